@@ -1,7 +1,7 @@
 #!/bin/sh
-# The parts by themselves, by criterion: the sanitizer beside 60 replacements one after another and how its cost grows with the text (up to
-# 8 MiB of the worst inputs known), the guard stack without IO, the store beside SQLite alone, and plugins' state over their sockets beside
-# SQLite alone and a bare gRPC call.
+# Benchmarks of single components, with criterion: the sanitizer compared with 60 successive replacements, and how its cost grows with
+# the text (up to 8 MiB of the worst known inputs); the guard stack without IO; the store compared with plain SQLite; and plugins' state
+# over their sockets compared with plain SQLite and a bare gRPC call.
 set -eu
 cd "$(dirname "$0")/.."
 scripts/progress.sh "Building talon-state" cargo build --release --locked -p talon-state --bin talon-state

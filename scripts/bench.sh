@@ -1,5 +1,5 @@
 #!/bin/sh
-# Talon beside what it replaces: builds the optimised programs that the runs start, and measures.
+# Benchmarks Talon against what it replaces: builds the optimised programs for the runs, and measures.
 #   bench.sh full     everything, into docs/benchmarks.md and target/bench.json (under 15 minutes of measuring)
 #   bench.sh quick    fewer and shorter rounds, into target/bench-quick.json (under 2 minutes)
 set -eu

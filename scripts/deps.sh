@@ -1,8 +1,8 @@
 #!/bin/sh
-# Installs what a fresh Debian 12 lacks, when it runs as root; otherwise says the exact command and ends.
-#   deps.sh build   what building and the demo need
-#   deps.sh test    what the tests need on top
-#   deps.sh bench   what Talon is measured beside: bubblewrap, and go-plugin with its Go
+# Installs what a fresh Debian 12 lacks if it runs as root; otherwise prints the exact command and exits.
+#   deps.sh build   for building and the demo
+#   deps.sh test    for the tests, in addition
+#   deps.sh bench   what Talon is compared with: bubblewrap, and go-plugin with its Go
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,48 +12,48 @@ need() { # program, Debian package
 }
 
 need cc gcc
-# The example plugin csv-query is written in Python and gets a virtual environment of its own.
+# The example plugin csv-query is written in Python and gets its own virtual environment.
 need /usr/bin/python3 python3
 [ -x /usr/bin/python3 ] && ! /usr/bin/python3 -c 'import ensurepip' 2>/dev/null && missing="$missing python3-venv"
 if [ "$1" = test ] || [ "$1" = bench ]; then
   # The other jail in the hostile suite's table.
   need bwrap bubblewrap
   need /usr/bin/go golang-go
-  # gRPC as Debian packages it, and what makes the messages. Of the two protobuf libraries that gRPC works with, the one that
-  # knows `optional`.
+  # gRPC as packaged by Debian, and the message compiler. Of the two protobuf libraries that gRPC works with, the one that
+  # supports `optional`.
   [ -d /usr/share/gocode/src/google.golang.org/grpc ] || missing="$missing golang-google-grpc-dev"
   [ -d /usr/share/gocode/src/google.golang.org/protobuf ] || missing="$missing golang-github-golang-protobuf-1-5-dev"
-  # HashiCorp's own library, for the tests of programs that it serves, and what compiles their messages.
+  # HashiCorp's own library, for tests of programs that use it, and the compiler of their messages.
   [ -d /usr/share/gocode/src/github.com/hashicorp/go-plugin ] || missing="$missing golang-github-hashicorp-go-plugin-dev"
   need protoc protobuf-compiler
   need protoc-gen-go protoc-gen-go
   need protoc-gen-go-grpc protoc-gen-go-grpc
 fi
 if [ "$1" = test ]; then
-  # setpriv, setsid and unshare, by which tests run something as another user, in a session or namespace of its own.
+  # setpriv, setsid and unshare: tests use them to run commands as another user, or in a new session or namespace.
   need setpriv util-linux
   need setsid util-linux
   need unshare util-linux
-  # A Debian of its own with a systemd of its own, in a container, for the tests of the package and its units.
+  # A container with a separate Debian and systemd, for the tests of the package and its units.
   need mmdebstrap mmdebstrap
   need systemd-nspawn systemd-container
-  # One program of each common runtime is run in the jail: Debian's own, which lie below /usr, where every uid can
-  # read them. Java's package without the desktop can compile too.
+  # The tests run one program of each common runtime in the jail. Debian's runtimes are below /usr, where every uid can
+  # read them. Java's headless package can compile as well.
   need /usr/bin/node nodejs
-  # The example counter-node: its packages. Several hundred small Debian packages, which take a minute or two.
+  # The packages of the example counter-node: several hundred small Debian packages, which take a minute or two.
   need npm npm
   need /usr/bin/java default-jre-headless
-  # The MCP server for git runs it.
+  # Run by the MCP server for git.
   need /usr/bin/git git
-  # The plugin that was written from docs/protocol.md alone: HTTP/2 in Perl, and no gRPC.
+  # For the plugin that was written from docs/protocol.md alone: HTTP/2 in Perl, without gRPC.
   ls /usr/share/perl5/Protocol/HTTP2/Server.pm >/dev/null 2>&1 || missing="$missing libprotocol-http2-perl"
-  # PyInstaller packs the interpreter's shared library, which it looks into with objdump.
+  # PyInstaller packs the interpreter's shared library, which it inspects with objdump.
   ls /usr/lib/*/libpython3.*.so.1.0 >/dev/null 2>&1 || missing="$missing libpython3-dev"
   need objdump binutils
-  # promtool, which checks the metrics, the alert rules and the dashboard's queries; the server of the package is used for the
-  # dashboard's picture alone.
+  # promtool checks the metrics, the alert rules and the dashboard's queries; the package's server is only used for the
+  # dashboard's screenshot.
   need promtool prometheus
-  # The store's tests start servers of their own; the one that the package sets up is not used.
+  # The store's tests start their own servers; the one that the package sets up is not used.
   ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
 fi
 
@@ -63,7 +63,7 @@ if [ -n "$missing" ]; then
     exit 1
   fi
   echo "Installing$missing …"
-  # The lists of a fresh image are empty; an old list is as good as a new one when the package is in it.
+  # A fresh image has no package lists; an old list is good enough if it contains the package.
   # shellcheck disable=SC2086
   DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing >/dev/null 2>&1 || {
     apt-get update -qq
@@ -71,7 +71,7 @@ if [ -n "$missing" ]; then
   }
 fi
 
-# What packs a Python program into one file, for the tests of the jail: in an environment of its own, at one version.
+# PyInstaller packs a Python program into one file, for the tests of the jail: in a separate environment, at a pinned version.
 packer=target/runtimes/pyinstaller
 packer_version=6.22.3
 if [ "$1" = test ] && [ "$(cat "$packer/.stamp" 2>/dev/null || true)" != "$packer_version" ]; then
@@ -82,8 +82,8 @@ if [ "$1" = test ] && [ "$(cat "$packer/.stamp" 2>/dev/null || true)" != "$packe
   echo "$packer_version" >"$packer/.stamp"
 fi
 
-# MCP servers and clients by other people, at the versions that the files in tests/mcp say. A stamp in each directory
-# says what it was made from, so that the second time costs nothing. No package's own scripts are run.
+# Third-party MCP servers and clients, at the versions pinned in tests/mcp. A stamp in each directory records its inputs, so
+# that repeating this costs nothing. Installation scripts of packages are not run.
 mcp=target/mcp
 node_packages() { # directory below tests/mcp, what is in it
   made_of=$(cksum <"tests/mcp/$1/package-lock.json")
@@ -99,7 +99,7 @@ if [ "$1" = test ]; then
   node_packages node "two MCP servers"
   node_packages conformance "the MCP conformance suite"
   node_packages node22 "Node 22, which that suite needs"
-  # The package is named after the machine; the tests look in one place.
+  # The package's name contains the architecture; the tests look in one place.
   mkdir -p "$mcp/node22/bin"
   (cd "$mcp/node22/bin" && ln -sf ../node_modules/node-linux-*/bin/node node)
   made_of=$(cksum <tests/mcp/requirements.txt)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Flame graphs of the two ways of a call, 1 KiB and 64 callers: driver, supervisor and plugin together, by perf and inferno.
+# Flame graphs of the two call paths, with 1 KiB and 64 callers: driver, supervisor and plugin together, with perf and inferno.
 #   flames.sh [SUFFIX]   into docs/images/flame-in-process[SUFFIX].svg and docs/images/flame-host[SUFFIX].svg
-# TALON_BENCH_PROGRAMS names a target directory with other programs, to draw those of another commit.
+# TALON_BENCH_PROGRAMS names another target directory, to profile the programs of another commit.
 set -eu
 cd "$(dirname "$0")/.."
 suffix=${1:-}
@@ -20,8 +20,8 @@ trap 'rm -rf "$data"' EXIT
 mkdir -p docs/images
 for way in in-process host; do
   echo "Looking at $way …"
-  # Without frame pointers in the standard library and in libc, stacks are unwound by DWARF; 16 KiB of each are enough for
-  # 64 callers' tasks, whose stacks are shallow.
+  # The standard library and libc have no frame pointers, so stacks are unwound with DWARF; 16 KiB of each are enough for
+  # the shallow stacks of 64 callers' tasks.
   # shellcheck disable=SC2016
   "$bench" load "$way" --callers 64 -- sh -c \
     'exec perf record -q -F 997 --call-graph dwarf,16384 -o "$0" -p "$PIDS" -- sleep 4' "$data/$way.perf"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs each fuzz target for a while: fuzz.sh [SECONDS]. It needs a C++ compiler for libFuzzer and works on the
-# stable toolchain: the coverage counters are flags of LLVM, for which rustc asks to be told that we mean it.
+# stable toolchain: the coverage counters are flags of LLVM, which rustc accepts only with an explicit opt-in.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-60}

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts the source of talon-sdk below SHARE, where `talon new rust` finds it: the SDK, the protos, and a workspace of the
-# two, with the versions that they were tested with.
+# Installs the source of talon-sdk below SHARE, where `talon new rust` finds it: the SDK, the protos, and a workspace of
+# both, with a lock file of the tested versions.
 #   install-sdk.sh SHARE
 set -eu
 cd "$(dirname "$0")/.."

@@ -9,5 +9,5 @@ if ! cargo deny --version >/dev/null 2>&1; then
   echo "Installing cargo-deny (once, some minutes) …"
   cargo install --quiet --locked cargo-deny
 fi
-# Without the advisories: their database is not reachable from every place this runs in.
+# Without advisories: their database is not reachable everywhere this script runs.
 cargo deny --locked --all-features check --hide-inclusion-graph licenses bans sources

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes a Debian package of programs that are built already. The last line that it writes is the package.
+# Makes a Debian package from programs that are already built. The last line of its output is the path of the package.
 #   package-deb.sh BUILT OUT [VERSION]     BUILT: the directory of the programs; OUT: where the package goes
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH
 
 scripts/package-tree.sh "$built" target/package/tree
-# Squeezing hard takes longer than all else, and nobody downloads a debug build.
+# High compression takes longer than everything else, and a debug build is not published.
 quick=
 [ "$(basename "$built")" = release ] || quick=--fast
 # shellcheck disable=SC2086

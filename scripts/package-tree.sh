@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts all that a package has into a tree as it will lie on the machine: programs, what they start, units, configuration, man
-# pages, completions, documentation, examples and the SDK. What is built must be there already.
+# Assembles the contents of a package in a directory tree as installed: programs, helper programs, units, configuration, man
+# pages, completions, documentation, examples and the SDK. The programs have to be built already.
 #   package-tree.sh BUILT TREE     BUILT: the directory of the programs, as target/release
 set -eu
 cd "$(dirname "$0")/.."
@@ -31,7 +31,7 @@ file 0640 deploy/talon.yaml etc/talon/talon.yaml
 install -d -m 0755 "$tree/usr/lib/talon/plugins"
 
 "$tree/usr/bin/talon" man "$tree/usr/share/man/man1" >/dev/null
-# Without a time in them, or two builds would differ.
+# Without timestamps, which would make two builds differ.
 find "$tree/usr/share/man" -name '*.1' -exec gzip -9n {} +
 completions() { # shell, to
   install -d "$tree/$(dirname "$2")"
@@ -51,5 +51,5 @@ scripts/install-sdk.sh "$tree/usr/share/talon"
 
 find "$tree" -type d -exec chmod 0755 {} +
 find "$tree/usr/share" -type f -exec chmod 0644 {} +
-# One time for all, that of the commit: what is packed is the same whenever it is packed.
+# All files get the time of the commit, so that the package does not depend on when it is made.
 find "$tree" -exec touch -h -d "@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" {} +

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds the Debian package, into target/package.
-#   package.sh            of optimised programs (ten minutes and more)
-#   package.sh debug      of those of a debug build: the same files, larger and slower
+#   package.sh            with optimised programs (ten minutes or more)
+#   package.sh debug      with a debug build: the same files, larger and slower
 set -eu
 cd "$(dirname "$0")/.."
 profile=${1:-release}
@@ -10,7 +10,7 @@ flags=
 if ! cargo deb --version >/dev/null 2>&1; then
   scripts/progress.sh "Installing cargo-deb (once, some minutes)" cargo install --quiet --locked cargo-deb
 fi
-# Nothing of where it was built is in what is handed out, so that others who build it get the same.
+# The programs must not contain paths of the build machine, so that other builders get identical ones.
 if [ "$profile" = release ]; then
   RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=/talon-source --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
   CFLAGS="${CFLAGS:-} -ffile-prefix-map=$PWD=/talon-source -ffile-prefix-map=${CARGO_HOME:-$HOME/.cargo}=/cargo"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a command and shows that it is alive: on a terminal the command's own progress, elsewhere a line every
-# ten seconds. Its output is shown whole when it fails.
+# Runs a command and shows activity: on a terminal the command's own progress, elsewhere a line every
+# ten seconds. Prints the whole output if the command fails.
 #   progress.sh "What is being done" COMMAND [ARG …]
 set -eu
 what=$1

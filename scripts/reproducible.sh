@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the programs twice, from two copies of the source in two directories, and compares what came of it. Ten minutes and more
+# Builds the programs twice, from two copies of the source in two directories, and compares the results. Ten minutes or more
 # for each of the two.
 #   reproducible.sh [PROFILE [PROGRAM …]]     release, or debug, which is quicker and says as much about paths and times; all
 #                                             programs of the package, or these

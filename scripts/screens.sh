@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the pictures of `talon top` and `talon status` in docs/images anew, of a real supervisor at work. As root, so that the
-# plugins have their own uids, and in a delegated cgroup if there is one, so that their memory is counted by the kernel.
+# Regenerates the screenshots of `talon top` and `talon status` in docs/images from a running supervisor. Run it as root, so that
+# plugins have their own uids, and in a delegated cgroup if possible, so that the kernel accounts their memory.
 set -eu
 cd "$(dirname "$0")/.."
 scripts/progress.sh "Building Talon and its example plugins" cargo build --workspace --bins --locked

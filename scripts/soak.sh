@@ -1,5 +1,5 @@
 #!/bin/sh
-# A supervisor under mixed load with crashes and reloads, and whether its memory, descriptors and threads stay flat.
+# Soak test: runs a supervisor under mixed load with crashes and reloads, and checks that memory, descriptors and threads do not grow.
 #   soak.sh MINUTES
 set -eu
 cd "$(dirname "$0")/.."

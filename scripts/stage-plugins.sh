@@ -1,6 +1,6 @@
 #!/bin/sh
-# Puts the example plugins, ready to run, below target/plugins: those in Rust as binaries, the others as directories
-# with all they need. A stamp in each says what it was made from, so that the second time is quick.
+# Installs the example plugins, ready to run, below target/plugins: those in Rust as binaries, the others as directories
+# with all dependencies. A stamp in each records its inputs, so that repeating this is quick.
 set -eu
 cd "$(dirname "$0")/.."
 profile=${1:-debug}
@@ -9,19 +9,19 @@ mkdir -p "$out"
 
 for name in hello code-search web-fetch notes files shell forge tracker; do
   if ! cmp -s "target/$profile/$name" "$out/$name"; then
-    # A new file under the old name: a running plugin keeps the old one.
+    # Replace the file instead of overwriting it: a running plugin keeps the old one.
     cp "target/$profile/$name" "$out/.$name.new"
     mv "$out/.$name.new" "$out/$name"
   fi
 done
 
-# current DIR STAMP: whether DIR was made from this.
+# current DIR STAMP: whether DIR was made from these inputs.
 current() {
   [ "$(cat "$1/.stamp" 2>/dev/null || true)" = "$2" ]
 }
 
-# Python. Debian's own interpreter where there is one: it lies below /usr, where every uid can read it. The plugins
-# have the same packages: one environment is filled, and each gets a copy.
+# Python. Prefers Debian's interpreter, which is below /usr, where every uid can read it. The plugins
+# have the same packages: one environment is created, and each plugin gets a copy.
 python=/usr/bin/python3
 [ -x "$python" ] || python=$(command -v python3)
 venv=target/python
@@ -38,7 +38,7 @@ python_environment() {
   echo "Making a virtual environment for the plugins in Python (PyPI: grpcio) …"
   rm -rf "$venv"
   "$python" -m venv "$venv"
-  # With what makes the messages, for the test that they are fresh; no plugin ships it.
+  # Includes the message compiler, for the test that the generated code is current; plugins do not contain it.
   tools=$(sed -n 's/^generate = \["\(.*\)"\]$/\1/p' "$sdk/pyproject.toml")
   "$venv/bin/pip" install --quiet --disable-pip-version-check -r "$sdk/requirements.txt" "$tools" setuptools
   echo "$made_of" >"$venv/.stamp"
@@ -54,7 +54,7 @@ python_plugin() {
     rm -rf "$dir"
     mkdir -p "$dir"
     cp -R "$venv" "$dir/venv"
-    # What installs has done its work, and a plugin that ships less is checked faster.
+    # The installers are no longer needed, and a smaller plugin is checked faster.
     "$dir/venv/bin/python" -m pip uninstall --quiet --yes grpcio-tools setuptools pip >/dev/null 2>&1 || true
     find "$dir/venv" -name __pycache__ -type d -prune -exec rm -rf {} +
     echo "$stamp" >"$dir/.stamp"
@@ -70,7 +70,7 @@ cp -R plugins-examples/csv-query/data "$out/csv-query/"
 python_plugin counter-py counter-py
 python_plugin hello-py python/hello
 
-# lacks NAME PROGRAM …: whether a program is missing that the plugin is made with; then it is left out.
+# lacks NAME PROGRAM …: whether a program is missing that is needed to build the plugin, which is then skipped.
 lacks() {
   for_name=$1
   shift
@@ -83,7 +83,7 @@ lacks() {
   return 1
 }
 
-# Go, with the libraries that Debian packages: nothing is downloaded, so there are no modules.
+# Go, with Debian's library packages: nothing is downloaded, so modules are not used.
 gocode=/usr/share/gocode
 
 # go_plugin NAME DIRECTORY
@@ -110,7 +110,7 @@ if ! lacks "counter-go, hello-go" go "$gocode/src/google.golang.org/grpc" "$goco
   go_plugin hello-go go/hello
 fi
 
-# Node, with the packages that the lock file names: they are got once, and each plugin has a copy.
+# Node, with the packages of the lock file: they are downloaded once, and each plugin gets a copy.
 node_sdk=plugins-examples/node
 packages=target/node
 
@@ -122,7 +122,7 @@ node_packages() {
   mkdir -p "$packages"
   cp "$node_sdk/package.json" "$node_sdk/package-lock.json" "$packages/"
   (cd "$packages" && npm ci --silent --ignore-scripts --no-audit --no-fund)
-  # What is for editors and debuggers stays behind, as with Python.
+  # Files for editors and debuggers are not copied, as with Python.
   find "$packages/node_modules" -type f \( -name '*.map' -o -name '*.ts' -o -name '*.md' \) -exec rm {} +
   echo "$made_of" >"$packages/.stamp"
 }

@@ -1,11 +1,11 @@
 #!/bin/sh
-# The tests of cgroups on a machine that has all controllers, which containers and many build machines lack: boots
+# Runs the cgroup tests on a machine with all controllers, which containers and many build machines lack: boots
 # Debian's kernel (6.1) under software emulation with a root file system in memory, and runs the tests there as root,
 # as root in a delegated group, and as an ordinary user in a delegated group, and the hostile suite's hogs as root.
 # Takes two or three minutes.
-#   test-cgroup-vm.sh     VM_TESTS="memory namespaces" names the test binaries of talon-jail that run beside;
-#                         those that ask for more than busybox has will not pass
-# Needs Debian 12 or newer. As root it installs what it lacks; otherwise it says the exact command and ends.
+#   test-cgroup-vm.sh     VM_TESTS="memory namespaces" names further test binaries of talon-jail to run;
+#                         those that need more than busybox will fail
+# Needs Debian 12 or newer. As root it installs what it lacks; otherwise it prints the exact command and exits.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -46,7 +46,7 @@ if [ ! -f "$vm/vmlinuz" ]; then
   cp "$work"/kernel/boot/vmlinuz-* "$vm/vmlinuz"
 fi
 
-# The tests, with all that they load. Their helper is looked for where it was built.
+# The tests, with the libraries that they load. They expect their helper at its build path.
 scripts/progress.sh "Building the tests" cargo build --locked -p talon-jail --tests --bins
 built=$(cargo test --locked -p talon-jail --no-run --message-format json 2>/dev/null | /usr/bin/python3 -c '
 import json, sys
@@ -70,7 +70,7 @@ add() { # from, to: a program with its libraries, without what a debugger needs
     [ -e "$root$library" ] || { mkdir -p "$root$(dirname "$library")" && cp -L "$library" "$root$library"; }
   done
 }
-# Busybox has these too, with fewer options, and its shell prefers its own.
+# Busybox has its own versions of these with fewer options, and its shell prefers them.
 for program in sh setpriv unshare; do
   add "$(readlink -f "$(command -v $program)")" bin/$program
 done
@@ -81,7 +81,7 @@ echo "$built" | while read -r kind name path; do
     *" $name "*) add "$path" "tests/$name" ;;
   esac
 done
-# The hostile suite, and the files and directories that it lays its own over.
+# The hostile suite, and the files and directories that it mounts over.
 scripts/progress.sh "Building the hostile suite" cargo build --locked -p talon-tests --bin talon-hostile
 add "${CARGO_TARGET_DIR:-target}/debug/talon-hostile" tests/talon-hostile
 cc -std=gnu11 -O1 -pthread -o "$work/attack" tests/jail/attacks/*.c -lrt
@@ -95,7 +95,7 @@ done
 cat >"$root/init" <<'INIT'
 #!/bin/sh
 export PATH=/bin
-# The kernel's first root cannot be exchanged for another, as jails do; so everything moves to a second one.
+# pivot_root, which jails use, does not work on the kernel's initial root; so everything moves to a second one.
 mount -t tmpfs -o mode=755 root /new
 cp -a /bin /etc /home /init2 /lib* /root /run /tests /tmp /usr /var /new
 for directory in /*; do
@@ -120,7 +120,7 @@ groups=/sys/fs/cgroup
 echo "+memory +pids +cpu +io" >$groups/cgroup.subtree_control
 failed=0
 
-# What systemd makes for a service with Delegate=yes and User=, seen from the service.
+# The cgroup that systemd sets up for a service with Delegate=yes and User=.
 delegated() { # name, owner, command…
   group=$groups/$1
   mkdir "$group"
@@ -148,7 +148,7 @@ for test in $tests; do
   run "$test, as root" /tests/$test --test-threads 1
   run "$test, as uid $uid" $as_user env HOME=/tmp /tests/$test --test-threads 1
 done
-# What groups make a difference to. Here memory that no process has mapped is limited too.
+# The tests that depend on cgroups. With them, memory that no process has mapped is limited as well.
 run "the hostile suite's hogs, as root" /tests/talon-hostile --attacks /tests/attack --column "root none" \
   --only memory-,fork-bomb,thread-bomb,cpu-hog,write-cgroups,daemon --table /tmp/table.md --verbose
 grep -q '^- memory-group: enforced' /tmp/table.md || failed=1

@@ -2,7 +2,7 @@
 # Every test: unit and property tests, doc tests, and the tests of real processes.
 set -eu
 cd "$(dirname "$0")/.."
-# What a build from nothing writes, and what the tests put beside it; without room it ends in the middle, on some file.
+# The disk space of a clean build and of the tests' files; with less the run would fail somewhere in the middle.
 needed=12
 room=$(($(df -Pk . | awk 'NR == 2 { print $4 }') / 1024 / 1024))
 if [ ! -x target/debug/talon ] && [ "$room" -lt "$needed" ]; then

@@ -1,8 +1,9 @@
-//! What a plugin's read and durable write cost over its socket, next to SQLite by itself on the same disk and to a bare
+//! What a plugin's read and durable write cost over its socket, next to SQLite alone on the same disk and to a bare
 //! gRPC call over the same kind of socket, in the same run.
 //!
-//! `cargo bench -p talon-bench --bench state`, once `talon-state` is built in release. The table at the end compares sums over turns: what a disk takes for an fsync changes
-//! with whoever else uses it, by far more than what is compared here.
+//! `cargo bench -p talon-bench --bench state`, once `talon-state` is built in release. The table at the end compares
+//! sums over turns: the time of an fsync varies with the other users of the disk by far more than the differences
+//! measured here.
 
 use std::os::fd::AsFd;
 use std::os::unix::net;
@@ -34,7 +35,7 @@ use talon_bench::stock::sqlite::{self, KEYS, VALUE_BYTES, fresh, name};
 type Plugin = StateClient<Channel>;
 
 const CALLERS: [u32; 3] = [1, 16, 64];
-/// Makes this program the bare gRPC server, on the socket that it names.
+/// If set, this program is the bare gRPC server, on the socket that the variable names.
 const ECHO: &str = "TALON_BENCH_ECHO";
 
 /// Answers at once.
@@ -322,7 +323,7 @@ async fn channel(socket: &Path) -> Channel {
             return channel;
         }
     }
-    panic!("nobody listens on {}", socket.display());
+    panic!("no server listens on {}", socket.display());
 }
 
 async fn over(stream: net::UnixStream) -> Channel {

@@ -1,17 +1,17 @@
-//! What was measured so far: every figure of every round.
+//! The figures of a run: every measurement of every round.
 
 use serde::{Deserialize, Serialize};
 
 use crate::samples::Samples;
 
-/// What a figure is of.
+/// Identifies a figure.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
-    /// The suite and what was done in it: `calls/1 KiB/c64`.
+    /// The suite and the case: `calls/1 KiB/c64`.
     pub case: String,
-    /// Who did it: `in process`.
+    /// The contender: `in process`.
     pub contender: String,
-    /// What was looked at: `p50`.
+    /// The metric: `p50`.
     pub metric: String,
 }
 
@@ -36,13 +36,13 @@ pub enum Unit {
     /// Hundredths of one core's time; fewer are better.
     #[serde(rename = "% of a core")]
     PercentOfACore,
-    /// So many of something; fewer are better.
+    /// A number; fewer are better.
     #[serde(rename = "")]
     Count,
 }
 
 impl Unit {
-    /// How it is written behind a number.
+    /// How it is written after a number.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -56,8 +56,8 @@ impl Unit {
         }
     }
 
-    /// A difference below this is no news of any figure: so little is the clock's own step, what one page of memory makes, or how
-    /// far a difference of two times is from nothing.
+    /// A difference below this is noise in any figure: the clock's resolution, one page of memory, or the error of a
+    /// difference between two times that are nearly equal.
     #[must_use]
     pub fn smallest_news(self) -> f64 {
         match self {
@@ -78,15 +78,15 @@ impl Unit {
     }
 }
 
-/// One figure, by round.
+/// One figure, with its value in each round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// What it is of.
+    /// What was measured.
     #[serde(flatten)]
     pub key: Key,
-    /// What is counted.
+    /// Its unit.
     pub unit: Unit,
-    /// Whom the others of the case are compared with: the contender that needs no guard, no jail or no supervisor.
+    /// The contender that the others of the case are compared with: the one without guard, jail or supervisor.
     pub yardstick: Option<String>,
     /// The rounds.
     pub samples: Samples,
@@ -99,7 +99,7 @@ pub struct Book {
     notes: Vec<String>,
 }
 
-/// One case of a suite: its figures are written down through this.
+/// Records the figures of one case of a suite.
 pub struct Page<'b> {
     book: &'b mut Book,
     case: String,
@@ -107,12 +107,12 @@ pub struct Page<'b> {
 }
 
 impl Book {
-    /// A case, and whom its contenders are compared with.
+    /// A case, and the contender that its others are compared with.
     pub fn page(&mut self, case: impl Into<String>, yardstick: Option<&'static str>) -> Page<'_> {
         Page { book: self, case: case.into(), yardstick }
     }
 
-    /// Something worth knowing about the run: what was left out, and why.
+    /// Adds a note about the run: what was left out, and why.
     pub fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
@@ -126,7 +126,7 @@ impl Book {
         self.figures.iter().find(of).map(|figure| &figure.samples)
     }
 
-    /// Everything.
+    /// All figures and notes.
     #[must_use]
     pub fn into_parts(self) -> (Vec<Figure>, Vec<String>) {
         (self.figures, self.notes)
@@ -134,7 +134,7 @@ impl Book {
 }
 
 impl Page<'_> {
-    /// One round of one contender.
+    /// Adds one round of one contender.
     pub fn add(&mut self, contender: &str, metric: &str, unit: Unit, value: f64) {
         let key = Key { case: self.case.clone(), contender: contender.to_owned(), metric: metric.to_owned() };
         let figures = &mut self.book.figures;

@@ -1,7 +1,7 @@
-//! What got worse from one run to another.
+//! Finds what got worse from one run to another.
 //!
-//! Two runs are two machines, or one in two moods. What has a yardstick is compared as its ratio to that, round by round;
-//! only the rest by the figures themselves, which says something on the same quiet machine alone.
+//! Two runs are two machines, or one machine in two states. A figure with a yardstick is compared as its ratio to that,
+//! round by round. Only the others are compared directly, which is meaningful only on the same quiet machine.
 
 use std::fmt::Write as _;
 
@@ -10,36 +10,36 @@ use crate::document::Document;
 use crate::samples::Spread;
 use crate::table::{number, ratios, write_table};
 
-/// A change below this part of the old value is no news, however quiet the machine was.
+/// A change below this part of the old value is noise, however quiet the machine was.
 pub const SMALLEST_NEWS: f64 = 0.05;
 
 /// One figure of two runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// What it is of.
+    /// What was measured.
     pub key: Key,
-    /// The contender that it was held against; `None`: it is the figure itself.
+    /// The contender of the ratio; `None`: the figure itself.
     pub against: Option<String>,
-    /// As it was.
+    /// The old value.
     pub before: Spread,
-    /// As it is.
+    /// The new value.
     pub after: Spread,
-    /// By what part of the old value it got worse; negative if it got better, infinite if there was nothing of it before.
+    /// By what part of the old value it got worse; negative if it got better, infinite if the old value was zero.
     pub worse_by: f64,
-    /// Whether that is more than the spreads of both together explain, more than [`SMALLEST_NEWS`], and of a figure itself more
-    /// than its unit's [smallest news](crate::book::Unit::smallest_news).
+    /// Whether that is more than the spreads of both together explain, more than [`SMALLEST_NEWS`], and for a figure
+    /// itself more than its unit's [minimum](crate::book::Unit::smallest_news).
     pub told: bool,
 }
 
-/// What was measured before and is not any more, which says as little of itself as a figure that stayed the same. Empty where
-/// everything is still measured.
+/// The figures that were measured before and are missing now, since a missing figure could hide a regression. Empty if
+/// none is missing.
 #[must_use]
 pub fn missing<'d>(before: &'d Document, after: &Document) -> Vec<&'d Key> {
     let old = before.figures.iter().map(|figure| &figure.key);
     old.filter(|key| !after.figures.iter().any(|figure| figure.key == **key)).collect()
 }
 
-/// Two runs, figure by figure, the worst first.
+/// Compares two runs, figure by figure, the worst change first.
 #[must_use]
 pub fn compare(before: &Document, after: &Document) -> Vec<Change> {
     let held = |document: &Document, figure: &Figure| {
@@ -49,20 +49,20 @@ pub fn compare(before: &Document, after: &Document) -> Vec<Change> {
         ratios.unwrap_or_else(|| figure.samples.clone()).spread().map(|spread| (spread, against))
     };
     let change = |figure: &Figure| {
-        // The yardsticks themselves are not ours to get worse.
+        // The yardsticks themselves are not Talon's, so they cannot regress.
         if figure.yardstick.as_deref() == Some(figure.key.contender.as_str()) {
             return None;
         }
         let old = before.figures.iter().find(|old| old.key == figure.key && old.unit == figure.unit)?;
         let ((mut was, was_against), (mut is, mut against)) = (held(before, old)?, held(after, figure)?);
         if was_against != against {
-            // A yardstick that took nothing in one of the runs.
+            // The yardstick is zero in one of the runs.
             (was, is, against) = (old.samples.spread()?, figure.samples.spread()?, None);
         }
         let grown = is.median - was.median;
         let worse = if figure.unit.more_is_better() { -grown } else { grown };
         let news = against.is_some() || worse >= figure.unit.smallest_news();
-        // Of what was nothing there is no part: what is no news is no change, and the rest infinitely more.
+        // There is no part of zero: a difference within the noise is no change, any other is infinite.
         let nothing = was.median == 0.0 && (!news || worse == 0.0);
         let worse_by = if nothing { 0.0 } else { worse / was.median.abs() };
         let told = news && worse_by > SMALLEST_NEWS.max(was.relative() + is.relative());
@@ -73,7 +73,7 @@ pub fn compare(before: &Document, after: &Document) -> Vec<Change> {
     changes
 }
 
-/// For people: what got worse, and how much was looked at.
+/// A summary for people: what got worse, and how much was compared.
 #[must_use]
 pub fn show(changes: &[Change], before: &Document, after: &Document) -> String {
     let mut out = String::new();
@@ -169,7 +169,7 @@ mod tests {
         assert!(show(&changes, &before, &after).contains("over bare tonic"));
     }
 
-    /// A run of one figure, whose yardstick took so much.
+    /// A run of one figure, whose yardstick has this value.
     fn idle(unit: Unit, ours: f64, bare: f64) -> Document {
         let mut book = Book::default();
         let mut page = book.page("many/500", Some("bare spawner"));

@@ -1,5 +1,5 @@
-//! Who takes part in the calls: raw frames, tonic bare and twice, go-plugin's host, and Talon in process and through
-//! `host.sock`. Each is a driver process with everything that it calls.
+//! The contenders of the call suites: raw frames, bare tonic with one hop and with two, go-plugin's host, and Talon in
+//! process and through `host.sock`. Each is a driver process with all the processes that it calls.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
@@ -13,21 +13,21 @@ use talon_tests::{Builder, Scratch, Supervisor, go_program, is_root, program};
 use crate::driver::Driver;
 use crate::guarded::PLUGIN;
 
-/// As many calls at once as the largest load, so that a queue is not what is measured.
+/// As many concurrent calls as the largest load, so that no queue is measured.
 const LIMITS: &str = "concurrency: 256\nqueue: 256";
 
-/// One of them.
+/// One contender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Contender {
-    /// Frames on a unix socket, below which there is nothing.
+    /// Frames on a unix socket: the lower limit.
     Raw,
-    /// The same messages by tonic as it comes.
+    /// The same messages by unmodified tonic.
     Bare,
-    /// The same through a process in the middle that only passes calls on.
+    /// The same through a process in the middle that only forwards calls.
     Relay,
-    /// Guard and plugin client in the caller's process, which listens to nothing that they say of themselves.
+    /// Guard and plugin client in the caller's process, without metrics and logs.
     InProcess,
-    /// The same in a process that records numbers and logs, as a supervisor does.
+    /// The same in a process that records metrics and logs, as a supervisor does.
     Recorded,
     /// Client, supervisor, plugin.
     Host,
@@ -40,7 +40,7 @@ impl Contender {
     pub const ALL: [Self; 7] =
         [Self::Raw, Self::Bare, Self::Relay, Self::InProcess, Self::Recorded, Self::Host, Self::Go];
 
-    /// What it is called in the tables.
+    /// Its name in the tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -54,10 +54,10 @@ impl Contender {
         }
     }
 
-    /// Starts its processes. `None`: this machine lacks what it needs, which is Go.
+    /// Starts its processes. `None`: this machine lacks Go.
     ///
     /// # Errors
-    /// If one of them does not get ready; what it said is on stderr.
+    /// If one of them does not get ready; its output is on stderr.
     pub async fn start(self) -> Result<Option<Driver>> {
         match self {
             Self::Raw => raw().map(Some),
@@ -110,7 +110,7 @@ impl Server {
             command.arg(&socket).args(more).stdout(Stdio::piped()).spawn().context(part.to_owned())?;
         let stdout = child.stdout.take().context("stdout is piped")?;
         let server = Self { child, socket, _scratch: scratch };
-        // It says so once it listens, and nothing else.
+        // It prints a line once it listens, and nothing else.
         ensure!(BufReader::new(stdout).read_line(&mut String::new())? > 0, "{part} ended; see above");
         Ok(server)
     }
@@ -122,7 +122,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It is ours and about to be waited for; there is nobody to tell when that fails.
+        // It is our child and reaped below; an error cannot be handled here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -170,7 +170,7 @@ async fn host() -> Result<Driver> {
     Driver::start(Contender::Host.name(), guarded("host").arg(socket), pids, supervisor)
 }
 
-/// HashiCorp's go-plugin as it comes, with all the threads that Go takes. Its host starts the plugin itself.
+/// Unmodified go-plugin by HashiCorp, with all the threads that Go takes. Its host starts the plugin itself.
 fn go() -> Result<Option<Driver>> {
     let Some(host) = go_program("talon-bench", "bench-host") else { return Ok(None) };
     let mut command = Command::new(host);

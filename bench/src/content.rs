@@ -1,8 +1,8 @@
-//! The text that answers hold: clean, and no sentence is followed by itself.
+//! The text in answers: without anything to sanitize, and without the same sentence twice in a row.
 
 use std::io::Write as _;
 
-/// What is said, in turns of different lengths, so that no two stretches of a text are alike.
+/// The sentences have different lengths, so that no two parts of a text are alike.
 const SENTENCES: [&str; 7] = [
     "The ferry leaves at ten past eight, and on Sundays a quarter of an hour later. ",
     "Bring a coat: the wind turns north by the afternoon. ",
@@ -19,7 +19,8 @@ pub fn text(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes + 100);
     let mut number = 0_usize;
     while text.len() < bytes {
-        // Two steps through the list that share no divisor with its length, so that the order changes from turn to turn.
+        // Two strides through the list that share no divisor with its length, so that the order changes from turn to
+        // turn.
         text.push_str(SENTENCES[(number * 3 + number / SENTENCES.len()) % SENTENCES.len()]);
         number += 1;
     }
@@ -27,10 +28,10 @@ pub fn text(bytes: usize) -> String {
     text
 }
 
-/// Logs so many lines as plugins log: on standard error, a hundred bytes each, in writes of some kilobytes.
+/// Logs this many lines as plugins log: on standard error, a hundred bytes each, in writes of some kilobytes.
 ///
 /// # Errors
-/// If nobody reads them any more.
+/// If the reader is gone.
 pub fn log(lines: usize) -> std::io::Result<()> {
     const LINE: &str =
         "the ferry of ten past eight has left, and the harbour master answers letters: there is fog again\n";

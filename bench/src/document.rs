@@ -1,4 +1,4 @@
-//! What is kept of a run, as JSON.
+//! The result of a run, as JSON.
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
@@ -8,15 +8,15 @@ use crate::goals::GOALS;
 use crate::machine::Origin;
 use crate::samples::Spread;
 
-/// The shape that this program writes and reads.
+/// The version of the schema that this program writes and reads.
 const SCHEMA: u32 = 2;
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Document {
-    /// The shape of all this.
+    /// The version of this schema.
     pub schema: u32,
-    /// Of which tree, where and when.
+    /// The commit, the machine and the time.
     pub origin: Origin,
     /// What was left out, and why.
     pub notes: Vec<String>,
@@ -26,26 +26,26 @@ pub struct Document {
     pub figures: Vec<Figure>,
 }
 
-/// What a goal came to.
+/// The result for one goal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reached {
-    /// Its word.
+    /// Its id.
     pub id: String,
-    /// What it says.
+    /// Its description.
     pub what: String,
     /// `≥ 1.20×`.
     pub goal: String,
     /// The unit of a figure; empty for a ratio.
     pub unit: String,
-    /// What it came to.
+    /// The measured value.
     #[serde(flatten)]
     pub spread: Spread,
-    /// Whether the median keeps the bound, if there is one.
+    /// Whether the median meets the bound, if there is one.
     pub met: Option<bool>,
 }
 
 impl Document {
-    /// Of what was measured.
+    /// A document of these figures.
     #[must_use]
     pub fn new(book: Book, origin: Origin) -> Self {
         let reached = |goal: &crate::goals::Goal| {
@@ -64,10 +64,10 @@ impl Document {
         Self { schema: SCHEMA, origin, notes, goals, figures }
     }
 
-    /// Reads one.
+    /// Reads a document.
     ///
     /// # Errors
-    /// If it is none, or of another shape.
+    /// If the file is not a document, or has another schema version.
     pub fn read(path: &std::path::Path) -> Result<Self> {
         let text =
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -85,7 +85,7 @@ impl Document {
     /// As text.
     ///
     /// # Panics
-    /// Never: a document has nothing that JSON has not.
+    /// Never: a document holds only values that JSON can express.
     #[must_use]
     pub fn to_json(&self) -> String {
         let mut text = serde_json::to_string_pretty(self).expect("maps with text keys, numbers and texts");
@@ -94,7 +94,7 @@ impl Document {
     }
 }
 
-/// What stands behind a number: its unit, or the sign of a ratio.
+/// What follows a number: its unit, or the sign of a ratio.
 #[must_use]
 pub fn suffix(unit: &str) -> String {
     if unit.is_empty() { "×".to_owned() } else { format!(" {unit}") }

@@ -1,20 +1,20 @@
-//! Numbers that look drawn and are the same in each run, so that two runs call the same plugins in the same order.
+//! Pseudo-random numbers that are the same in each run, so that two runs call the same plugins in the same order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Splitmix64: every state follows from the one before, and none is left out.
+/// SplitMix64: a generator with a full period.
 #[derive(Debug, Clone)]
 pub struct Draw(u64);
 
 impl Draw {
-    /// Those that follow from a seed.
+    /// A generator with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next one, below a bound; 0 where there is none below it.
+    /// The next number below a bound; 0 if the bound is 0.
     pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut drawn = self.0;
@@ -25,8 +25,8 @@ impl Draw {
     }
 }
 
-/// Which of many is called: each of them once, and from then on one that is drawn. A plugin's first call takes memory on both sides
-/// that it has for all later ones, and with hundreds of plugins one call of ten would be somebody's first.
+/// Picks one of many plugins: each of them once, and from then on at random. A plugin's first call allocates memory on
+/// both sides that later calls reuse, and with hundreds of plugins one call in ten would otherwise be a first one.
 #[derive(Debug, Clone)]
 pub(crate) struct Whom {
     count: usize,

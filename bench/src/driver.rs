@@ -1,5 +1,5 @@
-//! A process that makes loads, seen from outside: it is told one load after the other, and its CPU time is read with that of
-//! everything it calls.
+//! The parent's side of a load driver: sends it one load after the other, and reads its CPU time together with that of
+//! all processes that it calls.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -12,31 +12,31 @@ use crate::load::{Load, Outcome};
 
 /// One contender of the call suites.
 pub struct Driver {
-    /// What it is called in the table.
+    /// Its name in the tables.
     pub name: &'static str,
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
-    /// The process ids of what it calls, whose CPU time counts with its own. Their descendants count, too.
+    /// The process ids of its servers, whose CPU time is added to its own. Their descendants count, too.
     servers: Vec<u32>,
-    /// What goes when it goes.
+    /// Dropped together with the driver.
     _held: Box<dyn std::any::Any>,
 }
 
-/// What came of a load, and what it cost.
+/// The result of a load, and its cost.
 #[derive(Debug, Clone, Copy)]
 pub struct Made {
-    /// What the driver said.
+    /// What the driver measured.
     pub outcome: Outcome,
     /// CPU time of the driver and all it calls, in microseconds a call.
     pub cpu_us_per_call: f64,
 }
 
 impl Driver {
-    /// Starts `command` as a driver and waits until it is ready. `held` is let go of after its end.
+    /// Starts `command` as a driver and waits until it is ready. `held` is dropped after it has ended.
     ///
     /// # Errors
-    /// If it does not get ready; what it said is on stderr.
+    /// If it does not get ready; its output is on stderr.
     pub fn start(
         name: &'static str,
         command: &mut Command,
@@ -61,7 +61,7 @@ impl Driver {
         self.child.id()
     }
 
-    /// Makes a load and waits for its end.
+    /// Runs a load and waits for its end.
     ///
     /// # Errors
     /// If a call failed.
@@ -74,7 +74,7 @@ impl Driver {
         Ok(Made { outcome, cpu_us_per_call: cpu * 1e6 / outcome.calls as f64 })
     }
 
-    /// Says a line to it and waits for the one that it answers.
+    /// Sends a line to it and waits for the reply.
     ///
     /// # Errors
     /// If it ended instead.
@@ -92,11 +92,11 @@ impl Driver {
         Ok(line)
     }
 
-    /// The process ids of it, of what it calls, and of all that those have started.
+    /// The process ids of the driver, its servers, and all their descendants.
     #[must_use]
     pub fn all_pids(&self) -> BTreeSet<u32> {
         let roots = self.servers.iter().copied().chain([self.child.id()]);
-        // Somebody's child may also be named as a server.
+        // A child of one of them may also be listed as a server.
         roots.flat_map(|root| std::iter::once(root).chain(talon_tests::descendants(root))).collect()
     }
 
@@ -107,7 +107,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // It is ours and about to be waited for; there is nobody to tell when that fails.
+        // It is our child and reaped below; an error cannot be handled here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -116,10 +116,10 @@ impl Drop for Driver {
 /// The CPU time of a process and of its threads that have ended, in seconds, counted by the kernel in hundredths.
 #[must_use]
 pub fn cpu_seconds(pid: u32) -> Option<f64> {
-    /// What the kernel counts in for programs, on every machine (`USER_HZ`).
+    /// The kernel's unit for these fields, on every machine (`USER_HZ`).
     const TICKS: f64 = 100.0;
     let stat = std::fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat")).ok()?;
-    // The name before it may hold spaces and brackets.
+    // The name before these fields may hold spaces and brackets.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
     let user: f64 = fields.next()?.parse().ok()?;
     let system: f64 = fields.next()?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Where the ratios have to get to, and what has to be read beside them.
+//! The performance goals, and the ratios that are shown for comparison.
 
 use crate::book::Book;
 use crate::samples::Samples;
@@ -7,12 +7,12 @@ use crate::samples::Samples;
 #[derive(Debug, Clone, Copy)]
 pub struct Of(pub &'static str, pub &'static str, pub &'static str);
 
-/// What is held against a bound.
+/// The value that a goal is about.
 #[derive(Debug, Clone, Copy)]
 pub enum Formula {
     /// The first divided by the second.
     Over(Of, Of),
-    /// What the first adds to the third, divided by what the second adds to it.
+    /// The overhead of the first over the third, divided by the overhead of the second over the third.
     Added(Of, Of, Of),
     /// The figure itself.
     Itself(Of),
@@ -25,27 +25,27 @@ pub enum Bound {
     AtLeast(f64),
     /// Not more than this.
     AtMost(f64),
-    /// None: without it the row before would say less than the truth.
+    /// No bound: the row is there to put the previous row into perspective.
     Nowhere,
 }
 
 /// One row of the table of goals.
 #[derive(Debug, Clone, Copy)]
 pub struct Goal {
-    /// A word for programs, which stays.
+    /// A stable id for programs.
     pub id: &'static str,
-    /// What it says, for people.
+    /// A description for people.
     pub what: &'static str,
-    /// What is held against the bound.
+    /// The value that the bound is about.
     pub formula: Formula,
     /// The bound.
     pub bound: Bound,
-    /// The unit of a figure that is held against it itself; empty for a ratio, which is written with ×.
+    /// The unit of a figure that has the bound itself; empty for a ratio, which is written with ×.
     pub unit: &'static str,
 }
 
 impl Bound {
-    /// Whether a value keeps it, if there is one.
+    /// Whether a value meets the bound, if there is one.
     #[must_use]
     pub fn holds(self, value: f64) -> Option<bool> {
         match self {
@@ -57,7 +57,7 @@ impl Bound {
 }
 
 impl Goal {
-    /// Its bound, for people: `≥ 1.20×`; nothing if there is none.
+    /// The bound, for people: `≥ 1.20×`; empty if there is none.
     #[must_use]
     pub fn wanted(&self) -> String {
         let (sign, bound) = match self.bound {
@@ -70,7 +70,7 @@ impl Goal {
 }
 
 impl Formula {
-    /// Its value by round, if everything that it takes was measured.
+    /// The value in each round, if all its figures were measured.
     #[must_use]
     pub fn of(self, book: &Book) -> Option<Samples> {
         let samples = |Of(case, contender, metric)| book.samples(case, contender, metric);
@@ -82,7 +82,7 @@ impl Formula {
             }
             Self::Itself(this) => samples(this)?.clone(),
         };
-        // A ratio to nothing is no figure, and JSON has no word for it.
+        // A ratio to zero is no figure, and JSON cannot express it.
         Some(found).filter(|found| !found.0.is_empty() && found.0.iter().all(|value| value.is_finite()))
     }
 }

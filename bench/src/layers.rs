@@ -1,7 +1,8 @@
-//! The guard's stack without IO, whole and layer by layer: what its own benches run, timed and counted row by row.
+//! The guard's stack without IO, whole and layer by layer, timed and counted row by row. It runs the guard's own
+//! benchmarks.
 //!
-//! A row stands over another, without whose work it says nothing about its own; what is told of it is the difference of
-//! the two, which ran right after one another.
+//! A row builds on another one, and is reported as the difference to it, because alone it does not show the cost of its
+//! layer. The two always run directly after each other.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -14,42 +15,42 @@ use crate::turns::Told;
 #[path = "../../supervisor/crates/guard/benches/stack/fixture.rs"]
 mod fixture;
 
-/// What the whole of it is called in the table.
+/// The name of the whole stack in the table.
 pub const WHOLE: &str = "whole stack";
 
-/// The same boxed, recorded and in a span of the log, as a supervisor has it.
+/// The same, boxed, recorded and in a log span, as in a supervisor.
 const RECORDED: &str = "whole, recorded";
 
-/// For so long a row runs before the next has its turn: a thousand times what looking at the clock takes, and little
-/// enough that a pause of the machine falls on few.
+/// How long a row runs before the next has its turn: a thousand times the cost of reading the clock, and short enough
+/// that a pause of the machine affects few of them.
 const STRETCH: Duration = Duration::from_micros(100);
 
-/// So many times a turn goes through all rows of a sheet; the middle of the differences is what is told.
+/// How often a turn goes through all rows of a table; the median of the differences is reported.
 const SWEEPS: usize = 25;
 
-/// So many calls go first: tables, buffers and thread-locals are made once and are no cost of a call.
+/// Warm-up calls: tables, buffers and thread-locals are allocated once and are not part of a call's cost.
 const WARM_UP: u32 = 100;
 
-/// So many calls are counted; they are alike, so that their mean is a whole number but for rare growth.
+/// How many calls are counted; they are alike, so that their mean is a whole number except for rare growth.
 const COUNTED: u32 = 100;
 
-/// A text and how it goes through the stack. A runtime with a clock has to be entered before one is made or run.
+/// A text and how it goes through the stack. It has to be created and run within a runtime that has a clock.
 pub struct Sheet {
     case: &'static str,
     rows: Vec<Row>,
 }
 
 struct Row {
-    /// What it is called in the table; what others stand over is not in it.
+    /// Its name in the table; `None` for a row that only others build on.
     shown: Option<&'static str>,
-    /// The row that it stands over.
+    /// The row that it builds on.
     over: Option<usize>,
-    /// Calls in a stretch.
+    /// Calls in one measurement.
     calls: u32,
     run: fixture::Case,
 }
 
-/// All of them.
+/// All tables.
 #[must_use]
 pub fn sheets() -> Vec<Sheet> {
     let kib = fixture::KIB;
@@ -61,7 +62,7 @@ pub fn sheets() -> Vec<Sheet> {
     ]
 }
 
-/// The whole of it once more, for a process that records and logs.
+/// Only the whole stack, for a process that records and logs.
 #[must_use]
 pub fn recorded() -> Vec<Sheet> {
     let mut sheet = Sheet::new("guard/prose, 1 KiB", "prose through a Stack", fixture::KIB, false);
@@ -93,7 +94,7 @@ impl Sheet {
         Self { case, rows: rows.collect() }
     }
 
-    /// One turn of all rows by the clock.
+    /// Times all rows for one turn.
     pub fn timed(&mut self) -> Vec<Told> {
         for row in &mut self.rows {
             row.fit();
@@ -111,8 +112,8 @@ impl Sheet {
         })
     }
 
-    /// One turn of all rows by what `count` says of running something: how often it asked the allocator for memory, and for
-    /// how many bytes.
+    /// Counts all rows for one turn. `count` runs something and returns how often it allocated memory, and how many
+    /// bytes.
     pub fn counted(&mut self, mut count: impl FnMut(&mut dyn FnMut()) -> (u64, u64)) -> Vec<Told> {
         let counts: Vec<(f64, f64)> = self
             .rows
@@ -147,7 +148,7 @@ impl Row {
         }
     }
 
-    /// As many calls as fill a stretch.
+    /// Chooses the number of calls that fill one measurement.
     fn fit(&mut self) {
         let begin = Instant::now();
         self.times(WARM_UP);
@@ -156,7 +157,7 @@ impl Row {
         self.calls = u32::try_from(calls).unwrap_or(u32::MAX).max(1);
     }
 
-    /// What one call takes, over a stretch.
+    /// The time of one call in microseconds, over one measurement.
     fn microseconds(&mut self) -> f64 {
         let begin = Instant::now();
         self.times(self.calls);
@@ -200,7 +201,7 @@ mod tests {
             .collect();
         assert_eq!(contenders.len(), 13);
         assert_eq!(contenders[0], WHOLE);
-        // Whatever stands over something that asks as often asks for nothing itself.
+        // A layer whose row allocates as often as the one it builds on allocates nothing itself.
         assert!(told.iter().all(|told| told.value == 0.0), "{told:?}");
     }
 }

@@ -1,34 +1,34 @@
-//! Talon beside what it replaces, in one run: `make bench`.
+//! Benchmarks of Talon against what it replaces, in one run: `make bench`.
 //!
-//! Absolute times tell about a machine; a ratio between two things that took turns on it tells about the things. So
-//! everything here is measured by rounds in which all contenders have a turn (A B A B …), each round gives a ratio, and
-//! what is shown is the median of those with its spread.
+//! Absolute times describe a machine; a ratio between two contenders that took turns on it describes the contenders. So
+//! everything here is measured in rounds in which all contenders have a turn (A B A B …). Each round gives a ratio, and
+//! the tables show the median of the ratios with its spread.
 //!
 //! ```text
-//!  talon-bench run ── suites ──► Book (figures of every round) ──► Document (JSON) ──► table, docs/benchmarks.md
-//!      │  one line in: a load, one line out: what came of it                     └──► talon-bench compare A B
-//!      ├── talon-bench-stock     raw, bare, relay: the system's allocator, tonic as it comes
+//!  talon-bench run ── suites ──► Figures (of every round) ──► Document (JSON) ──► table, docs/benchmarks.md
+//!      │  one line in: a load, one line out: its result                └──► talon-bench compare A B
+//!      ├── talon-bench-stock     raw, bare, relay: the system's allocator, unmodified tonic
 //!      ├── talon-bench-guarded   in process, host.sock, guard, sanitizer, starts: Talon's own allocator and clients
-//!      ├── talon-bench-counted   the guard under an allocator that counts
+//!      ├── talon-bench-counted   the guard under a counting allocator
 //!      └── a host in Go          go-plugin as Debian packages it
-//!              └── all of them call the same answers of the same sizes; go-plugin's host the very same plugin
+//!              └── all of them call the same answers of the same sizes; go-plugin's host even the same plugin
 //! ```
 //!
 //! | module | what |
 //! |---|---|
-//! | [`load`] | a load, and what came of it; the closed loop that makes it |
-//! | [`worker`], [`driver`] | a process that makes loads when told to, and the one that tells it |
-//! | [`contenders`], [`watched`] | who takes part in the calls; one of them under a load while somebody looks |
-//! | [`content`], [`draw`] | the answers' text; which of many is called |
-//! | [`turns`] | the same for what is no load: a process that measures when told to, a turn at a time |
+//! | [`load`] | a load and its result; the closed loop that runs it |
+//! | [`worker`], [`driver`] | the two sides of a load driver: its own process, and its parent |
+//! | [`contenders`], [`watched`] | the contenders of the call suites; one of them under load while a command runs |
+//! | [`content`], [`draw`] | the text of the answers; random choice among many plugins |
+//! | [`turns`] | a process that measures something other than a load, one turn at a time |
 //! | [`layers`] | the guard's stack without IO, whole and layer by layer |
 //! | [`samples`], [`book`] | figures by round: medians and spreads |
-//! | [`goals`] | where the ratios have to get to |
-//! | [`machine`] | on what it was measured, and whether that was quiet |
-//! | [`document`], [`table`], [`compare`] | what is written of it, shown of it, and how two of them differ |
+//! | [`goals`] | the performance goals |
+//! | [`machine`] | the machine of the run, and whether it was quiet |
+//! | [`document`], [`table`], [`compare`] | the result of a run as a file and as tables, and the comparison of two |
 //! | [`suites`] | what is measured |
-//! | [`soak`], [`look`] | a long run of everything at once, and whether what it takes stays the same |
-//! | [`stock`], [`guarded`] | the contenders |
+//! | [`soak`], [`look`] | a long run of everything at once, which looks for leaks; resource usage of a process |
+//! | [`stock`], [`guarded`] | the contenders' processes |
 
 pub mod book;
 pub mod compare;

@@ -1,4 +1,4 @@
-//! A load, what came of it, and the closed loop in between: so many callers, each of which calls again as soon as it has
+//! A load, its result, and the closed loop in between: a number of callers, each of which calls again as soon as it has
 //! its answer.
 
 use std::future::Future;
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-/// What a driver is told to do, as a line of JSON.
+/// A load that a driver runs, as a line of JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
     /// Bytes of content in every answer.
     pub content_bytes: usize,
-    /// Callers at once.
+    /// Concurrent callers.
     pub concurrency: usize,
-    /// For how long, in milliseconds.
+    /// Its duration, in milliseconds.
     pub millis: u64,
 }
 
-/// What came of a load, as a line of JSON.
+/// The result of a load, as a line of JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Calls that were answered.
@@ -31,16 +31,16 @@ pub struct Outcome {
     pub p99_us: f64,
 }
 
-/// Something that can be called, one call at a time; clones are called at the same time.
+/// A client that makes one call at a time; clones call concurrently.
 pub trait Caller: Clone + Send + 'static {
-    /// Asks for so many bytes of content and looks whether they came.
+    /// Asks for this many bytes of content and checks that they came.
     fn call(&mut self, content_bytes: usize) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// Makes a load. The first call that fails ends it.
+/// Runs a load. The first call that fails ends it.
 ///
 /// # Errors
-/// What the failing call said, or that not one call was answered.
+/// The error of the failed call, or that not a single call was answered.
 pub async fn make<C: Caller>(caller: &C, load: Load) -> Result<Outcome> {
     let begin = Instant::now();
     let end = begin + Duration::from_millis(load.millis);
@@ -55,7 +55,7 @@ pub async fn make<C: Caller>(caller: &C, load: Load) -> Result<Outcome> {
     ensure!(!times.is_empty(), "no call was answered");
     times.sort_unstable();
     let part = |part: f64| {
-        // A position in the list, which is shorter than f64 counts exactly.
+        // An index into the list, which is shorter than the integers that f64 represents exactly.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 ≤ part ≤ 1")]
         let at = (times.len() as f64 * part) as usize;
         f64::from(times[at.min(times.len() - 1)]) / 1e3
@@ -68,7 +68,7 @@ pub async fn make<C: Caller>(caller: &C, load: Load) -> Result<Outcome> {
     })
 }
 
-/// Every call's nanoseconds; four seconds count as four seconds and no more.
+/// Every call's nanoseconds; at most four seconds, longer calls count as that.
 async fn keep_calling<C: Caller>(mut caller: C, content_bytes: usize, end: Instant) -> Result<Vec<u32>> {
     let mut times = Vec::new();
     let mut begin = Instant::now();

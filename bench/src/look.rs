@@ -1,4 +1,4 @@
-//! What a process weighs, as the kernel tells it.
+//! The resource usage of a process, from the kernel.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,19 @@ fn of(pid: u32) -> PathBuf {
     Path::new("/proc").join(pid.to_string())
 }
 
-/// Its memory in mebibytes: what it has alone, and of what it shares with others its part (PSS).
+/// Its memory in mebibytes: its private memory and its share of what it shares with others (PSS).
 ///
 /// # Errors
-/// If it is gone, or is not ours to look at.
+/// If it is gone, or we may not read it.
 pub fn memory_mib(pid: u32) -> Result<f64> {
     rolled_up_mib(pid, "Pss:")
 }
 
-/// What of that it made itself, so that a leak shows in nothing else. Left out is what comes from files, above all the program's text:
-/// pages of that come in when they are first used, and belong to a process the more the fewer others use them.
+/// The anonymous part of that, which is where a leak shows. File-backed pages, above all the program's text, are left
+/// out: they come in when they are first used, and a process's share of them grows when other users end.
 ///
 /// # Errors
-/// If it is gone, or is not ours to look at.
+/// If it is gone, or we may not read it.
 pub fn own_memory_mib(pid: u32) -> Result<f64> {
     rolled_up_mib(pid, "Anonymous:")
 }
@@ -36,7 +36,7 @@ fn rolled_up_mib(pid: u32, field: &str) -> Result<f64> {
     Ok(kib / 1024.0)
 }
 
-/// Its name, as the kernel keeps it: 15 bytes.
+/// Its name in the kernel: at most 15 bytes.
 #[must_use]
 pub fn name(pid: u32) -> Option<String> {
     std::fs::read_to_string(of(pid).join("comm")).ok().map(|name| name.trim_end().to_owned())
@@ -45,7 +45,7 @@ pub fn name(pid: u32) -> Option<String> {
 /// How many descriptors it has open.
 ///
 /// # Errors
-/// If it is gone, or is not ours to look at.
+/// If it is gone, or we may not read it.
 pub fn descriptors(pid: u32) -> Result<usize> {
     count(&of(pid).join("fd"))
 }
@@ -62,13 +62,13 @@ fn count(directory: &Path) -> Result<usize> {
     Ok(std::fs::read_dir(directory).with_context(|| directory.display().to_string())?.count())
 }
 
-/// The time that each of its threads was on a core, in nanoseconds: two orders finer than what `/proc/PID/stat` counts in,
-/// which a process that has nothing to do takes minutes to move.
+/// The CPU time of each of its threads, in nanoseconds: two orders finer than the unit of `/proc/PID/stat`, which an
+/// idle process takes minutes to change.
 #[derive(Debug, Clone)]
 pub struct Busy(BTreeMap<u32, u64>);
 
 impl Busy {
-    /// Up to now.
+    /// The CPU time up to now.
     ///
     /// # Errors
     /// If it is gone, or the kernel does not count (`CONFIG_SCHED_INFO`).
@@ -77,7 +77,7 @@ impl Busy {
         let mut threads = BTreeMap::new();
         for task in std::fs::read_dir(&tasks).with_context(|| tasks.display().to_string())? {
             let task = task?;
-            // A thread may end between its name and its figure.
+            // A thread may end between the listing and the read.
             let Ok(text) = std::fs::read_to_string(task.path().join("schedstat")) else { continue };
             let id = task.file_name().to_string_lossy().parse()?;
             let first = text.split_whitespace().next().context("schedstat begins with a number")?;
@@ -86,7 +86,7 @@ impl Busy {
         Ok(Self(threads))
     }
 
-    /// From an earlier look until this one. What threads did that ended in between is not in it.
+    /// The time since an earlier reading. Threads that ended in between are not included.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Duration {
         let grown =

@@ -1,4 +1,4 @@
-//! On what it was measured, and whether that was quiet.
+//! The machine of a run, and whether it was quiet.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::samples::Samples;
 
-/// The middle half of the noise probe's times may be this wide, as a part of the median; beyond it the table says that
-/// the machine was too noisy. Measured: 1 to 3 hundredths on a quiet virtual machine, 20 and more beside a compiler.
+/// The largest interquartile range of the noise probe's times, as a part of the median; above it the table says that
+/// the machine was too noisy. Measured: 0.01 to 0.03 on a quiet virtual machine, 0.20 and more next to a compiler.
 pub const NOISY: f64 = 0.10;
 
-/// What a table has to say of its origin.
+/// Where and when a run was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The commit, with `+` behind it if the tree was changed since.
+    /// The commit, with `+` appended if the tree was changed.
     pub commit: String,
     /// The day, in UTC.
     pub date: String,
@@ -25,32 +25,32 @@ pub struct Origin {
     pub quick: bool,
     /// How long the run took, in seconds.
     pub seconds: u64,
-    /// How far the times of the same work lay apart, as a part of their median, by suite: a bad stretch that spoils one of them
-    /// is lost among the looks of a whole run.
+    /// The noise of the machine during each suite: the spread of the same work's times, as a part of their median. Kept
+    /// for each suite, because a noisy period in one of them would disappear in the whole run.
     pub noise: BTreeMap<String, f64>,
 }
 
-/// Times the same piece of work again and again while a run goes on.
+/// Times the same piece of work repeatedly during a run.
 #[derive(Debug)]
 pub struct Probe {
-    /// What goes on, and what the work took meanwhile.
+    /// The times of the work, by suite.
     times: BTreeMap<String, Samples>,
     now: String,
 }
 
 impl Probe {
-    /// For what begins with this suite.
+    /// A probe that begins with this suite.
     #[must_use]
     pub fn new(suite: &str) -> Self {
         Self { times: BTreeMap::new(), now: suite.to_owned() }
     }
 
-    /// Another suite begins.
+    /// Switches to another suite.
     pub fn turn_to(&mut self, suite: &str) {
         suite.clone_into(&mut self.now);
     }
 
-    /// Does the work once: a millisecond or so of arithmetic that fits into a core's own cache.
+    /// Runs the work once: about a millisecond of arithmetic that fits into a core's own cache.
     pub fn look(&mut self) {
         let begin = Instant::now();
         let mut value = 1_u64;
@@ -61,7 +61,7 @@ impl Probe {
         self.times.entry(self.now.clone()).or_default().0.push(begin.elapsed().as_secs_f64());
     }
 
-    /// How far the times lie apart, by suite.
+    /// The spread of the times, by suite.
     #[must_use]
     pub fn noise(&self) -> BTreeMap<String, f64> {
         let relative = |times: &Samples| times.spread().map_or(0.0, |spread| spread.relative());
@@ -70,7 +70,7 @@ impl Probe {
 }
 
 impl Origin {
-    /// The suites in which the machine was too noisy, for people: `many (14 %)`; nothing if it was quiet in all.
+    /// The suites in which the machine was too noisy, for people: `many (14 %)`; `None` if it was quiet in all.
     #[must_use]
     pub fn noisy(&self) -> Option<String> {
         let noisy = self.noise.iter().filter(|(_, noise)| **noise > NOISY);
@@ -79,7 +79,7 @@ impl Origin {
         (!told.is_empty()).then(|| told.join(", "))
     }
 
-    /// Of this machine and tree, now.
+    /// The origin of a run on this machine and tree, now.
     #[must_use]
     pub fn of_here(quick: bool, took: Duration, probe: &Probe) -> Self {
         let said = |program: &str, arguments: &[&str]| {

@@ -53,7 +53,7 @@ struct Run {
     markdown: Option<PathBuf>,
 }
 
-/// What the tables of a file stand below.
+/// The marker above the tables of a file.
 const HEAD: &str = "<!-- Written by `make bench`; what stands above this line stays. -->\n";
 
 fn main() -> ExitCode {
@@ -103,7 +103,7 @@ impl Run {
     }
 }
 
-/// The process that measures sleeps while others work; two threads are for the supervisors' logs it reads.
+/// The measuring process sleeps while others work; two threads are for the supervisors' logs that it reads.
 fn runtime() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
 }

@@ -1,4 +1,4 @@
-//! The same thing measured in several rounds.
+//! Values of one figure from several rounds.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Samples(pub Vec<f64>);
 
-/// What is said of samples: the middle one, and between which values the middle half of them lies.
+/// A summary of samples: the median and the quartiles.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Half of the samples are at most this.
     pub median: f64,
-    /// A quarter of them is.
+    /// A quarter of the samples is at most this.
     pub low: f64,
-    /// Three quarters are.
+    /// Three quarters of the samples are at most this.
     pub high: f64,
 }
 
 impl Samples {
-    /// Median and quartiles; `None` of nothing.
+    /// Median and quartiles; `None` if there are no samples.
     #[must_use]
     pub fn spread(&self) -> Option<Spread> {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);
         let last = sorted.len().checked_sub(1)?;
-        // Between two neighbours by how near it is to each.
+        // Linear interpolation between two neighbours.
         let at = |part: f64| {
             let place = last as f64 * part;
             let below = place.floor();
@@ -41,13 +41,13 @@ impl Samples {
         Some(Spread { median: at(0.5), low: at(0.25), high: at(0.75) })
     }
 
-    /// One by one, this by those of the same rounds.
+    /// Divides each sample by that of the same round.
     #[must_use]
     pub fn over(&self, those: &Self) -> Self {
         self.with(those, |this, that| this / that)
     }
 
-    /// One by one, this without those of the same rounds.
+    /// Subtracts from each sample that of the same round.
     #[must_use]
     pub fn without(&self, those: &Self) -> Self {
         self.with(those, |this, that| this - that)
@@ -59,7 +59,7 @@ impl Samples {
 }
 
 impl Spread {
-    /// How wide the middle half is, as a part of the median.
+    /// The interquartile range, as a part of the median.
     #[must_use]
     pub fn relative(&self) -> f64 {
         if self.median == 0.0 { 0.0 } else { (self.high - self.low).abs() / self.median.abs() }

@@ -1,4 +1,4 @@
-//! A run, for people: as Markdown, which also reads well in a terminal.
+//! The tables of a run, as Markdown that is also readable in a terminal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,14 +9,14 @@ use crate::goals::GOALS;
 use crate::machine::NOISY;
 use crate::samples::Spread;
 
-/// What stands beside a goal that a run did not measure: a hole in the table would be read as if there were no such goal.
+/// The value of a goal that a run did not measure: if its row were left out, the goal would seem not to exist.
 pub const NOT_MEASURED: &str = "not measured";
 
-/// From here on the middle half of a figure's rounds is so wide, as a part of the median, that the table says so: one that varies by
-/// more than a quarter tells its order of size and no more.
+/// From this interquartile range on, as a part of the median, the table marks a figure: if it varies by more than a
+/// quarter, only its order of magnitude is certain.
 pub const UNSTEADY: f64 = 0.25;
 
-/// The table of goals alone, with what has to be said of the run.
+/// The table of goals alone, with the notes about the run.
 #[must_use]
 pub fn goals(document: &Document) -> String {
     let mut out = String::new();
@@ -77,7 +77,7 @@ fn spread(spread: Spread, unit: &str) -> String {
     format!("{}{unit} ({} to {})", number(median), number(low), number(high))
 }
 
-/// Three figures of it are enough, and no more are true.
+/// Rounded to three significant figures; more would not be accurate.
 #[must_use]
 pub fn number(value: f64) -> String {
     match value.abs() {
@@ -109,7 +109,7 @@ fn by_suite(figures: &[Figure]) -> Vec<(&str, Cases<'_>)> {
     suites
 }
 
-/// A line for each contender, a column for each metric; behind a figure its ratio to the yardstick of the case.
+/// A line for each contender, a column for each metric; after a figure its ratio to the yardstick of the case.
 fn case_table(out: &mut String, figures: &[&Figure]) {
     let mut metrics: Vec<&str> = Vec::new();
     let mut lines: Vec<(&str, BTreeMap<&str, &Figure>)> = Vec::new();
@@ -144,12 +144,12 @@ fn cell(figure: &Figure, figures: &[&Figure]) -> String {
     }
 }
 
-/// What stands before a median beside which the rounds lay far apart.
+/// The mark before a median whose rounds vary widely.
 fn unsteady(of: Spread) -> &'static str {
     if of.relative() > UNSTEADY { "~" } else { "" }
 }
 
-/// A figure's ratios to its yardstick by round, if it has one and is not that.
+/// A figure's ratios to its yardstick in each round; `None` if it has none or is the yardstick.
 pub(crate) fn ratios<'f>(
     figure: &Figure,
     figures: impl IntoIterator<Item = &'f &'f Figure>,
@@ -161,11 +161,11 @@ pub(crate) fn ratios<'f>(
             && other.key.metric == figure.key.metric
     })?;
     let ratios = figure.samples.over(&theirs.samples);
-    // Beside a yardstick that took nothing, anything is infinitely more.
+    // Compared with a yardstick of zero, any value is infinite.
     Some(ratios).filter(|ratios| !ratios.0.is_empty() && ratios.0.iter().all(|ratio| ratio.is_finite()))
 }
 
-/// Columns as wide as what stands in them, so that it can be read without being rendered.
+/// Pads the columns, so that the table is readable without being rendered.
 pub(crate) fn write_table<R: AsRef<[String]>>(
     out: &mut String,
     head: &[&str],

@@ -1,5 +1,5 @@
-//! A process that measures when it is told to, one turn at a time: what runs elsewhere has its turns in between, and the
-//! machine is looked at between two of them.
+//! A process that measures on request, one turn at a time: other processes have their turns in between, and the noise
+//! probe runs between two of them.
 
 use std::process::Command;
 
@@ -10,26 +10,26 @@ use crate::book::{Book, Unit};
 use crate::driver::Driver;
 use crate::worker;
 
-/// What a process is told for a turn; anything else, or nothing more, is its end.
+/// The request for a turn; any other line, or the end of the input, ends the process.
 const TURN: &str = "turn";
 
 /// A figure of one turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Told {
-    /// The suite and what was done in it.
+    /// The suite and the case.
     pub case: String,
-    /// Who did it.
+    /// The contender.
     pub contender: String,
-    /// What was looked at.
+    /// The metric.
     pub metric: String,
-    /// In what it is counted.
+    /// Its unit.
     pub unit: Unit,
-    /// How much.
+    /// Its value.
     pub value: f64,
 }
 
 impl Told {
-    /// A figure.
+    /// A measurement of one figure.
     #[must_use]
     pub fn new(case: &str, contender: &str, metric: &str, unit: Unit, value: f64) -> Self {
         let [case, contender, metric] = [case, contender, metric].map(str::to_owned);
@@ -37,10 +37,10 @@ impl Told {
     }
 }
 
-/// The side that measures: says that it is ready, and takes a turn for each line that asks for one.
+/// The measuring side: reports that it is ready, and takes a turn for each request.
 ///
 /// # Errors
-/// What a turn said that failed; the parent reads it from stderr.
+/// Why a turn failed; the parent reads it from stderr.
 pub async fn take(mut turn: impl AsyncFnMut() -> Result<Vec<Told>>) -> Result<()> {
     worker::ready()?;
     let mut lines = worker::lines();
@@ -51,7 +51,7 @@ pub async fn take(mut turn: impl AsyncFnMut() -> Result<Vec<Told>>) -> Result<()
     Ok(())
 }
 
-/// The side that tells it to.
+/// The requesting side.
 pub struct Turns {
     driver: Driver,
 }
@@ -60,12 +60,12 @@ impl Turns {
     /// Starts `command` and waits until it is ready.
     ///
     /// # Errors
-    /// If it does not get ready; what it said is on stderr.
+    /// If it does not get ready; its output is on stderr.
     pub fn start(name: &'static str, command: &mut Command) -> Result<Self> {
         Ok(Self { driver: Driver::start(name, command, Vec::new(), ())? })
     }
 
-    /// One turn.
+    /// Requests one turn.
     ///
     /// # Errors
     /// If it failed.
@@ -77,12 +77,12 @@ impl Turns {
 
 impl Drop for Turns {
     fn drop(&mut self) {
-        // Answered by its end, once it has cleared away what it made; a process that is killed clears nothing.
+        // This returns when the process has ended after its cleanup; a killed process would not clean up.
         let _ = self.driver.ask("end");
     }
 }
 
-/// Writes what was told into the book, for cases compared with this yardstick.
+/// Records the measurements of a turn, for cases compared with this yardstick.
 pub fn write(book: &mut Book, told: Vec<Told>, yardstick: Option<&'static str>) {
     for Told { case, contender, metric, unit, value } in told {
         book.page(case, yardstick).add(&contender, &metric, unit, value);
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_process_takes_turns_until_it_is_told_to_end() {
         let told = r#"[{"case":"c","contender":"x","metric":"m","unit":"ms","value":2.0}]"#;
-        // As a worker does: ready, an answer for each turn, and its end at any other word.
+        // As a worker does: ready, a reply to each turn, and exit on any other line.
         let script = format!(
             "echo '{{\"ready\":true}}'; while read -r l && [ \"$l\" = turn ]; do echo '{told}'; done"
         );

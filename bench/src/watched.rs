@@ -1,4 +1,4 @@
-//! One contender under a load for as long as a command looks at it: a profiler, mostly.
+//! Runs one contender under load while a command runs, usually a profiler.
 
 use std::process::{Command, ExitCode};
 
@@ -8,13 +8,13 @@ use clap::Args;
 use crate::contenders::Contender;
 use crate::load::Load;
 
-/// The environment variable in which the command finds the process ids, with commas in between.
+/// The environment variable with the process ids for the command, separated by commas.
 const PIDS: &str = "PIDS";
 
-/// How long a round of the load is. The command's end is noticed between two of them.
+/// The length of one round of load. The command's end is noticed between two rounds.
 const ROUND_MILLIS: u64 = 250;
 
-/// What is loaded, and who looks.
+/// The contender, the load and the command.
 #[derive(Debug, Args)]
 pub struct Options {
     /// Who is called.
@@ -31,16 +31,16 @@ pub struct Options {
 }
 
 impl Options {
-    /// Loads until the command ends, whose exit code is ours.
+    /// Runs the load until the command ends, and returns its exit code.
     ///
     /// # Errors
-    /// If the contender cannot be had or a call fails.
+    /// If the contender cannot be started or a call fails.
     pub async fn run(self) -> Result<ExitCode> {
         let Some(mut driver) = self.contender.start().await? else {
             bail!("{} needs what is not here (scripts/deps.sh bench)", self.contender.name());
         };
         let load = Load { content_bytes: self.bytes, concurrency: self.callers, millis: ROUND_MILLIS };
-        // Caches, pools and windows are filled before anybody looks.
+        // Fills caches, pools and windows before the command starts.
         driver.make(load)?;
         let (program, arguments) = self.command.split_first().context("there is a command")?;
         let mut command = Command::new(program);

@@ -1,4 +1,4 @@
-//! The side of a driver that makes the loads: a line of JSON in on stdin, a line of JSON out on stdout.
+//! The driver's own side: reads a load as a line of JSON from stdin, and writes its result as a line of JSON to stdout.
 
 use std::io::{BufRead, Write};
 
@@ -6,10 +6,10 @@ use anyhow::{Context, Result};
 
 use crate::load::{self, Caller, Load};
 
-/// Says that it is ready, then makes every load it is told to, until there is nothing more to read.
+/// Reports that it is ready, then runs each load that it reads, until the end of its input.
 ///
 /// # Errors
-/// What a call said that failed; the driver's parent reads it from stderr.
+/// Why a call failed; the driver's parent reads it from stderr.
 pub async fn serve<C: Caller>(caller: C) -> Result<()> {
     ready()?;
     let mut lines = lines();
@@ -31,7 +31,7 @@ pub(crate) fn say(what: &impl serde::Serialize) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Read on a thread of its own: between two loads a driver has nothing to do, and its runtime sleeps.
+/// Read on a separate thread: between two loads a driver is idle, and its runtime sleeps.
 pub(crate) fn lines() -> tokio::sync::mpsc::Receiver<String> {
     let (sender, receiver) = tokio::sync::mpsc::channel(1);
     std::thread::spawn(move || {

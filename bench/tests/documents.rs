@@ -1,5 +1,5 @@
-//! What is written of runs: that it says the same everywhere, comes back as it was, and that a regression is found in it. Files
-//! are read, and nothing is measured.
+//! Checks the documents of runs: that all of them agree, that reading returns what was written, and that a regression
+//! is found. Only files are read, nothing is measured.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,14 +22,14 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The cells of the table row that begins with this, wherever it stands.
+/// The cells of the table row that begins with this text.
 fn row<'t>(text: &'t str, what: &str) -> Option<Vec<&'t str>> {
     let cells =
         |line: &'t str| line.trim().trim_matches('|').split('|').map(str::trim).collect::<Vec<&str>>();
     text.lines().filter(|line| line.starts_with('|')).map(cells).find(|cells| cells[0] == what)
 }
 
-/// `1.31× (1.20 to 1.40)` without what it varies by.
+/// `1.31× (1.20 to 1.40)` without its spread.
 fn median(reached: &str) -> &str {
     reached.split(" (").next().unwrap_or(reached)
 }

@@ -1,4 +1,4 @@
-"""SQL over CSV files: a plugin with settings, data beside its text, and a long call that ends when nobody waits."""
+"""SQL over CSV files: a plugin with settings, data beside its text, and a long call that ends when it is cancelled."""
 
 import csv
 import pathlib
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from talon_plugin import Context, Output, Plugin, ToolError
 
-# A model reads the answer: more rows than this help nobody. `limit` can lower it.
+# A model reads the answer: more rows than this are no help. `limit` can lower it.
 MAX_ROWS = 200
 # A file beyond this would not fit into the plugin's memory several times over. What is larger is refused.
 MAX_FILE_BYTES = 64 << 20

@@ -13,7 +13,7 @@ struct Config {
     prefix: String,
 }
 
-/// What all calls share; made of the config once.
+/// What all calls share; built from the config once.
 struct Shared {
     prefix: String,
 }

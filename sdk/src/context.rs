@@ -1,4 +1,4 @@
-//! What a tool may know about the call it serves.
+//! What a tool can learn about the call it serves.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,17 +15,17 @@ use crate::settings::Settings;
 use crate::state::{State, StateError, StateSource};
 use crate::testing::ProgressLog;
 
-/// One call, as far as the tool is concerned. Cheap to clone; clones belong to the same call.
+/// One call, as the tool sees it. Cheap to clone; clones belong to the same call.
 ///
 /// # Cancellation
-/// When the caller gives up or the deadline passes, the tool's future is dropped at its next `.await`. Work that
-/// holds no `.await` (a thread, [`Context::blocking`]) looks at [`Context::is_cancelled`] from time to time.
+/// When the caller gives up or the deadline passes, the tool's future is dropped at its next `.await`. Work
+/// without an `.await` (a thread, [`Context::blocking`]) has to check [`Context::is_cancelled`] from time to time.
 #[derive(Clone)]
 pub struct Context {
     call: Arc<Call>,
 }
 
-/// The parts of a context, filled by whoever starts the call.
+/// The parts of a context, filled in by the code that starts the call.
 pub(crate) struct Call {
     pub(crate) id: String,
     pub(crate) action: String,
@@ -39,18 +39,18 @@ pub(crate) struct Call {
     pub(crate) trace: TraceHeaders,
 }
 
-/// The trace a call is a part of, as its headers say it.
+/// The trace that a call belongs to, from its headers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TraceHeaders {
     pub(crate) parent: Option<String>,
     pub(crate) state: Option<String>,
 }
 
-/// Who hears how far a call has come.
+/// Where progress reports go.
 pub(crate) enum ProgressTo {
-    /// The host, if it listens.
+    /// To the host, if it listens.
     Board(Arc<Board>),
-    /// A unit test.
+    /// To a unit test.
     Log(ProgressLog),
     Nobody,
 }
@@ -60,7 +60,7 @@ impl Context {
         Self { call: Arc::new(call) }
     }
 
-    /// The call's id, as the host's log has it.
+    /// The call's id, as in the host's log.
     #[must_use]
     pub fn call_id(&self) -> &str {
         &self.call.id
@@ -72,16 +72,16 @@ impl Context {
         &self.call.action
     }
 
-    /// The call's place in a trace, in the words of [W3C Trace Context](https://www.w3.org/TR/trace-context/)'s
-    /// `traceparent`: for requests of the tool's own, or as the parent of its own spans. `None` when the call is not
-    /// traced.
+    /// The call's position in a trace, as a `traceparent` of
+    /// [W3C Trace Context](https://www.w3.org/TR/trace-context/). Send it with the tool's own requests, or use it as the
+    /// parent of the tool's own spans. `None` when the call is not traced.
     #[must_use]
     pub fn trace_parent(&self) -> Option<&str> {
         self.call.trace.parent.as_deref()
     }
 
-    /// What tracing systems on the way added, as `tracestate` has it; goes along with
-    /// [`trace_parent`](Context::trace_parent) unread.
+    /// Vendor data of tracing systems, as a `tracestate` header. Pass it on unchanged together with
+    /// [`trace_parent`](Context::trace_parent).
     #[must_use]
     pub fn trace_state(&self) -> Option<&str> {
         self.call.trace.state.as_deref()
@@ -99,7 +99,7 @@ impl Context {
         self.call.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Whether nobody waits for the answer any more: the caller gave up, or the deadline passed.
+    /// Whether the call was cancelled: the caller gave up, or the deadline passed.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.call.cancelled.is_cancelled() || self.remaining() == Some(Duration::ZERO)
@@ -152,11 +152,11 @@ impl Context {
         self.call.state.open()
     }
 
-    /// Tells how far the call has come: `progress` grows, in a unit of the tool's own; `total` is the same for the whole
-    /// call, if that is known; `message` is one line for people, of which 1 KiB is sent.
+    /// Reports how far the call has come: `progress` grows, in a unit that the tool chooses; `total` is the value at
+    /// the end of the call, if that is known; `message` is one line for people, of which 1 KiB is sent.
     ///
-    /// It never waits and never fails. What comes faster than the host takes it is dropped, and the latest wins; so is what
-    /// nobody listens to, what is told after the call ended, and a `progress` that is negative or no number.
+    /// It never waits and never fails. A report is dropped when a later one replaces it before the host takes it, when
+    /// no host listens, when the call has ended, and when `progress` is negative or not a number.
     pub fn progress(&self, progress: f64, total: Option<f64>, message: &str) {
         let call = &self.call;
         if call.cancelled.is_cancelled() {
@@ -169,10 +169,10 @@ impl Context {
         }
     }
 
-    /// Runs work that blocks (files, computing) on a thread of its own, so that other calls and health checks go
-    /// on meanwhile.
+    /// Runs blocking work (files, computing) on a separate thread, so that other calls and health checks proceed
+    /// meanwhile.
     ///
-    /// The work returns a `Result`, like a tool. It is not stopped when the call ends: in a loop it looks at
+    /// The work returns a `Result`, like a tool. It is not stopped when the call ends: a loop has to check
     /// [`Context::is_cancelled`] of a clone.
     ///
     /// # Errors
@@ -202,7 +202,7 @@ impl fmt::Debug for Context {
     }
 }
 
-/// A header to send with requests of the tool's own. Its `Debug` hides the value.
+/// A header for the tool's own requests. Its `Debug` hides the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Credential<'c> {
     /// The header's name, such as `Authorization`.

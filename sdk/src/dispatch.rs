@@ -1,4 +1,4 @@
-//! One call, from the message on the wire to the answer on the wire.
+//! Runs one call, from the request message to the response message.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -20,13 +20,13 @@ use crate::state::StateSource;
 use crate::text::shorten;
 use crate::{Output, Tool, ToolError};
 
-/// The largest answer in bytes, all fields together. Hosts stop reading near 8 MiB and then throw the answer away
-/// whole; an error that says so is of more use. Room for the other fields is left.
+/// The largest answer in bytes, all fields together. Hosts stop reading near 8 MiB and discard the whole answer, so an
+/// explicit error is more useful. Room for the other fields is left.
 pub const MAX_RESULT_BYTES: usize = (8 << 20) - (64 << 10);
 /// How much of an unknown action's name is repeated, in bytes.
 const MAX_SHOWN_BYTES: usize = 64;
 
-/// What a call finds beside its message.
+/// What a call needs besides its request message.
 pub(crate) struct Host {
     pub(crate) settings: Arc<Settings>,
     pub(crate) state: StateSource,
@@ -37,7 +37,7 @@ pub(crate) struct Host {
 /// Runs one call.
 ///
 /// # Errors
-/// INTERNAL when the tool panicked. Everything else that goes wrong is an answer with `error` set.
+/// INTERNAL when the tool panicked. Every other failure is an answer with `error` set.
 pub(crate) async fn execute(
     tools: &[Tool],
     request: ToolCallRequest,
@@ -63,7 +63,7 @@ pub(crate) async fn execute(
         trace: host.trace,
     };
     let span = tracing::info_span!("call", call_id = id.as_str(), action = tool.name());
-    // The span is the future's own, so that what a tool logs as it is dropped names its call.
+    // The span belongs to the future, so that what a tool logs while it is dropped names its call.
     let run = pin!(tool.run(args, call).instrument(span.clone()));
     match catch_panic(run).await {
         Ok(Ok(output)) => Ok(answer(id, output)),
@@ -73,7 +73,7 @@ pub(crate) async fn execute(
             }
             Ok(refusal(id, error.message().to_owned()))
         }
-        // The panic itself is in the log already, through the hook.
+        // The panic hook has already logged the panic.
         Err(_) => {
             Err(Status::internal(format!("tool `{}` panicked; the plugin's log says where", tool.name())))
         }
@@ -98,7 +98,7 @@ fn refusal(call_id: String, error: String) -> ToolResultResponse {
     ToolResultResponse { call_id, error, ..Default::default() }
 }
 
-/// Polls a future so that a panic in it ends the call and not the connection.
+/// Polls a future so that a panic in it ends the call but not the connection.
 async fn catch_panic<F>(mut future: Pin<&mut F>) -> Result<Result<Output, ToolError>, Box<dyn Any + Send>>
 where
     F: Future<Output = Result<Output, ToolError>>,

@@ -1,34 +1,34 @@
-//! What a tool returns when it cannot do what it was asked.
+//! The error that a tool returns when it cannot do what was requested.
 
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
 
-/// What the caller reads when a tool failed for a reason that is none of its business.
+/// What the caller reads when a tool failed for an internal reason.
 const INTERNAL: &str = "the tool failed; the plugin's log says why";
-/// What the caller reads when a tool gave no reason at all. An empty text would count as success on the wire.
+/// What the caller reads when a tool gave no reason. An empty text would count as success on the wire.
 const SILENT: &str = "the tool refused without giving a reason";
 /// How many causes of one error are logged; a longer chain is a cycle or a mistake.
 const MAX_CAUSES: usize = 16;
 
-/// A tool that says no. It is data for the caller, not a fault of the plugin.
+/// An error answer of a tool. It is data for the caller, not a failure of the plugin.
 ///
 /// It holds two texts. The *message* goes to the caller, which is often a model: say what was wrong with the
 /// request and what would work. The *cause* goes to the plugin's log and nowhere else, so that paths, addresses
-/// and credentials inside errors do not travel.
+/// and credentials inside errors do not reach the caller.
 ///
-/// - [`ToolError::new`] makes a message of your own.
+/// - [`ToolError::new`] makes an error with your message.
 /// - `?` on any [`std::error::Error`] keeps it as the cause and gives the caller a generic message.
 /// - [`Tell::tell`] does both: your message for the caller, the error for the log.
 ///
 /// ```
-/// use talon_sdk::{Tell, ToolError};
+/// use talon_sdk::{OrToolError, ToolError};
 ///
 /// fn page(number: u32, path: &str) -> Result<String, ToolError> {
 ///     if number == 0 {
 ///         return Err(ToolError::new("pages count from 1"));
 ///     }
-///     let text = std::fs::read_to_string(path).tell("the book is not available now")?;
+///     let text = std::fs::read_to_string(path).or_tool_error("the book is not available now")?;
 ///     Ok(text)
 /// }
 ///
@@ -43,14 +43,14 @@ pub struct ToolError {
 }
 
 impl ToolError {
-    /// An error whose text the caller reads.
+    /// An error with this message for the caller.
     pub fn new(message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();
         let message = if message.trim().is_empty() { Cow::Borrowed(SILENT) } else { message };
         Self { message, cause: None }
     }
 
-    /// Adds what the plugin's log says beside the message.
+    /// Adds a cause, which goes to the plugin's log.
     #[must_use]
     pub fn because(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.cause = Some(cause.into());
@@ -63,7 +63,7 @@ impl ToolError {
         &self.message
     }
 
-    /// What went to the log.
+    /// The cause that goes to the plugin's log.
     #[must_use]
     pub fn cause(&self) -> Option<&(dyn Error + Send + Sync + 'static)> {
         self.cause.as_deref()
@@ -107,7 +107,7 @@ impl<E: Error + Send + Sync + 'static> From<E> for ToolError {
     }
 }
 
-/// Gives an error, or a value that is missing, a message for the caller.
+/// Turns an error or a missing value into a [`ToolError`] with a message for the caller.
 pub trait Tell<T> {
     /// Turns a failure into a [`ToolError`] with this message; the error itself becomes the cause.
     ///
@@ -115,7 +115,7 @@ pub trait Tell<T> {
     /// The failure, if there is one.
     fn tell(self, message: impl Into<Cow<'static, str>>) -> Result<T, ToolError>;
 
-    /// Like [`tell`](Tell::tell), for a message that costs something to make.
+    /// Like [`tell`](Tell::tell), for a message that is expensive to build.
     ///
     /// # Errors
     /// The failure, if there is one.

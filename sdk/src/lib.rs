@@ -39,15 +39,15 @@
 //!
 //! | you want to | look at |
 //! |---|---|
-//! | make a tool of a function, or of a closure | [`macro@tool`], [`Tool::new`] |
-//! | offer what is known at run time only | [`Tool::dynamic`], [`Plugin::refresh`] |
+//! | make a tool from a function or a closure | [`macro@tool`], [`Tool::new`] |
+//! | offer tools that are known at run time only | [`Tool::dynamic`], [`Plugin::refresh`] |
 //! | describe its arguments | [`macro@args`], [`ToolArgs`] |
 //! | answer with text, data or both | [`Output`], [`Json`] |
-//! | say no, and keep secrets out of it | [`ToolError`], [`Tell`] |
+//! | return an error, and keep secrets out of it | [`ToolError`], [`Tell`] |
 //! | read settings, share a pool between calls | [`Plugin::config`], [`Plugin::init`] |
 //! | know the deadline, cancel, block | [`Context`] |
-//! | tell how far a call has come | [`Context::progress`] |
-//! | say that the tools changed | [`Notifier`] |
+//! | report the progress of a call | [`Context::progress`] |
+//! | notify the host of changed tools | [`Notifier`] |
 //! | keep something between calls | [`Context::state`] |
 //! | log | the `tracing` macros; `TALON_LOG=debug` shows more than `info` |
 //! | test | [`testing`] |

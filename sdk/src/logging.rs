@@ -17,15 +17,16 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::text::shorten;
 
-/// Which events are logged, in `tracing_subscriber::EnvFilter`'s words; `info`, or what the plugin says, when it is not set.
+/// Which events are logged, in the syntax of `tracing_subscriber::EnvFilter`. When unset: the plugin's own default, or
+/// `info`.
 const FILTER_ENV: &str = "TALON_LOG";
-/// The longest line. Talon cuts lines at 8 KiB, and a JSON line that was cut is no JSON any more.
+/// The longest line. Talon cuts lines at 8 KiB, and a truncated JSON line is not JSON any more.
 const MAX_LINE_BYTES: usize = 8000;
 /// The longest single text in a line; leaves room for a few others.
 const MAX_TEXT_BYTES: usize = 2000;
 
-/// Sets the subscriber and a panic hook that logs through it. Does nothing where the plugin set a subscriber
-/// itself.
+/// Installs the subscriber and a panic hook that logs through it. Does nothing when the plugin has installed a
+/// subscriber.
 pub(crate) fn install(usual: &str) {
     let (filter, complaint) = match std::env::var(FILTER_ENV) {
         Ok(text) => match EnvFilter::try_new(&text) {
@@ -55,7 +56,7 @@ struct HclogLayer<W> {
     writer: W,
 }
 
-/// The fields of one span, kept until its events are written. Few spans have any, so that this stays as it came.
+/// The fields of one span, kept until its events are written. Few spans have fields, so this stays a plain list.
 struct SpanFields(Vec<(&'static str, Value)>);
 
 impl<S, W> Layer<S> for HclogLayer<W>
@@ -104,7 +105,8 @@ where
             text = Value::Object(essential).to_string();
         }
         text.push('\n');
-        // One write, so that lines of several threads do not mix. Nobody is left to tell when stderr is gone.
+        // One write, so that lines of several threads do not mix. When stderr is gone there is nowhere to report the
+        // error.
         let _ = self.writer.make_writer_for(event.metadata()).write_all(text.as_bytes());
     }
 }
@@ -136,7 +138,7 @@ struct Fields {
 
 impl Fields {
     fn put(&mut self, field: &Field, value: Value) {
-        // Names with an @ are hclog's own.
+        // Names with an @ are reserved by hclog.
         let name = field.name().trim_start_matches('@');
         self.others.push((name, value));
     }

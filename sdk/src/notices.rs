@@ -1,7 +1,8 @@
-//! What a plugin tells its host unasked: how far calls have come, and that it offers something else now.
+//! Notices that a plugin sends without a request: the progress of calls, and that its capabilities changed.
 //!
-//! A tool must never wait for whoever listens, so there is no queue of notices but a board of what is new: one place for
-//! each call, which its next progress overwrites, and one for changed capabilities. A listener takes from it as fast as it can.
+//! A tool must never wait for the host to take a notice, so there is no queue. Instead there is one slot for each call,
+//! which the next progress report overwrites, and one for changed capabilities. A listener takes from the slots as fast
+//! as it can.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +14,13 @@ use tokio::sync::Notify;
 
 use crate::text::cut;
 
-/// Of how many calls the latest progress waits to be taken; beyond that the oldest is dropped. More than any host lets a plugin
-/// serve at once by default; only a plugin of more than this many calls in flight would want a higher one.
+/// How many calls may have a pending progress report; beyond that the oldest report is dropped. By default no host lets
+/// a plugin serve this many calls at once.
 const MAX_CALLS: usize = 256;
-/// How much of a progress's message is sent, in bytes; what hosts keep of it (`talon.plugin.v1`).
+/// How much of a progress message is sent, in bytes; hosts keep no more (`talon.plugin.v1`).
 const MAX_MESSAGE_BYTES: usize = 1024;
 
-/// Tells the host that the plugin offers something else than before. Cheap to clone; clones tell the same host. Give it to
+/// Notifies the host that the plugin's capabilities changed. Cheap to clone; clones notify the same host. Give it to
 /// [`Plugin::notifier`](crate::Plugin::notifier), and keep a clone where changes are noticed.
 ///
 /// ```
@@ -37,15 +38,15 @@ pub struct Notifier {
 }
 
 impl Notifier {
-    /// One that tells nobody until a plugin that has it is served.
+    /// A notifier that does nothing until a plugin that has it is served.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says that the host should ask for the capabilities anew; it does so by `RefreshCapabilities`, which
-    /// [`Plugin::refresh`](crate::Plugin::refresh) answers. Never waits. Said often before the host took it, it counts once; said
-    /// before the host listens, it is told when it does.
+    /// Tells the host to read the capabilities again. The host does so by `RefreshCapabilities`, which
+    /// [`Plugin::refresh`](crate::Plugin::refresh) answers. Never waits. Several calls before the host takes the notice count
+    /// as one; a call before the host listens is delivered when it does.
     pub fn capabilities_changed(&self) {
         self.board.state().changed = true;
         self.board.news.notify_one();
@@ -58,10 +59,10 @@ impl std::fmt::Debug for Notifier {
     }
 }
 
-/// What is new and not taken yet.
+/// Notices that the host has not taken yet.
 #[derive(Default)]
 pub(crate) struct Board {
-    /// Whether anybody listens. Read before anything else, so that a tool pays nothing for progress that nobody wants.
+    /// Whether a host listens. Checked first, so that progress costs a tool nothing when no host listens.
     heard: AtomicBool,
     state: Mutex<State>,
     news: Notify,
@@ -69,16 +70,16 @@ pub(crate) struct Board {
 
 #[derive(Default)]
 struct State {
-    /// Counts the listeners; the latest one gets what is new, and the earlier ones end.
+    /// Counts the listeners: the latest one gets the notices, and the earlier ones end.
     turn: u64,
     changed: bool,
-    /// In the order in which calls first had something to tell, each call once.
+    /// In the order of each call's first pending report, each call once.
     progress: VecDeque<Progress>,
 }
 
 impl Board {
-    /// Puts down how far a call has come, in the place of what it said before. Dropped when nobody listens, and when it is no
-    /// amount.
+    /// Stores the progress of a call and replaces the previous report. Dropped when no host listens, and when the
+    /// amount is invalid.
     pub(crate) fn progress(&self, call_id: &str, progress: f64, total: Option<f64>, message: &str) {
         if self.heard.load(Ordering::Relaxed)
             && let Some(progress) = made(call_id, progress, total, message)
@@ -102,7 +103,7 @@ impl Board {
         self.news.notify_one();
     }
 
-    /// From here on there is a listener; whoever listened before is told to end.
+    /// Registers a listener. The previous listener ends.
     pub(crate) fn listen(self: &Arc<Self>) -> Listener {
         let mut state = self.state();
         state.turn += 1;
@@ -113,30 +114,30 @@ impl Board {
         Listener { board: self.clone(), turn }
     }
 
-    /// Nothing can panic while it is held, so a poisoned one is as good.
+    /// Nothing can panic while the lock is held, so a poisoned lock is still valid.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Takes what is new, until another one listens.
+/// Takes notices until another listener replaces it.
 pub(crate) struct Listener {
     board: Arc<Board>,
     turn: u64,
 }
 
 impl Listener {
-    /// The next notice; `None` once another listener has taken over.
+    /// The next notice; `None` once another listener has replaced this one.
     pub(crate) async fn next(&self) -> Option<Notice> {
         loop {
             let notified = self.board.news.notified();
             tokio::pin!(notified);
-            // Listening begins before looking, so that what comes in between is not missed.
+            // Waiting is enabled before the check, so that a notice in between is not missed.
             notified.as_mut().enable();
             {
                 let mut state = self.board.state();
                 if state.turn != self.turn {
-                    // The word may have been meant for the one that listens now.
+                    // The wakeup may have been meant for the current listener.
                     self.board.news.notify_one();
                     return None;
                 }
@@ -162,7 +163,7 @@ impl Drop for Listener {
     }
 }
 
-/// The message, if it tells anything: amounts are finite and not negative.
+/// The progress message; `None` unless the amounts are finite and not negative.
 pub(crate) fn made(call_id: &str, progress: f64, total: Option<f64>, message: &str) -> Option<Progress> {
     let amount = |value: f64| value.is_finite() && value >= 0.0;
     amount(progress).then(|| Progress {

@@ -1,4 +1,4 @@
-//! What a tool returns when it did what it was asked.
+//! What a tool returns on success.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,8 +6,8 @@ use serde_json::Value;
 use crate::ToolError;
 use crate::text::cut;
 
-/// How much of a structured answer is repeated as text when the tool gave no text of its own, in bytes. Enough
-/// to show a small answer whole; a larger one would only be said twice.
+/// How much of a structured answer is repeated as text when the tool gave no text, in bytes. Enough to show a small
+/// answer whole; repeating a larger one would only double its size.
 const MAX_DIGEST_BYTES: usize = 512;
 
 /// A tool's answer: text, and structured data beside it where there is some.
@@ -35,7 +35,7 @@ impl Output {
     /// Adds data that a program can read. It travels as JSON text beside the content.
     ///
     /// # Errors
-    /// When the value cannot be JSON (a map whose keys are no strings, for example).
+    /// When the value cannot be JSON (for example a map whose keys are not strings).
     pub fn structured(mut self, value: impl Serialize) -> Result<Self, ToolError> {
         self.structured = Some(serde_json::to_value(value)?);
         Ok(self)
@@ -53,7 +53,7 @@ impl Output {
         self.structured.as_ref()
     }
 
-    /// An answer of data alone, with a short text for readers who see no data.
+    /// An answer of data only, with a short text for readers that do not see the data.
     fn data(value: Value) -> Self {
         Self { content: digest(&value), structured: Some(value) }
     }
@@ -63,7 +63,7 @@ impl Output {
     }
 }
 
-/// Small data as it is; of larger data its kind and size.
+/// Small data in full; for larger data its kind and size.
 fn digest(value: &Value) -> String {
     let text = value.to_string();
     if text.len() <= MAX_DIGEST_BYTES {
@@ -80,7 +80,7 @@ fn digest(value: &Value) -> String {
     format!("{what}, {} bytes of JSON in the structured content", text.len())
 }
 
-/// A typed answer: goes out as structured content, with a short text made of it.
+/// A typed answer: sent as structured content, with a short text derived from it.
 ///
 /// ```
 /// use talon_sdk::{Json, ToolError};

@@ -1,4 +1,4 @@
-//! A plugin: its tools and what else a host is told about it.
+//! A plugin: its tools and the other capabilities that it declares to a host.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -12,8 +12,8 @@ use talon_proto::plugin::{GlossaryEntry, KnowledgeArticle, PluginCapabilities};
 use crate::settings::Init;
 use crate::{Notifier, Tool, ToolError};
 
-/// How long calls in flight may go on after the host asked the plugin to end. As long as a host usually waits
-/// before it kills; change it with [`Plugin::grace`].
+/// How long calls in flight may continue after the host asked the plugin to end: as long as a host usually waits
+/// before it kills. Change it with [`Plugin::grace`].
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(10);
 /// The longest plugin and action names: both go into file names, socket paths and the tool names of model APIs.
 const MAX_NAME_LEN: usize = 64;
@@ -40,16 +40,16 @@ pub struct Plugin {
     pub(crate) refresh: Option<Arc<Refresh>>,
     pub(crate) notifier: Notifier,
     pub(crate) grace: Duration,
-    /// `None`: the one that called [`Plugin::serve`].
+    /// `None`: the thread that called [`Plugin::serve`].
     pub(crate) threads: Option<NonZeroUsize>,
     pub(crate) logging: bool,
     pub(crate) log_filter: &'static str,
 }
 
-/// The most threads that serve calls; nobody's machine runs more of one plugin at once.
+/// The most threads that serve calls; no machine runs more of one plugin at once.
 const MAX_THREADS: usize = 64;
 
-/// What capabilities hold besides actions.
+/// What the capabilities hold besides actions.
 #[derive(Default, Clone)]
 pub(crate) struct About {
     description: String,
@@ -98,8 +98,8 @@ impl Plugin {
     /// tools get it from [`Context::config`](crate::Context::config). A config that does not fit is refused with
     /// its reason, and the plugin does not become ready.
     ///
-    /// A plugin that declares none refuses settings that are not empty: an operator whose setting does nothing
-    /// should hear of it.
+    /// A plugin that declares no settings refuses any that are not empty, so that an operator learns about a setting
+    /// without effect.
     ///
     /// `#[serde(deny_unknown_fields)]` on `T` catches misspelt keys.
     pub fn config<T: DeserializeOwned + Send + Sync + 'static>(mut self) -> Self {
@@ -107,7 +107,7 @@ impl Plugin {
         self
     }
 
-    /// Like [`config`](Plugin::config), and makes something of the settings that all calls share: a connection
+    /// Like [`config`](Plugin::config), and builds a value from the settings that all calls share: a connection
     /// pool, an opened directory. Tools get it from [`Context::shared`](crate::Context::shared). Its error goes to
     /// the operator, cause included.
     pub fn init<C, S, F, Fut>(mut self, make: F) -> Self
@@ -121,11 +121,11 @@ impl Plugin {
         self
     }
 
-    /// Answers the host's `RefreshCapabilities`: gives the whole new list of tools. Without it the method is
+    /// Answers the host's `RefreshCapabilities` with the complete new list of tools. Without it the method is
     /// UNIMPLEMENTED, which hosts take for "nothing changed".
     ///
-    /// A plugin without a tool is asked for its list when the host first asks for capabilities, too: so what a plugin
-    /// offers may depend on its [config](Plugin::init).
+    /// A plugin without a tool also builds its list when the host first asks for capabilities, so what a plugin offers
+    /// may depend on its [config](Plugin::init).
     pub fn refresh<F, Fut>(mut self, tools: F) -> Self
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -135,15 +135,14 @@ impl Plugin {
         self
     }
 
-    /// Lets `notifier` tell the host when the plugin offers something else than before. Of use together with
-    /// [`refresh`](Plugin::refresh), which gives the new tools.
+    /// Lets `notifier` notify the host when the plugin's capabilities changed. Use it together with
+    /// [`refresh`](Plugin::refresh), which returns the new tools.
     pub fn notifier(mut self, notifier: Notifier) -> Self {
         self.notifier = notifier;
         self
     }
 
-    /// Text that the plugin would like a model to read. Hosts treat it as untrusted; Talon shows it to no model
-    /// unasked.
+    /// Text that the plugin would like a model to read. Hosts treat it as untrusted; Talon does not show it to models.
     pub fn system_prompt_addition(mut self, text: impl Into<String>) -> Self {
         self.about.system_prompt_addition = text.into();
         self
@@ -161,53 +160,54 @@ impl Plugin {
         self
     }
 
-    /// How long calls in flight may go on after the host asked the plugin to end; [`DEFAULT_GRACE`] unless set.
+    /// How long calls in flight may continue after the host asked the plugin to end; [`DEFAULT_GRACE`] unless set.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// How many threads of their own serve calls; unless set there is none, and the one that called
-    /// [`serve`](Plugin::serve) does, since many plugins share a machine and threads that wake each other cost each call half
-    /// as much again. At most 64, and 0 is one. More are for tools that compute for long between two `.await`s
-    /// and would delay the other calls; what blocks has threads of its own in any case:
+    /// How many additional threads serve calls. Unless set there are none and calls run on the thread that called
+    /// [`serve`](Plugin::serve): many plugins share a machine, and threads that wake each other make each call half as much
+    /// more expensive. At most 64, and 0 counts as one. Use more threads for tools that compute for a long time between
+    /// two `.await`s and would delay the other calls; blocking work has separate threads in any case:
     /// [`Context::blocking`](crate::Context::blocking). `tokio::task::block_in_place` needs at least one.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(NonZeroUsize::new(threads.min(MAX_THREADS)).unwrap_or(NonZeroUsize::MIN));
         self
     }
 
-    /// Serves on the very thread that called [`serve`](Plugin::serve), as it is unless [`threads`](Plugin::threads) was set.
+    /// Serves on the thread that called [`serve`](Plugin::serve). This is the default unless
+    /// [`threads`](Plugin::threads) is set.
     pub fn single_threaded(mut self) -> Self {
         self.threads = None;
         self
     }
 
-    /// Leaves logging to the plugin. Otherwise [`serve`](Plugin::serve) sends `tracing` events to stderr in a form whose
-    /// levels the host keeps, unless the plugin set a subscriber of its own.
+    /// Leaves logging to the plugin. Otherwise [`serve`](Plugin::serve) sends `tracing` events to stderr in a form
+    /// whose levels the host keeps, unless the plugin has installed a subscriber.
     pub fn without_logging(mut self) -> Self {
         self.logging = false;
         self
     }
 
-    /// Which `tracing` events are logged where `TALON_LOG` does not say it, in the same words; `info` otherwise. For plugins
-    /// whose libraries log more than an operator wants to read.
+    /// Which `tracing` events are logged when `TALON_LOG` is not set, in the same syntax; `info` by default. For
+    /// plugins whose libraries log more than an operator wants to read.
     pub fn log_filter(mut self, filter: &'static str) -> Self {
         self.log_filter = filter;
         self
     }
 
-    /// What the host is told.
+    /// The capabilities that the plugin declares to the host.
     #[must_use]
     pub fn capabilities(&self) -> PluginCapabilities {
         self.about.capabilities(&self.name, &self.tools)
     }
 
-    /// Whether the plugin can be served: names are valid, no two tools share one, arguments can be described.
-    /// [`serve`](Plugin::serve) asks this first; a unit test may too.
+    /// Checks whether the plugin can be served: names are valid, no two tools share one, arguments can be described.
+    /// [`serve`](Plugin::serve) calls this first; a unit test may too.
     ///
     /// # Errors
-    /// All that is wrong, at once.
+    /// All defects at once.
     pub fn check(&self) -> Result<(), Defects> {
         let mut defects = check_tools(&self.tools);
         let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -241,7 +241,7 @@ impl About {
     }
 }
 
-/// What is wrong with a list of tools.
+/// The defects of a list of tools.
 pub(crate) fn check_tools(tools: &[Tool]) -> Vec<String> {
     let mut defects = Vec::new();
     for (index, tool) in tools.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! From a Rust type to the parameters of an action.
+//! Derives the parameters of an action from a Rust type.
 //!
-//! schemars describes the arguments struct; this module cuts the description into one [`Parameter`] a field.
+//! schemars describes the arguments struct; this module splits the description into one [`Parameter`] for each field.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 use talon_proto::plugin::Parameter;
 
-/// What a parameter's text is, as far as its schema says so in one word.
+/// The kind of a parameter's text, as far as its schema names a single one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     String,
@@ -34,8 +34,8 @@ impl Kind {
         }
     }
 
-    /// The word on the wire. A mixture must not be empty, which would mean string: hosts try a value of a type they
-    /// do not know both as text and as JSON, and ask the schema.
+    /// The name on the wire. A mixed kind must not be empty, which would mean string: for an unknown type hosts try a
+    /// value both as text and as JSON, and check it against the schema.
     fn word(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -57,20 +57,20 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// A field that is described on the wire already.
+    /// A field that already has its description for the wire.
     pub(crate) fn of(parameter: Parameter) -> Self {
         let kind = if parameter.r#type.is_empty() { Kind::String } else { Kind::of_word(&parameter.r#type) };
         Self { kind, parameter }
     }
 }
 
-/// The fields of `A`, in the order of its declaration.
+/// The fields of `A`, in the order of their declaration.
 ///
 /// # Errors
-/// One sentence when `A` is no struct with named fields: only that can be filled from named arguments.
+/// When `A` is not a struct with named fields: only such a struct can be filled from named arguments.
 pub(crate) fn fields<A: JsonSchema>() -> Result<Vec<Field>, String> {
     let settings = SchemaSettings::draft2020_12().for_deserialize().with(|settings| {
-        // Each fragment travels alone, so it must not lean on definitions elsewhere.
+        // Each fragment is sent alone, so it must not refer to definitions elsewhere.
         settings.inline_subschemas = true;
         settings.meta_schema = None;
         settings.transforms.push(Box::new(RecursiveTransform(list_choices)));
@@ -84,7 +84,7 @@ pub(crate) fn fields<A: JsonSchema>() -> Result<Vec<Field>, String> {
     })
 }
 
-/// Lists the values of an enum whose variants are described. Such a type is a `oneOf` of constants, and hosts that
+/// Lists the values of an enum whose variants have descriptions. Such a type is a `oneOf` of constants, but hosts that
 /// check arguments know `enum`, not `oneOf`. The descriptions stay beside the list, for models.
 fn list_choices(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
@@ -131,7 +131,7 @@ fn field(name: &str, fragment: &Value, required: bool, definitions: Option<&Map<
     let description = fragment.remove("description");
     drop_null(&mut fragment);
     fragment.remove("title");
-    // The one inside an Option's type describes the type; the field's own words are better.
+    // The description inside an Option describes the type; the field's own description is better.
     let inner = fragment.remove("description");
     let description = description.or(inner).and_then(|text| text.as_str().map(str::to_owned));
     let kind = kind(&fragment, definitions);
@@ -152,7 +152,7 @@ fn field(name: &str, fragment: &Value, required: bool, definitions: Option<&Map<
     Field { kind, parameter }
 }
 
-/// Takes `null` out of the top level of a fragment: an optional argument is left out, never null.
+/// Removes `null` from the top level of a fragment: an optional argument is left out, never null.
 fn drop_null(fragment: &mut Map<String, Value>) {
     if fragment.get("default") == Some(&Value::Null) {
         fragment.remove("default");
@@ -201,7 +201,7 @@ fn kind(fragment: &Map<String, Value>, definitions: Option<&Map<String, Value>>)
             );
         }
     }
-    // Only a recursive type is left as a reference; one step names its kind, and a chain of references does not occur.
+    // Only a recursive type is left as a reference. One step finds its kind; a chain of references does not occur.
     let target = fragment
         .get("$ref")
         .and_then(Value::as_str)

@@ -1,4 +1,4 @@
-//! The plugin's settings: what `Init` brought, and what the plugin made of it.
+//! The plugin's settings: what `Init` brought, and what the plugin built from it.
 
 use std::any::{Any, TypeId, type_name};
 use std::pin::Pin;
@@ -10,18 +10,18 @@ use serde_json::Value;
 use crate::ToolError;
 use crate::text::shorten;
 
-/// The longest complaint about a config that travels to the host, in bytes. gRPC carries it in a header, and
+/// The longest error about a config that is sent to the host, in bytes. gRPC carries it in a header, and
 /// headers over 16 kB break connections.
 const MAX_COMPLAINT_BYTES: usize = 1024;
 
-/// What `Init` left for the calls: one value a type.
+/// What `Init` produced for the calls: one value for each type.
 #[derive(Default)]
 pub(crate) struct Settings {
     values: Vec<(TypeId, Arc<dyn Any + Send + Sync>)>,
     ready: bool,
 }
 
-/// Why a value is not there. A fault of the plugin or the host, so it goes to the log.
+/// Why a value is missing. A bug of the plugin or the host, so it goes to the log.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SettingsError {
     #[error("the host called the tool before Init, so there is no config yet")]
@@ -33,7 +33,7 @@ pub(crate) enum SettingsError {
 }
 
 impl Settings {
-    /// Settings as they are once `Init` was answered, still without a value.
+    /// Settings after `Init` was answered, still without a value.
     pub(crate) fn after_init() -> Self {
         Self { values: Vec::new(), ready: true }
     }
@@ -53,7 +53,7 @@ impl Settings {
     }
 }
 
-/// Why a config was refused, in words for the operator.
+/// Why a config was refused, for the operator.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct ConfigRefused(String);
@@ -68,14 +68,14 @@ type Insert = Box<dyn FnOnce(&mut Settings) + Send>;
 type Step =
     dyn Fn(Value) -> Pin<Box<dyn Future<Output = Result<Insert, ConfigRefused>> + Send>> + Send + Sync;
 
-/// What a plugin does with its config, in the order it was declared.
+/// What a plugin does with its config, in the order of declaration.
 #[derive(Default)]
 pub(crate) struct Init {
     steps: Vec<Box<Step>>,
 }
 
 impl Init {
-    /// Adds a step: read the config as `C`, make an `S` of it, keep that.
+    /// Adds a step: read the config as `C`, build an `S` from it, store that.
     pub(crate) fn add<C, S, F, Fut>(&mut self, make: F)
     where
         C: DeserializeOwned + Send + 'static,
@@ -91,7 +91,7 @@ impl Init {
                     .map_err(|e| ConfigRefused::new(format_args!("config: {e}")))?;
                 let made = make(config).await.map_err(|error| {
                     let cause = error.chain().map(|chain| format!(": {chain}")).unwrap_or_default();
-                    // An operator reads this, not a model: the cause is what helps.
+                    // An operator reads this, not a model, so the cause is included.
                     ConfigRefused::new(format_args!("{}{cause}", error.message()))
                 })?;
                 Ok(Box::new(move |settings: &mut Settings| settings.insert(made)) as Insert)

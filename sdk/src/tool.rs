@@ -1,4 +1,4 @@
-//! A tool: what a host is told about an action, and the function that runs it.
+//! A tool: the action that it declares to a host, and the function that runs it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -48,15 +48,15 @@ pub struct Tool {
     destructive: Option<bool>,
     output_schema: String,
     handler: Arc<Handler>,
-    /// Why it cannot be served; builders do not fail, `Plugin::check` and `serve` do.
+    /// Why it cannot be served. Builders do not fail; `Plugin::check` and `serve` report it.
     defect: Option<String>,
 }
 
 impl Tool {
-    /// A tool of a closure `|args: A, cx: Context| async move { … }`.
+    /// A tool from a closure `|args: A, cx: Context| async move { … }`.
     ///
-    /// `name` is the action's name, 1 to 64 of `a-z A-Z 0-9 _ -`; `description` is how a model chooses it. `A` is
-    /// a struct with named fields, or `()`. What is wrong with them comes up in [`Plugin::check`](crate::Plugin::check).
+    /// `name` is the action's name, 1 to 64 of `a-z A-Z 0-9 _ -`; a model chooses the action by its `description`. `A`
+    /// is a struct with named fields, or `()`. [`Plugin::check`](crate::Plugin::check) reports invalid ones.
     pub fn new<A, F, Fut>(name: &str, description: &str, function: F) -> Self
     where
         A: ToolArgs,
@@ -93,9 +93,9 @@ impl Tool {
         }
     }
 
-    /// A tool that is described by data instead of types: for plugins that learn only at run time what they offer, such as
-    /// bridges to other protocols. The function gets the arguments as they are on the wire, by name; those that `action`
-    /// does not declare are refused before, as everywhere.
+    /// A tool that is described by data instead of types: for plugins that learn only at run time what they offer, such
+    /// as bridges to other protocols. The function gets the arguments as they are on the wire, by name; arguments that
+    /// `action` does not declare are refused before, as for every tool.
     pub fn dynamic<F, Fut>(action: Action, function: F) -> Self
     where
         F: Fn(BTreeMap<String, String>, Context) -> Fut + Send + Sync + 'static,
@@ -128,14 +128,14 @@ impl Tool {
         self
     }
 
-    /// Declares whether the action may destroy what is there; hosts may ask a person first.
+    /// Declares whether the action may destroy data; hosts may ask a person first.
     #[must_use]
     pub fn destructive(mut self, destructive: bool) -> Self {
         self.destructive = Some(destructive);
         self
     }
 
-    /// Declares the JSON Schema of the structured part of its answers, for hosts that pass it on.
+    /// Declares the JSON Schema of the structured content of its answers, for hosts that pass it on.
     #[must_use]
     pub fn output_schema(mut self, schema: &serde_json::Value) -> Self {
         self.output_schema = schema.to_string();
@@ -171,7 +171,7 @@ impl Tool {
         &self.name
     }
 
-    /// What the host is told about the action.
+    /// The action as it is declared to the host.
     #[must_use]
     pub fn action(&self) -> Action {
         Action {
@@ -191,7 +191,7 @@ impl Tool {
         self.defect.as_deref()
     }
 
-    /// The parameters a caller fills: all fields but those that the host injects.
+    /// The parameters that a caller fills: all fields except those that the host injects.
     fn offered(&self) -> impl Iterator<Item = &Parameter> {
         self.fields
             .iter()
@@ -213,7 +213,7 @@ impl Tool {
             }
         }
         let known = self.refuse_unknown(&args);
-        // The token outlives this future in threads that the tool started; dropping the future must reach them.
+        // Threads that the tool started may keep the token; dropping the future must cancel them too.
         let guard = call.cancelled.clone().drop_guard();
         async move {
             let _guard = guard;

@@ -1,7 +1,7 @@
-//! What is recorded of calls and operations, and where the records go: the supervisor's side of `talon-audit`.
+//! Records calls and operations: the supervisor's side of `talon-audit`.
 //!
-//! A call is recorded where its caller is known, in `host/`, and not in the door: `talon exec`, which is its own caller, has no
-//! audit log.
+//! A call is recorded where its caller is known, in `host/`, and not in the dispatcher: `talon exec` calls
+//! without a client, and has no audit log.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use tonic::{Code, Status};
 use crate::config::{Audit as AuditConfig, AuditArguments, Config, Surroundings};
 use crate::host::Peer;
 
-/// The directory below the one for logs or for state.
+/// The directory's name, below the directory for logs or the one for state.
 const DIRECTORY: &str = "audit";
 
-/// Where this configuration has its audit log.
+/// The directory of the audit log.
 #[must_use]
 pub fn directory(config: &Config, surroundings: &Surroundings) -> PathBuf {
     let AuditConfig { dir, .. } = &config.audit;
@@ -33,7 +33,7 @@ pub fn directory(config: &Config, surroundings: &Surroundings) -> PathBuf {
     })
 }
 
-/// Records what happens; or nothing, if it is off. Cheap to clone.
+/// The audit log, or nothing if it is off. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Audit(Option<Arc<On>>);
 
@@ -41,12 +41,13 @@ pub struct Audit(Option<Arc<On>>);
 struct On {
     log: AuditLog,
     arguments: AuditArguments,
-    /// Calls that are under way.
+    /// The number of calls in flight.
     calls: AtomicUsize,
 }
 
 impl Audit {
-    /// Begins as the configuration says. A directory that cannot be written to is told, and does not stop the supervisor.
+    /// Starts as configured. If the directory cannot be written to, that is reported, but does not stop the
+    /// supervisor.
     ///
     /// # Errors
     /// The error of starting a thread.
@@ -67,7 +68,8 @@ impl Audit {
         Ok(Self(Some(Arc::new(On { log, arguments, calls: AtomicUsize::new(0) }))))
     }
 
-    /// A call that begins. It is recorded when it ended, also if its caller goes away.
+    /// Starts the recording of a call. The record is written when the call has ended, also if the caller goes
+    /// away.
     pub(crate) fn call(
         &self,
         peer: &Peer,
@@ -107,20 +109,20 @@ impl Audit {
         self.0.is_some()
     }
 
-    /// An operation that begins: what is asked for, and what it is about.
+    /// Starts the recording of an operation: the verb and its subject.
     pub(crate) fn operation(&self, peer: Option<&Peer>, verb: &str, subject: &str) -> OperationRecording {
         let record = self.0.as_ref().map(|_| OperationRecord {
             who: peer.map(who),
             verb: verb.to_owned(),
             subject: subject.to_owned(),
             outcome: "unknown",
-            reason: "whoever asked went away; it may have been carried out".to_owned(),
+            reason: "the client went away; it may have been carried out".to_owned(),
             duration_us: 0,
         });
         OperationRecording { audit: self.clone(), record, began: Instant::now() }
     }
 
-    /// Something that the supervisor does by itself, such as a reload after a signal.
+    /// Records an operation of the supervisor itself, such as a reload after a signal.
     pub fn own_operation(&self, verb: &str, subject: &str, result: Result<(), &str>) {
         let mut recording = self.operation(None, verb, subject);
         if let Some(record) = &mut recording.record {
@@ -131,14 +133,15 @@ impl Audit {
         }
     }
 
-    /// Writes what is left, and lets another supervisor write to the directory; a record that comes later takes it back.
+    /// Writes pending records, and releases the directory for another supervisor. A later record acquires it
+    /// again.
     pub async fn close(&self) {
         if let Some(on) = &self.0 {
             on.log.close().await;
         }
     }
 
-    /// As `GetStatus` tells it.
+    /// The status, for `GetStatus`.
     #[must_use]
     pub fn status(&self) -> AuditStatus {
         let Some(on) = &self.0 else {
@@ -162,12 +165,12 @@ fn who(peer: &Peer) -> Who {
     Who { uid: peer.uid, gid: peer.gid, pid: peer.pid, role: peer.role_name(), origin: peer.origin_name() }
 }
 
-/// What the agent says about for whom it calls. Anybody else may say so of anybody.
+/// A value of the call's context, if it comes from the agent. Other clients could claim anything.
 fn believed(peer: &Peer, call: &Call, key: &str) -> String {
     call.context.get(key).filter(|_| peer.agent).cloned().unwrap_or_default()
 }
 
-/// One call under way.
+/// The recording of one call in flight.
 pub(crate) struct CallRecording {
     audit: Audit,
     record: Option<Box<CallRecord>>,
@@ -175,7 +178,7 @@ pub(crate) struct CallRecording {
 }
 
 impl CallRecording {
-    /// Records how it ended, and waits for that as long as the configuration lets it.
+    /// Records the outcome, and waits for the write as long as the configuration allows.
     pub(crate) async fn ended(mut self, answer: &Guarded) {
         let Some(mut record) = self.record.take() else { return };
         let (outcome, reason) = (answer.outcome().word(), answer.outcome().reason());
@@ -191,7 +194,7 @@ impl CallRecording {
         }
     }
 
-    /// A call that was not begun is none.
+    /// Discards the recording of a call that was not started.
     pub(crate) fn not_begun(mut self) {
         self.record = None;
     }
@@ -222,7 +225,7 @@ fn verdicts(report: &Report) -> Verdicts {
     }
 }
 
-/// One operation under way; recorded when this is dropped at the latest.
+/// The recording of one operation in flight; written on drop at the latest.
 pub(crate) struct OperationRecording {
     audit: Audit,
     record: Option<OperationRecord>,
@@ -230,7 +233,7 @@ pub(crate) struct OperationRecording {
 }
 
 impl OperationRecording {
-    /// How it ended.
+    /// Records the result.
     pub(crate) fn ended<T>(mut self, result: &Result<T, Status>) {
         let Some(record) = &mut self.record else { return };
         (record.outcome, record.reason) = match result {
@@ -240,7 +243,7 @@ impl OperationRecording {
         };
     }
 
-    /// It goes on where it cannot be seen from here.
+    /// Records that the operation was forwarded, so that its result is unknown here.
     pub(crate) fn passed_on(mut self) {
         if let Some(record) = &mut self.record {
             (record.outcome, record.reason) = ("passed_on", String::new());
@@ -261,11 +264,11 @@ fn micros(since: Instant) -> u64 {
     u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
 }
 
-/// Tells whoever looks after the supervisor, in its log and as an event.
+/// Reports a problem of the audit log to the operator, in the supervisor's log and as an event.
 fn tell(events: &Events, told: &Told) {
     let text = match told {
         Told::Found(what) => format!("audit log: {what}"),
-        Told::Failing(why) => format!("the audit log fails, and calls go on without it: {why}"),
+        Told::Failing(why) => format!("the audit log fails, and calls continue without it: {why}"),
         Told::Losing => "the audit log loses records: the disk does not keep up, or is full".to_owned(),
         Told::Again { lost } => {
             format!("the audit log works again; {lost} records are missing, and it says where")

@@ -1,37 +1,38 @@
-//! How `talon` ends: the exit codes, which scripts may rely on.
+//! The exit codes of `talon`, which scripts may rely on.
 
-/// It worked; for a call: the tool answered.
+/// Success; for a call: the tool answered.
 pub const OK: u8 = 0;
-/// The tool answered with an error, which is its answer; `talon doctor` found something missing; `talon status --check` found
-/// something that needs attention; `talon guard check` made something inert; `talon import` refused a record; a check of
-/// `talon conformance` failed; `talon audit verify` found the log broken; a turn of the agent ended at a limit, or without an answer
-/// that fits.
+/// The tool answered with an error, which is its answer; `talon doctor` found something missing; `talon
+/// status --check` found something that needs attention; `talon guard check` neutralized something; `talon
+/// import` refused a record; a check of `talon conformance` failed; `talon audit verify` found the log
+/// broken; a turn of the agent ended at a limit, or without a valid answer.
 pub const TOOL_ERROR: u8 = 1;
-/// The command line itself was wrong. 2 is also what clap uses.
+/// The command line was wrong. clap also uses 2.
 pub const USAGE: u8 = 2;
-/// The guard said no: unknown plugin or action, bad arguments, an answer that was not accepted, too many calls. Of kept
-/// state: there is no such key, nothing to purge, no room, or a file that is no whole backup. Of the agent: there is no such
-/// session or approval, a turn that is not allowed now, a budget that is used up, or a call waits for an approval.
+/// The guard refused: unknown plugin or action, bad arguments, an answer that was not accepted, too many
+/// calls. For state: no such key, nothing to purge, no space, or an incomplete backup file. For the agent: no
+/// such session or approval, a turn that is not allowed now, an exhausted budget, or a call that waits for an
+/// approval.
 pub const REFUSED: u8 = 3;
-/// The plugin died, timed out, is not there, or could not be started; what keeps state does not answer; no model answered a turn of
-/// the agent, or not in time.
+/// The plugin died, timed out, is not there, or could not be started; the state service does not answer; no
+/// model answered a turn of the agent, or not in time.
 pub const HOST_FAULT: u8 = 4;
 /// No supervisor answers on the socket, or no agent.
 pub const UNREACHABLE: u8 = 5;
-/// The configuration is wrong; or it keeps no state, or keeps it in a PostgreSQL server, and the verb cannot do without, or
-/// with that.
+/// The configuration is wrong; or the verb needs state and the configuration turns it off; or the verb does
+/// not work with state in a PostgreSQL server.
 pub const CONFIG: u8 = 6;
-/// The supervisor does not let this user do that.
+/// The supervisor does not allow this user to do that.
 pub const DENIED: u8 = 7;
 /// Another supervisor holds the runtime directory, or another process the state.
 pub const BUSY: u8 = 8;
-/// Something else went wrong here: a file could not be read or written, or Talon itself is at fault.
+/// Another local failure: a file could not be read or written, or Talon itself has a bug.
 pub const FAILED: u8 = 70;
 
-/// A turn of the agent was cancelled by Ctrl-C: 128 and the number of the signal, as shells have it.
+/// Ctrl-C cancelled a turn of the agent: 128 plus the number of the signal, as in shells.
 pub const INTERRUPTED: u8 = 130;
 
-/// All codes with the sentence that `talon --help` gives them.
+/// All codes with their descriptions in `talon --help`.
 pub const TABLE: &[(u8, &str)] = &[
     (OK, "it worked; for a call: the tool answered"),
     (

@@ -1,11 +1,11 @@
-//! Where the other programs are that are installed with this one.
+//! Finds the other programs that are installed with `talon`.
 
 use std::path::{Path, PathBuf};
 
-/// Where packages put programs that nobody calls by hand, seen from the directory of `talon`.
+/// Where packages install programs that users do not call directly, relative to the directory of `talon`.
 const PACKAGED: [&str; 2] = ["../libexec/talon", "../lib/talon"];
 
-/// A program is nowhere to be found.
+/// A program was not found.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the program {name} is missing: it is neither beside {} nor in {} or {}; install it there",
@@ -16,16 +16,17 @@ pub struct NotInstalled {
     beside: PathBuf,
 }
 
-/// Looks for one of our programs beside this one, and where packages put them.
+/// Looks for one of our programs beside this one, and where packages install them.
 ///
 /// # Errors
-/// [`NotInstalled`] says where it was looked for.
+/// [`NotInstalled`] states where it was searched.
 pub(crate) fn find(name: &'static str) -> Result<PathBuf, NotInstalled> {
-    // The name of an executable that was replaced while it runs ends with a remark of the kernel's; its directory does not.
+    // If the executable was replaced at runtime, the kernel appends a remark to its name, but not to its
+    // directory.
     let own = std::env::current_exe().unwrap_or_default();
     let dir = own.parent().unwrap_or(Path::new("/"));
     let places = [dir.to_owned()].into_iter().chain(PACKAGED.iter().map(|place| dir.join(place)));
     let found = places.map(|dir| dir.join(name)).find(|path| path.is_file());
-    // Without the dots, as messages and checks of its directories want it.
+    // Canonical, for messages and for checks of its directories.
     found.and_then(|path| path.canonicalize().ok()).ok_or(NotInstalled { name, beside: own })
 }

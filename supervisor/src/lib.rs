@@ -1,17 +1,17 @@
 //! The Talon supervisor and its command line, as a library: `main.rs` only calls it.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | [`admin`] | health and metrics over HTTP on `admin.sock` |
 //! | [`agent`] | the supervisor's side of the agent |
-//! | [`audit`] | who called what, and who did what |
+//! | [`audit`] | the audit log of calls and operations |
 //! | [`cli`] | the verbs of `talon`, one file each |
-//! | [`config`] | the one config file, its environment and flags |
-//! | [`door`] | the guard stack of every plugin, assembled in one place |
+//! | [`config`] | the config file, environment variables and flags |
+//! | [`door`] | the dispatcher: the guard stack of every plugin |
 //! | [`host`] | `talon.host.v1.Host` on `host.sock` |
-//! | [`serve`] | the supervisor's start and end |
-//! | [`service`] | what it has of a service of its own, whichever it is |
-//! | [`state`] | the supervisor's side of kept state |
+//! | [`serve`] | start, reload, handover and stop of the supervisor |
+//! | [`service`] | the common part of the supervisor's own services |
+//! | [`state`] | the supervisor's side of the state service |
 
 pub mod admin;
 pub mod agent;

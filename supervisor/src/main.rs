@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
-// Three times the calls a second with 64 KiB answers, measured against glibc's allocator.
+// Measured with 64 KiB answers, mimalloc allows three times the calls per second of glibc's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    // The jail's stage is this same image under another name; it must run before anything starts a thread.
+    // The jail's first stage is this same executable under another name. It must run before any thread is
+    // started.
     talon_jail::become_stage_if_asked();
     talon::cli::main()
 }

@@ -1,21 +1,21 @@
-//! How all plugins are, in one sentence: for `talon status` and for a service manager's STATUS.
+//! A summary of all plugins in one line: for `talon status` and for the STATUS of a service manager.
 
 use std::collections::BTreeMap;
 
 use talon_sanitize::{Raw, Sanitized};
 
-/// How many plugins are named that are not as they should be; the rest is counted.
+/// Maximum number of plugins that are named because they need attention; the rest is counted.
 const MAX_NAMED: usize = 3;
-/// The longest reason beside a name, in bytes: the words that matter come first.
+/// Maximum length of a reason after a name, in bytes: its most important words come first.
 const MAX_REASON_BYTES: usize = 60;
 
-/// What the sentence says of one plugin.
+/// One plugin's part of the summary.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct One<'p> {
     pub(crate) name: &'p str,
-    /// Observed.
+    /// The observed state.
     pub(crate) state: &'p str,
-    /// Why it is where it is; may be empty.
+    /// The reason for that state; may be empty.
     pub(crate) reason: &'p str,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn plugins<'p>(all: impl IntoIterator<Item = One<'p>>) -> Sanitized {
     Raw::from(format!("{count} {noun}: {}", states.join(", "))).line()
 }
 
-/// What is as it should be comes first, what is on its way there next.
+/// Sorts good states first, then transitional ones.
 fn place(state: &str) -> u8 {
     match state {
         "ready" => 0,
@@ -48,7 +48,7 @@ fn place(state: &str) -> u8 {
     }
 }
 
-/// Who it is, where somebody has to know.
+/// The names of plugins in this state, if it needs attention.
 fn named(state: &str, plugins: &[One<'_>]) -> Option<String> {
     if place(state) != 2 {
         return None;
@@ -61,7 +61,7 @@ fn named(state: &str, plugins: &[One<'_>]) -> Option<String> {
 }
 
 fn one(one: &One<'_>) -> String {
-    // How often it died says less than of what it did; and what to do next has room elsewhere.
+    // The number of deaths says less than the cause of the last one; what to do next is shown elsewhere.
     let reason = one.reason.split_once("; last: ").map_or(one.reason, |(_, last)| last);
     let reason = reason.split([';', '\n']).next().unwrap_or_default().trim();
     if reason.is_empty() {

@@ -1,4 +1,4 @@
-//! The command line as a program: exit codes, help, and output that nobody reads. No supervisor runs here.
+//! The command line as a program: exit codes, help, and closed output pipes. No supervisor runs here.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::io::{BufRead, Read};
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use assert_cmd::assert::OutputAssertExt;
 
-/// `talon` in surroundings of its own: nothing of this machine's configuration counts.
+/// `talon` in an isolated environment, without this machine's configuration.
 fn talon(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_talon"));
     command
@@ -124,7 +124,7 @@ fn exec_told_to_end_leaves_neither_a_process_nor_a_directory() {
     let nap = format!("1000.{}", std::process::id());
     std::fs::write(&plugin, format!("#!/bin/sh\necho started >&2\nexec sleep {nap}\n")).unwrap();
     std::fs::set_permissions(&plugin, std::fs::Permissions::from_mode(0o755)).unwrap();
-    // With a uid of its own the plugin has to get to its file.
+    // With a separate uid the plugin needs access to its file.
     std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let private = || {
         let names = std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name());

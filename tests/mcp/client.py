@@ -17,7 +17,7 @@ async def use(mode):
         assert "kit__echo" in tools and "kit__for_people" not in tools, sorted(tools)
         assert tools["kit__echo"].annotations.read_only_hint is True, tools["kit__echo"]
 
-        # The client holds structured content against the output schema by itself.
+        # The client checks structured content against the output schema.
         answer = await client.call_tool("kit__promised", {})
         assert not answer.is_error and answer.structured_content == {"sum": 3}, answer
         answer = await client.call_tool("kit__echo", {"text": "x", "list": ["a"], "count": 2})

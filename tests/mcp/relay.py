@@ -4,7 +4,7 @@ nothing else. `talon mcp` itself listens nowhere.
     relay.py PREFIX COMMAND ARGS…
 
 Tools that the server calls PREFIX + name are called name, since the suite asks for tools by name. Up to 2025-11-25 each
-session has a server of its own; from 2026-07-28 on all requests share one. Prints its port, then serves until it is killed.
+session has a separate server; from 2026-07-28 on all requests share one. Prints its port, then serves until it is killed.
 """
 
 import itertools

@@ -294,7 +294,7 @@ if options.lie == "no-input":
 for line in sys.stdin:
     message = json.loads(line)
     if options.lie == "stops-reading" and message.get("method") == "tools/call":
-        # And answers no more: with its input closed nobody waits until the pipe is full.
+        # And answers no more: with its input closed no process waits until the pipe is full.
         os.close(0)
         time.sleep(3600)
     if "method" in message:

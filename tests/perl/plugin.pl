@@ -18,7 +18,7 @@ use Talon::Tools qw(capabilities run);
 use Time::HiRes qw(time);
 
 use constant { INVALID_ARGUMENT => 3, DEADLINE_EXCEEDED => 4, NOT_FOUND => 5, INTERNAL => 13 };
-# Calls at once. More than a host sends unless it is told to.
+# Calls at once. More than a host sends by default.
 use constant MAX_CALLS => 64;
 use constant APP_VERSION => 1;
 
@@ -65,7 +65,7 @@ $server = Talon::Server->new(
 print "1|@{[APP_VERSION]}|unix|$path|grpc\n";
 print STDERR "[INFO] serving in Perl $^V\n";
 $server->run;
-# Children whose callers nobody answers any more.
+# Children whose callers get no answer any more.
 kill KILL => map { $_->{pid} } values %running;
 waitpid $_->{pid}, 0 for values %running;
 unlink $own if defined $own;
@@ -129,7 +129,7 @@ sub hear {
         my ($kind, $length) = unpack 'aN', $child->{bytes};
         last if length $child->{bytes} < 5 + $length;
         my $message = substr substr($child->{bytes}, 0, 5 + $length, ''), 5;
-        # News, not results: what nobody takes in time is dropped.
+        # Notices, not results: those that are not taken in time are dropped.
         $notices->news($message) if $kind eq 'N' && $notices;
         $child->{call}->answer($message) if $kind eq 'A';
     }

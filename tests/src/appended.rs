@@ -1,14 +1,14 @@
-//! Appends to a session that show when they are not whole.
+//! Appends to a session that can be checked for completeness.
 
 use sha2::{Digest as _, Sha256};
 use talon_store::{NewMessage, Role};
 
-/// Words of a digest in one message. Every word is also indexed, which is most of the work: with these, one append changes
-/// a few pages of the database to some dozen.
+/// Words of a digest in one message. Every word is also indexed, which is most of the work: with these sizes, one
+/// append changes from a few pages of the database to some dozens.
 const SIZES: [usize; 4] = [1, 4, 16, 64];
 
-/// The messages that one writer appends at once as its `number`-th: one to four, and which and how long follow from these
-/// two.
+/// The messages that one writer appends at once as its `number`-th batch: one to four, whose number and length follow
+/// from the arguments.
 #[must_use]
 pub fn batch(writer: &str, number: u32) -> Vec<NewMessage> {
     let length = 1 + number as usize % 4;
@@ -16,7 +16,7 @@ pub fn batch(writer: &str, number: u32) -> Vec<NewMessage> {
     (0..length).map(of).collect()
 }
 
-/// What one of them says: whose it is, which of how many, and as much of a digest of that as it is long.
+/// The content of one message: its writer, its position, and a digest of them, repeated to the length.
 fn content(writer: &str, number: u32, part: usize, length: usize) -> String {
     let head = format!("{writer} {number} {part} {length}");
     let digest: String = Sha256::digest(&head).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -24,10 +24,10 @@ fn content(writer: &str, number: u32, part: usize, length: usize) -> String {
     format!("{head}{}", format!(" {digest}").repeat(words))
 }
 
-/// Whose batch begins with this message.
+/// The batch that begins with this message.
 ///
 /// # Errors
-/// The message, if it is no batch's first, whole one.
+/// The message, if it is not the complete first message of a batch.
 pub fn first_of(content: &str) -> Result<(String, u32), String> {
     let wrong = || content.chars().take(200).collect::<String>();
     let mut words = content.split(' ');

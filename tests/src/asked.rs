@@ -1,4 +1,5 @@
-//! What the tests of the agent share: a configuration with a provider on loopback, and `talon ask` as a value.
+//! Shared by the tests of the agent: a configuration with a provider on loopback, and the result of `talon ask` as a
+//! value.
 
 use std::process::Output;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 use crate::provider::Provider;
 use crate::{Builder, Supervisor};
 
-/// The model that tests ask.
+/// The model that the tests use.
 pub const MODEL: &str = "local/test";
 
 /// Adds an agent that asks this provider. `agent` and `models` are more lines of those sections, indented by two.
@@ -20,19 +21,19 @@ pub fn with_agent(builder: Builder, provider: &Provider, agent: &str, models: &s
     ))
 }
 
-/// One turn by the command line.
+/// One turn through the command line.
 #[derive(Debug)]
 pub struct Asked {
     /// Its exit code.
     pub code: Option<i32>,
-    /// What it said, as JSON.
+    /// Its standard output, as JSON.
     pub said: Value,
-    /// What it said besides.
+    /// Its standard error.
     pub stderr: String,
 }
 
 impl Asked {
-    /// Of a command with `--output json`.
+    /// The result of a command with `--output json`.
     #[must_use]
     pub fn of(output: &Output) -> Self {
         let stdout = String::from_utf8_lossy(&output.stdout);
@@ -43,20 +44,20 @@ impl Asked {
         }
     }
 
-    /// A field of it as text; empty if there is none.
+    /// A field as text; empty if it is missing.
     #[must_use]
     pub fn text(&self, field: &str) -> &str {
         self.said.get(field).and_then(Value::as_str).unwrap_or_default()
     }
 }
 
-/// Asks, with more arguments behind the question.
+/// Asks, with more arguments after the question.
 pub async fn ask(supervisor: &Supervisor, question: &str, more: &[&str]) -> Asked {
     let arguments = [&["ask", question, "--output", "json"], more].concat();
     Asked::of(&supervisor.cli(&arguments).await)
 }
 
-/// Lets every user look into a directory: plugins have uids of their own.
+/// Makes a directory readable for every user: plugins run under separate uids.
 ///
 /// # Panics
 /// When it is not ours.
@@ -65,7 +66,7 @@ pub fn readable(directory: &std::path::Path) {
     std::fs::set_permissions(directory, open).expect("it is ours");
 }
 
-/// What a session holds, once it holds this text.
+/// Shows a session, once it contains this text.
 ///
 /// # Panics
 /// When it does not for a long time.

@@ -16,8 +16,8 @@ use tokio_stream::StreamExt;
 use tonic::transport::{Channel, Endpoint, Uri};
 use tonic::{Status, Streaming};
 
-/// After this time a test gives up waiting for something that should have happened. It is a bound on hanging,
-/// not an expectation of speed: noisy machines take their time.
+/// After this time a test gives up waiting. It is only a limit for hangs, not an expectation of speed: noisy machines
+/// take their time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection to one supervisor.
@@ -35,7 +35,7 @@ pub fn args(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 /// A plain gRPC channel over a unix socket.
 ///
 /// # Errors
-/// When nobody listens there.
+/// When no server listens there.
 pub async fn dial(socket: &Path) -> Result<Channel, tonic::transport::Error> {
     let socket: PathBuf = socket.to_owned();
     Endpoint::from_static("http://localhost")
@@ -50,7 +50,7 @@ impl Client {
     /// Connects to a socket.
     ///
     /// # Errors
-    /// When nobody listens there.
+    /// When no server listens there.
     pub async fn connect(socket: &Path) -> Result<Self, tonic::transport::Error> {
         let channel = dial(socket).await?;
         let inner =
@@ -157,7 +157,7 @@ impl Client {
         Ok(self.inner.clone().stop(request).await?.into_inner().plugin.expect("the answer has a plugin"))
     }
 
-    /// Replaces a plugin by what its files are now.
+    /// Replaces a plugin by the current version of its files.
     ///
     /// # Errors
     /// The supervisor's gRPC error.
@@ -166,7 +166,7 @@ impl Client {
         Ok(self.inner.clone().reload_plugin(request).await?.into_inner())
     }
 
-    /// Has the configuration read anew.
+    /// Reloads the configuration.
     ///
     /// # Panics
     /// When the supervisor answers with a gRPC error.
@@ -184,7 +184,7 @@ impl Client {
         self.inner.clone().watch_events(request).await.expect("the supervisor answers").into_inner()
     }
 
-    /// The kept log lines of a plugin.
+    /// The stored log lines of a plugin.
     ///
     /// # Panics
     /// When the supervisor does not answer.
@@ -217,7 +217,7 @@ impl Client {
         found.await.unwrap_or_else(|_| panic!("no log line of {plugin} holds {text:?}"))
     }
 
-    /// Asks again and again until something that is no event has come about.
+    /// Polls until a condition holds that has no event.
     ///
     /// # Panics
     /// When it does not.
@@ -231,14 +231,14 @@ impl Client {
         waited.await.unwrap_or_else(|_| panic!("there was never {what}"));
     }
 
-    /// Waits until a call of the plugin is under way.
+    /// Waits until a call of the plugin is in flight.
     pub async fn wait_in_flight(&self, plugin: &str) {
         let under_way =
             async |client: &Self| client.plugin(plugin).await.instances.iter().any(|i| i.calls_in_flight > 0);
         self.wait_until("a call under way", under_way).await;
     }
 
-    /// Reads the capabilities anew and gives the plugin's description.
+    /// Refreshes the capabilities and returns the plugin's description.
     ///
     /// # Panics
     /// When the supervisor does not answer.
@@ -248,12 +248,12 @@ impl Client {
         self.show(name).await.capabilities.expect("it has capabilities").description
     }
 
-    /// Waits until a plugin is as the predicate wants it; each event is a reason to look again.
+    /// Waits until a plugin satisfies the predicate; checks again at each event.
     ///
     /// # Panics
     /// When that does not come.
     pub async fn wait_for(&self, name: &str, what: &str, mut wanted: impl FnMut(&Plugin) -> bool) -> Plugin {
-        // Subscribed first, looked second: what happens in between is an event that waits in the stream.
+        // Subscribed before the first check, so that an event in between is not missed.
         let mut events = self.events(name).await;
         let waited = tokio::time::timeout(PATIENCE, async {
             loop {

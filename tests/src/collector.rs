@@ -1,4 +1,4 @@
-//! A collector of OpenTelemetry traces that keeps what it is sent, or does worse.
+//! A collector of OpenTelemetry traces that stores what it receives, or misbehaves.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -18,17 +18,17 @@ use tokio::task::JoinHandle;
 use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
 use tonic::{Request, Response, Status};
 
-/// A bound on hanging, not an expectation of speed.
+/// Only a limit for hangs, not an expectation of speed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a collector does with spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manners {
-    /// It keeps them.
+    /// It stores them.
     Keeps,
     /// It never answers.
     Hangs,
-    /// It says no.
+    /// It refuses them.
     Refuses,
 }
 
@@ -43,20 +43,20 @@ pub struct Collector {
 struct Kept {
     spans: Mutex<Vec<Span>>,
     resources: Mutex<Vec<KeyValue>>,
-    /// How often it was asked.
+    /// The number of requests.
     asked: watch::Sender<usize>,
     manners: Manners,
 }
 
 impl Collector {
-    /// One on a unix socket.
+    /// A collector on a unix socket.
     ///
     /// # Panics
-    /// When there is no such socket to be had.
+    /// When the socket cannot be bound.
     #[must_use]
     pub fn at(socket: &Path, manners: Manners) -> Self {
         let listener = UnixListener::bind(socket).expect("the socket can be bound");
-        // Whoever the supervisor runs as.
+        // Open to every user that the supervisor may run as.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o666);
         std::fs::set_permissions(socket, open).expect("it is ours");
         let kept = Kept::new(manners);
@@ -66,10 +66,10 @@ impl Collector {
         Self { kept, task: tokio::spawn(async move { drop(served.await) }) }
     }
 
-    /// One on a port of this machine, and which.
+    /// A collector on a loopback port, and the port.
     ///
     /// # Panics
-    /// When there is none to be had.
+    /// When no port can be bound.
     pub async fn on_loopback() -> (Self, u16) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
         let port = listener.local_addr().expect("it is bound").port();
@@ -80,35 +80,35 @@ impl Collector {
         (Self { kept, task: tokio::spawn(async move { drop(served.await) }) }, port)
     }
 
-    /// What it was sent so far.
+    /// The spans received so far.
     ///
     /// # Panics
-    /// Never: nobody panics with it in hand.
+    /// Never: no holder of the lock panics.
     #[must_use]
     pub fn spans(&self) -> Vec<Span> {
         self.kept.spans.lock().expect("nobody panics with it").clone()
     }
 
-    /// What the last sender said of itself.
+    /// The resource attributes of the last sender.
     ///
     /// # Panics
-    /// Never: nobody panics with it in hand.
+    /// Never: no holder of the lock panics.
     #[must_use]
     pub fn resource(&self) -> Vec<KeyValue> {
         self.kept.resources.lock().expect("nobody panics with it").clone()
     }
 
-    /// Waits until it was asked so often.
+    /// Waits for this number of requests.
     ///
     /// # Panics
-    /// When it is not.
+    /// When they do not come.
     pub async fn asked(&self, times: usize) {
         let mut asked = self.kept.asked.subscribe();
         let waited = tokio::time::timeout(PATIENCE, asked.wait_for(|asked| *asked >= times)).await;
         waited.expect("the collector is asked").expect("it listens");
     }
 
-    /// Waits for so many spans of a name.
+    /// Waits for this many spans of a name.
     ///
     /// # Panics
     /// When they do not come.

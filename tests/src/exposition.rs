@@ -1,8 +1,8 @@
-//! Prometheus' text format, read as strictly as it is written down, and the names that queries are about.
+//! A strict parser of Prometheus' text format, and the names that queries use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One metric as a page shows it.
+/// One metric of a page.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Family {
     /// `counter`, `gauge` or `histogram`.
@@ -22,15 +22,15 @@ impl Family {
         let fits = |labels: &BTreeMap<String, String>| {
             wanted.iter().all(|(label, value)| labels.get(*label).is_some_and(|found| found == value))
         };
-        // From 0, since the sum of nothing would be -0.
+        // From 0, since the sum of no values would be -0.
         self.samples.iter().filter(|(labels, _)| fits(labels)).fold(0.0, |sum, (_, value)| sum + value)
     }
 }
 
-/// Reads a whole page.
+/// Parses a whole page.
 ///
 /// # Panics
-/// With the line that is not as the format wants it.
+/// With the line that violates the format.
 #[must_use]
 pub fn parse(page: &str) -> BTreeMap<String, Family> {
     assert!(page.ends_with('\n'), "the last line ends");
@@ -142,7 +142,7 @@ fn is_name(text: &str) -> bool {
     text.chars().all(plain) && text.chars().next().is_some_and(|first| !first.is_ascii_digit())
 }
 
-/// What a query asks for: metrics of ours with the labels that it selects by, and the labels that it groups by.
+/// What a query uses: our metrics with the labels that it selects by, and the labels that it groups by.
 ///
 /// # Panics
 /// When a selector is not closed.

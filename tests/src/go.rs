@@ -12,7 +12,7 @@ use crate::scratch::{repository, target};
 /// Where Debian puts Go's libraries.
 const LIBRARIES: &str = "/usr/share/gocode";
 
-/// What building takes, and the packages that it comes in.
+/// What the build needs, and the packages that contain it.
 const NEEDED: [(&str, &str); 6] = [
     ("/usr/bin/go", "golang-go"),
     ("/usr/bin/protoc", "protobuf-compiler"),
@@ -28,8 +28,8 @@ const MESSAGES: [(&str, &str, &str); 2] = [
     ("tests/go/plugin", "stdio.proto", "talon/example/stdio"),
 ];
 
-/// The program that `tests/go/NAME` is the source of. It is kept, and built anew when its source has changed. `None`, and
-/// said by name: this machine cannot build it.
+/// The program whose source is `tests/go/NAME`. It is cached, and rebuilt when its source has changed. `None`, and
+/// a message with the test's name: this machine cannot build it.
 ///
 /// # Panics
 /// When it does not build.
@@ -49,7 +49,7 @@ pub fn go_program(test: &str, name: &str) -> Option<PathBuf> {
         return Some(built);
     }
     std::fs::create_dir_all(&place).unwrap_or_else(|error| panic!("{}: {error}", place.display()));
-    // Every test is a process of its own; one of them builds, and the others wait for it.
+    // Every test is a separate process; one of them builds, and the others wait for it.
     let turn = File::create(place.join("lock")).expect("our own directory takes a file");
     turn.lock().expect("a lock is waited for");
     if !is_current() {
@@ -59,7 +59,7 @@ pub fn go_program(test: &str, name: &str) -> Option<PathBuf> {
     Some(built)
 }
 
-/// What a program is made of, and by which compiler.
+/// A digest of a program's source and compiler.
 fn digest(name: &str) -> String {
     let root = repository();
     let mut files: Vec<PathBuf> = std::fs::read_dir(root.join("tests/go").join(name))
@@ -87,7 +87,7 @@ fn build(name: &str, place: &Path, built: &Path) {
             .env("PATH", "/usr/bin:/bin")
             .args(["-I", ".", &format!("--go_out={to}"), &format!("--go-grpc_out={to}"), file]));
     }
-    // Under the name it has while it is built nobody runs it.
+    // Built under a name that no test runs, then renamed.
     let new = place.join(format!(".{name}.new"));
     run(Command::new("/usr/bin/go")
         .current_dir(root.join("tests/go").join(name))

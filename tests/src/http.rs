@@ -1,4 +1,4 @@
-//! One HTTP request over a unix socket, as plainly as can be.
+//! One HTTP request over a unix socket.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub struct Answer {
 /// Gets a path.
 ///
 /// # Panics
-/// When nobody answers.
+/// When no server answers.
 pub async fn get(socket: &Path, path: &str) -> Answer {
     send(socket, &format!("GET {path} HTTP/1.1\r\nHost: talon\r\n\r\n")).await
 }
@@ -30,7 +30,7 @@ pub async fn get(socket: &Path, path: &str) -> Answer {
 /// When that is no answer.
 pub async fn send(socket: &Path, request: &str) -> Answer {
     let mut stream = UnixStream::connect(socket).await.expect("somebody listens");
-    // Who is refused halfway closes before all is sent.
+    // A server that refuses a request early closes before all is sent.
     let _ = stream.write_all(request.as_bytes()).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;

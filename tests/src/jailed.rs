@@ -1,4 +1,4 @@
-//! Any program in the jail that plugins get, without a supervisor around it.
+//! Any program in a plugin's jail, without a supervisor.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,10 +16,10 @@ use talon_jail::{
 
 use crate::{is_root, program};
 
-/// Long enough for a runtime that starts on a machine that does a lot beside; only a failure waits for it.
+/// Long enough for the start of a runtime on a busy machine; only a failure waits for it.
 const LONG: Duration = Duration::from_secs(120);
 
-/// The most that a program may say: it is a test's, so more is a mistake, and reading has to end.
+/// The longest output: a test's program that prints more is wrong, and reading has to end.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
 /// A program to run.
@@ -29,7 +29,7 @@ pub struct InJail {
     spec: JailSpec,
 }
 
-/// What a program that has ended left.
+/// The result of a program that has ended.
 #[derive(Debug)]
 pub struct Outcome {
     /// Its standard output.
@@ -38,7 +38,7 @@ pub struct Outcome {
     pub stderr: String,
     /// How it ended.
     pub status: ExitStatus,
-    /// What held.
+    /// The jail's report.
     pub report: Report,
 }
 
@@ -81,14 +81,14 @@ impl InJail {
         Self { stage: Stage::from_image(image).expect("memory takes a sealed image"), spec }
     }
 
-    /// Shows it one more file or directory of the host's.
+    /// Shows it one more file or directory of the host.
     #[must_use]
     pub fn shows(mut self, path: &Path, access: Access) -> Self {
         self.isolation().view.grant(path, access);
         self
     }
 
-    /// Lets it execute what it writes, in a place of this many bytes.
+    /// Lets it execute what it writes, in a private directory of this size.
     #[must_use]
     pub fn tmp_exec(mut self, bytes: u64) -> Self {
         let private = &mut self.isolation().view.private;
@@ -103,7 +103,7 @@ impl InJail {
     /// Starts it.
     ///
     /// # Errors
-    /// What the jail says.
+    /// The jail's error.
     pub fn start(&self) -> std::result::Result<Jailed, SpawnError> {
         talon_jail::spawn(&self.stage, &self.spec, &Given::default(), LONG)
     }
@@ -111,7 +111,7 @@ impl InJail {
     /// Runs it to its end.
     ///
     /// # Panics
-    /// When it does not start, says too much, or does not end.
+    /// When it does not start, prints too much, or does not end.
     #[must_use]
     pub fn run(&self) -> Outcome {
         let jailed = self.start().unwrap_or_else(|error| panic!("{:?}: {error}", self.spec.argv));

@@ -1,4 +1,4 @@
-//! systemd's journal, as far as a program that logs to it can see: a datagram socket.
+//! systemd's journal, as a logging program sees it: a datagram socket.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::net::UnixDatagram;
 
-/// A bound on hanging, not an expectation of speed.
+/// Only a limit for hangs, not an expectation of speed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A journal that keeps nothing: it reads when it is asked for an entry, and is full otherwise.
+/// A journal that stores nothing: it only reads while a test waits for an entry; otherwise its socket fills up.
 #[derive(Debug)]
 pub struct Journal {
     socket: UnixDatagram,
@@ -19,7 +19,7 @@ pub struct Journal {
 pub type Entry = BTreeMap<String, String>;
 
 impl Journal {
-    /// One at a path.
+    /// A journal at a path.
     ///
     /// # Panics
     /// When the socket cannot be bound.
@@ -28,10 +28,10 @@ impl Journal {
         Self { socket: UnixDatagram::bind(path).expect("the socket can be bound") }
     }
 
-    /// The next entry that is as wanted; others are thrown away.
+    /// The next entry that satisfies the predicate; others are discarded.
     ///
     /// # Panics
-    /// When there is none, or one that is not as the protocol has it.
+    /// When there is none, or one that violates the protocol.
     pub async fn entry(&self, wanted: impl Fn(&Entry) -> bool) -> Entry {
         let mut datagram = vec![0; 256 << 10];
         let look = async {

@@ -1,8 +1,8 @@
 //! The harness of the tests of real processes: a scratch directory, a real `talon serve`, a client of its
-//! `host.sock`, and eyes on what is left behind.
+//! `host.sock`, and checks of what is left behind.
 //!
-//! Nothing of the supervisor is mocked. Each test has a supervisor of its own with a uid range of its own,
-//! so that what it leaves behind can be told from everybody else's processes.
+//! Nothing of the supervisor is mocked. Each test has a separate supervisor with a separate uid range,
+//! so that its leftovers can be told from the processes of others.
 
 pub mod agent;
 pub mod appended;

@@ -1,7 +1,7 @@
-//! A machine of Debian's with a systemd of its own, in a container: where units and packages are tried.
+//! A Debian machine with its own systemd, in a container: for tests of units and packages.
 //!
-//! `systemd-nspawn` boots a root that mmdebstrap made once, below `target/systemd`; nothing that happens in it stays. What is run
-//! in it enters its namespaces from outside, so that nothing has to be installed in it for us.
+//! `systemd-nspawn` boots a root that mmdebstrap made once, below `target/systemd`; all changes in it are discarded.
+//! Commands enter its namespaces from outside, so that the test needs no software in it.
 
 use std::fs;
 use std::io;
@@ -19,26 +19,26 @@ use crate::scratch::{Scratch, target};
 
 /// The release that is booted.
 const RELEASE: &str = "bookworm";
-/// What it has beside Debian's smallest choice: the service manager, what its tools need to be asked, and ps.
+/// The packages besides Debian's minimal set: the service manager, what its tools need, and ps.
 const PACKAGES: &str = "systemd,systemd-sysv,dbus,procps,util-linux,curl";
-/// A bound on hanging, not an expectation of speed.
+/// Only a limit for hangs, not an expectation of speed.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Where the hierarchies of cgroups are that a service manager uses: both versions, and the second alone.
+/// The cgroup hierarchies that a service manager uses: both versions, and the second alone.
 const HIERARCHIES: [&str; 3] = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup"];
 
-/// A machine that runs. Dropping it ends it with all that is in it.
+/// A running machine. Dropping it ends it with all its processes.
 #[derive(Debug)]
 pub struct Machine {
     container: Child,
-    /// The machine's first process, as we see it.
+    /// The pid of the machine's first process on the host.
     first: u32,
     groups: Vec<PathBuf>,
-    /// What is at `/in` inside.
+    /// The directory that is `/in` inside.
     pub shared: Scratch,
 }
 
 impl Machine {
-    /// Why there can be none here, if that is so.
+    /// Why a machine cannot be booted here, if so.
     #[must_use]
     pub fn lacking() -> Option<String> {
         if !is_root() {
@@ -50,13 +50,13 @@ impl Machine {
         missing.map(|tool| format!("{tool} is not installed (scripts/deps.sh test installs it)"))
     }
 
-    /// Boots one.
+    /// Boots a machine.
     ///
     /// # Errors
-    /// The reason for which this machine cannot: no packages to make it of, or containers that do not boot.
+    /// Why this host cannot: no packages to build it from, or containers that do not boot.
     ///
     /// # Panics
-    /// When files of our own cannot be made.
+    /// When our own files cannot be created.
     pub fn boot() -> Result<Self, String> {
         let root = root()?;
         let shared = Scratch::new();
@@ -76,15 +76,15 @@ impl Machine {
             .arg("-D")
             .arg(&root)
             .arg(format!("--bind={}:/in", shared.path().display()))
-            // Its own filter stands before the units' and leaves these out.
+            // nspawn's own filter precedes the units' and does not allow these.
             .arg("--system-call-filter=landlock_create_ruleset landlock_add_rule landlock_restrict_self")
             .args(["--boot", "systemd.unit=multi-user.target", "systemd.show_status=no"])
-            // Of the second version where the machine has it beside the first: what plugins' groups are made in.
+            // Version 2 if the host has it besides version 1: plugins' groups are made there.
             .env("SYSTEMD_NSPAWN_UNIFIED_HIERARCHY", "1")
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a file can be shared"))
             .stderr(log)
-            // A ^C is the test runner's.
+            // A ^C is for the test runner.
             .process_group(0);
         let container = command.spawn().map_err(|error| format!("systemd-nspawn does not start: {error}"))?;
         let mut machine = Self { container, first: 0, groups, shared };
@@ -100,14 +100,14 @@ impl Machine {
                 let console = fs::read_to_string(self.shared.join("console.log")).unwrap_or_default();
                 return Err(format!("the container does not boot ({ended:?}): {console}"));
             }
-            // The first child is an intermediate one, which makes the namespaces and ends.
+            // The first child is an intermediate process, which makes the namespaces and ends.
             self.first = child_of(self.container.id()).unwrap_or(0);
             let state = match self.first {
                 0 => String::new(),
                 _ => String::from_utf8_lossy(&self.run(&["systemctl", "is-system-running", "--wait"]).stdout)
                     .into_owned(),
             };
-            // Degraded is one whose units of its own did not all come up, in which ours are tried all the same.
+            // Degraded means that some of its own units failed; ours are tested all the same.
             if matches!(state.trim_end(), "running" | "degraded") {
                 return Ok(());
             }
@@ -131,10 +131,10 @@ impl Machine {
             .expect("nsenter starts")
     }
 
-    /// Runs a shell script in it, which must end well; gives what it wrote.
+    /// Runs a shell script in it, which must succeed; returns its output.
     ///
     /// # Panics
-    /// When it ends otherwise, with all that can be told.
+    /// When it fails, with diagnostics.
     pub fn sh(&self, script: &str) -> String {
         let output = self.run(&["sh", "-euc", script]);
         let said = text(&output);
@@ -148,7 +148,7 @@ impl Machine {
         self.sh(&format!("systemctl show --value --property={property} {unit}"))
     }
 
-    /// Looks again and again until a script gives what is wanted of it.
+    /// Polls until the output of a script satisfies the predicate.
     ///
     /// # Panics
     /// When it never does.
@@ -165,7 +165,7 @@ impl Machine {
         }
     }
 
-    /// What systemd and the journal say of Talon, for a test that failed.
+    /// The state of Talon in systemd and the journal, for a failed test.
     #[must_use]
     pub fn told(&self) -> String {
         let script = "systemctl status talon.service talon.socket --no-pager -l; \
@@ -182,7 +182,7 @@ impl Drop for Machine {
         let _ = self.container.wait();
         for group in &self.groups {
             let _ = fs::write(group.join("cgroup.kill"), "1");
-            // The kernel keeps a group until the last of its processes is gone.
+            // The kernel keeps a group until its last process is gone.
             let deadline = Instant::now() + Duration::from_secs(10);
             while remove_groups(group).is_err() && Instant::now() < deadline {
                 pause();
@@ -191,7 +191,7 @@ impl Drop for Machine {
     }
 }
 
-/// Between two looks at what nobody tells us of: we are outside of the machine.
+/// Between two polls: there is no notification across the machine's boundary.
 #[expect(
     clippy::disallowed_methods,
     reason = "nothing that could be waited for reaches out of another machine"
@@ -204,7 +204,7 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// A group of its own in each hierarchy, so that what it leaves can be found.
+/// A new group in each hierarchy, so that its leftovers can be found.
 fn groups() -> Vec<PathBuf> {
     let name = format!("talon-test-{}", std::process::id());
     let usable = |hierarchy: &&&str| Path::new(hierarchy).join("cgroup.procs").exists();
@@ -231,11 +231,11 @@ fn child_of(pid: u32) -> Option<u32> {
     children.split_whitespace().next()?.parse().ok()
 }
 
-/// The root file system, made if it is not there: a quarter of a minute and 200 MB.
+/// The root file system, built if it is missing: a quarter of a minute and 200 MB.
 fn root() -> Result<PathBuf, String> {
     let dir = target().join("systemd");
     fs::create_dir_all(&dir).expect("the target directory takes directories");
-    // Of tests that run at once, one makes it.
+    // Of concurrent tests, only one builds it.
     let lock = fs::File::create(dir.join("lock")).expect("the target directory takes files");
     let _held = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, errno)| errno.to_string())?;
     let root = dir.join(RELEASE);

@@ -1,4 +1,4 @@
-//! An MCP client over pipes that says exactly what a test wants, line by line.
+//! An MCP client over pipes that sends exactly what a test wants, line by line.
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -11,7 +11,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use crate::scratch::program;
 use crate::supervisor::Supervisor;
 
-/// A bound on hanging, not an expectation of speed.
+/// Only a limit for hangs, not an expectation of speed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running `talon mcp`.
@@ -33,7 +33,7 @@ impl Mcp {
         Self::with(&words, &[])
     }
 
-    /// `talon` with these words and variables.
+    /// `talon` with these arguments and variables.
     ///
     /// # Panics
     /// When it does not start.
@@ -80,7 +80,7 @@ impl Mcp {
         self.send(json!({ "jsonrpc": "2.0", "method": method, "params": params })).await;
     }
 
-    /// Sends a request and gives its number.
+    /// Sends a request and returns its id.
     pub async fn ask(&mut self, method: &str, params: Value) -> u64 {
         self.last_id += 1;
         let id = self.last_id;
@@ -88,7 +88,7 @@ impl Mcp {
         id
     }
 
-    /// The next message of which this is true; the others stay.
+    /// The next message that satisfies the predicate; the others stay.
     ///
     /// # Panics
     /// When none comes, or what comes is no JSON-RPC.
@@ -125,7 +125,7 @@ impl Mcp {
         self.wait("answer", |message| message["id"] == id && message.get("method").is_none()).await
     }
 
-    /// Asks and waits for the result.
+    /// Sends a request and waits for the result.
     ///
     /// # Panics
     /// When it is an error.
@@ -136,7 +136,7 @@ impl Mcp {
         answer["result"].take()
     }
 
-    /// Introduces itself as clients do up to 2025-11-25.
+    /// Sends `initialize` as clients do up to 2025-11-25.
     pub async fn initialize(&mut self, version: &str) -> Value {
         let about = json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } });
         let result = self.result("initialize", about).await;
@@ -147,15 +147,15 @@ impl Mcp {
     /// The names of all tools.
     ///
     /// # Panics
-    /// When the list is none.
+    /// When the list is invalid.
     pub async fn tool_names(&mut self) -> Vec<String> {
         let list = self.result("tools/list", json!({})).await;
         let tools = list["tools"].as_array().expect("a list").iter();
         tools.map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
     }
 
-    /// Waits until the names of the tools are as wanted. It asks at each word that they changed: one change may be told in
-    /// several steps.
+    /// Waits until the names of the tools satisfy the predicate. It lists them at each change notification: one change
+    /// may come in several steps.
     pub async fn until_tools(&mut self, wanted: impl Fn(&[String]) -> bool) {
         loop {
             self.notified("notifications/tools/list_changed").await;
@@ -170,7 +170,7 @@ impl Mcp {
         self.result("tools/call", json!({ "name": name, "arguments": arguments })).await
     }
 
-    /// Closes its input and waits for its end; gives how it ended and what it said on stderr.
+    /// Closes its input and waits for its end; returns its exit status and its stderr.
     ///
     /// # Panics
     /// When it does not end.
@@ -180,7 +180,7 @@ impl Mcp {
         let mut errors = self.child.stderr.take().expect("it is piped");
         let ended = async {
             let status = self.child.wait().await.expect("it is ours");
-            // A supervisor of its own may hold its stderr a moment longer.
+            // A supervisor that it started may hold its stderr a moment longer.
             errors.read_to_string(&mut said).await.expect("its log is text");
             status
         };
@@ -197,7 +197,7 @@ impl Mcp {
     }
 }
 
-/// The `_meta` that every request carries from 2026-07-28 on, with more in it.
+/// The `_meta` that every request carries from 2026-07-28 on, with additional fields.
 #[must_use]
 pub fn meta(more: Value) -> Value {
     let mut meta = json!({

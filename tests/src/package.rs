@@ -1,4 +1,4 @@
-//! The Debian package of what this build made.
+//! The Debian package of this build.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use nix::fcntl::{Flock, FlockArg};
 
 use crate::scratch::{program, repository, target};
 
-/// The package with this version, made of the programs beside the test if it is older than they are.
+/// The package with this version, rebuilt if it is older than the programs of this build.
 ///
 /// # Errors
-/// Why it cannot be made here, for a test to be skipped by.
+/// Why it cannot be built here, so that the test is skipped.
 ///
 /// # Panics
-/// When it cannot be made although everything for it is there.
+/// When it cannot be built although everything for it is there.
 pub fn package(version: &str) -> Result<PathBuf, String> {
     if !Command::new("cargo").args(["deb", "--version"]).output().is_ok_and(|output| output.status.success())
     {
@@ -22,7 +22,7 @@ pub fn package(version: &str) -> Result<PathBuf, String> {
     }
     let dir = target().join("package");
     fs::create_dir_all(&dir).expect("the target directory takes directories");
-    // Of tests that run at once, one makes it.
+    // Of concurrent tests, only one builds it.
     let lock = fs::File::create(dir.join("lock")).expect("the target directory takes files");
     let _held = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, errno)| errno.to_string())?;
     let made = dir.join(format!("test_{version}.deb"));

@@ -1,15 +1,15 @@
-//! What is on a terminal as a picture: SVG, whose text can be selected and searched.
+//! The content of a terminal as a picture: SVG, whose text can be selected and searched.
 
 use std::fmt::Write as _;
 
 use vt100::{Color, Screen};
 
-/// One cell in the picture's units: what a character of the usual fonts takes. Words are stretched to their cells where the
-/// viewer can do that, and begin at theirs in any case.
+/// The size of a cell in the picture's units: that of a character in common fonts. Words are stretched to their cells
+/// if the viewer supports that, and begin at their first cell in any case.
 const CELL: (f32, f32) = (8.43, 18.0);
-/// Where the text of a line stands above its lower end.
+/// The distance of the baseline from the lower end of a line.
 const BASELINE: f32 = 5.0;
-/// Around the screen.
+/// The margin around the screen.
 const MARGIN: f32 = 12.0;
 const FONTS: &str = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
 const PAPER: &str = "#16181d";
@@ -20,7 +20,7 @@ const COLORS: [&str; 16] = [
     "#ff8c89", "#98e09a", "#ffe08a", "#90c0ff", "#ddb3ff", "#85e3f0", "#ffffff",
 ];
 
-/// How some cells beside each other look.
+/// The style of adjacent cells.
 #[derive(Clone, PartialEq)]
 struct Look {
     ink: String,
@@ -28,7 +28,7 @@ struct Look {
     bold: bool,
 }
 
-/// The first rows of a screen, or all up to the last one that has something on it.
+/// The first rows of a screen, or all up to the last one that is not empty.
 #[must_use]
 pub fn svg(screen: &Screen, title: &str) -> String {
     let (rows, columns) = screen.size();
@@ -58,7 +58,7 @@ fn is_blank(screen: &Screen, row: u16, column: u16) -> bool {
     screen.cell(row, column).is_none_or(|cell| cell.contents().trim().is_empty() && !cell.inverse())
 }
 
-/// The cells of a row in runs of the same look: where each begins, and its text.
+/// The cells of a row in runs of the same style: where each begins, and its text.
 fn runs(screen: &Screen, row: u16, columns: u16) -> Vec<(u16, String, Look)> {
     let mut runs: Vec<(u16, String, Look)> = Vec::new();
     for column in 0..columns {
@@ -108,7 +108,7 @@ fn run(out: &mut String, row: u16, from: u16, text: &str, look: &Look) {
     }
 }
 
-/// A text cut where columns are, that is at two spaces and more: where each piece begins, in cells.
+/// Splits a text at columns, that is at two and more spaces: where each part begins, in cells.
 fn pieces(text: &str) -> Vec<(usize, &str)> {
     let mut pieces = Vec::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! A PostgreSQL server of a test's own, from Debian's packages: on a port of this machine, gone with the test.
+//! A private PostgreSQL server for a test, from Debian's packages: on a loopback port, removed with the test.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::processes::is_root;
 
-/// `nobody`: the server refuses to run as root.
+/// The uid of Debian's unprivileged user: the server refuses to run as root.
 const UNPRIVILEGED: u32 = 65534;
 
 /// A server that is ready to be started, with an empty database.
@@ -25,13 +25,13 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Prepares one.
+    /// Prepares a server.
     ///
     /// # Errors
-    /// Why there is none to be had here.
+    /// Why there is none here.
     ///
     /// # Panics
-    /// When it does not take a directory of its own.
+    /// When its directory cannot be used.
     pub fn prepare() -> Result<Self, &'static str> {
         let programs = programs().ok_or("there is no PostgreSQL (apt-get install postgresql)")?;
         if !matches!(nix::unistd::User::from_uid(nix::unistd::geteuid()), Ok(Some(_))) {
@@ -43,7 +43,7 @@ impl Postgres {
             chown(scratch.path(), Some(UNPRIVILEGED), Some(UNPRIVILEGED))
                 .expect("root may give its directory away");
         }
-        // Free a moment ago, and the kernel gives others out first.
+        // Free a moment ago, and the kernel assigns others first.
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
         let port = port.expect("a port is free").port();
         let server = Self { programs, scratch, port, process: None };
@@ -70,10 +70,10 @@ impl Postgres {
     /// Ends it at once, as a crash does.
     ///
     /// # Panics
-    /// When it is not ours any more.
+    /// When it is not our process any more.
     pub fn stop(&mut self) {
         if let Some(mut process) = self.process.take() {
-            // To the server: end now, with all processes of its own.
+            // Immediate shutdown of the server with all its processes.
             kill(Pid::from_raw(process.id().cast_signed()), Signal::SIGQUIT).expect("it runs");
             process.wait().expect("it is ours");
         }
@@ -85,7 +85,7 @@ impl Postgres {
         format!("postgresql://talon@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// What it said.
+    /// Its log.
     #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(self.scratch.path().join("log")).unwrap_or_default()
@@ -95,7 +95,7 @@ impl Postgres {
         self.scratch.path().join("data")
     }
 
-    /// A program of PostgreSQL's that ends with this test, also when the test is killed.
+    /// A PostgreSQL program that ends with this test, even if the test is killed.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new("setpriv");
         if is_root() {

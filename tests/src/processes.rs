@@ -1,17 +1,17 @@
-//! What runs on this machine, as the kernel tells it.
+//! The processes of this machine.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Whether this test may do everything.
+/// Whether this test runs as root.
 #[must_use]
 pub fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }
 
-/// Says by name why a test does not run here. On CI, where everything has to run, it is a failure.
+/// Prints why a test is skipped. On CI, where everything has to run, it is a failure.
 ///
 /// # Panics
 /// When the environment says that this is CI and the test runs as root.
@@ -65,18 +65,18 @@ fn read(pid: u32) -> Option<Process> {
     })
 }
 
-/// A zombie holds nothing any more; only its parent's lack of interest keeps its number.
+/// A zombie holds no resources any more; only its pid is kept until its parent reaps it.
 fn lives(process: &Process) -> bool {
     !matches!(process.state, 'Z' | 'X')
 }
 
-/// Whether a process is there and not a zombie.
+/// Whether a process exists and is not a zombie.
 #[must_use]
 pub fn alive(pid: u32) -> bool {
     read(pid).as_ref().is_some_and(lives)
 }
 
-/// Looks again and again until something that nobody tells has come about.
+/// Polls until a condition holds that has no notification.
 ///
 /// # Panics
 /// When it does not.
@@ -96,7 +96,7 @@ pub fn in_uid_range(range: &RangeInclusive<u32>) -> Vec<u32> {
     processes().iter().filter(|p| lives(p) && range.contains(&p.uid)).map(|p| p.pid).collect()
 }
 
-/// The living descendants of a process, itself left out.
+/// The living descendants of a process, without the process.
 #[must_use]
 pub fn descendants(root: u32) -> BTreeSet<u32> {
     let all = processes();

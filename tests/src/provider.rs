@@ -1,4 +1,4 @@
-//! A provider of models on loopback that speaks OpenAI's format, answers as it is told, and keeps every byte that it was asked with.
+//! A model provider on loopback that implements OpenAI's API, gives scripted replies, and records every request.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,23 +10,23 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// A bound on hanging, not an expectation of speed.
+/// Only a limit for hangs, not an expectation of speed.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// What it answers to one question.
+/// The reply to one request.
 #[derive(Debug, Clone)]
 pub enum Says {
     /// This text.
     Text(String),
-    /// It calls these tools, each with its arguments.
+    /// Calls of these tools, each with its arguments.
     Calls(Vec<(String, Value)>),
-    /// Whatever this is, as the body of this status and type.
+    /// This body, with this status and content type.
     Raw(u16, &'static str, String),
-    /// It begins to speak and closes the connection.
+    /// Begins a reply and closes the connection.
     Half(String),
-    /// It calls a tool and runs into its limit of tokens in the middle of the arguments.
+    /// A tool call that reaches the token limit in the middle of the arguments.
     CutCall(String, String),
-    /// It says nothing until its caller goes away.
+    /// No reply until the client disconnects.
     Nothing,
 }
 
@@ -46,10 +46,10 @@ struct Kept {
 }
 
 impl Provider {
-    /// One that says this, question by question; then it says `done` to all that follow.
+    /// A provider with these replies, one for each request; then it replies `done`.
     ///
     /// # Panics
-    /// When there is no port to be had.
+    /// When no port can be bound.
     pub async fn start(script: impl IntoIterator<Item = Says>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let port = listener.local_addr().expect("it is bound").port();
@@ -68,7 +68,7 @@ impl Provider {
         format!("http://127.0.0.1:{}/v1", self.port)
     }
 
-    /// Every question so far, as its bytes came.
+    /// The bytes of every request so far.
     #[must_use]
     pub fn bodies(&self) -> Vec<String> {
         self.kept.bodies.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -77,21 +77,21 @@ impl Provider {
     /// The same as JSON.
     ///
     /// # Panics
-    /// When one is none.
+    /// When one is not JSON.
     #[must_use]
     pub fn questions(&self) -> Vec<Value> {
         self.bodies().iter().map(|body| serde_json::from_str(body).expect("a question is JSON")).collect()
     }
 
-    /// Adds to what it says.
+    /// Adds replies.
     pub fn then(&self, more: impl IntoIterator<Item = Says>) {
         self.kept.script.lock().unwrap_or_else(PoisonError::into_inner).extend(more);
     }
 
-    /// Waits until it was asked so often.
+    /// Waits for this number of requests.
     ///
     /// # Panics
-    /// When it is not for a long time.
+    /// When they do not come for a long time.
     pub async fn asked(&self, times: usize) {
         let mut asked = self.kept.asked.subscribe();
         let enough = asked.wait_for(|count| *count >= times);
@@ -108,12 +108,12 @@ impl Drop for Provider {
 async fn serve(listener: TcpListener, kept: Arc<Kept>) {
     while let Ok((stream, _)) = listener.accept().await {
         let kept = Arc::clone(&kept);
-        // Whoever closes its connection early is no business of the other ones'.
+        // A client that disconnects early must not affect the others.
         tokio::spawn(async move { answer(stream, &kept).await });
     }
 }
 
-/// One question; the connection is closed after it, which every client has to bear.
+/// Answers one request; the connection is closed after it, which every client has to support.
 async fn answer(mut stream: TcpStream, kept: &Kept) -> std::io::Result<()> {
     let Some((head, body)) = read(&mut stream).await? else { return Ok(()) };
     if !head.starts_with("POST ") {
@@ -128,7 +128,7 @@ async fn answer(mut stream: TcpStream, kept: &Kept) -> std::io::Result<()> {
     match says {
         Says::Raw(status, kind, body) => stream.write_all(http(status, kind, &body).as_bytes()).await,
         Says::Nothing => {
-            // Its end is the caller's.
+            // Waits until the client disconnects.
             let mut rest = [0; 64];
             while stream.read(&mut rest).await? > 0 {}
             Ok(())
@@ -177,7 +177,7 @@ fn http(status: u16, kind: &str, body: &str) -> String {
     )
 }
 
-/// Head and body of a request; `None` if the caller went away.
+/// Head and body of a request; `None` if the client disconnected.
 async fn read(stream: &mut TcpStream) -> std::io::Result<Option<(String, String)>> {
     const END: &[u8] = b"\r\n\r\n";
     let mut bytes = Vec::new();

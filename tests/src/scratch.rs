@@ -1,11 +1,11 @@
-//! Where tests keep their files, and where the programs under test are.
+//! The tests' files, and the paths of the programs under test.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// A directory of the test's own, readable by every uid (plugins run under their own) and short enough for
+/// A private directory for a test, readable by every uid (plugins run under their own) and short enough for
 /// unix sockets.
 #[derive(Debug)]
 pub struct Scratch {
@@ -36,7 +36,7 @@ impl Scratch {
         self.path().join(name)
     }
 
-    /// Writes a file into it, with the directories on the way.
+    /// Writes a file into it, and creates parent directories.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.join(name);
         std::fs::create_dir_all(path.parent().expect("a file in the scratch directory has a parent"))

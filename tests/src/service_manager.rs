@@ -1,7 +1,8 @@
-//! A service manager for tests: it hears what `sd_notify(3)` sends, keeps descriptors, and hands them to the next start.
+//! A service manager for tests: it receives what `sd_notify(3)` sends, stores descriptors, and passes them to the next
+//! start.
 //!
-//! It does what systemd does with `NotifyAccess=main` and `FileDescriptorStoreMax=`, and nothing else: no unit, no timeouts. The
-//! supervisor is started by a small program that becomes it, because `LISTEN_PID` has to be its own number.
+//! It does what systemd does with `NotifyAccess=main` and `FileDescriptorStoreMax=`, and nothing else: no unit, no
+//! timeouts. The supervisor is started by a small program that execs it, because `LISTEN_PID` has to be its own pid.
 
 use std::io::{IoSlice, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,10 +21,10 @@ use tokio::sync::watch;
 use crate::scratch::{Scratch, program};
 use crate::supervisor::Builder;
 
-/// A bound on hanging, not an expectation of speed.
+/// Only a limit for hangs, not an expectation of speed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How many descriptors are handed to one start at the most.
+/// The most descriptors that are passed to one start.
 const MOST: usize = 16;
 
 /// The manager. It runs on two threads, which end with the test's process.
@@ -38,10 +39,10 @@ struct Kept {
     heard: watch::Sender<Vec<String>>,
     /// Of the socket units.
     sockets: Mutex<Vec<(String, OwnedFd)>>,
-    /// Of the store.
+    /// The descriptor store.
     stored: Mutex<Vec<(String, OwnedFd)>>,
     deaf: AtomicBool,
-    /// What came while it was deaf: whoever waits for a barrier waits.
+    /// Descriptors received while paused: a client that waits for a barrier waits.
     unread: Mutex<Vec<OwnedFd>>,
 }
 
@@ -52,7 +53,7 @@ impl Default for ServiceManager {
 }
 
 impl ServiceManager {
-    /// One without sockets and with an empty store.
+    /// A manager without sockets and with an empty store.
     ///
     /// # Panics
     /// When the scratch directory takes no sockets.
@@ -79,7 +80,7 @@ impl ServiceManager {
         Self { scratch, kept }
     }
 
-    /// Hands in a socket at every start, under this name.
+    /// Passes a socket to every start, under this name.
     ///
     /// # Panics
     /// Never: no thread panics.
@@ -87,7 +88,7 @@ impl ServiceManager {
         self.kept.sockets.lock().expect("no thread panics").push((name.to_owned(), socket));
     }
 
-    /// Has it run a supervisor as a unit with a store.
+    /// Makes it run a supervisor as a unit with a store.
     #[must_use]
     pub fn runs(&self, builder: Builder) -> Builder {
         let hand = self.scratch.join("hand");
@@ -97,16 +98,16 @@ impl ServiceManager {
         builder.env("NOTIFY_SOCKET", &self.notify_socket()).env("FDSTORE", "4").wrapped(&wrapper)
     }
 
-    /// What stands in `NOTIFY_SOCKET`.
+    /// The value of `NOTIFY_SOCKET`.
     ///
     /// # Panics
-    /// When the scratch directory's path is no text.
+    /// When the scratch directory's path is not UTF-8.
     #[must_use]
     pub fn notify_socket(&self) -> String {
         self.scratch.join("notify").to_str().expect("our paths are text").to_owned()
     }
 
-    /// The names of what is in the store.
+    /// The names in the store.
     ///
     /// # Panics
     /// Never: no thread panics.
@@ -115,7 +116,7 @@ impl ServiceManager {
         self.kept.stored.lock().expect("no thread panics").iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Puts something else into the store than what is there.
+    /// Replaces a descriptor in the store.
     ///
     /// # Panics
     /// Never: no thread panics.
@@ -123,7 +124,7 @@ impl ServiceManager {
         *self.kept.stored.lock().expect("no thread panics") = vec![(name.to_owned(), descriptor)];
     }
 
-    /// Lets go of what is in the store, as at a real stop.
+    /// Empties the store, as at a real stop.
     ///
     /// # Panics
     /// Never: no thread panics.
@@ -131,18 +132,18 @@ impl ServiceManager {
         self.kept.stored.lock().expect("no thread panics").clear();
     }
 
-    /// Hears nothing any more: who sends something finds no room after a while, and no answer.
+    /// Stops receiving: after a while a sender finds the socket full, and gets no answer.
     pub fn deaf(&self) {
         self.kept.deaf.store(true, Ordering::Release);
     }
 
-    /// All lines heard so far.
+    /// All lines received so far.
     #[must_use]
     pub fn heard(&self) -> Vec<String> {
         self.kept.heard.borrow().clone()
     }
 
-    /// Forgets what was heard.
+    /// Clears the received lines.
     pub fn forget(&self) {
         self.kept.heard.send_modify(Vec::clear);
     }
@@ -161,7 +162,7 @@ impl ServiceManager {
 }
 
 impl Kept {
-    /// One message.
+    /// Receives one message.
     fn hear(&self, notify: &UnixDatagram) -> bool {
         let mut bytes = [0; 4096];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
@@ -193,12 +194,12 @@ impl Kept {
             stored.extend(descriptors.into_iter().map(|descriptor| (name(), descriptor)));
         }
         drop(stored);
-        // What came with a barrier is closed with this, after all that came before it.
+        // The descriptors of a barrier are closed here, after all earlier messages.
         self.heard.send_modify(|heard| heard.extend(lines));
         true
     }
 
-    /// What a start gets: the names, then the descriptors.
+    /// Sends a start its names, then the descriptors.
     fn hand(&self, mut stream: &UnixStream) {
         let (sockets, stored) =
             (self.sockets.lock().expect("no thread panics"), self.stored.lock().expect("no thread panics"));
@@ -212,7 +213,7 @@ impl Kept {
         }
         let count = [u8::try_from(descriptors.len()).expect("there are few")];
         let sent = sendmsg(stream, &[IoSlice::new(&count)], &mut ancillary, SendFlags::NOSIGNAL);
-        // One that ended meanwhile needs nothing.
+        // A process that ended meanwhile needs nothing.
         let _ = sent.map_err(std::io::Error::from).and_then(|_| stream.write_all(names.join(":").as_bytes()));
     }
 }
@@ -226,7 +227,7 @@ pub fn listening(path: &PathBuf) -> OwnedFd {
     UnixListener::bind(path).expect("the directory is ours").into()
 }
 
-/// Two ends of a socket of packets, as a parcel is one.
+/// The two ends of a seqpacket socket pair, as in an FdBundle.
 ///
 /// # Panics
 /// When there are too many open files.

@@ -1,5 +1,5 @@
-//! Kept state, from outside: values that show when they are not whole, a process that writes such values as a plugin
-//! would, and where everything lies.
+//! State from outside: values whose completeness can be checked, a process that writes such values as a plugin
+//! would, and the paths of everything.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -16,18 +16,18 @@ use crate::processes::is_root;
 use crate::scratch::{Scratch, program};
 use crate::supervisor::{Left, Supervisor};
 
-/// A bound on hanging, not an expectation of speed.
+/// Only a limit for hangs, not an expectation of speed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The smallest value: its number, and enough of what follows from it that another's would show.
+/// The smallest value: its number, and enough derived bytes to detect another key's value.
 pub const SMALLEST_VALUE: usize = 10;
-/// The largest, which takes many pages of the database.
+/// The largest value, which takes many pages of the database.
 pub const LARGEST_VALUE: usize = 64 << 10;
-/// One value in so many has any size up to the largest, the others fit in a page.
+/// One value in this many has any size up to the largest, the others fit in a page.
 const ONE_IN: u64 = 8;
 const SMALL: usize = 2000;
 
-/// The value that a key has as its `number`-th: all of it, and its length, follow from these two.
+/// The `number`-th value of a key: content and length are derived from the two.
 #[must_use]
 pub fn value(key: &str, number: u32) -> Vec<u8> {
     let block = |index: u32| Sha256::digest(format!("{key}\0{number}\0{index}"));
@@ -48,10 +48,10 @@ pub fn value(key: &str, number: u32) -> Vec<u8> {
     value
 }
 
-/// Which number a value of this key has.
+/// The number of a value of this key.
 ///
 /// # Errors
-/// What is wrong with it, if it is not the whole value of that key and number.
+/// What is wrong with it, if it is not a complete value of that key and number.
 pub fn number_of(key: &str, found: &[u8]) -> Result<u32, String> {
     let number = found.first_chunk().map(|bytes| u32::from_be_bytes(*bytes));
     let number = number.ok_or_else(|| format!("{key}: {} bytes", found.len()))?;
@@ -77,21 +77,21 @@ pub struct Writer {
 /// What a writer does when its socket does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenBroken {
-    /// It ends.
+    /// Ends.
     End,
-    /// It tries again, until it is told to stop.
+    /// Retries, until it is asked to stop.
     GoOn,
 }
 
 impl Writer {
-    /// Starts one for a plugin of this supervisor. Numbers begin at `first` and ascend.
+    /// Starts a writer for a plugin of this supervisor. Numbers begin at `first` and ascend.
     ///
     /// # Panics
     /// When it does not start, or the plugin has no socket.
     pub async fn start(supervisor: &Supervisor, plugin: &str, first: u32, broken: WhenBroken) -> Self {
         let copy = supervisor.scratch.join("bin/talon-state-writer");
         if !copy.is_file() {
-            // The plugin's uid may not get to where we are built.
+            // The plugin's uid may not read our build directory.
             supervisor.scratch.install(&program("talon-state-writer"), "bin/talon-state-writer");
         }
         let socket = socket_of(supervisor, plugin).await;
@@ -115,10 +115,10 @@ impl Writer {
         line.expect("the writer says something").expect("it says text")
     }
 
-    /// What it found before it began to write, all of it whole.
+    /// The values it found before it began to write, all of them complete.
     ///
     /// # Panics
-    /// When something was not whole.
+    /// When a value was incomplete.
     pub async fn found(&mut self) -> Numbers {
         let mut found = Numbers::new();
         loop {
@@ -128,17 +128,17 @@ impl Writer {
                     found.insert((*key).to_owned(), number.parse().expect("a number"));
                 }
                 ["checked"] => return found,
-                // Of before it was told to stop.
+                // From before the stop.
                 ["ack", ..] => {}
                 _ => panic!("{line}"),
             }
         }
     }
 
-    /// The next write that was acknowledged; `None` once it has ended.
+    /// The next acknowledged write; `None` once it has ended.
     ///
     /// # Panics
-    /// When it was refused something.
+    /// When a write was refused.
     pub async fn acknowledged(&mut self) -> Option<(String, u32)> {
         let line = self.line().await?;
         match line.split(' ').collect::<Vec<_>>().as_slice() {
@@ -147,7 +147,7 @@ impl Writer {
         }
     }
 
-    /// Takes down so many acknowledged writes, or all until it ends.
+    /// Reads this many acknowledged writes, or all until it ends.
     pub async fn take_down(&mut self, most: usize, into: &mut Numbers) -> usize {
         for taken in 0..most {
             match self.acknowledged().await {
@@ -158,10 +158,10 @@ impl Writer {
         most
     }
 
-    /// Tells it to stop, and takes down what was acknowledged until then and what it finds in the end.
+    /// Asks it to stop, and reads the acknowledged writes until then and the values that it finds at the end.
     ///
     /// # Panics
-    /// When something was not whole, or it was refused something.
+    /// When a value was incomplete, or a write was refused.
     pub async fn stop(mut self, acknowledged: &mut Numbers) -> Numbers {
         drop(self.stdin.take());
         let mut found = Numbers::new();
@@ -192,7 +192,7 @@ impl Writer {
     }
 }
 
-/// Whether all that was acknowledged is there: that number or, of a write that was on its way, a later one.
+/// Checks that all acknowledged writes are there: that number or, for a write in flight, a later one.
 ///
 /// # Panics
 /// When not.
@@ -203,7 +203,7 @@ pub fn assert_kept(acknowledged: &Numbers, found: &Numbers, when: &str) {
     }
 }
 
-/// Gives a command the plugin's uid and gid, where that has its own.
+/// Runs a command with the plugin's uid and gid, if it has its own.
 ///
 /// # Panics
 /// When the plugin does not run.
@@ -214,10 +214,10 @@ pub async fn as_plugin(command: &mut Command, supervisor: &Supervisor, plugin: &
     }
 }
 
-/// The path of a plugin's socket, as it is for us.
+/// The path of a plugin's state socket on the host.
 ///
 /// # Panics
-/// When there is none; or several, where uids do not tell them apart.
+/// When there is none; or several, if uids do not distinguish them.
 pub async fn socket_of(supervisor: &Supervisor, plugin: &str) -> PathBuf {
     let uid = supervisor.client.plugin(plugin).await.instances[0].uid;
     let of_plugin =
@@ -241,22 +241,22 @@ pub fn database(scratch: &Scratch) -> PathBuf {
     scratch.join("data/state/state.db")
 }
 
-/// The same of a supervisor that has ended.
+/// The same for a supervisor that has ended.
 #[must_use]
 pub fn left_database(left: &Left) -> PathBuf {
     database(left.scratch())
 }
 
 impl Supervisor {
-    /// How what keeps the plugins' state is.
+    /// The status of the state service.
     ///
     /// # Panics
-    /// When the supervisor does not say.
+    /// When the supervisor does not report it.
     pub async fn state_service(&self) -> StateStatus {
         self.client.status().await.state_service.expect("it is always told")
     }
 
-    /// Waits until what keeps the plugins' state is as the predicate wants it.
+    /// Waits until the status of the state service satisfies the predicate.
     ///
     /// # Panics
     /// When that does not come.

@@ -17,10 +17,10 @@ use crate::processes::{alive, descendants, in_uid_range, is_root};
 use crate::scratch::{Scratch, program};
 use crate::uids::Uids;
 
-/// A bound on hanging, not an expectation of speed.
+/// Only a limit for hangs, not an expectation of speed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How a supervisor is set up.
+/// Configures a supervisor.
 #[derive(Debug)]
 pub struct Builder {
     scratch: Scratch,
@@ -36,7 +36,7 @@ pub struct Builder {
     uids: Uids,
 }
 
-/// A running supervisor. Dropping it kills it; [`Supervisor::stop`] ends it in order and looks at what it
+/// A running supervisor. Dropping it kills it; [`Supervisor::stop`] ends it properly and checks what it
 /// leaves behind.
 #[derive(Debug)]
 pub struct Supervisor {
@@ -53,7 +53,7 @@ pub struct Supervisor {
     reader: tokio::task::JoinHandle<()>,
 }
 
-/// What a stopped supervisor left.
+/// What a stopped supervisor left behind.
 #[derive(Debug)]
 pub struct Stopped {
     /// How it ended.
@@ -64,18 +64,18 @@ pub struct Stopped {
     pub sockets: Vec<PathBuf>,
     /// All it logged.
     pub log: String,
-    /// What the next one can start on.
+    /// What the next one can continue with.
     pub left: Left,
 }
 
-/// What a supervisor leaves for the next one: its files, and the uids that they belong to.
+/// What a supervisor leaves for the next one: its files, and the uids that own them.
 #[derive(Debug)]
 pub struct Left {
     scratch: Scratch,
     uids: Uids,
 }
 
-/// Another `talon serve` on the files of one that runs.
+/// Another `talon serve` on the files of a running one.
 #[derive(Debug)]
 pub struct Beside {
     child: Child,
@@ -131,7 +131,7 @@ impl Beside {
     }
 }
 
-/// A log is written by somebody else, of which nobody is told: it is looked at until it says so.
+/// There is no notification of a log line: polls until it is there.
 async fn logged(log: &Mutex<String>, text: &str) {
     let looks = async {
         let mut pause = tokio::time::interval(Duration::from_millis(10));
@@ -159,7 +159,7 @@ impl Default for Builder {
 }
 
 impl Builder {
-    /// One without plugins.
+    /// A supervisor without plugins.
     #[must_use]
     pub fn new() -> Self {
         let scratch = Scratch::new();
@@ -167,14 +167,14 @@ impl Builder {
         Self::on(Left { scratch, uids: Uids::few() })
     }
 
-    /// One without plugins, on the data of one that runs and with its uids, which it must not get.
+    /// A supervisor without plugins, on the data of a running one and with its uids, which it must not get.
     #[must_use]
     pub fn beside(supervisor: &Supervisor) -> Self {
         let builder = Self { uids: supervisor.uids.clone(), ..Self::new() };
         builder.state(&format!("data_dir: {}/data", supervisor.scratch.path().display()))
     }
 
-    /// One without plugins, on what an earlier one left.
+    /// A supervisor without plugins, on what an earlier one left.
     #[must_use]
     pub fn on(Left { scratch, uids }: Left) -> Self {
         Self {
@@ -192,7 +192,7 @@ impl Builder {
         }
     }
 
-    /// Uids for so many plugins, where a test's own range is too small.
+    /// Reserves uids for this many plugins, if a test's usual range is too small.
     ///
     /// # Panics
     /// For more than a thousand.
@@ -223,7 +223,7 @@ impl Builder {
         self
     }
 
-    /// Adds an MCP server that is reached over HTTP.
+    /// Adds an MCP server by URL.
     #[must_use]
     pub fn url(mut self, name: &str, url: &str, more: &str) -> Self {
         let _ = writeln!(self.plugins, "      {name}:\n        url: {url:?}");
@@ -297,7 +297,7 @@ impl Builder {
         self
     }
 
-    /// Runs it by another program, which executes its last arguments.
+    /// Runs it through another program, which executes its last arguments.
     #[must_use]
     pub fn wrapped(mut self, command: &[&str]) -> Self {
         self.wrapper = command.iter().map(|word| (*word).to_owned()).collect();
@@ -311,13 +311,13 @@ impl Builder {
         self
     }
 
-    /// What a start that was refused left for the next.
+    /// What a refused start left for the next one.
     #[must_use]
     pub fn left(self) -> Left {
         Left { scratch: self.scratch, uids: self.uids }
     }
 
-    /// Comes back as soon as the socket answers, while plugins still start.
+    /// Returns as soon as the socket answers, while plugins still start.
     #[must_use]
     pub fn without_waiting(mut self) -> Self {
         self.wait_settled = false;
@@ -343,7 +343,7 @@ impl Builder {
         text
     }
 
-    /// Writes the config file for somebody else to start it; gives its path and that of the socket.
+    /// Writes the config file without starting the supervisor; returns its path and that of the socket.
     #[must_use]
     pub fn written(&self) -> (PathBuf, PathBuf) {
         let runtime_dir = self.runtime_dir.clone().unwrap_or_else(|| self.scratch.join("run"));
@@ -351,7 +351,7 @@ impl Builder {
         (config, runtime_dir.join("host.sock"))
     }
 
-    /// The command, but for the config file.
+    /// The command, without the config file.
     fn words(&self) -> Vec<String> {
         let talon = program("talon").display().to_string();
         let mut words = self.wrapper.clone();
@@ -361,8 +361,8 @@ impl Builder {
         words
     }
 
-    /// Starts it and waits until it answers, and unless told otherwise until every plugin is ready or has
-    /// failed for a reason.
+    /// Starts it and waits until it answers, and by default until every plugin is ready or has
+    /// failed.
     ///
     /// # Panics
     /// With its log, when it does not come up.
@@ -422,7 +422,7 @@ impl Builder {
     }
 }
 
-/// Starts it, with a reader of what it logs.
+/// Starts it, with a reader of its log.
 fn spawn(mut command: Command, log: &Arc<Mutex<String>>) -> (Child, tokio::task::JoinHandle<()>) {
     let says = command.as_std().get_envs().any(|(name, _)| name == "TALON_LOG");
     if !says {
@@ -448,7 +448,7 @@ fn spawn(mut command: Command, log: &Arc<Mutex<String>>) -> (Child, tokio::task:
     (child, reader)
 }
 
-/// A socket appears when its owner binds it, of which nobody is told: it is asked for until it answers or the
+/// There is no notification of a new socket: connects until it answers or the
 /// process has ended.
 async fn connect(socket: &Path, child: &mut Child) -> Option<Client> {
     let mut pause = tokio::time::interval(Duration::from_millis(10));
@@ -512,13 +512,13 @@ impl Supervisor {
         self.log.lock().expect("no reader panics").clone()
     }
 
-    /// The living processes of its plugins (their monitors among them where they run as nobody else), without
+    /// The living processes of its plugins (with their monitors if they run under the same uid), without
     /// the supervisor's services.
     #[must_use]
     pub fn plugin_processes(&self) -> Vec<u32> {
         let all: Vec<u32> =
             if is_root() { in_uid_range(&self.uids) } else { descendants(self.pid()).into_iter().collect() };
-        // What is the supervisor's own: its services, and what the jails' stages are clones of.
+        // The supervisor's own processes: its services, and the jail's stage processes.
         let service = |pid: u32| {
             matches!(
                 crate::processes::name(pid).as_deref(),
@@ -549,7 +549,7 @@ impl Supervisor {
     pub async fn close_log(&mut self) {
         let reader = std::mem::replace(&mut self.reader, tokio::spawn(async {}));
         reader.abort();
-        // Its end, not its result: it was told to.
+        // Only its end matters, because it was aborted.
         let _ = reader.await;
     }
 
@@ -563,10 +563,10 @@ impl Supervisor {
         Beside { child, log, reader }
     }
 
-    /// The one beside it, once this one has ended well; and how this one ended.
+    /// Waits until this one has ended well and its sibling serves; returns the sibling, and this one's log.
     ///
     /// # Panics
-    /// When it does not end, or nobody answers afterwards.
+    /// When it does not end, or the sibling does not answer afterwards.
     pub async fn succeeded_by(self, other: Beside) -> (Self, String) {
         let Beside { mut child, log, reader } = other;
         let old = Beside { child: self.child, log: self.log, reader: self.reader };
@@ -575,13 +575,13 @@ impl Supervisor {
         let socket = self.runtime_dir.join("host.sock");
         let client = tokio::time::timeout(PATIENCE, connect(&socket, &mut child)).await;
         let Ok(Some(client)) = client else {
-            panic!("nobody answers:\n{}", log.lock().expect("no reader panics"))
+            panic!("no supervisor answers:\n{}", log.lock().expect("no reader panics"))
         };
         let Self { scratch, runtime_dir, config, uids, .. } = self;
         (Self { scratch, client, child, runtime_dir, config, uids, log, reader }, said)
     }
 
-    /// Ends it with SIGTERM, and waits for nothing but its own end: its plugins may run on.
+    /// Ends it with SIGTERM, and waits only for its own end: its plugins may keep running.
     ///
     /// # Panics
     /// When it does not end.
@@ -600,12 +600,12 @@ impl Supervisor {
         cli(&all).await
     }
 
-    /// Ends it as an operator does and looks at what is left.
+    /// Ends it as an operator does and checks what it leaves behind.
     pub async fn stop(self) -> Stopped {
         self.end(Signal::SIGTERM).await
     }
 
-    /// Ends it with a signal and looks at what is left.
+    /// Ends it with a signal and checks what it leaves behind.
     ///
     /// # Panics
     /// When it does not end.
@@ -615,7 +615,7 @@ impl Supervisor {
         let waited = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         let status =
             waited.unwrap_or_else(|_| panic!("talon did not end:\n{}", self.log())).expect("it is ours");
-        // Its children die of its death, a moment later: they are watched until they are gone.
+        // Its children die a moment later: they are watched until they are gone.
         let watch = async {
             let mut pause = tokio::time::interval(Duration::from_millis(10));
             while family.iter().any(|pid| alive(*pid)) || !in_uid_range_of(&self.uids).is_empty() {
@@ -623,7 +623,7 @@ impl Supervisor {
             }
         };
         let _ = tokio::time::timeout(Duration::from_secs(20), watch).await;
-        // Nothing outlives it that could hold its log open, unless something is wrong.
+        // Normally no process outlives it that could hold its log open.
         let _ = tokio::time::timeout(PATIENCE, &mut self.reader).await;
         let mut processes: Vec<u32> = family.into_iter().filter(|pid| alive(*pid)).collect();
         processes.extend(in_uid_range_of(&self.uids));
@@ -633,7 +633,7 @@ impl Supervisor {
     }
 }
 
-/// Without root the plugins share our uid, and the family tree is all there is.
+/// Without root the plugins share our uid, and only the process tree identifies them.
 fn in_uid_range_of(uids: &RangeInclusive<u32>) -> Vec<u32> {
     if is_root() { in_uid_range(uids) } else { Vec::new() }
 }

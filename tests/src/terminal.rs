@@ -1,4 +1,4 @@
-//! A terminal without a screen: a pty, and what is seen on it.
+//! A pty, and what a terminal on it would show.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -12,13 +12,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
-/// A bound on hanging, not an expectation of speed.
+/// Only a limit for hangs, not an expectation of speed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program in a terminal of its own. Dropping it kills the program.
+/// A program in a new terminal. Dropping it kills the program.
 pub struct Terminal {
     ours: OwnedFd,
-    /// Kept open, so that what the terminal is set to can be asked after the program's end.
+    /// Kept open, so that the terminal's settings can be read after the program's end.
     theirs: OwnedFd,
     child: Child,
     seen: Arc<Mutex<Seen>>,
@@ -27,12 +27,12 @@ pub struct Terminal {
 
 struct Seen {
     screen: vt100::Parser,
-    /// All that was written, for what a screen does not show.
+    /// All output, for what a screen does not show.
     bytes: Vec<u8>,
 }
 
 impl Terminal {
-    /// Starts a program as the leader of a session of its own in a terminal of that size.
+    /// Starts a program as the leader of a new session in a terminal of that size.
     ///
     /// # Panics
     /// When there are no terminals, or no `setsid`.
@@ -45,7 +45,7 @@ impl Terminal {
         tcsetwinsize(&ours, size(columns, rows)).expect("a terminal has a size");
         let before = tcgetattr(&theirs).expect("a terminal has settings");
         let end = || Stdio::from(theirs.try_clone().expect("a descriptor can be copied"));
-        // Giving a process a controlling terminal takes a fork; setsid does it, and becomes the program.
+        // Giving a process a controlling terminal takes a fork; setsid does it, and execs the program.
         let mut all = Command::new("setsid");
         all.arg("--ctty").arg(command.get_program()).args(command.get_args());
         for (key, value) in command.get_envs() {
@@ -114,7 +114,7 @@ impl Terminal {
         self.seen.lock().expect("no reader panics").screen.screen().contents()
     }
 
-    /// Looks at the screen with its colours.
+    /// Inspects the screen with its colours.
     ///
     /// # Panics
     /// Never: the reader does not panic.
@@ -131,7 +131,7 @@ impl Terminal {
         self.seen.lock().expect("no reader panics").bytes.clone()
     }
 
-    /// Waits until the screen is as the predicate wants it, and gives its text.
+    /// Waits until the screen satisfies the predicate, and returns its text.
     ///
     /// # Panics
     /// With the screen, when that does not come.
@@ -173,7 +173,7 @@ impl Terminal {
         status
     }
 
-    /// Waits until the terminal is as it was before the program: what that wrote last may still be under way.
+    /// Waits until the terminal is as it was before the program: the program's last output may still be in flight.
     ///
     /// # Panics
     /// With what is not restored.
@@ -187,7 +187,7 @@ impl Terminal {
         waited.await.unwrap_or_else(|_| panic!("not restored: {:?}", self.not_restored()));
     }
 
-    /// What of the terminal is not as it was before the program: empty when it was given back in order.
+    /// Which settings of the terminal differ from those before the program: empty when it was restored.
     ///
     /// # Panics
     /// When the terminal is gone.
@@ -218,7 +218,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It may have ended already; and nobody waits for what is killed but us.
+        // It may have ended already; only we wait for it.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! A client of `agent.sock`, and how the agent is.
+//! A client of `agent.sock`, and the status of the agent.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use tonic::transport::Channel;
 use crate::client::dial;
 use crate::supervisor::Supervisor;
 
-/// A connection to `talon-test-agent`, which does as it is told.
+/// A connection to `talon-test-agent`, which executes commands.
 #[derive(Debug, Clone)]
 pub struct TestAgent {
     /// The generated client.
@@ -22,24 +22,24 @@ impl TestAgent {
     /// Connects to a socket.
     ///
     /// # Errors
-    /// When nobody listens there.
+    /// When no server listens there.
     pub async fn connect(socket: &Path) -> Result<Self, tonic::transport::Error> {
         Ok(Self { raw: AgentClient::new(dial(socket).await?) })
     }
 
-    /// What comes of some words; see `talon-test-agent`.
+    /// The result of a command; see `talon-test-agent`.
     ///
     /// # Errors
-    /// What it answers, or that nobody does.
+    /// Its error, or that it does not answer.
     pub async fn try_to(&self, words: &str) -> Result<String, Status> {
         let request = GetLoopRequest { session_id: words.to_owned() };
         Ok(self.raw.clone().get_loop(request).await?.into_inner().goal)
     }
 
-    /// The same where nothing can be wrong.
+    /// The result of a command that must succeed.
     ///
     /// # Panics
-    /// When something is.
+    /// When it fails.
     pub async fn does(&self, words: &str) -> String {
         self.try_to(words).await.unwrap_or_else(|status| panic!("{words}: {status}"))
     }
@@ -49,21 +49,21 @@ impl Supervisor {
     /// A connection to its agent.
     ///
     /// # Panics
-    /// When nobody listens there.
+    /// When no server listens there.
     pub async fn agent(&self) -> TestAgent {
         let connected = TestAgent::connect(&self.agent_socket()).await;
         connected.unwrap_or_else(|error| panic!("agent.sock: {error:?}\n{}", self.log()))
     }
 
-    /// How its agent is.
+    /// The status of its agent.
     ///
     /// # Panics
-    /// When the supervisor does not say.
+    /// When the supervisor does not report it.
     pub async fn agent_status(&self) -> AgentStatus {
         self.client.status().await.agent.expect("it is always told")
     }
 
-    /// Waits until its agent is as the predicate wants it.
+    /// Waits until the status of its agent satisfies the predicate.
     ///
     /// # Panics
     /// When that does not come.

@@ -1,4 +1,4 @@
-//! Calls that go on while something is changed below them, and programs that are exchanged under a plugin's name.
+//! Calls during a change, and replacing programs under a plugin's name.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::client::Client;
 
-/// Callers that call one plugin as fast as it answers, until they are told to end.
+/// Callers that call one plugin as fast as it answers, until they are stopped.
 #[derive(Debug)]
 pub struct Traffic {
     stop: Arc<AtomicBool>,
@@ -19,7 +19,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// So many callers of an action that takes some milliseconds, so that calls are in flight at every moment.
+    /// This many callers of an action that takes some milliseconds, so that calls are in flight at every moment.
     #[must_use]
     pub fn start(client: &Client, plugin: &'static str, callers: usize) -> Self {
         let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
@@ -48,19 +48,19 @@ impl Traffic {
         Self { stop, answered, callers: set }
     }
 
-    /// How many calls were answered so far.
+    /// The number of calls answered so far.
     #[must_use]
     pub fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// Waits until so many more calls were answered, so that something is known to have gone on under them.
+    /// Waits for this many more answers, so that calls certainly took place during a change.
     pub async fn more(&self, calls: u64) {
         let wanted = self.answered() + calls;
         crate::processes::until("more answers", || self.answered() >= wanted).await;
     }
 
-    /// Ends it; gives how many calls were answered, and what became of the others.
+    /// Stops it; returns the number of answered calls, and the errors of the others.
     ///
     /// # Panics
     /// When a caller did.
@@ -74,11 +74,11 @@ impl Traffic {
     }
 }
 
-/// Puts another program under a name as a careful installer does: written beside it, then moved over it. What is behind the end
-/// of a program makes it another one that does the same.
+/// Puts another program under a name as a careful installer does: written next to it, then renamed. Bytes after the end
+/// of a program make it a different file that does the same.
 ///
 /// # Panics
-/// When the directory does not take it.
+/// When the directory cannot be written.
 pub fn install_over(path: &Path, program: &Path, mark: &str) {
     let mut bytes = std::fs::read(program).expect("the program can be read");
     bytes.extend(mark.as_bytes());
@@ -88,14 +88,14 @@ pub fn install_over(path: &Path, program: &Path, mark: &str) {
 /// The same with a script's text.
 ///
 /// # Panics
-/// When the directory does not take it.
+/// When the directory cannot be written.
 pub fn install_script_over(path: &Path, text: &str) {
     install_bytes_over(path, text.as_bytes());
 }
 
 fn install_bytes_over(path: &Path, bytes: &[u8]) {
     let name = path.file_name().expect("a program has a name").to_string_lossy();
-    // Hidden, as what is half written is to discovery.
+    // Hidden, because discovery skips hidden files and this one is incomplete.
     let beside = path.with_file_name(format!(".{name}.new"));
     std::fs::write(&beside, bytes).expect("the directory takes files");
     std::fs::set_permissions(&beside, std::fs::Permissions::from_mode(0o755)).expect("it is our own file");

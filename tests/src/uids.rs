@@ -1,4 +1,4 @@
-//! Uids for the plugins of one supervisor, which are nobody else's meanwhile.
+//! Uids for the plugins of one supervisor, which no other test uses meanwhile.
 
 use std::io::ErrorKind;
 use std::ops::{Deref, RangeInclusive};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::processes::in_uid_range;
 
-/// Where ranges are taken from.
+/// A pool of ranges.
 struct Shelf {
     first: u32,
     /// Uids of a range.
@@ -17,15 +17,15 @@ struct Shelf {
     ranges: u32,
 }
 
-/// For most tests: more plugins than any of them has. Below 70,000, from where on tests of single crates and commands like `talon exec`
-/// have theirs, and above the ids that 16 bits hold.
+/// For most tests: more plugins than any of them has. Below 70,000, where the uids of single crates' tests and of
+/// commands like `talon exec` begin, and above the ids that 16 bits hold.
 const FEW: Shelf = Shelf { first: 65_600, each: 20, ranges: 220 };
 
-/// For tests of many plugins: above all of the others, and below those that container tools hand out.
+/// For tests of many plugins: above all of the others, and below those that container tools assign.
 const MANY: Shelf = Shelf { first: 80_000, each: 1000, ranges: 10 };
 
-/// A range of uids. Two supervisors with the same would count, and stop, each other's plugins; so a range is told apart by a name that
-/// only one process of the machine can hold, and that goes with it.
+/// A range of uids. Two supervisors with the same range would count, and stop, each other's plugins; so a range is
+/// locked by an abstract socket name that only one process of the machine can hold, and that is released with it.
 #[derive(Debug, Clone)]
 pub(crate) struct Uids {
     range: RangeInclusive<u32>,
@@ -33,12 +33,12 @@ pub(crate) struct Uids {
 }
 
 impl Uids {
-    /// For a test.
+    /// For most tests.
     pub(crate) fn few() -> Self {
         FEW.take(FEW.each)
     }
 
-    /// For so many plugins.
+    /// For this many plugins.
     pub(crate) fn many(plugins: usize) -> Self {
         let most = u32::try_from(plugins).ok().filter(|plugins| (1..=MANY.each).contains(plugins));
         MANY.take(most.expect("a range of uids is for at most a thousand plugins"))
@@ -53,8 +53,8 @@ impl Deref for Uids {
 }
 
 impl Shelf {
-    /// So many uids of a range that nobody has. Those who look are spread, and a range is not taken again at once: what was killed
-    /// may still be on its way to its uid.
+    /// A free range of this many uids. Searches start at different places, and a range is not reused at once: a process
+    /// that was started just before may still be switching to its uid.
     fn take(&self, uids: u32) -> Uids {
         static TAKEN: AtomicU32 = AtomicU32::new(0);
         let start = std::process::id().wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed)) % self.ranges;
@@ -67,7 +67,7 @@ impl Shelf {
                 Err(error) => panic!("a name for a range of uids: {error}"),
             };
             let range = first..=first + uids - 1;
-            // What a test left behind that was killed.
+            // Leftovers of a test that was killed.
             in_uid_range(&(first..=first + self.each - 1))
                 .is_empty()
                 .then(|| Uids { range, _name: Arc::new(name) })
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn no_range_is_taken_twice() {
-        // This process's own, whoever else tests on this machine.
+        // Unique to this process among concurrent tests on this machine.
         let first = 1_000_000 + 16 * std::process::id();
         let shelf = Shelf { first, each: 5, ranges: 3 };
         let taken = [shelf.take(5), shelf.take(5), shelf.take(5)];

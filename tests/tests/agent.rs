@@ -335,7 +335,7 @@ async fn a_killed_agent_resumes_a_session_with_nothing_acknowledged_lost() {
             () = provider.asked(2) => {}
         }
         kill_agent(&supervisor).await;
-        // Whoever asked finds the turn again by itself, and hears its end.
+        // A client that asked can find the turn again, and receives its end.
         provider.then([says("Ada was greeted.")]);
         let asked: Asked = asking.await;
         assert_eq!((asked.code, asked.text("text")), (Some(0), "Ada was greeted."), "{asked:?}");
@@ -378,7 +378,7 @@ async fn what_is_not_allowed_is_refused_by_the_host() {
     supervisor.stop().await;
 }
 
-/// The agent's jail has a filter of its own, without some calls of the kernel that a test outside has.
+/// The agent's jail has a separate seccomp filter, without some system calls that a test outside can make.
 #[tokio::test]
 async fn the_workspaces_files_reach_the_model_and_are_read_again_when_they_change() {
     let workspace = tempfile::Builder::new().prefix("talon-workspace").tempdir().expect("a directory");
@@ -425,7 +425,7 @@ async fn more_is_logged_of_the_agent_and_no_less_of_all_else_when_asked_for() {
     let of = |line: &Value, field: &str| line[field].as_str().unwrap_or_default().to_owned();
     let debug = |line: &&Value| of(line, "level").eq_ignore_ascii_case("debug");
     assert!(lines.iter().any(|line| line["message"] == "ready"), "{lines:?}");
-    // Of the agent's process, and of nobody else.
+    // Only those of the agent's process.
     let said: Vec<&Value> = lines.iter().filter(debug).collect();
     let agents = |line: &&Value| of(line, "target") == "agent" && of(line, "plugin") == "talon-agent";
     assert!(said.iter().any(agents), "{lines:?}");

@@ -234,7 +234,7 @@ async fn control_c_cancels_the_turn_and_is_told() {
     let pid = child.id().expect("it runs").to_string();
     let mut stderr = String::new();
     let mut from = child.stderr.take().expect("it is piped");
-    // Whoever asks is ready once it listens to signals, which it does before it asks.
+    // The client is ready once it listens to signals, which it does before it asks.
     assert!(Command::new("kill").args(["-INT", &pid]).status().await.expect("kill is there").success());
     tokio::io::AsyncReadExt::read_to_string(&mut from, &mut stderr).await.expect("it is text");
     let output = child.wait_with_output().await.expect("it ends");
@@ -280,7 +280,7 @@ async fn without_a_terminal_an_approval_is_waited_for_or_not() {
     let waits = tokio::spawn(command(&agent, &["ask", "Remove it"]).output());
     until("a third question", || agent.heard().iter().filter(|heard| heard.starts_with("Ask")).count() == 3)
         .await;
-    // It is there for whoever looks from elsewhere, and only then can it be decided.
+    // Other clients can see it, and only then can it be decided.
     let mut decided = run(&agent, &["approval", "approve", &approval().id]).await;
     while decided.status.code() == Some(3) {
         decided = run(&agent, &["approval", "approve", &approval().id]).await;

@@ -1,5 +1,5 @@
-//! The supervisor's side of the agent, with real processes: what it is given, who reaches it and whom it reaches, and that nothing
-//! else suffers from it. The agent is `talon-test-agent`, which does as it is told.
+//! The supervisor's side of the agent, with real processes: what it is given, which clients reach it and what it
+//! reaches, and that its failures affect nothing else. The agent is `talon-test-agent`, which executes commands.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
@@ -129,7 +129,7 @@ async fn one_that_dies_comes_back_and_its_socket_was_there_all_the_time() {
     assert_eq!(told.fields["state"], "backoff", "{told:?}");
     assert!(told.fields["problem"].contains("exit"), "{told:?}");
     supervisor.wait_agent("its end", |agent| agent.pid != first).await;
-    // Whoever comes meanwhile waits until there is one again.
+    // A client that comes meanwhile waits until there is an agent again.
     let agent = supervisor.agent().await;
     assert_eq!(agent.does("configured").await, "1");
     assert_eq!(agent.does("call misbehave echo again").await, "again");
@@ -182,7 +182,7 @@ async fn one_that_cannot_be_started_says_why_and_what_to_do() {
     echoes(&supervisor).await;
     let agent = supervisor.wait_agent("a reason", |agent| agent.state == "failed").await;
     assert!(agent.problems[0].contains("chmod 700"), "{agent:?}");
-    // Whoever connects learns at once that nobody answers.
+    // A client that connects learns at once that there is no agent.
     let answer = match TestAgent::connect(&supervisor.agent_socket()).await {
         Ok(agent) => agent.try_to("identity").await.is_err(),
         Err(_) => true,
@@ -265,7 +265,7 @@ async fn who_may_do_nothing_and_who_may_call_but_some_actions_are_not_let_in() {
     supervisor.stop().await;
 }
 
-/// Has another user connect to `agent.sock`; gives what it is told.
+/// Has another user connect to `agent.sock`; returns the answer.
 async fn as_uid(supervisor: &Supervisor, uid: u32) -> String {
     let (socket, uid) = (supervisor.agent_socket(), uid.to_string());
     for (path, mode) in [(supervisor.runtime_dir(), 0o755), (&*socket, 0o666)] {

@@ -1,4 +1,4 @@
-//! Tools that are not what they were: told once, marked, and refused where the operator wants that, until they are approved.
+//! Changed tools: reported once, marked, and refused if the operator requires approval, until they are approved.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The directions that the architecture promises: who may depend on whom, and who may be unsafe.
+//! The directions that the architecture promises: which crate may depend on which, and which may use unsafe code.
 
 use std::path::Path;
 use std::process::Command;

@@ -14,7 +14,7 @@ fn out(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// One run with a configuration of its own, as JSON.
+/// One run with a separate configuration, as JSON.
 async fn run(path: &Path, config: &Path, more: &[&str]) -> (Value, Output) {
     let (path, config) = (path.display().to_string(), config.display().to_string());
     let mut words = vec!["conformance", &path, "--config", &config, "--report", "json"];
@@ -197,7 +197,7 @@ macro_rules! examples {
         $(
             #[tokio::test]
             async fn $test() {
-                // Those whose runtime is not here were left out when they were staged, and that was told.
+                // Those whose runtime is missing were left out when they were staged, with a message.
                 let path = talon_tests::target().join("plugins").join($name);
                 if !path.exists() {
                     return talon_tests::skip(stringify!($test), "it is not staged (scripts/stage-plugins.sh)");

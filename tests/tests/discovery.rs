@@ -82,7 +82,7 @@ async fn what_was_checked_is_what_runs() {
     assert_eq!(digest.len(), 64, "{digest}");
     let output = std::process::Command::new("sha256sum").arg(&path).output().expect("coreutils are there");
     assert!(String::from_utf8_lossy(&output.stdout).starts_with(&digest));
-    // The running one goes on when its file is replaced: it was executed by its descriptor.
+    // The running one continues when its file is replaced: it was executed by its descriptor.
     std::fs::remove_file(&path).expect("it is our own file");
     let answer = supervisor.client.call("pinned", "echo", &[("text", "on")]).await;
     assert_eq!(answer.content, "on");

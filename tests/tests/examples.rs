@@ -57,7 +57,8 @@ fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// What is committed against what a generator makes now; both lists are named, for a diff of bytes helps nobody.
+/// Compares the committed files with those that a generator makes now; both lists are printed, since a diff of bytes is
+/// no help.
 fn same_files(committed: &Path, made: &Path, generator: &str) {
     let (committed, made) = (files(committed), files(made));
     let names = |list: &[(PathBuf, Vec<u8>)]| list.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
@@ -95,7 +96,7 @@ async fn greets(test: &str, plugin: &str) {
         let refused = client.call(plugin, "greet", wrong).await;
         assert_eq!(refused.outcome(), Outcome::Refused, "{wrong:?}: {refused:?}");
     }
-    // Health is asked for under this supervisor as under every other: it stays ready, and nobody had to kill it.
+    // This supervisor checks its health like any other: it stays ready, and was not killed.
     let healthy = client.plugin(plugin).await;
     assert_eq!((healthy.state.as_str(), healthy.deaths), ("ready", 0), "{healthy:?}");
 
@@ -127,7 +128,7 @@ async fn a_first_tool_in_node_answers() {
     greets("a_first_tool_in_node_answers", "hello-node").await;
 }
 
-/// Answers beyond arguments and state: data, settings, and a call that nobody waits for any more.
+/// Answers beyond arguments and state: data, settings, and a cancelled call.
 #[tokio::test]
 async fn a_plugin_in_python_takes_settings_and_stops_when_nobody_waits() {
     let csv = example("csv-query");

@@ -1,6 +1,6 @@
-//! `docs/protocol.md` promises that a plugin can be written from it alone. `tests/perl` is one: in a language that has no
-//! helper here, without a gRPC library, with protobuf by hand. Whoever changes what the page says finds out here whom it
-//! breaks.
+//! `docs/protocol.md` promises that a plugin can be written from it alone. `tests/perl` is one: in a language without
+//! our helper, without a gRPC library, with hand-written protobuf. A change of the page's contract shows here which
+//! plugins it breaks.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio_stream::StreamExt;
 const NEEDED: [(&str, &str); 2] =
     [("/usr/bin/perl", "perl"), ("/usr/share/perl5/Protocol/HTTP2/Server.pm", "libprotocol-http2-perl")];
 
-/// As many calls as a host sends at once, unless it is told otherwise.
+/// As many calls as a host sends at once by default.
 const AT_ONCE: u32 = 16;
 
 fn is_missing(test: &str) -> bool {
@@ -178,7 +178,7 @@ async fn it_tells_how_far_its_calls_are() {
     }
 }
 
-/// It was told how much the host reads, and says so instead of sending more.
+/// The host announces how much it reads, and the plugin returns an error instead of sending more.
 #[tokio::test]
 async fn an_answer_that_would_be_too_large_is_an_error_of_its_own() {
     if is_missing("an_answer_that_would_be_too_large_is_an_error_of_its_own") {
@@ -191,7 +191,7 @@ async fn an_answer_that_would_be_too_large_is_an_error_of_its_own() {
     assert_eq!(answer.error, "the answer would have more than 262144 bytes: ask for less");
 }
 
-/// Where no socket is handed over, it makes one of its own, as the page says.
+/// Without an inherited socket it creates one, as the page says.
 #[tokio::test]
 async fn it_makes_a_socket_of_its_own() {
     if is_missing("it_makes_a_socket_of_its_own") {
@@ -215,7 +215,7 @@ async fn settings_that_it_does_not_know_are_told_to_the_operator() {
     assert!(perl.reason.contains("there are no settings, and it was given colour"), "{}", perl.reason);
 }
 
-/// A person who starts it at a terminal is told what it is.
+/// A person who starts it at a terminal gets an explanation.
 #[tokio::test]
 async fn without_the_cookie_it_explains_itself() {
     if is_missing("without_the_cookie_it_explains_itself") {

@@ -122,7 +122,7 @@ async fn auto_mtls_with_certificates_of_p_521() {
     };
     let first = certificate().await;
     answers(&supervisor, "offer", &[], "offered").await;
-    // The next process has certificates of its own, on both sides.
+    // The next process has new certificates, on both sides.
     let ended = supervisor.client.call("gopher", "end", &[]).await;
     assert!(!ended.error.is_empty(), "{ended:?}");
     let again = |p: &talon_proto::host::Plugin| p.state == "ready" && p.deaths == 1;
@@ -205,7 +205,7 @@ async fn a_shell_whose_child_is_the_plugin_ends_with_it() {
     // Without exec: the process that is started is the shell.
     let supervisor = wrapped(&plugin, "./program \"$@\"\ntrue", &[], "").await;
     serves(supervisor).await;
-    // The same where the plugin would not end by itself.
+    // The same for a plugin that would not end on request.
     let supervisor = wrapped(&plugin, "./program \"$@\"\nsleep 1000", &[], "grace_period: 300ms").await;
     answers(&supervisor, "echo", &[("text", "hi")], "hi").await;
     leaves_nothing(supervisor).await;

@@ -1,4 +1,4 @@
-//! Peers that may call some actions: nothing else is shown to them, or told to be there.
+//! Peers that may call some actions: the others are neither shown to them nor confirmed to exist.
 
 use talon_proto::host::{ExecuteRequest, GetPluginRequest, Outcome, WatchEventsRequest};
 use talon_tests::{Builder, Supervisor, cli, program};

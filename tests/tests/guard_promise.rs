@@ -136,7 +136,7 @@ async fn an_answer_over_the_limit_is_read_on_to_its_end() {
     }
     assert_eq!(read, whole.replace("<|im_start|>", "<·|im_start|>"));
 
-    // Nobody else can read it: not another session of the same caller, and not with a made-up handle.
+    // No one else can read it: not another session of the same caller, and not with a made-up handle.
     for (session, handle) in [("s2", report.handle.as_str()), ("s1", "00000000000000000000000000000000")] {
         let page = in_session(&supervisor, session, "talon", "read_more", &[("handle", handle)]).await;
         assert_eq!(page.outcome(), Outcome::ToolError, "{page:?}");

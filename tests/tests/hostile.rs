@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 
 use talon_tests::{Builder, Supervisor, is_root, program, skip};
 
-/// Nobody's uid, for supervisors without privileges.
+/// An unused uid, for supervisors without privileges.
 const USER: u32 = 64_900;
 
 const SECRET: (&str, &str) = ("HOSTILE_TEST_SECRET", "very-secret");
@@ -102,7 +102,7 @@ async fn a_flood_of_frames_leaves_the_log_alone() {
         let mut socket = UnixStream::connect(socket).expect("it listens");
         socket.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").expect("it reads");
         socket.write_all(&frame(4, 0, 0, b"")).expect("it reads");
-        // Answers to PINGs that nobody sent, about each of which the HTTP/2 library has something to say; then a
+        // Answers to PINGs that were never sent, each of which the HTTP/2 library logs; then a
         // PING of ours, whose answer means that all of them were read.
         socket.write_all(&frame(6, 1, 0, b"12345678").repeat(FRAMES)).expect("it reads");
         socket.write_all(&frame(6, 0, 0, b"all-read")).expect("it reads");

@@ -179,7 +179,7 @@ async fn in_colour_nothing_acts_but_the_colours() {
         let shown = both(&supervisor.cli(&[&["--color", "always"], verb].concat()).await);
         let colored = shown.split("\u{1b}[").count() > 1;
         assert!(colored, "{shown:?}");
-        // Each sequence is `ESC [ numbers m`, and what is left without them is as inert as without colours.
+        // Each sequence is `ESC [ numbers m`, and the rest is as neutralized as without colours.
         let plain: String = shown
             .split("\u{1b}[")
             .enumerate()

@@ -140,7 +140,7 @@ async fn tmp_is_its_own_and_executable_only_by_switch() {
 
 #[tokio::test]
 async fn too_much_memory_ends_it_and_is_said() {
-    // Everything that it reads is kept; the pipe gives a gibibyte if nobody stops it.
+    // Everything that it reads is kept; the pipe gives a gibibyte unless it is stopped.
     let hog = "head -c 1073741824 /dev/zero | tail -c 1073741824 > /dev/null";
     let output = sh(&["--memory", "64MiB"], &format!("{hog}; exit 0")).await;
     assert_eq!(output.status.code(), Some(137), "{output:?}");
@@ -256,7 +256,7 @@ async fn what_was_learned_is_a_profile() {
             "there is no perl here, which makes odd calls without a compiler",
         );
     }
-    // Semaphores of System V are outside the default profile. EPERM is 1; ENOENT, that nobody made it yet, is 2.
+    // Semaphores of System V are outside the default profile. EPERM is 1; ENOENT, that it does not exist yet, is 2.
     let command = ["/usr/bin/perl", "-e", "semget(4711, 1, 0); exit $!"];
     assert_eq!(run(&[], &command).await.status.code(), Some(1), "strict has no semget");
     let learned = run(&["--learn", path], &command).await;

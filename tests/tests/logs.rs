@@ -1,4 +1,5 @@
-//! The supervisor's own log in each of its formats: what a line of a call says, and what happens when nobody takes lines.
+//! The supervisor's own log in each of its formats: what a line of a call says, and what happens when its reader is
+//! gone or stuck.
 
 use serde_json::Value;
 use talon_proto::host::{ExecuteRequest, Outcome};
@@ -164,7 +165,7 @@ async fn a_full_journal_costs_lines_which_are_counted_and_no_call() {
     assert!(supervisor.stop().await.status.success());
 }
 
-/// The same on stderr: a pipe whose reader has gone, and one that nobody reads.
+/// The same on stderr: a pipe whose reader has gone, and one that is never read.
 #[tokio::test]
 async fn a_stderr_that_is_closed_or_never_read_costs_lines_and_no_call() {
     let builder = Builder::new().env("TALON_LOG", "info,h2=trace").misbehave(&[], "");

@@ -1,9 +1,9 @@
-//! `talon mcp` against what the MCP project and others say it has to be: the official conformance suite's server scenarios,
-//! and the official Python client.
+//! `talon mcp` against the requirements of the MCP project and others: the official conformance suite's server
+//! scenarios, and the official Python client.
 //!
-//! The suite speaks HTTP and asks for tools by names of its own. So `tests/mcp/relay.py` stands between it and `talon mcp`, and
-//! `talon-test-tools` has these tools. What passes, what does not apply and why is the table in `docs/mcp.md`, and nothing
-//! else is accepted: neither a failure, nor a scenario that the table does not know.
+//! The suite speaks HTTP and asks for tools by fixed names. So `tests/mcp/relay.py` stands between it and `talon mcp`,
+//! and `talon-test-tools` has these tools. What passes, what does not apply and why is the table in `docs/mcp.md`, and
+//! nothing else is accepted: neither a failure, nor a scenario that the table does not know.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

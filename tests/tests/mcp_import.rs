@@ -113,7 +113,7 @@ async fn what_is_in_a_file_stays_and_where_it_has_plugins_the_block_is_said() {
     assert!(said.contains("there already") && said.contains("Put these below"), "{said}");
     assert!(!said.contains("      github:\n") && said.contains("      far:\n"), "{said}");
 
-    // A file that goes on in a way that a block cannot follow is left alone.
+    // A file that continues in a way that a block cannot follow is left alone.
     for odd in ["{guard: {timeout: 5s}}\n", "guard:\n  timeout: 5s\n...\n"] {
         let config = scratch.write("odd.yaml", odd);
         let said = cli(&["mcp", "import", &file, "--write", config.to_str().unwrap()]).await;

@@ -670,7 +670,7 @@ async fn a_tool_that_is_described_anew_is_told_and_by_config_refused() {
         if blocks {
             assert_eq!(answer.reason, "changed", "{answer:?}");
             assert!(answer.error.contains("talon plugin approve mcp"), "{answer:?}");
-            // Nobody else notices.
+            // Other calls are not affected.
             assert_eq!(client.call("mcp", "cancelled", &[]).await.content, "[]");
             let request = ApproveRequest { name: "mcp".to_owned(), ..ApproveRequest::default() };
             client.clone().raw().approve(request).await.expect("it is approved");

@@ -272,7 +272,7 @@ async fn tools_that_come_and_go_are_told_and_so_is_a_supervisor_that_went() {
     let answer = mcp.call("kit__test_simple_text", json!({})).await;
     assert_eq!(answer["isError"], true);
     assert!(text(&answer).contains("supervisor"), "{answer}");
-    // Another on the same socket is found; it knows the plugin of its own.
+    // Another supervisor on the same socket is found; it knows its own plugin.
     let again = Builder::on(stopped.left).plugin("kit2", &program("talon-test-tools"), &[], "").start().await;
     mcp.until_tools(|names| names.contains(&"kit2__echo".to_owned())).await;
     assert_eq!(mcp.call("kit2__test_simple_text", json!({})).await["isError"], false);

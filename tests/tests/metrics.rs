@@ -40,7 +40,7 @@ async fn call(supervisor: &Supervisor, plugin: &str, action: &str, pairs: &[(&st
     supervisor.client.execute(request).await.expect("a call is answered").outcome()
 }
 
-/// Everything goes wrong at once, in a plugin of its own each.
+/// Each failure happens in a separate plugin.
 async fn troubled() -> Supervisor {
     let quick = "backoff_initial: 10ms\nbackoff_max: 10ms\n";
     let misbehave = program("misbehave");

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use talon_tests::{Scratch, program, repository, skip, target};
 
-/// The command line in surroundings of its own. Not `talon_tests::cli`: what fetches packages takes the time it takes.
+/// The command line in a separate environment. Not `talon_tests::cli`: fetching packages may take long.
 fn talon(scratch: &Scratch, args: &[&str]) -> Command {
     let mut command = Command::new(program("talon"));
     command.args(args).current_dir(scratch.path()).env("TALON_CONFIG", scratch.write("talon.yaml", ""));
@@ -164,7 +164,7 @@ fn what_cannot_be_made_is_refused_before_anything_is_written() {
     assert_eq!(left, ["full", "talon.yaml"]);
 }
 
-/// Away from its source tree and from an installation, nobody knows where the SDK is.
+/// Outside its source tree and an installation, the SDK cannot be found.
 #[test]
 fn without_the_sdk_it_says_what_to_give() {
     let scratch = Scratch::new();

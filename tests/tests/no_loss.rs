@@ -158,7 +158,7 @@ async fn the_supervisor_is_replaced_under_load_without_loss() {
             .spawn()
             .expect("talon starts");
         let pid = next.id().expect("it runs");
-        // Whoever answers on the socket says who it is.
+        // The process that answers on the socket returns its pid.
         loop {
             let status = succeeds(&supervisor, &["status", "--output", "json"]).await;
             let status: Value = serde_json::from_str(&status).expect("JSON");

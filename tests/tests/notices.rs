@@ -1,4 +1,4 @@
-//! What plugins tell unasked: progress to those who follow the call and nobody else, whatever else they send to nobody.
+//! Notices of plugins: progress reaches only the clients that follow the call, and everything else is dropped.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl Following {
         }
     }
 
-    /// The answer, and what was told before it.
+    /// The answer, and the progress before it.
     async fn done(mut self) -> (ExecuteResponse, Vec<Progress>) {
         let mut told = Vec::new();
         loop {
@@ -149,7 +149,7 @@ async fn a_plugin_tells_nothing_of_other_plugins_calls() {
         let spied = client.call("two", "spy", &[("id", id)]).await;
         assert_eq!(spied.content, "spied", "{spied:?}");
     }
-    // What `two` told was read before what it tells now.
+    // The notices that `two` sent before were read before those that it sends now.
     let own = Following::start(client, request("two", "hold", &[])).await;
     let event = next_of(&mut events, "call_progress").await;
     assert_eq!((event.plugin.as_str(), event.fields["progress"].as_str()), ("two", "1"));

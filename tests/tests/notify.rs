@@ -1,4 +1,4 @@
-//! What a service manager is told, and what it hands in.
+//! What a service manager is notified of, and which descriptors it passes.
 
 use nix::sys::signal::Signal;
 use talon_tests::{Builder, ServiceManager, cli, listening, program};
@@ -103,7 +103,7 @@ async fn talon_stop_ends_everything_and_waits_for_it() {
     assert!(said.contains(&format!("pid {pid}")) && said.contains("stopped"), "{said}");
     assert!(!socket.exists());
     assert!(supervisor.plugin_processes().is_empty());
-    // There is nobody to stop any more.
+    // There is no process left to stop.
     let again = cli(&["--socket", socket.to_str().expect("our paths are text"), "stop"]).await;
     assert_eq!(again.status.code(), Some(5));
 }

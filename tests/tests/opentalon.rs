@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use talon_proto::host::{Outcome, Plugin};
 use talon_tests::{Builder, Stopped, Supervisor, alive, go_program, program};
 
-/// One death is enough, and nobody waits long.
+/// One death is enough, and no test waits long.
 const ONCE: &str = "max_restarts: 0\nstart_timeout: 15s";
 const MIB: usize = 1 << 20;
 
@@ -19,7 +19,7 @@ async fn with(test: &str, manner: &str, more: &str) -> Option<Supervisor> {
 fn builder(fixture: &Path, manner: &str, more: &str) -> Builder {
     let words: Vec<&str> = [manner].into_iter().filter(|word| !word.is_empty()).collect();
     let builder = Builder::new().plugin("hello", &program("hello"), &[], "");
-    // The guard lets no more than 1 MiB through unless told, and what lies behind it is of interest here.
+    // The guard passes at most 1 MiB by default, and this is about what comes after it.
     let builder = builder.config("guard:\n  max_argument_bytes: 64MiB");
     let installed = builder.scratch().install(fixture, "opentalon");
     builder.plugin("theirs", &installed, &words, more)

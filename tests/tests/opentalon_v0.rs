@@ -1,5 +1,6 @@
-//! The oldest OpenTalon plugins, those of v0.0.1: after their line they speak lengths and JSON. They are told by that, run behind
-//! `talon-framed-bridge` in their jail, and are plugins like any other; those that lie get an error of their own.
+//! The oldest OpenTalon plugins, those of v0.0.1: after their line they use length-prefixed JSON. They are recognised
+//! by that, run behind `talon-framed-bridge` in their jail, and are plugins like any other; each kind of misbehaviour
+//! gets a separate error.
 
 use std::path::PathBuf;
 
@@ -288,7 +289,7 @@ macro_rules! start_faults {
 
 start_faults! {
     crashes_at_once: "crashes", "opentalon-v0" says ["before its handshake line", "exit status: 3"];
-    crashes_when_asked: "crashes-when-asked", "opentalon-v0" says ["before it told its capabilities", "exit status: 4"];
+    crashes_when_asked: "crashes-when-asked", "opentalon-v0" says ["before it declared its capabilities", "exit status: 4"];
     a_crash_is_not_taken_for_the_oldest_protocol: "crashes-when-asked", "auto" says ["exit code 4", "it cannot bear to be asked"];
     never_tells_its_capabilities: "silent-about-itself", "opentalon-v0" says ["5 s", "for its capabilities"];
     tells_nothing_of_itself: "no-capabilities", "opentalon-v0" says ["holds no caps"];

@@ -91,7 +91,7 @@ impl Events {
         found.await.unwrap_or_else(|_| panic!("no event {kind}"))
     }
 
-    /// Whether it listens already: nobody is told, so something is made to happen until it is heard.
+    /// Whether it listens already: there is no notification, so events are caused until one arrives.
     async fn hears(&mut self, supervisor: &talon_tests::Supervisor) {
         let mut calls = tokio::time::interval(Duration::from_millis(50));
         let heard = self.next("call_finished");

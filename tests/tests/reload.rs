@@ -285,7 +285,7 @@ async fn a_watched_plugin_is_replaced_when_its_file_changes() {
     install_over(&path, &program("misbehave"), "two");
     let event = next(&mut events, "plugin_replaced").await;
     assert_ne!(event.fields["old_digest"], event.fields["new_digest"]);
-    // A broken one is told once, and the next good one is taken.
+    // A broken one is reported once, and the next good one is taken.
     install_script_over(&path, "#!/bin/sh\nexit 3\n");
     next(&mut events, "replacement_failed").await;
     install_over(&path, &program("misbehave"), "three");

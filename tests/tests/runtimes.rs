@@ -32,7 +32,7 @@ fn source(name: &str) -> PathBuf {
     repository().join("tests/runtimes").join(name)
 }
 
-/// Copies a program to where every uid can read it, in a directory of its own.
+/// Copies a program to a separate directory that every uid can read.
 fn copied(scratch: &Scratch, name: &str) -> PathBuf {
     let text = std::fs::read_to_string(source(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     scratch.write(&format!("program/{name}"), &text)

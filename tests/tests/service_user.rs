@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 
 use talon_tests::{Builder, Stopped, Supervisor, is_root, program, repository, skip};
 
-/// Nobody's, as the service's user is before it is made.
+/// Unused, like the service's uid before its user is created.
 const SERVICE: u32 = 54_321;
 
 /// The capabilities of the unit, as setpriv takes them.

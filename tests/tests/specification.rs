@@ -1,5 +1,5 @@
-//! `SPECIFICATION.md` says for every promise which test enforces it. A page like that rots: tests are renamed and
-//! removed, and nobody looks. So it is read here, and what it names has to be there.
+//! `SPECIFICATION.md` names for every promise the test that enforces it. Such a page becomes outdated: tests are
+//! renamed and removed, and the page is forgotten. So this test reads it, and every test that it names has to exist.
 //!
 //! A line of its tables reads `| LAUNCH-3 | the promise | tests |`. The last cell names files and tests,
 //! `tests/tests/lifecycle.rs` `a_killed_plugin_comes_back`, where a file holds for the tests after it up to the next

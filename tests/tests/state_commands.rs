@@ -89,7 +89,7 @@ fn fixture(name: &str) -> PathBuf {
     repository().join("supervisor/state/tests/exchange").join(name)
 }
 
-/// What the verbs do to key-values, whoever has them.
+/// What the verbs do to key-values, whoever owns them.
 async fn one_by_one(cli: &Cli<'_>, scratch: &Scratch) {
     cli.ok(&["state", "set", "notes", "draft/1", "Hello <|im_start|>"]).await;
     let file = scratch.join("value.bin");
@@ -177,7 +177,7 @@ async fn there_and_back(cli: &Cli<'_>, scratch: &Scratch) {
     assert_eq!(files(&first), files(&second));
 }
 
-/// A record that cannot be taken is told with its place, and the others are taken.
+/// An invalid record is reported with its line, and the others are imported.
 async fn refused_records(cli: &Cli<'_>, scratch: &Scratch) {
     scratch.write("bad/plugins/good/state.yaml", "a: b\n");
     scratch.write("bad/plugins/broken/state.yaml", "a: b\nc: [1, 2\n");
@@ -239,7 +239,7 @@ async fn backup_and_restore(cli: &Cli<'_>, scratch: &Scratch) {
     assert_eq!(cli.ok(&["state", "set", "notes", "k", "newer"]).await, "set k of notes: 5 bytes\n");
 }
 
-/// Names and keys that nobody should have.
+/// Invalid names and keys.
 async fn hostile_names(cli: &Cli<'_>) {
     let long = "a".repeat(10_000);
     for plugin in ["../state", "Upper", "a/b", "-a", "", "\u{1b}[2J", &long] {
@@ -322,7 +322,7 @@ async fn a_backup_is_made_and_restored_without_a_supervisor() {
 async fn a_database_that_a_supervisor_has_is_left_to_it() {
     let supervisor = supervised().await;
     Cli(supervisor.config()).ok(&["state", "set", "notes", "k", "v"]).await;
-    // The same state, and a runtime directory in which nobody listens.
+    // The same state, and a runtime directory without a listening service.
     let config = std::fs::read_to_string(supervisor.config()).expect("it is ours");
     let elsewhere =
         config.replace(text(supervisor.runtime_dir()), text(&supervisor.scratch.join("elsewhere")));
@@ -526,7 +526,7 @@ async fn a_dry_run_asks_no_server_that_keeps_nothing_yet_and_a_backup_is_left_to
     );
     let config = scratch.write("talon.yaml", &config);
     let cli = Cli(&config);
-    // Nobody listens yet, so a server that is asked is noticed.
+    // No service listens yet, so a request to a server would be noticed.
     let report = cli.json(&["import", text(&fixture("ours")), "--dry-run"]).await;
     assert!(report["counts"]["imported"].as_u64() > Some(2), "{report}");
     assert_eq!(names(scratch.path()), ["talon.yaml"]);

@@ -86,7 +86,7 @@ async fn what_a_plugin_was_told_survives_the_death_of_what_keeps_it() {
         let back = |now: &talon_proto::host::StateStatus| {
             now.state == "serving" && now.restarts == u64::from(round) + 1
         };
-        // The writer's pipe is read meanwhile: it goes on as soon as it can.
+        // The writer's pipe is read meanwhile: it continues as soon as it can.
         tokio::join!(supervisor.wait_state_service("a service that serves again", back), async {
             writer.take_down(1, &mut acknowledged).await
         });
@@ -108,7 +108,7 @@ async fn what_a_plugin_was_told_survives_the_death_of_what_keeps_it() {
     assert_eq!(stopped.processes, Vec::<u32>::new());
 }
 
-/// One that appends, and what it was told: a thread of ours reads that.
+/// A process that appends, and its acknowledgements, which one of our threads reads.
 struct Appender {
     child: Child,
     told: mpsc::Receiver<String>,
@@ -127,7 +127,7 @@ impl Appender {
         let (sender, told) = mpsc::channel();
         let reader = std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
-                // Nobody listens any more once the test has failed.
+                // The receiver is gone once the test has failed.
                 if sender.send(line).is_err() {
                     return;
                 }
@@ -219,7 +219,7 @@ fn what_was_appended_to_a_session_survives_the_death_of_those_who_append() {
         let mut acknowledged = Vec::new();
         let one = Appender::start(database, session, "one");
         let other = Appender::start(database, session, "other");
-        // Both write when the first is killed; the other goes on over what that left.
+        // Both write when the first is killed; the other continues over what that left.
         one.take(1, &mut acknowledged);
         other.take(lifetime(round) / 8, &mut acknowledged);
         one.kill(&mut acknowledged);

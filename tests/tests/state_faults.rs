@@ -411,7 +411,7 @@ async fn a_service_that_hangs_is_replaced_and_nothing_is_lost() {
     set(&supervisor, "kept", "before").await.unwrap();
     let service = supervisor.state_service().await;
     kill(Pid::from_raw(service.pid.cast_signed()), Signal::SIGSTOP).expect("it runs");
-    // Whoever asks meanwhile waits in the queue of its socket, or is told that the connection broke.
+    // A client that asks meanwhile waits in the queue of its socket, or learns that the connection broke.
     let replaced = |now: &talon_proto::host::StateStatus| now.state == "serving" && now.pid != service.pid;
     let now = supervisor.wait_state_service("another process that serves", replaced).await;
     assert!(now.restarts > service.restarts, "{now:?}");

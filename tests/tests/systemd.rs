@@ -50,12 +50,12 @@ fn the_package_installs_serves_and_is_purged_without_a_trace() {
     assert!(machine.sh(CALL).contains("Ada"));
     let shown = machine.sh("talon plugin show hello --output json");
     assert!(shown.contains("\"uid\": 70001"), "{shown}");
-    // Whoever is in the group may call, and nobody else may connect.
+    // Members of the group may call, and no other user may connect.
     machine.sh("useradd ann && useradd -G talon-clients ben");
     assert!(machine.sh(&format!("runuser -u ben -- {CALL}")).contains("Ada"));
     machine.sh(&format!("! runuser -u ann -- {CALL}"));
 
-    // The socket outlives the service, and whoever connects starts it again.
+    // The socket outlives the service, and a client that connects starts it again.
     machine.sh("systemctl stop talon.service 2>/dev/null");
     let stopped = || (machine.show("talon.service", "ActiveState"), machine.show("talon.service", "Result"));
     assert_eq!(stopped(), ("inactive".to_owned(), "success".to_owned()), "{}", machine.told());

@@ -64,12 +64,12 @@ async fn the_store_of_a_service_manager_keeps_the_plugins_between_two_supervisor
     assert!(manager.stored().is_empty());
     let (_, said, _left) = new.hands_over().await;
     assert_eq!(manager.stored(), ["handover"], "{said}");
-    // The manager lets go at a real stop.
+    // The manager releases the descriptors at a real stop.
     manager.drop_stored();
     gone(plugin).await;
 }
 
-/// Nobody is told of the end of a process that is nobody's child here.
+/// There is no notification of the end of a process that is not our child.
 async fn gone(pid: u32) {
     let mut pause = tokio::time::interval(std::time::Duration::from_millis(10));
     for _ in 0..6000 {
@@ -153,7 +153,7 @@ async fn one_that_is_killed_in_the_middle_takes_nothing_with_it() {
     new.logs("taking over from the supervisor that runs").await;
     new.signal(Signal::SIGKILL);
     let _ = new.ended().await;
-    // It was in time, or it was not: whoever serves, the plugin does.
+    // It was in time, or it was not: in any case the plugin serves.
     old.logs("serving on").await;
     serves_on(&old, plugin).await;
 }
@@ -188,7 +188,7 @@ async fn two_at_once_get_one_takeover_and_one_answer() {
     old.client.wait_in_flight("misbehave").await;
     let (one, other) = (old.beside(&["--takeover"]), old.beside(&["--takeover"]));
     old.logs("asks to take over").await;
-    // Whoever was second is told so at once, or meets a supervisor that lets nobody in, or the next one.
+    // The loser learns it at once, or meets a supervisor that accepts no client, or the next one.
     let (new, loser) = tokio::select! {
         () = one.logs("taking over from the supervisor that runs") => (one, other),
         () = other.logs("taking over from the supervisor that runs") => (other, one),

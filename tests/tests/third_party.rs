@@ -75,7 +75,7 @@ async fn serving(server: &str, builder: Builder, granted: &Path) -> Supervisor {
     supervisor
 }
 
-/// The server is ready, under the profile that plugins get by default, without a network, and it runs as nobody else.
+/// The server is ready, under the default profile, without a network, and under a separate uid.
 async fn is_jailed(supervisor: &Supervisor, server: &str) {
     let shown = supervisor.client.show(server).await;
     let (plugin, settings) = (shown.plugin.expect("it is there"), shown.settings.expect("it has some"));
@@ -154,7 +154,7 @@ async fn everything_answers_each_kind_of_call() {
     let weather = json(&answer.structured_content);
     assert!(weather["temperature"].is_number() && weather["humidity"].is_number(), "{answer:?}");
 
-    // A picture is told of, and is not in the text of an answer that a model pays for.
+    // An image is described, and is not in the text of an answer that a model pays for.
     let answer = call("get-tiny-image", &[]).await;
     assert!(answer.content.contains("image/png"), "{answer:?}");
     assert!(!answer.content.contains("iVBORw0KGgo") && answer.content.len() < 2_000, "{answer:?}");
@@ -231,7 +231,7 @@ async fn filesystem_reads_the_granted_directory_and_the_jail_refuses_the_rest() 
     let read = answered(&supervisor, "filesystem", "read_text_file", &[("path", &today)]).await;
     assert!(read.content.contains("Water the plants."), "{read:?}");
 
-    // The server itself was told to allow everything.
+    // The server itself is configured to allow everything.
     let allowed = answered(&supervisor, "filesystem", "list_allowed_directories", &[]).await;
     assert!(allowed.content.ends_with("\n/"), "{allowed:?}");
     for outside in [path(&beside), "/etc/shadow".to_owned(), path(supervisor.config())] {
@@ -254,7 +254,7 @@ async fn filesystem_writes_where_it_was_granted_to() {
     let builder = builder();
     let notes = builder.scratch().join("notes");
     std::fs::create_dir(&notes).expect("the scratch directory takes directories");
-    // The plugin's uid is nobody's yet.
+    // The plugin's uid is not assigned yet.
     std::fs::set_permissions(&notes, std::fs::Permissions::from_mode(0o777)).expect("it is our own");
     // The page's entry, with the grant to write in place of the one to read.
     let path = notes.display();
@@ -365,7 +365,7 @@ async fn all_four_serve_side_by_side() {
         answered(&supervisor, "git", "git_status", &in_repository),
     );
     assert!(listed.content.contains("README") && status.content.contains("On branch main"));
-    // What models are told of a tool is the server's text, and which tools only look is kept.
+    // The description that models see is the server's text, and which tools are read-only is kept.
     let shown = supervisor.client.show("filesystem").await.capabilities.expect("it has some");
     let action =
         |name: &str| shown.actions.iter().find(|a| a.name == name).unwrap_or_else(|| panic!("no {name}"));

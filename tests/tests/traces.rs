@@ -1,4 +1,4 @@
-//! Traces of calls: what a collector on this machine is sent, what plugins are told, and that neither costs a call.
+//! Traces of calls: what a local collector receives, what plugins receive, and that neither can fail a call.
 
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
@@ -74,7 +74,7 @@ async fn a_call_is_two_spans_and_its_plugin_is_told_of_the_inner_one() {
     assert_eq!((said("talon.plugin"), said("talon.instance")), ("misbehave".to_owned(), "0".to_owned()));
     assert_eq!(attribute(&collector.resource(), "service.name"), "talon");
     assert_eq!(attribute(&collector.resource(), "service.version"), env!("CARGO_PKG_VERSION"));
-    // Nothing else of the supervisor is told.
+    // The supervisor exports nothing else.
     assert_eq!(collector.spans().len(), 2, "{:?}", collector.spans());
 }
 
@@ -131,7 +131,7 @@ async fn a_collector_may_be_on_a_port_of_this_machine() {
     assert_eq!(attribute(&root.attributes, "talon.outcome"), "host_fault", "{root:?}");
     assert_eq!(attribute(&root.attributes, "talon.reason"), "died", "{root:?}");
     assert_eq!(root.status.map(|status| status.code()), Some(StatusCode::Error));
-    // What is left at the end is sent.
+    // The rest is sent at the end.
     call(&supervisor, "hostile", &[]).await;
     let ended = supervisor.stop().await;
     assert!(ended.status.success(), "{}", ended.log);

@@ -27,7 +27,7 @@ const COMPLETE: [&str; 9] = [
     "supervisor/framed-bridge/src/tools.rs",
 ];
 
-/// Texts of those places that say nothing by themselves, or that nobody sees.
+/// Texts of those places that mean nothing alone, or that no user sees.
 const NOT_FOR_THE_PAGE: [&str; 8] = [
     // Kept to itself: the next line may be one.
     "not a handshake line: …",
@@ -35,7 +35,7 @@ const NOT_FOR_THE_PAGE: [&str; 8] = [
     "…: …",
     // Another's own words.
     "…",
-    "its start was called off",
+    "its start was cancelled",
     "the supervisor is stopping",
     // What the machine lacks, in the words of the system.
     "its private directory cannot be made: …; check that the runtime directory has room",
@@ -116,7 +116,7 @@ fn literal(text: &str) -> (String, &str) {
         match c {
             '"' => return (literal, &text[at + 1..]),
             '\\' => match chars.next() {
-                // A line that goes on, with the white space that follows.
+                // A line that continues, with the white space that follows.
                 Some((at, '\n')) => {
                     let rest = text[at + 1..].trim_start();
                     let (more, after) = self::literal(rest);

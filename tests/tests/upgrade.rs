@@ -1,4 +1,4 @@
-//! A plugin is replaced by a newer one, and nobody who calls it notices.
+//! A plugin is replaced by a newer one, and its callers do not notice.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The answer to one request, from the work on it to its last byte.
+//! The answer to one request, from its computation to its last byte.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -19,19 +19,19 @@ const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const OK: HeaderValue = HeaderValue::from_static("0");
 
-/// What a caller is told whose own time for a call is over, in tonic's words, which clients know.
+/// The error text for a call whose own timeout has expired. It is tonic's, which clients know.
 const TIMER: &str = "Timeout expired";
 
-/// What is answered.
+/// An answer.
 #[derive(Debug)]
 pub enum Answer {
-    /// One message, as [`framed`](crate::message::framed) writes it down.
+    /// One message, encoded by [`framed`](crate::message::framed).
     Message(Bytes),
-    /// What one of tonic's servers answers.
+    /// The response of a tonic server.
     Other(Response<Body>),
 }
 
-/// Answers a request with what `work` comes to: [`awaited`], and then [`send`].
+/// Answers a request with the result of `work`: [`awaited`], and then [`send`].
 pub async fn answer(
     mut respond: SendResponse<Bytes>,
     deadline: Option<Instant>,
@@ -46,11 +46,12 @@ pub async fn answer(
     }
 }
 
-/// What work comes to, as long as somebody waits for it: `None` once the other end has reset the stream, and a status that says so once
-/// its time is over.
+/// Runs `work` as long as a client waits for it. Returns `None` once the client has reset the stream, and a
+/// status once the deadline has passed.
 ///
-/// Work that is not done then is to be dropped before the answer goes out, so that whoever calls again finds its place free. It is pinned
-/// by who has it, because a future that is handed on is copied each time, and work is large.
+/// The caller must drop unfinished work before it sends the answer, so that its permit is free for the
+/// client's next call. The caller pins the work, because a future is copied each time it is passed on, and
+/// this one is large.
 pub async fn awaited(
     respond: &mut SendResponse<Bytes>,
     deadline: Option<Instant>,
@@ -70,10 +71,10 @@ pub async fn awaited(
     }
 }
 
-/// Sends an answer. Resolves once h2 has taken all of it, which it does no faster than the other end has room for it, or once nobody
-/// wants it.
+/// Sends an answer. Resolves once h2 has taken all of it, which depends on the other end's flow control, or
+/// once the client is gone.
 pub async fn send(mut respond: SendResponse<Bytes>, answer: Result<Answer, Status>) {
-    // Who is gone gets nothing, and there is nobody else to tell.
+    // The client is gone, so an error is of no interest.
     let _gone = match answer {
         Ok(Answer::Message(message)) => send_message(&mut respond, message).await,
         Ok(Answer::Other(response)) => send_response(&mut respond, response).await,
@@ -88,14 +89,15 @@ async fn send_message(respond: &mut SendResponse<Bytes>, message: Bytes) -> Resu
     if !poll_fn(|cx| poll_room(&mut sending, cx)).await {
         return Ok(());
     }
-    // What does not fit into the window waits in h2, in the one piece that it is.
+    // What exceeds the window waits in h2, in one piece.
     sending.send_data(message, false)?;
     let mut trailers = HeaderMap::with_capacity(1);
     trailers.insert(STATUS, OK);
     sending.send_trailers(trailers)
 }
 
-/// Sends an answer whose body may go on for long, no faster than the other end takes it and no longer than it wants it.
+/// Sends a response with a possibly endless body, no faster than the client receives it, until the client
+/// cancels it.
 async fn send_response(respond: &mut SendResponse<Bytes>, response: Response<Body>) -> Result<(), h2::Error> {
     let (head, mut body) = response.into_parts();
     let ended = body.is_end_stream();
@@ -128,7 +130,7 @@ async fn send_response(respond: &mut SendResponse<Bytes>, response: Response<Bod
     }
 }
 
-/// Whether the other end takes more; `false` once it never will.
+/// Waits until the client can receive more; `false` once it never will.
 fn poll_room(sending: &mut SendStream<Bytes>, cx: &mut Context<'_>) -> Poll<bool> {
     sending.reserve_capacity(1);
     while sending.capacity() == 0 {

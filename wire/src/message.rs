@@ -1,17 +1,17 @@
-//! One message as gRPC writes it down: whether it is compressed, how long it is, and what it says.
+//! The encoding of a gRPC message: a compression flag, its length, and its bytes.
 
 use h2::RecvStream;
 use prost::Message;
 use prost::bytes::{Buf, BufMut, Bytes, BytesMut};
 use tonic::Status;
 
-/// Before every message: whether it is compressed, and how long it is.
+/// The size of the prefix of every message: compression flag and length.
 pub const PREFIX_BYTES: usize = 5;
 
-/// A message as it goes on the wire.
+/// Encodes a message for the wire.
 ///
 /// # Panics
-/// Never: there is room for what a message says it needs.
+/// Never: the buffer has the size that the message reports.
 #[must_use]
 pub fn framed(message: &impl Message) -> Bytes {
     let mut frame = start(message.encoded_len());
@@ -19,7 +19,7 @@ pub fn framed(message: &impl Message) -> Bytes {
     frame.freeze()
 }
 
-/// The same for one that is encoded already.
+/// The same for a message that is encoded already.
 #[must_use]
 pub fn framed_bytes(message: &[u8]) -> Bytes {
     let mut frame = start(message.len());
@@ -30,7 +30,7 @@ pub fn framed_bytes(message: &[u8]) -> Bytes {
 fn start(length: usize) -> BytesMut {
     let mut frame = BytesMut::with_capacity(PREFIX_BYTES + length);
     frame.put_u8(0);
-    // Either side refuses messages long before 4 GiB.
+    // Both sides refuse messages long before 4 GiB.
     frame.put_u32(u32::try_from(length).unwrap_or(u32::MAX));
     frame
 }
@@ -38,23 +38,24 @@ fn start(length: usize) -> BytesMut {
 /// Reads a request, which is one message of at most `limit` bytes.
 ///
 /// # Errors
-/// What the other end is told that sent something else, or whose stream broke: OUT_OF_RANGE for one that is longer.
+/// The status for a client that sent something else, or whose stream broke: OUT_OF_RANGE if the message is
+/// longer.
 pub async fn read<M: Message + Default>(mut from: RecvStream, limit: usize) -> Result<M, Status> {
     let mut all = Pieces::default();
     while let Some(piece) = from.data().await {
         let piece = piece.map_err(Status::from)?;
-        // It fails only where the stream is over, and then nothing more comes.
+        // It fails only if the stream is over, and then nothing more comes.
         let _ = from.flow_control().release_capacity(piece.len());
         all.add(piece, limit)?;
     }
     M::decode(all.message()?).map_err(|error| Status::internal(error.to_string()))
 }
 
-/// What came of a message. Mostly one piece holds it all, and is not copied.
+/// The received part of a message. Mostly a single piece holds it all, and is not copied.
 #[derive(Debug, Default)]
 struct Pieces {
     first: Bytes,
-    /// All of them, once there are more.
+    /// All pieces together, once there are several.
     more: BytesMut,
 }
 
@@ -68,13 +69,13 @@ impl Pieces {
             }
             self.more.extend_from_slice(&piece);
         }
-        // Refused before room is made for what is announced, and before more of it is taken.
+        // Refused before memory for the announced length is allocated, and before more is received.
         match self.announced() {
             Some(length) if length > limit => Err(Status::out_of_range(format!(
                 "the request has {length} bytes, and at most {limit} are taken"
             ))),
             Some(length) if self.came().len() > PREFIX_BYTES + length => {
-                Err(Status::internal("the request goes on after its message"))
+                Err(Status::internal("the request continues after its message"))
             }
             _ => Ok(()),
         }
@@ -84,7 +85,7 @@ impl Pieces {
         if self.more.is_empty() { &self.first } else { &self.more }
     }
 
-    /// How long the message says it is.
+    /// The length that the prefix announces.
     fn announced(&self) -> Option<usize> {
         let mut prefix = self.came().get(1..PREFIX_BYTES)?;
         Some(prefix.get_u32() as usize)
@@ -111,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes of bytes in pieces of `step`.
+    /// Receives bytes in pieces of `step`.
     fn taken(bytes: &[u8], step: usize, limit: usize) -> Result<Bytes, Status> {
         let mut all = Pieces::default();
         for piece in bytes.chunks(step) {

@@ -1,4 +1,4 @@
-//! A request as tonic's servers take it.
+//! A request body for tonic's servers.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,13 +13,13 @@ use tonic::codegen::http::header::HeaderName;
 
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 
-/// Whether a request's message comes as it is, without compression.
+/// Whether a request's message is uncompressed.
 #[must_use]
 pub fn is_plain(headers: &HeaderMap) -> bool {
     headers.get(ENCODING).is_none_or(|encoding| encoding == "identity")
 }
 
-/// What of a request comes after its head, as a body for tonic.
+/// The rest of a request after its headers, as a body for tonic.
 #[must_use]
 pub fn received(body: RecvStream) -> Body {
     Body::new(Received { body, ended: false })
@@ -27,7 +27,7 @@ pub fn received(body: RecvStream) -> Body {
 
 struct Received {
     body: RecvStream,
-    /// All data is here; trailers are next.
+    /// All data was received; trailers are next.
     ended: bool,
 }
 
@@ -42,7 +42,7 @@ impl http_body::Body for Received {
         if !self.ended {
             match ready!(self.body.poll_data(cx)) {
                 Some(Ok(piece)) => {
-                    // It fails only where the stream is over, and then nothing more comes.
+                    // It fails only if the stream is over, and then nothing more comes.
                     let _ = self.body.flow_control().release_capacity(piece.len());
                     return Poll::Ready(Some(Ok(Frame::data(piece))));
                 }

@@ -1,4 +1,4 @@
-//! The `grpc-timeout` header, which carries the time that the caller still waits.
+//! The `grpc-timeout` header: how long the caller waits.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tonic::codegen::http::HeaderMap;
 /// The gRPC specification allows at most eight digits.
 const MAX_DIGITS: usize = 8;
 
-/// Until when the caller waits by a request's headers, counted from now; `None` if they do not say, or nothing that can be read.
+/// The deadline by a request's headers, counted from now; `None` without a valid timeout.
 #[must_use]
 pub fn deadline_of(headers: &HeaderMap) -> Option<Instant> {
     Instant::now().checked_add(parse(headers.get("grpc-timeout")?.to_str().ok()?)?)

@@ -1,5 +1,5 @@
-//! What the guard asks the allocator for. A program of its own, because counting takes an allocator of its own, under which
-//! times say nothing.
+//! Counts the guard's allocations. A separate program, because it needs a counting allocator, under which times are
+//! meaningless.
 
 use talon_bench::{layers, turns};
 use tokio::task::unconstrained;
@@ -12,7 +12,7 @@ fn main() -> anyhow::Result<()> {
             (counted.count_total, counted.bytes_total)
         };
         let turn = async || Ok(layers::sheets().iter_mut().flat_map(|sheet| sheet.counted(count)).collect());
-        // As where it is timed: hundreds of calls are one poll of this task.
+        // As in the timed run: hundreds of calls are one poll of this task.
         unconstrained(turns::take(turn)).await
     })
 }

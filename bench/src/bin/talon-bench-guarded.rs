@@ -3,7 +3,7 @@
 use clap::Parser;
 use talon_bench::guarded::Part;
 
-/// The supervisor's own.
+/// The same allocator as the supervisor's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

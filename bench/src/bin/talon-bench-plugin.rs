@@ -1,11 +1,11 @@
-//! A plugin written with the SDK that has its answers ready.
+//! A plugin written with the SDK whose answers are prepared in advance.
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use talon_sdk::{Context, Plugin, StateError, ToolError};
 
-/// What the guide recommends to plugins with large answers.
+/// The allocator that the guide recommends for plugins with large answers.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -15,7 +15,7 @@ struct Say {
     bytes: usize,
 }
 
-/// What was said last; loads ask for one length at a time.
+/// The previous answer; loads ask for one length at a time.
 static TEXT: Mutex<Option<Arc<str>>> = Mutex::new(None);
 
 /// Says so many bytes of text.

@@ -1,4 +1,4 @@
-//! The contenders that Talon is held against, one process each: see [`talon_bench::stock`].
+//! The contenders that Talon is compared with, one process each: see [`talon_bench::stock`].
 
 use clap::Parser;
 use talon_bench::stock::Part;

@@ -1,5 +1,5 @@
-//! Bubblewrap, as it is given to programs that are to have a jail: all of its namespaces, the host's files read-only,
-//! devices, processes and a `/tmp` of its own.
+//! Bubblewrap as a jail, with the usual options: all of its namespaces, the host's files read-only, and private
+//! devices, processes and `/tmp`.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,7 +12,7 @@ pub(crate) fn is_here() -> bool {
     Path::new(BWRAP).exists()
 }
 
-/// A program in it, which may write into one directory of the host's.
+/// Runs a program in it, with one writable directory of the host.
 pub(super) fn around(program: &Path, writes: Option<&Path>) -> Command {
     let mut command = Command::new(BWRAP);
     command.args(["--unshare-all", "--die-with-parent", "--ro-bind", "/", "/"]);
@@ -21,7 +21,7 @@ pub(super) fn around(program: &Path, writes: Option<&Path>) -> Command {
         command.arg("--bind").args([directory, directory]);
     }
     if program.starts_with("/tmp") {
-        // Built there, it would be hidden.
+        // A program that was built there would be hidden.
         command.arg("--ro-bind").args([program, program]);
     }
     command.arg(program);

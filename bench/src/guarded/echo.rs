@@ -1,4 +1,4 @@
-//! Through `host.sock` to a plugin that gives back what it is sent, as MCP servers are asked in the same suite.
+//! Through `host.sock` to a plugin that returns what it is sent, like the MCP servers in the same suite.
 
 use std::path::PathBuf;
 use std::sync::Arc;

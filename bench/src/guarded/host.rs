@@ -1,4 +1,4 @@
-//! Through `host.sock`, with the client that the command line, the agent and the MCP server have.
+//! Through `host.sock`, with the client library of the command line, the agent and the MCP server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Caller for Calls {
     }
 }
 
-/// Has a plugin say so many bytes.
+/// Asks a plugin for this many bytes.
 pub(super) async fn say(client: &Client, plugin: &str, content_bytes: usize) -> Result<()> {
     let bytes = ("bytes".to_owned(), content_bytes.to_string());
     let answer = call(client, plugin, ACTION, bytes).await?;

@@ -1,4 +1,4 @@
-//! Guard and plugin client in one process with the caller: what a program gets that embeds Talon instead of asking a
+//! Guard and plugin client in the caller's process, as in a program that embeds Talon instead of using a
 //! supervisor. The stack is the supervisor's, with all of its layers, counters and events.
 
 use std::path::PathBuf;

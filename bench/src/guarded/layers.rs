@@ -1,4 +1,4 @@
-//! What the guard takes of a call, by the clock.
+//! The time that the guard adds to a call.
 
 use anyhow::Result;
 use tokio::task::unconstrained;
@@ -7,10 +7,10 @@ use crate::{layers, turns};
 
 pub(super) async fn serve(sheets: fn() -> Vec<layers::Sheet>) -> Result<()> {
     let turn = async || {
-        // Made anew each time: the call in them ends at its deadline, half a minute after it was made.
+        // Built for each turn, because their call has a deadline of half a minute.
         let mut sheets = sheets();
         Ok(sheets.iter_mut().flat_map(layers::Sheet::timed).collect())
     };
-    // Thousands of calls are one poll of this task, and tokio has tasks that poll so much wait for others' turns.
+    // Thousands of calls are one poll of this task, and tokio would otherwise make such a task yield.
     unconstrained(turns::take(turn)).await
 }

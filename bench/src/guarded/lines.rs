@@ -1,4 +1,4 @@
-//! A plugin that logs, and a supervisor that takes every line.
+//! A plugin that logs, and a supervisor that reads every line.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,10 +11,11 @@ use talon_proto::host::{GetPluginRequest, PluginCounters};
 use super::{PLUGIN, host};
 use crate::load::Caller;
 
-/// Lines at a time: some dozen times what a pipe holds, so that the plugin cannot be done long before its reader.
+/// Lines of one call: about a dozen times the capacity of a pipe, so that the plugin cannot finish long before its
+/// reader.
 pub const LINES: usize = 10_000;
 
-/// Between two looks at a counter, of which nobody is told; a tenth or less of what so many lines take.
+/// The interval for polling a counter, which has no notification; a tenth or less of the time for so many lines.
 const LOOK: Duration = Duration::from_millis(1);
 
 #[derive(Clone)]

@@ -1,5 +1,5 @@
-//! Listeners of a supervisor's events, each on a connection of its own, and calls that make events. The next calls are made once
-//! every listener has heard of the last ones, so that what is counted was delivered without loss.
+//! Listeners to a supervisor's events, each on a separate connection, and calls that cause events. The next calls are
+//! made once every listener has received the events of the last ones, so that all counted events were delivered.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use tonic::Streaming;
 use super::{PLUGIN, host};
 use crate::load::Caller;
 
-/// Calls at once, each of which is one event: far fewer than a supervisor keeps for a slow reader, and enough that their own round
-/// trips are not what is measured.
+/// Concurrent calls, each of which causes one event: far fewer than a supervisor buffers for a slow reader, and enough
+/// that their round trips do not dominate.
 pub const EVENTS: usize = 128;
 
-/// The kind that every call makes one of.
+/// The event that every call causes.
 const KIND: &str = "call_finished";
 
 #[derive(Clone)]
 pub(super) struct Fan {
     client: Arc<Client>,
-    /// How many events each listener has heard.
+    /// How many events each listener has received.
     heard: Vec<watch::Receiver<u64>>,
     made: u64,
 }
@@ -39,7 +39,7 @@ impl Fan {
             let (tell, told) = watch::channel(0);
             heard.push(told);
             tokio::spawn(async move {
-                // Its end drops the sender, and whoever waits for it hears that.
+                // When the task ends the sender is dropped, which its receiver notices.
                 if let Err(error) = listen(stream, tell).await {
                     eprintln!("a listener: {error:#}");
                 }
@@ -62,7 +62,7 @@ async fn listen(mut stream: Streaming<talon_proto::host::Event>, tell: watch::Se
 impl Caller for Fan {
     /// All events of one turn.
     async fn call(&mut self, content_bytes: usize) -> Result<()> {
-        // A clone of ours may have made some before.
+        // A clone may have made some calls before.
         self.made = self.made.max(self.heard.iter().map(|heard| *heard.borrow()).max().unwrap_or(0));
         let calls: Vec<_> = (0..EVENTS)
             .map(|_| {

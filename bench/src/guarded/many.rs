@@ -1,4 +1,4 @@
-//! A client of a supervisor that has many plugins; a call goes to one that is drawn.
+//! A client of a supervisor with many plugins; each call goes to a random one.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::host;
 use crate::draw::Whom;
 use crate::load::Caller;
 
-/// The name of one of many plugins.
+/// The name of the plugin with this number.
 #[must_use]
 pub fn numbered(number: usize) -> String {
     format!("{}-{number}", super::PLUGIN)

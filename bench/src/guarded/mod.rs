@@ -1,4 +1,4 @@
-//! Talon's own contenders: a program that has guard and plugins in itself, and a client of a supervisor.
+//! Talon's own contenders: a program that embeds the guard and runs the plugins, and a client of a supervisor.
 
 pub(crate) mod bubblewrap;
 mod echo;
@@ -21,17 +21,17 @@ pub use lines::LINES;
 pub use listeners::EVENTS;
 pub use many::numbered;
 
-/// The plugin that all of them call; `talon-bench-plugin` is its program.
+/// The plugin that all of them call; its program is `talon-bench-plugin`.
 pub const PLUGIN: &str = "says";
-/// Its action: so many bytes of text.
+/// Its action: returns this many bytes of text.
 pub const ACTION: &str = "say";
-/// As long as the ids that clients make up.
+/// Has the length of the ids that clients generate.
 pub const CALL_ID: &str = "01JCZ6N8V2K4W5Q7R9T0X1Y3Z5";
 
-/// What one process of these does.
+/// The role of one process.
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum Part {
-    /// Starts the plugins of a configuration in this process and makes loads of guarded calls.
+    /// Starts the plugins of a configuration in this process and runs loads of guarded calls.
     InProcess {
         /// Records numbers and logs as a supervisor does.
         #[arg(long)]
@@ -39,69 +39,69 @@ pub enum Part {
         /// The configuration.
         config: PathBuf,
     },
-    /// Makes loads of calls through a supervisor.
+    /// Runs loads of calls through a supervisor.
     Host {
         /// Its socket.
         socket: PathBuf,
     },
-    /// The same, of one of many plugins, which is drawn.
+    /// The same, to a random one of many plugins.
     Many {
         /// Its socket.
         socket: PathBuf,
         /// How many.
         count: usize,
     },
-    /// The same, of a plugin that answers what it was sent.
+    /// The same, to a plugin that returns what it was sent.
     Echo {
         /// Its socket.
         socket: PathBuf,
         /// The plugin.
         plugin: String,
     },
-    /// Makes events and waits until so many listeners have heard them.
+    /// Causes events and waits until all listeners have received them.
     Listeners {
         /// Its socket.
         socket: PathBuf,
         /// How many.
         count: usize,
     },
-    /// Has the plugin log and waits until every line was taken.
+    /// Makes the plugin log and waits until every line was read.
     Lines {
         /// Its socket.
         socket: PathBuf,
     },
-    /// Takes turns at the guard's stack and each of its layers.
+    /// Measures the guard's stack and each of its layers in turns.
     Layers {
-        /// Instead at the stack alone, in a process that records and logs as a supervisor does.
+        /// Measures only the whole stack, in a process that records metrics and logs as a supervisor does.
         #[arg(long)]
         recorded: bool,
     },
-    /// Takes turns at sanitizing, and at what is commonly done instead.
+    /// Measures sanitizing, and common alternatives, in turns.
     Sanitizer,
-    /// Takes turns at starting plugins in every way there is.
+    /// Measures starting plugins by each method in turns.
     Start {
         /// How many at once.
         at_once: usize,
     },
-    /// Takes turns at starting a program that does nothing.
+    /// Measures starting a program that does nothing in turns.
     StartTrue,
 }
 
-/// Makes this process record numbers and log as `talon serve` does, although nobody reads either: each call then has a span, and
-/// counts.
+/// Makes this process record metrics and log as `talon serve` does, although no one reads either: each call then has a
+/// span, and is counted.
 fn recording() -> Result<talon_telemetry::Guard> {
     talon::admin::metrics::install();
-    // The default of `log.level`, which says nothing of single calls.
+    // The default of `log.level`, which does not log single calls.
     let settings =
         Settings { format: Format::suiting_stderr(), level: "info".to_owned(), ..Settings::default() };
     Ok(talon_telemetry::init(&settings)?)
 }
 
 impl Part {
-    /// Does it, on one thread like what it is compared with, until it has nothing more to do.
+    /// Runs it, on one thread like the contenders it is compared with, until its work is done.
     ///
     /// # Errors
-    /// What went wrong.
+    /// Why it failed.
     pub fn run(self) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! The sanitizer beside what is commonly done instead, on the same texts.
+//! The sanitizer compared with common alternatives, on the same texts.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ mod rivals;
 
 const BYTES: usize = 64 << 10;
 
-/// For at least so long one contender goes over a text before the other has its turn.
+/// The minimum time that one contender processes a text before the next one's turn.
 const STRETCH: Duration = Duration::from_millis(4);
 
 pub(super) async fn serve() -> Result<()> {
@@ -48,7 +48,7 @@ fn texts() -> [(&'static str, String); 8] {
     ]
 }
 
-/// Gigabytes a second, of passes over the whole text.
+/// The throughput in gigabytes a second, of passes over the whole text.
 fn speed(text: &str, pass: impl Fn() -> usize) -> f64 {
     let (begin, mut passes) = (Instant::now(), 0_u32);
     let took = loop {

@@ -1,5 +1,5 @@
-//! How long a plugin takes from nothing to ready: bare, in bubblewrap, and by Talon's own plugin manager with and without a
-//! jail. One process starts them all and looks at one clock, so that nothing but the way of starting differs.
+//! How long a plugin takes to become ready: started directly, in bubblewrap, and by Talon's own plugin manager with and
+//! without a jail. One process starts them all with the same clock, so that only the method of starting differs.
 
 mod bare;
 mod ours;
@@ -12,7 +12,8 @@ use self::ours::{Kind, Ours};
 use crate::book::Unit;
 use crate::turns::{self, Told};
 
-/// Ready is ready: bare, once it has told its capabilities; by Talon, once it takes calls, before which it is asked for more.
+/// Without Talon a plugin is ready once it has returned its capabilities; with Talon once it takes calls, which
+/// includes more.
 pub(super) async fn serve(at_once: usize) -> Result<()> {
     let (case, metric, kinds) = match at_once {
         1 => ("start/one".to_owned(), "ready", &Kind::ALL[..]),

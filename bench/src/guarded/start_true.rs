@@ -1,5 +1,5 @@
-//! What a jail costs a program that does nothing: from before its start until it was reaped, because what makes a jail has
-//! to be taken down as well.
+//! What a jail costs a program that does nothing: from before its start until it was reaped, because the jail also has
+//! to be taken down.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -13,16 +13,16 @@ use super::bubblewrap;
 use crate::book::Unit;
 use crate::turns::{self, Told};
 
-/// What is started.
+/// The program that is started.
 const PROGRAM: &str = "/bin/true";
 
-/// A uid that is nobody's on this machine, for the jails of root.
+/// A uid that is unused on this machine, for the jails when run as root.
 const UID: u32 = 91_100;
 
-/// Starts the program and waits for its end. Says when it was known to run, where that is known.
+/// Starts the program and waits for its end. Returns when it began to run, if that is known.
 type Start = Box<dyn Fn() -> Result<Option<Instant>>>;
 
-/// One way to start it.
+/// One method to start it.
 struct Way {
     name: String,
     start: Start,
@@ -72,7 +72,7 @@ fn ways() -> Vec<Way> {
     if bubblewrap::is_here() {
         ways.push(Way::new("bwrap", || {
             run(&mut bubblewrap::around(Path::new(PROGRAM), None))?;
-            // Nothing tells when the program itself was executed.
+            // There is no notification of the exec.
             Ok(None)
         }));
     }

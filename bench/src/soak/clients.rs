@@ -1,4 +1,4 @@
-//! Who uses a supervisor in a soak, each at a pace of its own, so that the same is asked of it in every minute.
+//! The clients of a supervisor in a soak, each at a fixed pace, so that the load is the same in every minute.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,19 +14,19 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::scene::{KEEPS, KILLED, REPLACED, SAYS};
 
-/// Problems that are kept word for word; all are counted.
+/// Problems whose text is kept; all are counted.
 const MOST_TOLD: usize = 20;
 
-/// What came of it all.
+/// The counters of the run.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// Calls that were answered well.
+    /// Calls that succeeded.
     pub(super) calls: AtomicU64,
-    /// Calls of the plugin that is killed which failed for that.
+    /// Calls to the killed plugin that failed because of the kill.
     pub(super) died: AtomicU64,
-    /// Events that listeners heard.
+    /// Events that listeners received.
     pub(super) events: AtomicU64,
-    /// Events that the slow one was told it missed.
+    /// Events that the slow listener missed, as reported to it.
     pub(super) missed: AtomicU64,
     /// Kills, reloads of the configuration, reloads of the plugin.
     pub(super) troubles: [AtomicU64; 3],
@@ -35,7 +35,7 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Something that must not be.
+    /// Records an unexpected failure.
     pub(super) fn problem(&self, what: String) {
         self.problems.fetch_add(1, Ordering::Relaxed);
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,14 +57,14 @@ impl Tally {
     }
 }
 
-/// A kind of caller: whom it asks for what, how often, and how many there are of it.
+/// A kind of client: which calls it makes, how often, and how many such clients there are.
 struct Kind {
     count: usize,
     every: Duration,
     plugin: &'static str,
     action: &'static str,
     arguments: fn(u64) -> Vec<(&'static str, String)>,
-    /// Whether it connects anew for each call.
+    /// Whether it opens a new connection for each call.
     newcomer: bool,
 }
 
@@ -80,7 +80,7 @@ fn large(_: u64) -> Vec<(&'static str, String)> {
     vec![("bytes", "65536".to_owned())]
 }
 
-/// A few keys, written again and again.
+/// Writes a few keys again and again.
 fn kept(number: u64) -> Vec<(&'static str, String)> {
     vec![("key", format!("key-{}", number % 50)), ("value", format!("value {number}"))]
 }
@@ -101,15 +101,15 @@ const KINDS: [Kind; 7] = [
 
 /// Listeners that read as fast as they can.
 const LISTENERS: usize = 3;
-/// Events that one reads which comes and goes.
+/// Events that a short-lived listener reads before it reconnects.
 const VISIT: usize = 50;
-/// How long the slow one takes for an event, of which a dozen come meanwhile: so much slower that it is told of those it missed within
-/// the first minutes, once it has read what its connection holds.
+/// How long the slow listener takes for an event, during which a dozen more arrive: slow enough that it misses some and
+/// is notified within the first minutes, once it has read what its connection buffers.
 const SLOW: Duration = millis(20);
-/// How often an operator looks at everything.
+/// How often the operator's client polls everything.
 const LOOKS: Duration = Duration::from_secs(1);
 
-/// Starts them all. They end when `going` has no sender any more.
+/// Starts them all. They end when the sender of `going` is dropped.
 pub(super) async fn start(
     socket: &Path,
     tally: &Arc<Tally>,
@@ -182,7 +182,7 @@ impl One {
                     self.tally.calls.fetch_add(1, Ordering::Relaxed);
                     continue;
                 }
-                // What was under way dies with its plugin. That is what a host fault says, and nothing else may be said.
+                // A call in flight dies with its plugin. That must be reported as a host fault and nothing else.
                 Ok(answer) if kind.plugin == KILLED && answer.outcome() == Outcome::HostFault => {
                     self.tally.died.fetch_add(1, Ordering::Relaxed);
                     continue;
@@ -194,9 +194,9 @@ impl One {
         }
     }
 
-    /// Listens, takes so long for each event, and comes anew after so many.
+    /// Listens, takes this long for each event, and reconnects after this many.
     async fn listens(mut self, slowness: Duration, visit: usize) {
-        // Zero is no period.
+        // An interval must not be zero.
         let mut pace = Self::pace(slowness.max(millis(1)));
         loop {
             let asked = self.client.host().watch_events(WatchEventsRequest::default()).await;
@@ -233,7 +233,7 @@ impl One {
         }
     }
 
-    /// An operator's screen.
+    /// Polls like an operator's screen.
     async fn looks(mut self) {
         let mut pace = Self::pace(LOOKS);
         while self.turn(&mut pace).await {

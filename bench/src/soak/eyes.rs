@@ -1,4 +1,4 @@
-//! What is looked at, and by how much each may differ between two halves of a run.
+//! The metrics that are sampled, and by how much each may differ between the two halves of a run.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::driver::cpu_seconds;
 use crate::look::{descriptors, name, own_memory_mib, threads};
 use crate::table::number;
 
-/// One figure.
+/// One metric.
 pub(super) struct Looked {
     pub(super) name: &'static str,
     pub(super) unit: &'static str,
@@ -22,10 +22,10 @@ const fn looked(name: &'static str, unit: &'static str, absolute: f64, relative:
     Looked { name, unit, allowed: Allowance { absolute, relative } }
 }
 
-/// All of them. Memory may differ by what allocators hold back and give back: seen were half a mebibyte between any two samples of
-/// the supervisor's, and less between their medians. Descriptors and processes may by what is just then being replaced, which a
-/// median hardly shows; threads by how many pieces of blocking work ever came together, because tokio keeps those that have work now
-/// and then; the time on the cores by the machine's mood.
+/// All metrics. Memory may differ by what allocators retain and return: up to half a mebibyte was seen between any two
+/// samples of the supervisor's, and less between their medians. Descriptors and processes may differ by a replacement
+/// in progress, which hardly affects a median; threads by how many pieces of blocking work ever coincided, because
+/// tokio keeps threads that have work now and then; CPU time by the state of the machine.
 pub(super) const LOOKED: [Looked; 7] = [
     looked("memory", "MiB", 0.5, 0.01),
     looked("descriptors", "", 2.0, 0.0),
@@ -36,10 +36,10 @@ pub(super) const LOOKED: [Looked; 7] = [
     looked("descriptors of talon-state", "", 2.0, 0.0),
 ];
 
-/// All figures of one moment.
+/// All metrics at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Sample {
-    /// When, since the run began.
+    /// The time since the run began.
     pub(super) seconds: f64,
     /// In the order of [`LOOKED`].
     pub(super) values: [f64; LOOKED.len()],
@@ -56,7 +56,7 @@ impl Sample {
     }
 }
 
-/// Eyes on one supervisor.
+/// Samples one supervisor.
 pub(super) struct Eyes {
     supervisor: u32,
     state: u32,
@@ -73,7 +73,7 @@ impl Eyes {
         Ok(Self { supervisor, state, cpu, since: Instant::now() })
     }
 
-    /// Takes a sample; CPU time is that since the one before.
+    /// Takes a sample; CPU time is that since the previous one.
     pub(super) fn look(&mut self, at: Duration) -> Result<Sample> {
         let Self { supervisor, state, .. } = *self;
         let cpu = cpu_seconds(supervisor).context("the supervisor runs")?;

@@ -1,17 +1,17 @@
 //! A long run of everything at once: `talon-bench soak`, `make soak`.
 //!
-//! A supervisor serves clients of every kind while plugins are killed and replaced and its configuration changes. All the while it
-//! is looked at, and at the end each figure has to be flat: a process that lives for months must not take a little more of anything
-//! with every call, every crash or every reload.
+//! A supervisor serves clients of every kind while plugins are killed and replaced and its configuration changes. It is
+//! sampled all the time, and at the end each metric has to be flat: a process that lives for months must not take a
+//! little more of anything with every call, every crash or every reload.
 //!
 //! | file | what |
 //! |---|---|
-//! | `scene` | the plugins, and the configuration |
-//! | `clients` | who calls, listens, comes and goes |
-//! | `trouble` | kills and reloads |
-//! | `eyes` | what is looked at, and what is allowed of it |
+//! | `fixture` | the plugins, and the configuration |
+//! | `clients` | the clients that call and listen |
+//! | `chaos` | kills and reloads |
+//! | `sampler` | what is sampled, and how much it may grow |
 //! | `trend` | slope, halves and verdict |
-//! | `report` | what is shown and written of it |
+//! | `report` | the result as text and JSON |
 
 mod clients;
 mod eyes;
@@ -33,21 +33,21 @@ use clients::Tally;
 use eyes::{Eyes, Sample};
 use report::Report;
 
-/// What of a run is not counted: caches, rings, pools and histograms fill, and are bounded.
+/// The part of a run that is not counted: caches, rings, pools and histograms fill up to their limits.
 const WARM_UP: f64 = 0.15;
-/// But never less than this, which is some dozens of kills and reloads.
+/// The minimum warm-up, which is some dozens of kills and reloads.
 const SHORTEST_WARM_UP: Duration = Duration::from_secs(20);
-/// So many samples, however long the run is; more of them tell nothing more of a slope.
+/// How many samples are taken, however long the run is; more of them would not improve the slope.
 const SAMPLES: u32 = 400;
-/// But not more often than this: looking costs the one that is looked at.
+/// The minimum interval between samples: sampling costs the supervisor time.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
-/// How often it is said that it goes on.
+/// How often progress is printed.
 const SAID_EVERY: Duration = Duration::from_secs(30);
 
 /// `talon-bench soak`.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// For how long.
+    /// How long it runs.
     #[arg(long, value_name = "MINUTES", default_value_t = 30.0)]
     minutes: f64,
     /// Write all samples and the verdict to this file.
@@ -56,10 +56,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// Runs, shows what came of it, and says by the exit code whether all was flat and nothing failed that should not.
+    /// Runs the soak, prints the result, and returns by the exit code whether all metrics were flat and nothing failed
+    /// unexpectedly.
     ///
     /// # Errors
-    /// If the run itself did not come about.
+    /// If the run itself could not be made.
     pub async fn run(self) -> Result<ExitCode> {
         ensure!(self.minutes >= 1.0, "a slope needs a minute at the least");
         let begin = Instant::now();
@@ -94,7 +95,7 @@ async fn soak(length: Duration) -> Result<(Report, Probe)> {
     Ok((Report::of(length, &tally, samples), probe))
 }
 
-/// Takes samples once everything is warm.
+/// Takes samples after the warm-up.
 async fn watch_over(mut eyes: Eyes, length: Duration, tally: &Tally) -> Result<Vec<Sample>> {
     let warm_up = length.mul_f64(WARM_UP).max(SHORTEST_WARM_UP);
     let mut pause = tokio::time::interval((length / SAMPLES).max(SHORTEST_PAUSE));

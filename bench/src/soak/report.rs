@@ -1,4 +1,4 @@
-//! What is shown and written of a soak.
+//! The result of a soak as text and JSON.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,16 +18,16 @@ pub(super) struct Report {
     pub(super) origin: Option<Origin>,
     minutes: f64,
     calls: u64,
-    /// Calls that died with the plugin that was killed.
+    /// Calls that failed because their plugin was killed.
     died: u64,
     events: u64,
-    /// By the slow listener, which was told so.
+    /// As reported to the slow listener.
     events_missed: u64,
     kills: u64,
     configuration_reloads: u64,
     plugin_reloads: u64,
     problems: u64,
-    /// The first of them.
+    /// The first problems.
     told: Vec<String>,
     figures: Vec<Row>,
     samples: Vec<Sample>,
@@ -72,7 +72,7 @@ impl Report {
         }
     }
 
-    /// All flat, and nothing failed that should not.
+    /// Whether all metrics were flat and nothing failed unexpectedly.
     pub(super) fn passed(&self) -> bool {
         self.problems == 0 && self.figures.iter().all(|row| row.flat)
     }
@@ -88,7 +88,7 @@ impl Report {
         let _ = writeln!(
             out,
             "{:.1} minutes: {} calls, {} more died with their plugin in {} kills; {} reloads of the configuration, {} of a plugin; \
-             {} events heard, {} missed by the slow listener.",
+             {} events received, {} missed by the slow listener.",
             self.minutes,
             self.calls,
             self.died,

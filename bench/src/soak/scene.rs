@@ -1,5 +1,5 @@
-//! The supervisor of a soak, and what it runs: one good plugin of two processes, one that is replaced again and again, one that
-//! keeps state, and one that is killed.
+//! The supervisor of a soak and its plugins: a healthy one with two processes, one that is replaced again and again,
+//! one that stores state, and one that is killed.
 
 use talon_tests::{Builder, Supervisor, program};
 
@@ -10,13 +10,14 @@ pub(super) const REPLACED: &str = "replaced";
 pub(super) const KEEPS: &str = "keeps";
 pub(super) const KILLED: &str = "killed";
 
-/// All of them.
+/// All plugins.
 const PLUGINS: [&str; 4] = [SAYS, REPLACED, KEEPS, KILLED];
 
-/// Killed every few seconds: the deaths do not add up, so that it is never given up and never waits longer.
+/// For the plugin that is killed every few seconds: the deaths fall out of the restart window, so that it is never
+/// given up and the backoff never grows.
 const DIES: &str = "max_restarts: 4096\nrestart_window: 1s\nbackoff_initial: 50ms";
 
-/// A supervisor, and the configuration that it was given last.
+/// A supervisor, and its current configuration.
 pub(super) struct Scene {
     pub(super) supervisor: Supervisor,
     text: String,
@@ -30,19 +31,19 @@ pub(super) async fn set() -> Scene {
         .plugin(REPLACED, &plugin, &[], &changing(0))
         .plugin(KEEPS, &plugin, &[], "")
         .plugin(KILLED, &plugin, &[], DIES);
-    // What plugins log is kept by the supervisor; in its own log it would fill our memory.
+    // The supervisor stores the plugins' log lines; in its own log they would fill our memory.
     let supervisor = builder.env("TALON_LOG", "info,plugin=warn").start().await;
     let text = std::fs::read_to_string(supervisor.config()).expect("it was just written");
     Scene { supervisor, text, turn: 0 }
 }
 
-/// The settings that change: every other time one that a running process can keep, and in between one that needs a new process.
+/// The settings that change: alternately one that a running process can apply, and one that needs a new process.
 fn changing(turn: u32) -> String {
     format!("timeout: {}s\nenv: {{ TURN: \"{}\" }}", 30 + turn % 2, turn / 2)
 }
 
 impl Scene {
-    /// Changes the configuration and has it read anew.
+    /// Changes the configuration and reloads it.
     pub(super) async fn reload(&mut self, tally: &Tally) {
         let indented = |turn| changing(turn).replace('\n', "\n        ");
         self.turn += 1;
@@ -65,7 +66,7 @@ impl Scene {
         }
     }
 
-    /// Every plugin serves at the end.
+    /// Checks that every plugin serves at the end.
     pub(super) async fn all_ready(&self, tally: &Tally) {
         for plugin in PLUGINS {
             let found = self.supervisor.client.wait_state(plugin, "ready").await;
@@ -75,7 +76,7 @@ impl Scene {
         }
     }
 
-    /// Nothing is left behind.
+    /// Checks that nothing is left behind.
     pub(super) async fn ends_well(self, tally: &Tally) {
         let stopped = self.supervisor.stop().await;
         if !stopped.status.success() || !stopped.processes.is_empty() || !stopped.sockets.is_empty() {

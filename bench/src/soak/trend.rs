@@ -1,15 +1,15 @@
-//! Whether a figure stays where it is: the slope of a straight line through its samples, with that slope's own error, and the
-//! middle of its second half beside that of its first.
+//! Decides whether a metric is flat: by the slope of a regression line through its samples with the slope's standard
+//! error, and by the medians of the two halves.
 
 use serde::{Deserialize, Serialize};
 
 use crate::samples::Samples;
 
-/// A slope counts from so many of its standard errors on. Three leave one in some hundreds to chance, and samples that follow on
-/// each other are less independent than the formula has it; so the halves have to agree as well.
+/// A slope is significant from this many standard errors on. Three leave a chance of one in some hundreds, and
+/// consecutive samples are less independent than the formula assumes; so the halves have to agree as well.
 pub const ERRORS: f64 = 3.0;
 
-/// One figure over a run.
+/// One metric over a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Trend {
     /// How much it grows in an hour, by least squares.
@@ -22,17 +22,17 @@ pub struct Trend {
     pub second: f64,
 }
 
-/// By how much the second half may lie above the first and be called the same.
+/// By how much the second half may be above the first and still count as equal.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Allowance {
-    /// In the figure's own unit.
+    /// In the metric's own unit.
     pub absolute: f64,
     /// And as a part of the first half's median.
     pub relative: f64,
 }
 
 impl Trend {
-    /// Of samples, each with the second at which it was taken; `None` of fewer than four, or if all are of one moment.
+    /// The trend of samples, each with its time in seconds; `None` for fewer than four, or if all have the same time.
     #[must_use]
     pub fn of(samples: &[(f64, f64)]) -> Option<Self> {
         const HOUR: f64 = 3600.0;
@@ -67,8 +67,8 @@ impl Trend {
         })
     }
 
-    /// Flat is what does not grow: the slope is not more than [`ERRORS`] of its own errors above nothing, or the second half's
-    /// median not further above the first's than is allowed. What shrinks is flat.
+    /// Flat means not growing: the slope is at most [`ERRORS`] of its standard errors above zero, or the second half's
+    /// median is above the first's by no more than is allowed. A shrinking metric is flat.
     #[must_use]
     pub fn is_flat(&self, allowed: Allowance) -> bool {
         let rises = self.slope_per_hour > ERRORS * self.error_per_hour;
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_leak_below_the_noise_of_each_sample_is_seen() {
-        // A mebibyte an hour, in samples that lie up to two apart.
+        // A mebibyte an hour, in samples that scatter by up to two.
         let values: Vec<f64> = (0..1800)
             .map(|second| 20.0 + f64::from(second) / 3600.0 + f64::from(second * 7 % 5) * 0.5)
             .collect();

@@ -1,4 +1,5 @@
-//! What happens to a supervisor in a soak: a plugin is killed, the configuration changes, a plugin is replaced.
+//! The faults injected into a supervisor in a soak: a plugin is killed, the configuration changes, a plugin is
+//! replaced.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ const KILL: u64 = 3;
 const RELOAD: u64 = 7;
 const REPLACE: u64 = 11;
 
-/// Makes it for so long.
+/// Injects faults for this long.
 pub(super) async fn make(
     scene: &mut Scene,
     length: Duration,
@@ -53,9 +54,9 @@ pub(super) async fn make(
 async fn kill_one(scene: &Scene) -> Result<()> {
     let plugin = scene.supervisor.client.plugin(KILLED).await;
     let pid = plugin.instances.first().context("it has an instance")?.pid;
-    // 0: it is being started again just now.
+    // 0: it is being restarted.
     if pid != 0 {
-        // It may have ended meanwhile; nobody else has its number so soon.
+        // It may have ended meanwhile; its pid is not reused so soon.
         let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! tonic as it comes: the same messages over the same kind of socket, and no guard, no supervisor, no setting.
+//! Unmodified tonic: the same messages over the same kind of socket, without guard, supervisor or tuning.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,15 +16,15 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::load::Caller;
 
-/// Serves what answers, on one socket.
+/// Serves a handler on one socket.
 pub(super) async fn serve(socket: &Path, answers: impl Answer) -> Result<()> {
     let incoming = UnixListenerStream::new(super::listen(socket)?);
-    // Without the router, which needs a web framework and more time.
+    // Without the router, which needs a web framework and takes more time.
     Server::builder().serve_with_incoming(PluginServiceServer::new(OnlyExecute(answers)), incoming).await?;
     Ok(())
 }
 
-/// What a bare server does with a call.
+/// How a bare server answers a call.
 pub(super) trait Answer: Send + Sync + 'static {
     fn answer(
         &self,
@@ -32,7 +32,8 @@ pub(super) trait Answer: Send + Sync + 'static {
     ) -> impl Future<Output = Result<ToolResultResponse, Status>> + Send;
 }
 
-/// Answers with as much text as the argument `bytes` asks for. It is kept, as a plugin would have it at hand.
+/// Answers with as much text as the argument `bytes` asks for. The text is cached, as in a plugin with prepared
+/// answers.
 #[derive(Default)]
 pub(super) struct Says {
     text: Mutex<Arc<str>>,
@@ -53,7 +54,7 @@ impl Answer for Says {
     }
 }
 
-/// A plugin's service of which only calls are asked.
+/// A plugin's service that only implements calls.
 struct OnlyExecute<A>(A);
 
 #[tonic::async_trait]

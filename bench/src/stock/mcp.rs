@@ -1,4 +1,4 @@
-//! The smallest MCP client: a line of JSON to a server's standard input, a line back from its standard output.
+//! A minimal MCP client: a line of JSON to a server's standard input, a line back from its standard output.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use tokio::sync::Mutex;
 
 use crate::load::Caller;
 
-/// The revision that every server speaks.
+/// The revision that all servers support.
 const REVISION: &str = "2025-11-25";
 
-/// What a tool takes that is to answer so many bytes.
+/// How a tool is asked for this many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Takes {
-    /// How many, as `bytes`.
+    /// By their number, as `bytes`.
     Bytes,
-    /// So many of them, as `text`, which it gives back.
+    /// By a text of that length, as `text`, which it returns.
     Text,
 }
 
@@ -74,7 +74,7 @@ impl Pipes {
         loop {
             let line = self.output.next_line().await?.context("the server ended")?;
             let mut message: Value = serde_json::from_str(&line).with_context(|| line.clone())?;
-            // What it tells or asks in between is not what was asked.
+            // Notifications and requests of the server are skipped.
             if message["id"] == id && message.get("method").is_none() {
                 ensure!(message.get("error").is_none(), "{method}: {message}");
                 return Ok(message["result"].take());
@@ -92,7 +92,7 @@ impl Caller for Session {
         let call = json!({ "name": &*self.tool, "arguments": arguments });
         let result = self.pipes.lock().await.ask("tools/call", call).await?;
         let text = result["content"][0]["text"].as_str().with_context(|| format!("no text: {result}"))?;
-        // Talon's answer also has the words that mark it as a plugin's.
+        // Talon's answer also has the text that marks it as a plugin's.
         ensure!(
             text.len() >= content_bytes && result["isError"] != true,
             "{} bytes came: {result}",

@@ -1,5 +1,5 @@
-//! What Talon is held against: sockets and tonic as they come, on one thread each, with the system's allocator. One thread,
-//! because measured that is tonic's fastest layout where a core is all it gets.
+//! What Talon is compared with: unmodified sockets and tonic, on one thread each, with the system's allocator. One
+//! thread, because measured that is tonic's fastest configuration on a single core.
 
 mod bare;
 mod mcp;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-/// What one process of these does.
+/// The role of one process.
 #[derive(Debug, Clone, clap::Subcommand)]
 pub enum Part {
     /// Answers frames on a socket.
@@ -22,7 +22,7 @@ pub enum Part {
         /// Where.
         socket: PathBuf,
     },
-    /// Makes loads of frames.
+    /// Runs loads of frames.
     RawDriver {
         /// Where the server is.
         socket: PathBuf,
@@ -32,16 +32,16 @@ pub enum Part {
         /// Where.
         socket: PathBuf,
     },
-    /// Makes loads of calls on one connection.
+    /// Runs loads of calls on one connection.
     BareDriver {
         /// Where the server is.
         socket: PathBuf,
     },
-    /// Starts a plugin many times, and makes loads of calls of one that is drawn.
+    /// Starts a plugin many times, and runs loads of calls to random ones of them.
     Spawner {
         /// Its program.
         plugin: PathBuf,
-        /// Where their sockets go; whoever started us removes it.
+        /// The directory for their sockets; our parent removes it.
         sockets: PathBuf,
         /// How many.
         count: usize,
@@ -50,31 +50,31 @@ pub enum Part {
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What is done.
+        /// The operation.
         what: state::What,
     },
     /// Reads or writes a plugin's state through its socket.
     State {
         /// The socket.
         socket: PathBuf,
-        /// What is done.
+        /// The operation.
         what: state::What,
     },
-    /// Makes loads of calls of an MCP server's tool over its standard input and output.
+    /// Runs loads of calls to an MCP server's tool over its standard input and output.
     Mcp {
         /// The tool.
         tool: String,
-        /// What the tool takes.
+        /// The argument of the tool.
         takes: mcp::Takes,
         /// The server.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<String>,
     },
-    /// Reads lines from a pipe and throws them away.
+    /// Reads lines from a pipe and discards them.
     PipeReader,
-    /// Writes so many lines to standard error for each number that comes on standard input.
+    /// Writes lines to standard error, as many as each number on standard input says.
     PipeWriter,
-    /// Answers `PluginService.Execute` with what another server answers.
+    /// Answers `PluginService.Execute` by forwarding it to another server.
     Relay {
         /// Where.
         socket: PathBuf,
@@ -84,10 +84,10 @@ pub enum Part {
 }
 
 impl Part {
-    /// Does it, on one thread, until it is killed or has nothing more to do.
+    /// Runs it, on one thread, until it is killed or its work is done.
     ///
     /// # Errors
-    /// What went wrong.
+    /// Why it failed.
     pub fn run(self) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
@@ -116,7 +116,7 @@ impl Part {
     }
 }
 
-/// A listening socket, of which the parent is told.
+/// A listening socket; tells the parent that it listens.
 fn listen(socket: &Path) -> Result<tokio::net::UnixListener> {
     let listener = tokio::net::UnixListener::bind(socket)?;
     crate::worker::ready()?;

@@ -1,4 +1,4 @@
-//! A pipe between two processes, read line by line: what taking a plugin's log cannot do without.
+//! A pipe between two processes, read line by line: the minimum for reading a plugin's log.
 
 use std::io::BufRead as _;
 use std::process::Stdio;
@@ -13,7 +13,7 @@ use crate::content;
 use crate::guarded::LINES;
 use crate::load::Caller;
 
-/// Writes so many lines for each number, as the plugin does.
+/// Writes as many lines as each number says, as the plugin does.
 pub(super) fn write() -> Result<()> {
     for line in std::io::stdin().lock().lines() {
         content::log(line?.parse()?)?;
@@ -21,7 +21,7 @@ pub(super) fn write() -> Result<()> {
     Ok(())
 }
 
-/// Reads them and throws them away.
+/// Reads them and discards them.
 #[derive(Clone)]
 pub(super) struct Reader(Arc<Mutex<Pipes>>);
 

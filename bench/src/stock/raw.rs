@@ -1,5 +1,5 @@
-//! Frames on a unix socket: a request of 128 bytes that says how many bytes it wants, and so many bytes back. There is
-//! nothing below that a call could be made of.
+//! Frames on a unix socket: a request of 128 bytes that names a number of bytes, and a response of that length. This is
+//! the lower limit for any kind of call.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use tokio::net::UnixStream;
 
 use crate::load::Caller;
 
-/// As long as the other contenders' requests are.
+/// The length of the other contenders' requests.
 const REQUEST_BYTES: usize = 128;
 
 pub(super) async fn serve(socket: &Path) -> Result<()> {

@@ -1,5 +1,5 @@
-//! Two bare hops: a process in the middle that takes a call by tonic and passes it on by tonic. What stands between a client
-//! and a plugin and does nothing else costs this much.
+//! Two bare hops: a process in the middle that receives a call by tonic and forwards it by tonic. This is the minimum
+//! cost of any process between a client and a plugin.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use tonic::transport::Channel;
 
 use super::bare::Answer;
 
-/// Answers with what another server answers.
+/// Forwards calls to another server.
 pub(super) struct Onward(PluginServiceClient<Channel>);
 
 impl Onward {

@@ -1,5 +1,5 @@
-//! What a program does that has many plugins and no supervisor: it starts them with the handshake's environment, dials each,
-//! asks for its capabilities, and holds them all. No jail, no guard, no watch.
+//! What a program with many plugins and no supervisor does: it starts them with the handshake's environment, connects
+//! to each, asks for its capabilities, and keeps them all running. No jail, no guard, no monitoring.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -17,18 +17,18 @@ use super::bare::Calls;
 use crate::draw::Whom;
 use crate::load::Caller;
 
-/// The handshake's environment, which every plugin for this kind of host looks for.
+/// The handshake's environment variable, which every plugin for this kind of host expects.
 const COOKIE: (&str, &str) = ("TALON_PLUGIN_MAGIC_COOKIE", "d3a7c1f0-talon-plugin");
 
-/// One plugin, for as long as it is held.
+/// A running plugin.
 struct Held {
     calls: Calls,
     _child: Child,
-    /// Whoever closes it has the plugin's next word on its standard output fail.
+    /// Kept open, because otherwise the plugin's next write to its standard output would fail.
     _stdout: BufReader<ChildStdout>,
 }
 
-/// All of them; a call goes to one that is drawn.
+/// All plugins; a call goes to a random one.
 #[derive(Clone)]
 pub(super) struct Many {
     held: Arc<Vec<Held>>,
@@ -36,7 +36,7 @@ pub(super) struct Many {
 }
 
 impl Many {
-    /// Starts so many, as many at once as a supervisor does that nobody told otherwise, and comes back when all are ready.
+    /// Starts this many, as many at once as a supervisor does by default, and returns when all are ready.
     pub(super) async fn start(plugin: PathBuf, sockets: PathBuf, count: usize) -> Result<Self> {
         let at_once = std::thread::available_parallelism().map_or(2, |cores| cores.get() * 2);
         let places = Arc::new(Semaphore::new(at_once));
@@ -58,7 +58,7 @@ impl Many {
 }
 
 async fn start(plugin: &Path, sockets: &Path) -> Result<Held> {
-    // Without a hook of ours before the exec, so that the library spawns by posix_spawn.
+    // Without a pre_exec hook, so that the library uses posix_spawn.
     let mut child = Command::new(plugin)
         .env_clear()
         .env(COOKIE.0, COOKIE.1)

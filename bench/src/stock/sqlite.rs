@@ -1,4 +1,4 @@
-//! SQLite alone, as durable as the store: what a plugin would have that kept its state in a file of its own.
+//! SQLite alone, as durable as the store: the alternative for a plugin that keeps its state in a private file.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Result};
 use rusqlite::Connection;
 
-/// Bytes of a value: a few hundred are what plugins keep.
+/// Bytes of a value: plugins typically store a few hundred.
 pub const VALUE_BYTES: usize = 256;
-/// As many keys as fit into every cache, so that the disk is in the writes alone.
+/// Few enough keys to fit into every cache, so that the disk matters only for writes.
 pub const KEYS: u64 = 1000;
 
-/// A value that was never there before: SQLite neither writes nor syncs what is there already.
+/// A value that was never stored before: SQLite neither writes nor syncs an unchanged one.
 #[must_use]
 pub fn fresh() -> Vec<u8> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -21,16 +21,16 @@ pub fn fresh() -> Vec<u8> {
     value
 }
 
-/// One of the keys.
+/// The key with this number.
 #[must_use]
 pub fn name(number: u64) -> String {
     format!("key-{:04}", number % KEYS)
 }
 
-/// Makes a database, with a value for every key.
+/// Creates a database, with a value for every key.
 ///
 /// # Errors
-/// What SQLite or the file system says.
+/// Of SQLite or the file system.
 pub fn open(path: &Path) -> Result<Connection> {
     let directory = path.parent().context("a file lies in a directory")?;
     std::fs::create_dir_all(directory)?;
@@ -48,19 +48,19 @@ pub fn open(path: &Path) -> Result<Connection> {
     Ok(raw)
 }
 
-/// Reads one.
+/// Reads one value.
 ///
 /// # Errors
-/// What SQLite says.
+/// Of SQLite.
 pub fn get(raw: &Connection, number: u64) -> Result<Vec<u8>> {
     let mut get = raw.prepare_cached("SELECT value FROM kv WHERE key = ?1")?;
     Ok(get.query_row([name(number).as_bytes()], |row| row.get(0))?)
 }
 
-/// Writes one.
+/// Writes one value.
 ///
 /// # Errors
-/// What SQLite says.
+/// Of SQLite.
 pub fn set(raw: &Connection, number: u64) -> Result<()> {
     let mut set = raw.prepare_cached("INSERT OR REPLACE INTO kv VALUES (?1, ?2)")?;
     set.execute((name(number).as_bytes(), fresh()))?;

@@ -1,5 +1,5 @@
-//! Who reads and writes state: a plugin through the socket that it has for that, and one that has a database to itself. Both on
-//! the system's allocator, which is what plugins have.
+//! Reading and writing state: by a plugin through its state socket, and directly in a private database. Both use the
+//! system's allocator, as plugins do.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,16 +15,16 @@ use tonic::transport::Channel;
 use super::sqlite::{self, KEYS, VALUE_BYTES, fresh, name};
 use crate::load::Caller;
 
-/// What is done.
+/// The operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum What {
-    /// A value is read.
+    /// Reads a value.
     Get,
-    /// A value is written, and is on the disk.
+    /// Writes a value durably to the disk.
     Set,
 }
 
-/// A database of one's own.
+/// A private database.
 #[derive(Clone)]
 pub(super) struct Database {
     raw: Arc<Mutex<Connection>>,
@@ -41,7 +41,7 @@ impl Database {
 impl Caller for Database {
     async fn call(&mut self, _: usize) -> Result<()> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        // Never waited for: there is one thread, and it holds no lock across a wait.
+        // Uncontended: there is one thread, and it holds no lock across an await.
         let raw = self.raw.lock().unwrap_or_else(PoisonError::into_inner);
         match self.what {
             What::Get => ensure!(sqlite::get(&raw, number)?.len() == VALUE_BYTES, "another value came"),
@@ -51,7 +51,7 @@ impl Caller for Database {
     }
 }
 
-/// A plugin's own state.
+/// The state of a plugin.
 #[derive(Clone)]
 pub(super) struct Kept {
     client: StateClient<Channel>,

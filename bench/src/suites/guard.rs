@@ -1,4 +1,4 @@
-//! The guard without IO: by the clock, and by what it asks the allocator for.
+//! The guard without IO: its time, and its allocations.
 
 use std::process::Command;
 

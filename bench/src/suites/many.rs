@@ -1,5 +1,5 @@
-//! Many plugins: how long until all are ready, what holding them costs, what a call among them takes, and what a neighbour
-//! costs the others that crashes again and again.
+//! Many plugins: how long until all are ready, what running them costs, how long a call to one of them takes, and how
+//! much a neighbour that crashes again and again costs the others.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ const BESIDE: &str = "beside it";
 const WITHOUT: &str = "without it";
 const CRASHING: &str = "crashes";
 
-/// For the crashing neighbour, and for whoever is replaced while its uid is still held.
+/// For the crashing neighbour, and for a plugin that is replaced while its old uid is still in use.
 const SPARE_UIDS: usize = 10;
 
 /// Time for a first call of each plugin, which takes up to a few milliseconds, and for some more.
@@ -33,7 +33,7 @@ const WARM_UP_MS_EACH: u64 = 4;
 struct Much {
     counts: &'static [usize],
     rounds: usize,
-    /// Rounds in which nobody calls for a while; the others go on without.
+    /// Rounds with an idle period; the other rounds have none.
     idle_rounds: usize,
     /// In the full run the default interval of health checks, so that each plugin has one in it.
     idle: Duration,
@@ -59,7 +59,7 @@ const FULL: Much = Much {
 pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     let much = if bench.plan.quick { QUICK } else { FULL };
     let manager = ServiceManager::new();
-    // Not counted: the first start has the programs read from the disk.
+    // Not counted: the first start reads the programs from the disk.
     drop(bare(1)?);
     Talon::start(&manager, 1).await?.end().await?;
     for round in 0..much.rounds {
@@ -72,7 +72,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     beside_a_crash_loop(bench, &much, &manager).await
 }
 
-/// Both start, are looked at side by side while they hold what they started, are called in turn, and end.
+/// Both start, are measured side by side while their plugins run, are called in turn, and end.
 async fn one_round(
     bench: &mut Bench<'_>,
     much: &Much,
@@ -80,7 +80,7 @@ async fn one_round(
     count: usize,
     round: usize,
 ) -> Result<()> {
-    // Who goes first alternates: the second finds the other's processes there, asleep.
+    // The order alternates: the second one starts while the first one's processes are there, asleep.
     let (mut talon, mut spawner) = if round.is_multiple_of(2) {
         (Talon::start(manager, count).await?, bare(count)?)
     } else {
@@ -95,7 +95,7 @@ async fn one_round(
         page.add(name, "memory", Unit::Mebibytes, memory_mib(pid)?);
         page.add(name, "with monitors", Unit::Mebibytes, with_monitors_mib(pid)?);
     }
-    // Not counted: the first calls have both sides open and fill what they keep for later ones. Each plugin is called once.
+    // Not counted: the first calls open connections and fill caches on both sides. Each plugin is called once.
     for driver in [&mut talon.driver, &mut spawner.driver] {
         driver.make(Load { millis: WARM_UP_MS + WARM_UP_MS_EACH * count as u64, ..much.load })?;
     }
@@ -115,19 +115,19 @@ async fn one_round(
     talon.end().await
 }
 
-/// The memory of a process and of what watches its plugins for it: a supervisor has a small process beside each jail, which shares
-/// the supervisor's own program and so makes that look smaller than it is.
+/// The memory of a process and of its monitors: a supervisor has a small process next to each jail, which shares the
+/// supervisor's program text and so would reduce the supervisor's own share.
 fn with_monitors_mib(pid: u32) -> Result<f64> {
     with_monitors(pid).map(memory_mib).sum()
 }
 
-/// The process first.
+/// The process first, then its monitors.
 fn with_monitors(pid: u32) -> impl Iterator<Item = u32> {
     let monitors = descendants(pid).into_iter().filter(|pid| name(*pid).as_deref() == Some("talon-monitor"));
     std::iter::once(pid).chain(monitors)
 }
 
-/// A process and its monitors from a moment on at which nobody asks them for anything.
+/// The CPU time of a process and its monitors during an idle period.
 struct Idle {
     began: Instant,
     before: Vec<(u32, Busy)>,
@@ -139,7 +139,7 @@ impl Idle {
         Ok(Self { began: Instant::now(), before })
     }
 
-    /// What the process, and what all of them together took of a core.
+    /// The part of a core that the process took, and that all of them took together.
     fn percents(&self) -> Result<[f64; 2]> {
         let percent = |busy: Duration| busy.as_secs_f64() / self.began.elapsed().as_secs_f64() * 100.0;
         let each: Vec<f64> = self
@@ -151,12 +151,12 @@ impl Idle {
     }
 }
 
-/// Ten good plugins and one that ends as soon as it is started, as often as a supervisor can be made to start it. It is told to
-/// stop and to start again in turns, so that the others' calls with it and without it are of the same processes.
+/// Ten healthy plugins and one that exits as soon as it is started, as often as a supervisor can be made to restart it.
+/// It is stopped and started in turns, so that the others' calls with it and without it go to the same processes.
 async fn beside_a_crash_loop(bench: &mut Bench<'_>, much: &Much, manager: &ServiceManager) -> Result<()> {
     const OTHERS: usize = 10;
-    // Deaths count together for a tenth of a second, so that the wait before a restart never grows and no number of them is too
-    // many.
+    // The restart window is a tenth of a second, so that the backoff never grows and the number of deaths never exceeds
+    // the limit.
     const AGAIN_AT_ONCE: &str =
         "enabled: false\nbackoff_initial: 1ms\nbackoff_max: 1ms\nrestart_window: 100ms\nmax_restarts: 4096";
     let case = format!("many/{OTHERS} beside a crash loop");
@@ -166,15 +166,15 @@ async fn beside_a_crash_loop(bench: &mut Bench<'_>, much: &Much, manager: &Servi
     talon.driver.make(much.load)?;
     for round in 0..much.rounds {
         bench.probe.look();
-        // Who goes first alternates, so that neither is always the one that comes later.
+        // The order alternates, so that neither is always the later one.
         let order = if round.is_multiple_of(2) { [BESIDE, WITHOUT] } else { [WITHOUT, BESIDE] };
         for contender in order {
             if contender == BESIDE {
-                // It is told once its first attempt has failed, which is what is wanted.
+                // The request returns once the first attempt has failed, as intended.
                 let started = talon.supervisor.client.start(CRASHING).await;
                 ensure!(started.is_err(), "the neighbour does not crash");
             }
-            // Not counted: what starting or stopping it leaves behind.
+            // Not counted: the after-effects of starting or stopping it.
             talon.driver.make(Load { millis: WARM_UP_MS, ..much.load })?;
             let made = talon.driver.make(much.load)?;
             times(&mut bench.book.page(&case, Some(WITHOUT)), contender, &made);
@@ -188,7 +188,7 @@ async fn beside_a_crash_loop(bench: &mut Bench<'_>, much: &Much, manager: &Servi
     talon.end().await
 }
 
-/// A supervisor, and who calls its plugins.
+/// A supervisor, and the callers of its plugins.
 struct Talon {
     driver: Driver,
     supervisor: Supervisor,
@@ -196,8 +196,8 @@ struct Talon {
 }
 
 impl Talon {
-    /// Ready is when it says so to its service manager: it says it once every plugin is, and a client that asked for each of them
-    /// would be work of its own.
+    /// It is ready when it notifies its service manager, which it does once every plugin is ready; a client that polled
+    /// each plugin would add load.
     async fn start(manager: &ServiceManager, count: usize) -> Result<Self> {
         Self::with(numbered_plugins(count), manager, count).await
     }
@@ -218,7 +218,7 @@ impl Talon {
         Ok(Self { driver, supervisor, ready })
     }
 
-    /// In order, so that the next one finds neither its processes nor its uids taken.
+    /// Stops in order, so that the next one finds neither its processes nor its uids in use.
     async fn end(self) -> Result<()> {
         drop(self.driver);
         let stopped = self.supervisor.stop().await;
@@ -247,7 +247,7 @@ struct Spawner {
 
 impl Drop for Spawner {
     fn drop(&mut self) {
-        // A driver is killed, and nobody is left then to end what it started. Their numbers are theirs for as long as it lives.
+        // A killed driver cannot end its children. Their pids stay valid for as long as it lives.
         for pid in descendants(self.driver.pid()) {
             let _ = kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL);
         }

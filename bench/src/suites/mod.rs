@@ -1,5 +1,5 @@
-//! What is measured, one file each. A suite sets its contenders up, has them take turns round by round, and writes every
-//! figure into the [`Book`].
+//! What is measured, one file each. A suite starts its contenders, lets them take turns round by round, and records
+//! every figure in [`Book`].
 
 mod calls;
 mod guard;
@@ -22,15 +22,15 @@ pub struct Plan {
     pub quick: bool,
 }
 
-/// What a suite works with.
+/// The context of a suite.
 pub struct Bench<'b> {
     /// How much is measured.
     pub plan: Plan,
-    /// Where figures go.
+    /// The recorded figures.
     pub book: &'b mut Book,
-    /// Looked at once a round.
+    /// The noise probe, run once a round.
     pub probe: &'b mut Probe,
-    /// Says what is being measured.
+    /// Shows what is being measured.
     pub progress: ProgressBar,
 }
 
@@ -40,10 +40,10 @@ pub const SUITES: &[&str] = &["calls", "guard", "sanitizer", "start", "restart",
 /// Runs a suite.
 ///
 /// # Errors
-/// If a contender fails: a table with a hole in it would be read as if there were none.
+/// If a contender fails, because a table with a missing row would look complete.
 ///
 /// # Panics
-/// If there is no suite of that name; the command line knows them.
+/// If there is no suite of that name; the command line validates them.
 pub async fn run(suite: &str, bench: &mut Bench<'_>) -> Result<()> {
     match suite {
         "calls" => calls::run(bench).await,

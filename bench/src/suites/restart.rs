@@ -1,4 +1,5 @@
-//! A plugin is killed: until its supervisor says so, until it answers again, and how many calls fail meanwhile.
+//! Kills a plugin, and measures the time until its supervisor reports that, the time until it answers again, and how
+//! many calls fail.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -18,21 +19,22 @@ use crate::guarded::ACTION;
 
 const TALON: &str = "Talon";
 
-/// What restarts itself take, not the wait before them, which is the operator's to choose.
+/// Measures the restarts without the backoff, which the operator chooses.
 const AT_ONCE: &str = "backoff_initial: 1ms\nbackoff_max: 1ms\nmax_restarts: 4096";
 
 const QUICKLY: &str = "quickly";
 
-/// Who goes on calling a plugin that is killed alone. One caller goes on for each of those that are killed together.
+/// The callers of a plugin that is killed alone. Of those that are killed together, each has one caller.
 const CALLERS: usize = 8;
 
 /// How many are killed together.
 const MANY: usize = 100;
 
-/// Uids that are nobody's on this machine, for the plugins of root; tests' own supervisors have fewer.
+/// Uids that are unused on this machine, for the plugins when run as root; the ranges of tests' supervisors are
+/// smaller.
 const UIDS: &str = "92300-92500";
 
-/// A bound on hanging, not an expectation of speed.
+/// Only a limit for hangs, not an expectation of speed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
@@ -90,9 +92,9 @@ async fn together(bench: &mut Bench<'_>, rounds: usize) -> Result<()> {
     ended(supervisor).await
 }
 
-/// What it took after a SIGKILL.
+/// The times after a SIGKILL.
 struct Killed {
-    /// Until the events that say so had come.
+    /// Until the exit events had come.
     known: Duration,
     /// Until each had answered a call.
     serving: Duration,
@@ -110,7 +112,7 @@ impl Killed {
         }
         within(until_exited(&mut events, names.len()), "the news of all deaths").await??;
         let known = begin.elapsed();
-        // Only now, so that none of the old processes can be who answers.
+        // Only now, so that no old process can answer.
         let mut calls: JoinSet<()> =
             names.iter().map(|name| until_answered(client.clone(), name.clone())).collect();
         while let Some(answered) = within(calls.join_next(), "an answer from each").await? {
@@ -120,7 +122,7 @@ impl Killed {
     }
 }
 
-/// From the operator's word to the first answer.
+/// From the operator's request to the first answer.
 async fn cold_start(client: &Client) -> Result<Duration> {
     client.stop(QUICKLY).await?;
     let begin = Instant::now();
@@ -129,13 +131,13 @@ async fn cold_start(client: &Client) -> Result<Duration> {
     Ok(begin.elapsed())
 }
 
-/// Calls that were not answered while a plugin was killed and came back.
+/// Calls that failed while a plugin was killed and restarted.
 #[derive(Debug, Clone, Copy, Default)]
 struct Failed {
-    /// Those that it took with it, or that did not reach it.
+    /// Those in flight, and those that did not reach it.
     failed: u32,
-    /// Those that the breaker turned away after so many faults at once. How many depends on how soon callers come again, and
-    /// these come at once.
+    /// Those that the circuit breaker refused after so many faults at once. How many depends on how soon callers retry,
+    /// and these retry at once.
     refused: u32,
 }
 
@@ -153,7 +155,7 @@ impl Failed {
         page.add(TALON, "calls refused", Unit::Count, f64::from(self.refused));
     }
 
-    /// Kills the plugins under their callers, of whom each has so many, and waits until they are back.
+    /// Kills the plugins during calls by this many callers each, and waits until they are back.
     async fn meanwhile(client: &Client, names: &[String], callers: usize) -> Result<Self> {
         let before = pids(client, names).await?;
         let (end, ended) = watch::channel(false);
@@ -171,7 +173,7 @@ impl Failed {
                 failed
             });
         }
-        // All of them are at it.
+        // All of them are calling.
         let all_call = |calling: &usize| *calling == names.len() * callers;
         within(calling.wait_for(all_call), "the first calls").await??;
         for pid in before.values() {
@@ -200,12 +202,12 @@ async fn until_exited(events: &mut Streaming<Event>, count: usize) -> Result<()>
     Ok(())
 }
 
-/// A plugin that was stopped has exited, too.
+/// A plugin that was stopped also has an exit event.
 fn is_death(event: &Event) -> bool {
     event.kind == "plugin_exited" && event.fields.get("planned").is_none_or(|planned| planned != "true")
 }
 
-/// A call that comes too early waits for the plugin, or fails and is made again.
+/// A call that comes too early waits for the plugin, or fails and is retried.
 async fn until_answered(client: Client, plugin: String) {
     while outcome(&client, &plugin).await != Outcome::Ok {}
 }

@@ -1,4 +1,4 @@
-//! The sanitizer beside sixty replacements one after another, by the kind of text.
+//! The sanitizer compared with sixty replacements one after another, by the kind of text.
 
 use std::process::Command;
 

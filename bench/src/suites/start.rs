@@ -1,5 +1,5 @@
-//! From nothing to a plugin that is ready: bare, in bubblewrap and in each of Talon's jails, one and a hundred at once; and
-//! the same of a program that does nothing.
+//! The start of a plugin until it is ready: directly, in bubblewrap and in each of Talon's jails, one and a hundred at
+//! once; and the same for a program that does nothing.
 
 use std::process::Command;
 
@@ -10,10 +10,10 @@ use super::Bench;
 use crate::guarded::bubblewrap;
 use crate::turns::{self, Turns};
 
-/// Whom the others are compared with.
+/// The contender that the others are compared with.
 const YARDSTICK: &str = "no jail";
 
-/// Nobody's on any machine of ours. Namespaces of an ordinary user cost more than those of root.
+/// A uid that no machine of ours uses. Namespaces of an ordinary user cost more than those of root.
 const ORDINARY: &str = "54321";
 
 pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
@@ -24,7 +24,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     }
     let quick = bench.plan.quick;
     let (one, many, nothing) = if quick { (11, 3, 11) } else { (41, 9, 41) };
-    // A hundred starts are the dearest turn of all; the short run has them of one user alone.
+    // A hundred starts are the most expensive turn; the short run has them for one user only.
     let cases = [
         (&["start", "1"][..], one, true),
         (&["start", "100"], many, !quick),
@@ -45,7 +45,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What takes turns, and what is written behind the names of its cases: this user, and beside root somebody else too.
+/// The contenders, and the suffix of their cases' names: this user, and if that is root an ordinary user, too.
 fn contenders(
     bench: &mut Bench<'_>,
     words: &[&str],
@@ -56,7 +56,7 @@ fn contenders(
     match warmed_up(ours.args(words)) {
         Ok(turns) => contenders.push(("", turns)),
         Err(error) if is_root() => return Err(error),
-        // Not every machine gives its users namespaces.
+        // Not every machine allows its users namespaces.
         Err(error) => bench.book.note(format!("{} by this user: {error:#}", words.join(" "))),
     }
     if is_root() && somebody_else {

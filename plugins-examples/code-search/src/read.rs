@@ -12,7 +12,7 @@ use crate::workspace::Workspace;
 const DEFAULT_LINES: u64 = 200;
 /// The most lines at once.
 const MAX_LINES: u64 = 2000;
-/// The most text at once, in bytes; stays below the host's 64 KiB with the numbers in front.
+/// The most text at once, in bytes; stays below the host's 64 KiB with the line numbers.
 const MAX_TEXT_BYTES: usize = 40 << 10;
 
 #[talon_sdk::args]
@@ -30,14 +30,14 @@ fn first() -> u64 {
     1
 }
 
-/// What was read, beside the text itself.
+/// What was read, without the text.
 #[derive(Debug, Default, PartialEq, Serialize)]
 struct Range {
     path: String,
     start: u64,
-    /// The last line that is there; one less than `start` when none is.
+    /// The last existing line; one less than `start` when there is none.
     end: u64,
-    /// Whether the file goes on after `end`.
+    /// Whether the file continues after `end`.
     more: bool,
 }
 
@@ -68,7 +68,7 @@ pub(crate) async fn read_range(args: ReadRange, cx: Context) -> Result<Output, T
 
 /// The lines from `start` to `end`, numbered; the last line's number; whether more follow.
 ///
-/// Reads in pieces and keeps only what is asked for: a file may be one line of a gigabyte.
+/// Reads in chunks and keeps only the requested lines: a file may be one line of a gigabyte.
 fn read(file: File, start: u64, end: u64, cx: &Context) -> Result<(String, u64, bool), ToolError> {
     let mut reader = BufReader::with_capacity(64 << 10, file);
     let mut text: Vec<u8> = Vec::new();

@@ -12,7 +12,7 @@ use talon_sdk::{Context, Output, ToolError};
 use crate::walk::files;
 use crate::workspace::Workspace;
 
-/// Matches unless `max_results` says otherwise: about what a model can look through.
+/// Matches unless `max_results` says otherwise: about as many as a model can look through.
 const DEFAULT_RESULTS: u32 = 50;
 /// The most matches that can be asked for.
 const MAX_RESULTS: u32 = 300;
@@ -20,15 +20,16 @@ const MAX_RESULTS: u32 = 300;
 const MAX_CONTEXT: u32 = 10;
 /// The longest pattern, in bytes.
 const MAX_PATTERN_BYTES: usize = 1000;
-/// How large a compiled pattern may get; `\w{1000}` and its like are refused here.
+/// How large a compiled pattern may get; patterns such as `\w{1000}` are refused here.
 const MAX_REGEX_BYTES: usize = 10 << 20;
-/// How much of one line is kept, in bytes; minified files have lines of megabytes.
+/// How much of one line is kept, in bytes; lines of minified files can be megabytes long.
 const MAX_LINE_BYTES: usize = 400;
-/// How much text is kept in all. With its twin in the structured content it stays below the host's 64 KiB.
+/// How much text is kept in total. Together with the same text in the structured content it stays below the host's 64
+/// KiB.
 const MAX_TEXT_BYTES: usize = 24 << 10;
-/// What a line costs besides its text and path: the keys around it in the structured content.
+/// What a line costs besides its text and path: the surrounding keys in the structured content.
 const LINE_OVERHEAD_BYTES: usize = 64;
-/// How much of a file is held at once. A file with a longer line is skipped.
+/// How much of a file is in memory at once. A file with a longer line is skipped.
 const HEAP_BYTES: usize = 4 << 20;
 
 #[talon_sdk::args]
@@ -152,7 +153,7 @@ fn matcher(args: &Search) -> Result<RegexMatcher, ToolError> {
         .map_err(|error| ToolError::new(format!("pattern: {error}")))
 }
 
-/// Gathers the lines of one file until something is full.
+/// Collects the lines of one file until a limit is reached.
 struct Collector {
     path: PathBuf,
     lines: Vec<Line>,
@@ -207,7 +208,7 @@ impl Sink for Collector {
     }
 }
 
-/// Ends the reading of a large file when nobody waits any more.
+/// Stops reading a large file when the call is cancelled.
 struct Cancellable {
     file: File,
     cx: Context,

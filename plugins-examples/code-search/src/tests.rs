@@ -12,7 +12,7 @@ use crate::read::read_range;
 use crate::search::search;
 use crate::workspace::Workspace;
 
-/// A directory beside the root that nothing may show, and a root with a bit of everything.
+/// A root with files of every kind, and next to it a directory that must never be shown.
 fn tree() -> TempDir {
     let dir = tempfile::tempdir().expect("dir");
     let write = |path: &str, text: &[u8]| {

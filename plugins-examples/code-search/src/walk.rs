@@ -1,4 +1,4 @@
-//! The files below the root: those that `.gitignore` and `.ignore` do not name, without hidden ones.
+//! The files below the root, without hidden ones and without those that `.gitignore` or `.ignore` names.
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +8,15 @@ use talon_sdk::{Context, ToolError};
 
 use crate::workspace::Workspace;
 
-/// How deep directories are followed. Real trees end far above; a loop of mounts does not.
+/// How deep directories are followed. Real trees are far shallower; a loop of mounts is not.
 const MAX_DEPTH: usize = 64;
 /// The longest glob, in bytes.
 const MAX_GLOB_BYTES: usize = 1000;
 
 /// Goes through the files below `path` in the order of their names. Symbolic links are not followed. The walk
-/// itself goes by names, so what it finds must still be opened through [`Workspace::file`].
+/// works on names, so what it finds must still be opened through [`Workspace::file`].
 ///
-/// A cancelled call ends the walk early; the caller looks at the context to tell.
+/// A cancelled call ends the walk early; the caller checks the context to notice that.
 pub(crate) fn files(
     workspace: &Workspace,
     path: Option<&str>,
@@ -29,24 +29,24 @@ pub(crate) fn files(
     builder
         .max_depth(Some(MAX_DEPTH))
         .follow_links(false)
-        // Rules that lie above the root or in a user's home are outside.
+        // Rules above the root or in a user's home are outside.
         .parents(false)
         .git_global(false)
         .require_git(false)
         .sort_by_file_name(Ord::cmp)
         .filter_entry(move |entry| !cx.is_cancelled() && leads_to(&start, entry.path()));
-    // Not the walker's own overrides: there a glob brings back what .gitignore names.
+    // Not the walker's own overrides: those would bring back what .gitignore names.
     let glob = glob.map(|glob| overrides(&root, glob)).transpose()?;
     let wanted = move |path: &Path| glob.as_ref().is_none_or(|glob| !glob.matched(path, false).is_ignore());
     Ok(builder.build().filter_map(move |entry| {
-        // What cannot be read is not there for us.
+        // Entries that cannot be read are skipped.
         let entry = entry.ok().filter(is_file)?;
         let below = entry.path().strip_prefix(&root).ok()?;
         wanted(below).then(|| below.to_owned())
     }))
 }
 
-/// Whether a directory or file is what was asked for, below it, or on the way there.
+/// Whether a directory or file is the requested one, below it, or an ancestor of it.
 fn leads_to(wanted: &Path, entry: &Path) -> bool {
     entry.starts_with(wanted) || wanted.starts_with(entry)
 }

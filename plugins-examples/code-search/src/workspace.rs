@@ -9,9 +9,9 @@ use rustix::io::Errno;
 use serde::Deserialize;
 use talon_sdk::{Tell, ToolError};
 
-/// The longest path in a request, in bytes; Linux takes no longer one either.
+/// The longest path in a request, in bytes; Linux takes no longer one.
 const MAX_PATH_BYTES: usize = 4096;
-/// How often an opening is tried again when a rename somewhere below the root disturbed it.
+/// How often opening is retried when a concurrent rename below the root disturbed it.
 const MAX_TRIES: u32 = 4;
 
 /// The plugin's settings.
@@ -23,7 +23,7 @@ pub(crate) struct Config {
 }
 
 /// The opened root. The kernel keeps every lookup below it: a `..` or a symbolic link that leads outside fails,
-/// also when somebody swaps it in between.
+/// even if it is swapped in concurrently.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     root: PathBuf,
@@ -51,7 +51,7 @@ impl Workspace {
 
     /// Opens a regular file below the root for reading.
     pub(crate) fn file(&self, relative: &Path) -> Result<File, ToolError> {
-        // Without NONBLOCK a named pipe would hold the call until somebody writes into it.
+        // Without NONBLOCK, opening a named pipe would block the call until a writer appears.
         let fd = self
             .lookup(relative, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
             .map_err(|errno| refusal(relative, errno))?;
@@ -66,7 +66,7 @@ impl Workspace {
         }
     }
 
-    /// Where below the root a path of a request leads, symbolic links followed.
+    /// Resolves a path of a request below the root, following symbolic links.
     pub(crate) fn resolve(&self, path: &str) -> Result<PathBuf, ToolError> {
         let relative = self.relative(path)?;
         self.lookup(&relative, OFlags::PATH).map_err(|errno| refusal(&relative, errno))?;

@@ -1,4 +1,4 @@
-//! The binary under the SDK's mock host, on the repository it lives in.
+//! The binary under the SDK's mock host, on this repository.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `list`: what one directory holds.
+//! `list`: the entries of one directory.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use talon_sdk::{Context, Output, ToolError};
 
 use crate::root::{Root, refusal};
 
-/// The most entries that are told of, in the order of their names.
+/// The most entries that are listed, in the order of their names.
 pub(crate) const MAX_ENTRIES: usize = 1000;
 
 #[talon_sdk::args]
@@ -57,7 +57,7 @@ pub(crate) async fn list(args: List, cx: Context) -> Result<Output, ToolError> {
 #[derive(Serialize)]
 struct Listing<'e> {
     entries: &'e [Entry],
-    /// How many there are, shown or not.
+    /// How many entries there are, listed or not.
     count: usize,
 }
 
@@ -69,7 +69,7 @@ fn entries(root: &Root, path: &str, cx: &Context) -> Result<Vec<Entry>, ToolErro
         if cx.is_cancelled() {
             return Err(ToolError::new("the listing was cancelled"));
         }
-        // What is gone by now is not there.
+        // Entries that were removed meanwhile are skipped.
         let Ok(entry) = entry else { continue };
         let Ok(metadata) = entry.metadata() else { continue };
         let kind = match metadata.file_type() {

@@ -20,7 +20,7 @@ pub(crate) struct Read {
     offset: u64,
 }
 
-/// What was read, beside the text itself.
+/// What was read, without the text.
 #[derive(Debug, PartialEq, Serialize)]
 struct Piece {
     /// Where to read on; nothing once the file has ended.
@@ -43,7 +43,7 @@ pub(crate) async fn read(args: Read, cx: Context) -> Result<Output, ToolError> {
 fn piece(root: &Root, path: &str, offset: u64) -> Result<(String, Piece), ToolError> {
     let relative = root.relative(path)?;
     let failed = |error| refusal(&relative, error);
-    // Without NONBLOCK a named pipe would hold the call until somebody writes into it.
+    // Without NONBLOCK, opening a named pipe would block the call until a writer appears.
     let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(flags.bits().cast_signed());
@@ -73,10 +73,10 @@ fn piece(root: &Root, path: &str, offset: u64) -> Result<(String, Piece), ToolEr
     Ok((String::from_utf8_lossy(&bytes).into_owned(), piece))
 }
 
-/// How much of a text that was cut anywhere ends with a whole character.
+/// The length of the prefix that ends with a whole character, of a text that may be cut within one.
 fn whole_characters(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
-        // A character has at most four bytes; what is wrong before them is no cut.
+        // A character has at most four bytes; an earlier error is invalid text, not a cut.
         Err(error) if error.error_len().is_none() => error.valid_up_to(),
         _ => bytes.len(),
     }

@@ -1,4 +1,4 @@
-//! The one directory, and what a request's path may look like.
+//! The one directory, and which paths a request may use.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -8,7 +8,7 @@ use cap_std::fs::Dir;
 use serde::Deserialize;
 use talon_sdk::{Tell, ToolError};
 
-/// The longest path in a request, in bytes; Linux takes no longer one either.
+/// The longest path in a request, in bytes; Linux takes no longer one.
 const MAX_PATH_BYTES: usize = 4096;
 
 /// The plugin's settings.
@@ -19,7 +19,7 @@ pub(crate) struct Config {
     pub(crate) root: PathBuf,
 }
 
-/// The opened directory. A `..` or a symbolic link that leads outside fails, also when somebody swaps it in between.
+/// The opened directory. A `..` or a symbolic link that leads outside fails, even if it is swapped in concurrently.
 #[derive(Debug)]
 pub(crate) struct Root {
     path: PathBuf,
@@ -49,7 +49,7 @@ impl Root {
     }
 }
 
-/// What the caller is told of a path that could not be used.
+/// The error for the caller when a path could not be used.
 pub(crate) fn refusal(path: &Path, error: io::Error) -> ToolError {
     let shown = path.display();
     match error.kind() {
@@ -72,7 +72,7 @@ pub(crate) fn refusal(path: &Path, error: io::Error) -> ToolError {
     }
 }
 
-/// cap-std's own errors have no number of the kernel's behind them.
+/// cap-std's own errors have no errno of the kernel.
 fn is_escape(error: &io::Error) -> bool {
     error.raw_os_error().is_none()
 }

@@ -1,4 +1,4 @@
-//! `write`: a whole file, at once or not at all.
+//! `write`: writes a whole file atomically.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use talon_sdk::{Context, ToolError};
 
 use crate::root::{Root, refusal};
 
-/// The longest text, in bytes: half of what a host takes as arguments by default, so that a text of the last size that fits does not
-/// depend on the rest of the call.
+/// The longest text, in bytes: half of what a host takes as arguments by default, so that whether a text fits does not
+/// depend on the other arguments of the call.
 pub(crate) const MAX_TEXT_BYTES: usize = 512 << 10;
 
 #[talon_sdk::args]
@@ -42,11 +42,12 @@ pub(crate) async fn write(args: Write, cx: Context) -> Result<String, ToolError>
     .await
 }
 
-/// Under another name first, so that nobody ever reads half of it and what was there stays until the new text is whole.
+/// Writes a temporary file first, so that no reader sees half of it and the old file stays until the new one is
+/// complete.
 fn put(root: &Root, path: &Path, call_id: &str, args: &Write) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         match root.dir.open_dir(parent) {
-            // Only then: of a link that leads outside, making it would say no more than that it is there.
+            // Only on NotFound: for a link that leads outside, the error of creating it would only say that it exists.
             Err(error) if error.kind() == io::ErrorKind::NotFound => root.dir.create_dir_all(parent)?,
             found => drop(found?),
         }
@@ -59,18 +60,18 @@ fn put(root: &Root, path: &Path, call_id: &str, args: &Write) -> io::Result<()> 
         if args.replace {
             root.dir.rename(&beside, &root.dir, path)
         } else {
-            // A link does not replace what is there, which a rename would.
+            // Unlike a rename, a hard link does not replace an existing file.
             root.dir.hard_link(&beside, &root.dir, path)
         }
     })();
     if written.is_err() || !args.replace {
-        // If it is not there, it was not made.
+        // If it does not exist, it was never created.
         let _ = root.dir.remove_file(&beside);
     }
     written
 }
 
-/// A name in the same directory that no other call has.
+/// A temporary name in the same directory that no other call uses.
 fn beside(path: &Path, call_id: &str) -> PathBuf {
     let unique: String = call_id.chars().filter(char::is_ascii_alphanumeric).collect();
     let tail = unique.len().saturating_sub(26);

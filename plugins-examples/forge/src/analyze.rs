@@ -1,4 +1,4 @@
-//! `analyze_code`: what a reviewer would stumble over first.
+//! `analyze_code`: finds what a reviewer would notice first.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use talon_sdk::{Context, Output, ToolError};
 
 use crate::Root;
 
-/// Files that are looked at in one call; a larger tree is looked over by its directories.
+/// Files that one call examines; call it for each directory of a larger tree.
 const MAX_FILES: usize = 2_000;
 /// How deep directories are followed.
 const MAX_DEPTH: usize = 16;
-/// A larger file was made by a program.
+/// A larger file is taken to be generated.
 const MAX_FILE_BYTES: u64 = 256 << 10;
-/// Findings that are told; more are counted. Whoever reads them starts with the first few.
+/// Findings that are listed; more are only counted, because readers start with the first few.
 const MAX_FINDINGS: usize = 50;
-/// Lines of a function that nobody reads at once.
+/// A function with more lines than this is too long to read at once.
 const LONG_FUNCTION_LINES: usize = 80;
 /// How much of a line is shown.
 const MAX_SHOWN_CHARS: usize = 120;
@@ -29,7 +29,7 @@ pub(crate) struct Analyze {
     path: String,
 }
 
-/// One thing to look at.
+/// One finding.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
     path: String,
@@ -39,15 +39,15 @@ pub(crate) struct Finding {
     text: String,
 }
 
-/// What was found, and in how much.
+/// The findings, and how much was examined.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Report {
     files: usize,
     lines: usize,
     pub(crate) findings: Vec<Finding>,
-    /// Findings that are not told.
+    /// How many findings are not listed.
     more: usize,
-    /// Files were left out: there are too many, they are too large, or they lie too deep.
+    /// Whether files were left out: too many, too large, or too deep.
     incomplete: bool,
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn report(root: &Dir, path: &str) -> Result<Report, ToolError> {
 }
 
 impl Report {
-    /// In the order of names, so that two looks at the same code say the same.
+    /// In the order of names, so that two runs on the same code give the same result.
     fn directory(&mut self, dir: &Dir, at: &Path, depth: usize) {
         let Ok(entries) = dir.entries() else { return };
         let mut names: Vec<PathBuf> =
@@ -145,7 +145,7 @@ impl Report {
                 None if code.contains("fn ") && code.trim_end().ends_with('{') => {
                     function = Some((index, indent, line))
                 }
-                // A function ends where a brace stands under its beginning.
+                // A function ends at a brace with the indentation of its first line.
                 Some((begin, at, head)) if indent == at && line.trim() == "}" => {
                     if index - begin > LONG_FUNCTION_LINES {
                         self.found(&shown, begin, "long-function", head);

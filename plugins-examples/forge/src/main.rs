@@ -1,5 +1,5 @@
-//! Looks the code of one directory over, and keeps proposals to change it: one half of "analyze the code, file an issue, propose a
-//! change". The other half is `tracker`; the two know nothing of each other, and only whoever calls both brings them together.
+//! Analyzes the code of one directory, and stores proposals to change it: one half of "analyze the code, file an issue,
+//! propose a change". The other half is `tracker`; the two do not know each other, only a caller of both connects them.
 
 mod analyze;
 mod proposals;
@@ -23,7 +23,7 @@ struct Config {
     root: PathBuf,
 }
 
-/// The opened directory; nothing outside can be reached through it.
+/// The opened directory; it gives no access to anything outside.
 #[derive(Debug)]
 struct Root(Dir);
 

@@ -1,11 +1,11 @@
-//! `create_pr` and `list_prs`: proposals to change the code, kept in the plugin's state.
+//! `create_pr` and `list_prs`: proposals to change the code, stored in the plugin's state.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use talon_sdk::{Context, Json, StateError, Tell, ToolError};
 
-/// The one key.
+/// The only key.
 const KEY: &str = "proposals";
 /// The most proposals there can be: with the longest texts they fit into one value of 1 MiB.
 const MAX_PROPOSALS: usize = 50;

@@ -30,8 +30,8 @@ func NewCall(args map[string]string) *Call {
 	return &Call{Context: context.Background(), ID: "call", args: args}
 }
 
-// Progress tells how far the call has come; a total of 0 is not known. It never waits and never fails, and is dropped when
-// nobody listens.
+// Progress reports how far the call has come; a total of 0 means unknown. It never waits and never fails, and is dropped when
+// no host listens.
 func (c *Call) Progress(progress, total float64, message string) {
 	if c.tell == nil {
 		return

@@ -143,7 +143,7 @@ func (p *Plugin) Configure(config string) error {
 	return nil
 }
 
-// Capabilities is what hosts are told.
+// Capabilities returns the declaration for hosts.
 func (p *Plugin) Capabilities() *pluginpb.PluginCapabilities {
 	told := &pluginpb.PluginCapabilities{Name: p.name, Description: p.description}
 	for _, name := range p.order {

@@ -1,4 +1,4 @@
-//! HTTP/2 that never ends: frames by hand, since no library would send them.
+//! Endless HTTP/2 frames, written by hand because no library would send them.
 
 use clap::ValueEnum;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -11,9 +11,9 @@ pub(crate) enum Flood {
     Settings,
     /// PING, each of which has to be answered.
     Ping,
-    /// RST_STREAM of the call that is under way, again and again.
+    /// RST_STREAM of the call in flight, again and again.
     Reset,
-    /// Headers that go on and on (CONTINUATION).
+    /// Endless header blocks (CONTINUATION).
     Continuation,
     /// WINDOW_UPDATE of one byte.
     Window,
@@ -23,7 +23,7 @@ pub(crate) enum Flood {
     Unknown,
 }
 
-/// Frames that are written at once; more only makes the writes larger.
+/// Frames in one write; a higher number only makes the writes larger.
 const BATCH: usize = 1024;
 
 const DATA: u8 = 0;
@@ -50,12 +50,12 @@ pub(crate) async fn serve(listener: UnixListener, flood: Flood) -> anyhow::Resul
 async fn pour(stream: UnixStream, flood: Flood) -> std::io::Result<()> {
     let (mut read, mut write) = stream.into_split();
     write.write_all(&frame(SETTINGS, 0, 0, &[])).await?;
-    // The preface, the client's settings and its first call; from then on everything it says is read and ignored.
+    // The preface, the client's settings and its first call; everything after that is read and ignored.
     let mut first = [0; 24];
     read.read_exact(&mut first).await?;
     tokio::spawn(async move { while read.read(&mut [0; 4096]).await.is_ok_and(|bytes| bytes > 0) {} });
     if flood == Flood::Continuation {
-        // A status, and then header after header of the same name: literal, never indexed.
+        // A status, and then endless headers of the same name: literal, never indexed.
         write.write_all(&frame(HEADERS, 0, 1, &[0x88])).await?;
     }
     let one = match flood {

@@ -1,4 +1,4 @@
-//! The lies that are told before the first call.
+//! Misbehaviour before the first call.
 
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -17,10 +17,10 @@ const LATE: Duration = Duration::from_secs(20);
 /// What a host sets.
 const COOKIE: (&str, &str) = ("TALON_PLUGIN_MAGIC_COOKIE", "d3a7c1f0-talon-plugin");
 
-/// How many lines a flood has: more than are read at once.
+/// How many lines a flood has: more than a host reads at once.
 const FLOOD_LINES: usize = 20_000;
 
-/// What goes wrong while it starts.
+/// What goes wrong during the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StartLie {
     /// Nothing.
@@ -51,9 +51,9 @@ pub(crate) enum StartLie {
     WrongVersion,
     /// Speaks netrpc.
     NetRpc,
-    /// Offers a certificate nobody asked for.
+    /// Offers a certificate, which no host requested.
     Tls,
-    /// Says that it multiplexes, which nobody asked for.
+    /// Announces multiplexing, which no host requested.
     Multiplexed,
     /// Names a TCP address.
     Tcp,
@@ -63,7 +63,7 @@ pub(crate) enum StartLie {
     LinkedSocket,
     /// Names a path that is no socket.
     NotASocket,
-    /// Names a socket that nobody made.
+    /// Names a socket that does not exist.
     MissingSocket,
     /// Names an address of 10,000 characters.
     LongAddress,
@@ -73,7 +73,7 @@ pub(crate) enum StartLie {
     AbstractAddress,
     /// Shakes hands twice; the second line names the socket of `--path`.
     Twice,
-    /// Shakes hands after so many seconds that nobody waits any more.
+    /// Shakes hands after the host's timeout.
     Late,
     /// Shakes hands and never accepts a connection.
     HangAfter,
@@ -107,11 +107,12 @@ pub(crate) enum StartLie {
     OpenSocket,
     /// Prints 20,000 lines once it listens.
     Floods,
-    /// Cannot do without writing out whole file systems, which only some profiles let it.
+    /// Needs to sync whole file systems, which only some profiles allow.
     Syncs,
 }
 
-/// Makes the socket and prints the line, or lies. `None`: there is nothing to serve, and it stays alive.
+/// Creates the socket and prints the line, or misbehaves. `None`: there is nothing to serve, and the process stays
+/// alive.
 pub(crate) async fn shake(options: &Options) -> anyhow::Result<Option<UnixListener>> {
     let started_by_a_host = std::env::var_os(COOKIE.0).is_some_and(|value| value == COOKIE.1);
     anyhow::ensure!(

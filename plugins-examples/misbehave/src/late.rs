@@ -1,4 +1,4 @@
-//! Answers that come late or go astray. Each says which call it belongs to, by the order in which the calls came.
+//! Answers that are late or mixed up. Each says which call it belongs to, by the order in which the calls came.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -23,7 +23,7 @@ struct State {
     alone: Option<(oneshot::Sender<ToolResultResponse>, ToolResultResponse)>,
 }
 
-/// A bug that is easily made: results are kept by call id, and the first that is there for an id is taken.
+/// A common bug: results are stored by call id, and the first one for an id is taken.
 pub(crate) async fn mailbox(shared: &Shared, id: &str) -> Reply {
     let late = {
         let mut state = shared.late.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +34,7 @@ pub(crate) async fn mailbox(shared: &Shared, id: &str) -> Reply {
                 state.unfinished = Some(own);
                 None
             }
-            // The work of the call before is done now, too, and lies on top.
+            // The work of the previous call is done now, too, and is on top.
             Some(before) => Some(vec![before, own]),
         }
     };
@@ -47,7 +47,7 @@ pub(crate) async fn mailbox(shared: &Shared, id: &str) -> Reply {
     message(ToolResultResponse { call_id: id.to_owned(), content, ..Default::default() })
 }
 
-/// Of two calls, each gets the other's answer, whole.
+/// Swaps the complete answers of two calls.
 pub(crate) async fn swap(shared: &Shared, id: &str) -> Reply {
     let (waits, answer) = {
         let mut state = shared.late.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,6 @@
-//! A plugin that lies. Without arguments it is a well-behaved go-plugin plugin; `--lie` makes it fail while
-//! it starts, and its actions make it fail while it serves. It uses no SDK on purpose: the SDK would refuse
-//! to tell most of these lies.
+//! A plugin that misbehaves. Without arguments it is a well-behaved go-plugin plugin; `--lie` makes it fail during
+//! its start, and its actions make it fail while it serves. It does not use the SDK on purpose: the SDK would prevent
+//! most of these faults.
 
 mod actions;
 mod flood;
@@ -16,28 +16,28 @@ use clap::{Parser, ValueEnum};
 
 use handshake::StartLie;
 
-/// Tells every lie the fault tests need.
+/// A plugin with every fault that the fault tests need.
 #[derive(Debug, Clone, Parser)]
 struct Options {
-    /// What goes wrong while it starts.
+    /// What goes wrong during the start.
     #[arg(long, value_enum, default_value = "none")]
     lie: StartLie,
-    /// How it shakes hands.
+    /// Which handshake it uses.
     #[arg(long, value_enum, default_value = "go-plugin")]
     dialect: Dialect,
     /// The name it declares for itself.
     #[arg(long, default_value = "misbehave")]
     name: String,
-    /// A file that belongs to the test, for lies that need a second place (a socket elsewhere, a link's target).
+    /// A file of the test, for faults that need a second path (a socket elsewhere, a link's target).
     #[arg(long)]
     path: Option<std::path::PathBuf>,
     /// Sends these frames for ever instead of answers.
     #[arg(long, value_enum)]
     flood: Option<flood::Flood>,
-    /// Where a text stands that is meant for the terminal, the page or the model of whoever reads it.
+    /// Where a text appears that attacks the terminal, the page or the model of its reader.
     #[arg(long, value_enum)]
     hostile: Option<hostile::Hostile>,
-    /// What goes wrong whatever is called.
+    /// What goes wrong in every call.
     #[arg(long, value_enum)]
     wrong: Option<wrong::Wrong>,
     /// Survives SIGTERM and SIGINT.

@@ -1,4 +1,4 @@
-//! What an answer can be, and what all connections share.
+//! The possible replies, and the state that all connections share.
 
 use std::pin::Pin;
 use std::sync::atomic::AtomicU64;
@@ -10,17 +10,17 @@ use tokio::sync::Mutex;
 use crate::Options;
 use crate::late::Late;
 
-/// What one RPC gets.
+/// The reply to one RPC.
 pub(crate) enum Reply {
-    /// One message, whatever its bytes are.
+    /// One message with these bytes, valid or not.
     Message(Bytes),
-    /// A message whose length prefix says `claimed` and whose body is what the stream gives.
+    /// A message whose length prefix is `claimed` and whose body comes from the stream.
     Raw { claimed: u32, body: Pin<Box<dyn Stream<Item = Bytes> + Send>> },
     /// A gRPC error.
     Status { code: u16, message: String },
     /// The stream is reset.
     Reset,
-    /// Nothing, ever.
+    /// No reply, ever.
     Never,
 }
 

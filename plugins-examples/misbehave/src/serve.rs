@@ -1,4 +1,4 @@
-//! HTTP/2 by hand, so that an answer can be any sequence of bytes.
+//! HTTP/2 without a gRPC library, so that an answer can be any sequence of bytes.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -131,7 +131,7 @@ fn is_ours(message: &[u8]) -> bool {
     message.is_empty() || message.get(2..) == Some(talon_proto::HEALTH_SERVICE.as_bytes())
 }
 
-/// What a call's headers say.
+/// The headers of a call.
 pub(crate) struct Headers {
     /// How long the call may take.
     pub(crate) time: Option<Duration>,

@@ -1,5 +1,5 @@
-//! What a plugin does with its state, as it should and as it should not: every attempt says how it went, for a test that
-//! knows how it has to go.
+//! Correct and incorrect uses of the plugin's state. Every attempt reports its result, so that a test can compare it
+//! with the expected one.
 
 use std::error::Error as _;
 use std::fs::{self, OpenOptions};
@@ -17,10 +17,11 @@ use talon_proto::state::{DeleteRequest, GetRequest, KeysRequest, QuotaExceeded, 
 use tonic::Status;
 use tonic::transport::Endpoint;
 
-/// Longer than anything that answers takes; what does not answer is told from what refuses.
+/// Longer than any operation that is answered, so that a missing answer differs from a refusal.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Asks for state at a socket, its own unless another is named, and gives what came back: in `Err`, how it went wrong.
+/// Performs a state operation on a socket, the plugin's own unless another is named; returns the result, or in `Err`
+/// the error.
 pub(crate) async fn ask(socket: Option<&str>, op: &str, key: &str, value: Vec<u8>) -> Result<String, String> {
     let own = || std::env::var_os("TALON_STATE_SOCKET").map(PathBuf::from);
     let Some(socket) = socket.map(PathBuf::from).or_else(own) else {
@@ -79,7 +80,7 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Tries to get at a path in every way, one a line.
+/// Tries to access a path in every way, one result a line.
 pub(crate) fn attempts_at(path: &Path) -> String {
     let sent =
         |mut stream: UnixStream| io::Write::write_all(&mut stream, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
@@ -99,7 +100,7 @@ pub(crate) fn attempts_at(path: &Path) -> String {
     lines(tries.map(|(what, went)| (what, went.err().map(|error| error.to_string()))))
 }
 
-/// Whether its directory lists it. Directories on the way to what a plugin is shown are there, with nothing else in them.
+/// Whether its directory lists it. Parent directories of a shown path exist, with nothing else in them.
 fn find(path: &Path) -> io::Result<()> {
     for entry in fs::read_dir(path.parent().unwrap_or(path))? {
         if Some(entry?.file_name().as_os_str()) == path.file_name() {
@@ -109,7 +110,7 @@ fn find(path: &Path) -> io::Result<()> {
     Err(io::Error::from(io::ErrorKind::NotFound))
 }
 
-/// Tries to get at a process in every way, one a line.
+/// Tries to access a process in every way, one result a line.
 pub(crate) fn attempts_on(pid: i32) -> String {
     let proc = |file: &str| fs::File::open(format!("/proc/{pid}/{file}")).map(drop);
     let process = Pid::from_raw(pid);

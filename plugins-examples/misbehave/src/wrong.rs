@@ -1,5 +1,4 @@
-//! What goes wrong with whatever is called: the lies that the conformance kit is tried with, one for each check that no other
-//! lie fails.
+//! Faults in every call. The conformance kit is tested with them: one for each check that no other fault triggers.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -11,10 +10,10 @@ use talon_proto::plugin::{Parameter, PluginCapabilities, ToolCallRequest, ToolRe
 
 use crate::reply::{Reply, Shared};
 
-/// What goes wrong whatever is called.
+/// What goes wrong in every call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Wrong {
-    /// Says SERVING of every service that it is asked for.
+    /// Reports SERVING for every service name.
     HealthForAnybody,
     /// Dies of Init without settings.
     EmptyConfigDies,
@@ -22,11 +21,11 @@ pub(crate) enum Wrong {
     UnknownKeyDies,
     /// Declares a schema that is no JSON.
     BrokenSchema,
-    /// Declares a type that nobody knows.
+    /// Declares an unknown type.
     OddType,
     /// Declares a description that is longer than hosts take.
     LongDescription,
-    /// Describes itself differently each time.
+    /// Declares different capabilities each time.
     Fickle,
     /// Answers good calls under another id.
     AnotherId,
@@ -34,7 +33,7 @@ pub(crate) enum Wrong {
     Garbage,
     /// Answers good calls with structured content that is no JSON.
     BrokenStructure,
-    /// Answers an unknown action as if it had it.
+    /// Answers an unknown action with success.
     UnknownActionWorks,
     /// Answers an unknown action with a gRPC error.
     UnknownActionFaults,
@@ -44,17 +43,17 @@ pub(crate) enum Wrong {
     UnknownArgumentFaults,
     /// Dies of a NUL.
     HostileArgumentDies,
-    /// Answers calls that come at once under the id of the last.
+    /// Answers concurrent calls under the id of the last one.
     MixedIds,
-    /// Dies when a call is given up.
+    /// Dies when a call is cancelled.
     CancelledDies,
-    /// Answers nothing any more once a short deadline has passed.
+    /// Stops answering once a short deadline has passed.
     DeadlineBlocks,
-    /// Goes on with a call whose short deadline has passed.
+    /// Continues a call whose short deadline has passed.
     DeadlineIgnored,
     /// Answers good calls with 100 KiB, whatever limit was announced.
     LargeAnswers,
-    /// Agrees to end, and does not.
+    /// Accepts the shutdown, but does not end.
     ShutdownIgnored,
 }
 
@@ -62,15 +61,15 @@ pub(crate) enum Wrong {
 const LONG_DESCRIPTION_BYTES: usize = 20 << 10;
 /// More than the smallest limit that can be announced.
 const LARGE_ANSWER_BYTES: usize = 100 << 10;
-/// Shorter than any deadline but those that are meant to pass.
+/// Shorter than any deadline except those that are meant to pass.
 const SHORT: Duration = Duration::from_secs(1);
-/// How long a call takes that others can catch up with.
+/// How long a call takes, so that others run concurrently.
 const WORK: Duration = Duration::from_millis(100);
 
-/// The id of the call that came last.
+/// The id of the latest call.
 static LAST_ID: Mutex<String> = Mutex::new(String::new());
 
-/// What Init brings with these settings, if that is wrong.
+/// Misbehaves in Init with these settings, if that is the fault.
 pub(crate) fn init(wrong: Option<Wrong>, config_json: &str) {
     let dies = match wrong {
         Some(Wrong::EmptyConfigDies) => config_json == "{}",
@@ -83,7 +82,7 @@ pub(crate) fn init(wrong: Option<Wrong>, config_json: &str) {
     }
 }
 
-/// Spoils what is declared.
+/// Corrupts the declared capabilities.
 pub(crate) fn declare(shared: &Shared, declared: &mut PluginCapabilities) {
     let parameter = |schema: &str, kind: &str| Parameter {
         name: "odd".to_owned(),
@@ -104,7 +103,7 @@ pub(crate) fn declare(shared: &Shared, declared: &mut PluginCapabilities) {
     }
 }
 
-/// The wrong answer to a call, if this one gets one.
+/// The wrong answer to a call, if the fault affects it.
 pub(crate) async fn execute(
     shared: &Shared,
     call: &ToolCallRequest,

@@ -1,4 +1,4 @@
-// From declared parameters to what the host is told, and from the texts of a call to values.
+// Turns declared parameters into their declaration for the host, and the texts of a call into values.
 'use strict';
 
 const { ToolError } = require('./errors');
@@ -23,7 +23,7 @@ const words = {
   object: 'an object as JSON text',
 };
 
-// What the host is told of a tool's parameters; throws when they cannot be.
+// The declaration of a tool's parameters for the host; throws when a type cannot be declared.
 exports.declare = (tool, parameters) =>
   Object.entries(parameters).map(([name, { description = '', optional = false, default: otherwise, ...schema }]) => {
     if (!Object.hasOwn(fits, schema.type)) {

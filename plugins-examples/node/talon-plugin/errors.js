@@ -8,7 +8,7 @@ class StateError extends ToolError {}
 
 class NotServed extends StateError {}
 
-// Away for now, or without room to work in. Nobody knows whether a change was made: look first.
+// Not available now, or out of space. Whether a change was made is unknown: check first.
 class Unavailable extends StateError {}
 
 // A key or value that cannot be.

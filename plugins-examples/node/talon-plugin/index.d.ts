@@ -1,7 +1,7 @@
 /** A tool's answer: text, data (whatever JSON can say), both, or nothing. */
 export type Answer = string | number | boolean | null | undefined | object | Output;
 
-/** One argument of a tool. What is left out of a call is `default`, and not required then. */
+/** One argument of a tool. An argument that a call leaves out has the value `default`, and is not required then. */
 export interface Parameter {
   type: 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object';
   description?: string;
@@ -75,11 +75,11 @@ export class Context {
   readonly config: Record<string, any>;
   readonly injected: Record<string, string>;
   readonly credentials: Record<string, { header: string; value: string }>;
-  /** Aborted when nobody waits any more: hand it to fetch and timers. */
+  /** Aborted when the call is cancelled: pass it to fetch and timers. */
   readonly signal: AbortSignal;
   /** How many milliseconds the caller still waits; Infinity without a deadline. */
   remaining(): number;
-  /** Tells how far the call has come. Never waits, never fails; dropped when nobody listens. */
+  /** Reports how far the call has come. Never waits, never fails; dropped when no host listens. */
   progress(progress: number, total?: number, message?: string): void;
   /** The plugin's own key-values; throws NotServed where the host keeps none. */
   readonly state: State;

@@ -63,7 +63,7 @@ test('progress reaches who listens', () =>
     const told = [];
     stream.on('data', ({ progress }) => told.push([progress.call_id, progress.progress, progress.total]));
     const ended = new Promise((resolve) => stream.on('end', resolve).on('error', resolve));
-    // Until it is heard: of a stream that is just being opened nobody is told.
+    // Until a notice arrives: there is no notification that the stream is open.
     while (told.length === 0) await host.call('steps', { count: 2 });
     assert.equal(await host.shutdown(), 0);
     await ended;

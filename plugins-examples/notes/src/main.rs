@@ -1,4 +1,4 @@
-//! Notes that outlive the plugin's process: the whole list is one value of its state, changed by compare-and-set.
+//! Notes that survive the plugin's process: the whole list is one value of its state, changed by compare-and-set.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde::{Deserialize, Serialize};
 use talon_sdk::{Context, Json, Plugin, StateError, Tell, ToolError};
 
-/// The one key. Every change writes the whole list, so it is for lists that stay short; a longer one has a key for
+/// The only key. Every change writes the whole list, so this suits short lists; for a longer one use a key for
 /// each note, found by [`talon_sdk::State::keys`].
 const KEY: &str = "notes";
 /// The most notes there can be: with the longest texts they still fit into one value, which may have 1 MiB.
@@ -16,7 +16,7 @@ const MAX_NOTE_BYTES: usize = 4096;
 
 #[derive(Default, Serialize, Deserialize)]
 struct Notes {
-    /// Numbers are not given twice, so that a number means the same note for ever.
+    /// Numbers are never reused, so a number always means the same note.
     last: u64,
     texts: BTreeMap<u64, String>,
 }
@@ -64,7 +64,7 @@ async fn remove(args: Remove, cx: Context) -> Result<String, ToolError> {
     Ok(format!("removed: {}", text.await?))
 }
 
-/// Changes the notes such that no change of a call at the same time is lost, of this process or another instance.
+/// Changes the notes without losing concurrent changes, of this process or of another instance.
 async fn update<R>(
     cx: &Context,
     change: impl FnMut(&mut Notes) -> Result<R, ToolError>,
@@ -76,7 +76,7 @@ fn state(cx: &Context) -> Result<talon_sdk::State, ToolError> {
     cx.state().tell("notes need a host that keeps state")
 }
 
-/// What the caller can do about it.
+/// Tells the caller what can be done about the error.
 fn told(error: StateError) -> ToolError {
     let message = match &error {
         StateError::QuotaExceeded { .. } => "there is no room for more notes: remove one first",

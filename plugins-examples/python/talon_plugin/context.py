@@ -41,22 +41,22 @@ class Context:
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
     def is_cancelled(self) -> bool:
-        """Whether nobody waits any more: the caller gave up, or the deadline is past."""
+        """Whether the call was cancelled: the caller gave up, or the deadline has passed."""
         return self._cancelled.is_set() or self.remaining() == 0.0
 
     def check(self) -> None:
-        """Ends the tool here when nobody waits any more. Long loops call it now and then."""
+        """Raises if the call was cancelled. Long loops should call it now and then."""
         if self.is_cancelled():
             raise ToolError("the call was given up")
 
     def wait(self, seconds: float) -> bool:
-        """Sleeps, but not past the end of the call; says whether the call goes on."""
+        """Sleeps, but not past the end of the call; returns whether the call still runs."""
         left = self.remaining()
         self._cancelled.wait(seconds if left is None else min(seconds, left))
         return not self.is_cancelled()
 
     def progress(self, progress: float, total: float | None = None, message: str = "") -> None:
-        """Tells how far the call has come. Never waits, never fails; dropped when nobody listens."""
+        """Reports how far the call has come. Never waits, never fails; dropped when no host listens."""
         if self._on_progress is not None:
             self._on_progress(progress, total, message)
 

@@ -14,7 +14,7 @@ class NotServed(StateError):
 
 
 class Unavailable(StateError):
-    """The state is away for now, or has no room to work in. Nobody knows whether a change was made: look first."""
+    """The state is not available now, or out of space. Whether a change was made is unknown: check first."""
 
 
 class Invalid(StateError):

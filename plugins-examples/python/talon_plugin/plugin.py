@@ -40,7 +40,7 @@ class Tool:
     flags: Mapping[str, Any]
 
     def declared(self) -> pb.Action:
-        """What hosts are told of it."""
+        """The declaration for hosts."""
         return pb.Action(
             name=self.name,
             description=self.description,
@@ -132,7 +132,7 @@ class Plugin:
         self.config = dict(config)
 
     def capabilities(self) -> pb.PluginCapabilities:
-        """What hosts are told."""
+        """The capabilities for hosts."""
         actions = [tool.declared() for tool in self.tools.values()]
         return pb.PluginCapabilities(name=self.name, description=self.description, actions=actions)
 

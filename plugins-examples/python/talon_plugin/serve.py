@@ -54,7 +54,7 @@ def serve(plugin: Plugin) -> None:
     logs.to_stderr()
     asyncio.run(_Server(plugin).run())
     sys.stdout.flush()
-    # A tool that goes on although its call is over must not hold the process up.
+    # A tool that still runs after its call ended must not block the exit.
     os._exit(0)
 
 
@@ -164,7 +164,7 @@ class _Server:
             try:
                 loop.call_soon_threadsafe(self.notify, notices_pb2.Notice(progress=news))
             except RuntimeError:
-                # A tool that goes on although the process ends: there is nobody to tell.
+                # A tool that still runs while the process ends: there is no caller left.
                 pass
 
         call = Context(

@@ -1,4 +1,4 @@
-"""The state's client against a server of its own messages, and what the tests' state has in common with it."""
+"""The state's client against a server with its own messages, and what the tests' state has in common with it."""
 
 import pathlib
 import tempfile

@@ -1,28 +1,28 @@
-//! What is kept of an output: its first half and its last, however much comes.
+//! Keeps the first and the last part of an output of any length.
 
 use std::collections::VecDeque;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// What is kept of one output, in bytes: both together stay below the host's 64 KiB.
+/// How much of one output is kept, in bytes: both outputs together stay below the host's 64 KiB.
 pub(crate) const MAX_OUTPUT_BYTES: usize = 24 << 10;
 
-/// An output, as far as it is kept.
+/// The kept parts of an output.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     first: Vec<u8>,
     last: VecDeque<u8>,
-    /// How many bytes were left out between both.
+    /// How many bytes between the two parts were dropped.
     left_out: u64,
 }
 
 impl Kept {
     const HALF: usize = MAX_OUTPUT_BYTES / 2;
 
-    /// Reads to the end. What is there already stays when this is dropped.
+    /// Reads to the end. What has been read stays if this future is dropped.
     pub(crate) async fn read(&mut self, mut from: impl AsyncRead + Unpin) {
         let mut buffer = vec![0; 16 << 10];
-        // An output that cannot be read any more has ended.
+        // An output that cannot be read any more counts as ended.
         while let Ok(count @ 1..) = from.read(&mut buffer).await {
             self.add(&buffer[..count]);
         }
@@ -38,7 +38,7 @@ impl Kept {
         self.left_out += over as u64;
     }
 
-    /// As text, with a notice where something was left out.
+    /// As text, with a note where something was dropped.
     pub(crate) fn text(&mut self) -> String {
         let last = self.last.make_contiguous();
         if self.left_out == 0 {

@@ -16,7 +16,8 @@ use crate::settings::{Config, Scratch};
 fn main() -> ExitCode {
     Plugin::new("shell")
         .description("Runs shell commands in a scratch directory.")
-        // What it destroys is its own scratch. Commands that destroy on purpose, `rm -rf` and the like, ask all the same, by pattern.
+        // It can only destroy its own scratch directory. Destructive commands such as `rm -rf` still need approval, by
+        // pattern.
         .tool(run::run().destructive(false))
         .init(|config: Config| async move { Scratch::open(config) })
         .serve()

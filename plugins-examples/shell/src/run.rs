@@ -1,4 +1,4 @@
-//! `run`: one command, from its start until nothing of it is left.
+//! `run`: one command, from its start until all its processes have ended.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ExitStatus, Stdio};
@@ -16,9 +16,9 @@ use crate::settings::Scratch;
 const MAX_COMMAND_BYTES: usize = 100 << 10;
 /// The most time that can be asked for.
 const MAX_SECONDS: u16 = 300;
-/// What is left of the call's time for telling what came of the command.
+/// The part of the call's time that is reserved for reporting the result.
 const TO_TELL: Duration = Duration::from_secs(1);
-/// How long outputs are read on after the command's end: what left its process group may hold them open.
+/// How long outputs are still read after the command ended: processes outside its group may hold them open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 #[talon_sdk::args]
@@ -34,14 +34,14 @@ fn half_a_minute() -> u16 {
     30
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, Serialize)]
 struct Ran {
     /// Nothing if it was killed.
     exit_code: Option<i32>,
     /// The signal that killed it.
     signal: Option<i32>,
-    /// Its time was over.
+    /// Whether its time limit passed.
     timed_out: bool,
     stdout: String,
     stderr: String,
@@ -103,13 +103,13 @@ pub(crate) async fn run(args: Run, cx: Context) -> Result<Output, ToolError> {
         let mut all_read = false;
         let status = tokio::select! {
             status = &mut ended => status,
-            // It closed its outputs, and may go on all the same.
+            // It closed its outputs, but may still run.
             () = &mut reading => {
                 all_read = true;
                 ended.await
             }
         };
-        // What it left in the background ends with it, and then the outputs do.
+        // Its background processes end with it, and then the outputs do.
         group.kill();
         if !all_read {
             let _ = tokio::time::timeout(LAST_WORDS, reading).await;
@@ -120,7 +120,7 @@ pub(crate) async fn run(args: Run, cx: Context) -> Result<Output, ToolError> {
     answer(status, timed_out, &mut stdout, &mut stderr, time)
 }
 
-/// How long it may run: what was asked for, unless the call itself ends before.
+/// The time limit: the requested one, unless the call itself ends before.
 fn time(asked: Duration, left: Option<Duration>) -> Duration {
     left.map_or(asked, |left| asked.min(left.saturating_sub(TO_TELL)))
 }
@@ -163,7 +163,8 @@ impl Group {
     }
 
     fn kill(&self) {
-        // Its number is the group's as long as one process of it is left; with none left there is nothing to kill.
+        // The process group id stays valid while one process of the group is left; with none left there is nothing to
+        // kill.
         let _ = kill_process_group(self.0, Signal::KILL);
     }
 }

@@ -1,4 +1,5 @@
-//! Keeps issues in the plugin's state: the half of "analyze the code, file an issue, propose a change" that `forge` is not.
+//! Stores issues in the plugin's state: the other half of "analyze the code, file an issue, propose a change" besides
+//! `forge`.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -6,7 +7,7 @@ use std::process::ExitCode;
 use serde::{Deserialize, Serialize};
 use talon_sdk::{Context, Json, Plugin, StateError, Tell, ToolError};
 
-/// The one key.
+/// The only key.
 const KEY: &str = "issues";
 /// The most issues there can be: with the longest texts they fit into one value of 1 MiB.
 const MAX_ISSUES: usize = 100;

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address can be anybody's on the internet: not this machine, not its networks, not reserved. Follows
+/// Whether an address is on the public internet: not this machine, not its networks, not reserved. Follows
 /// IANA's special-purpose registries; the `is_global` of the standard library is not stable.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
@@ -49,7 +49,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     unicast && !special
 }
 
-/// The IPv4 address that a gateway would take out of an IPv6 address.
+/// The IPv4 address that a gateway would extract from an IPv6 address.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let from = |high: u16, low: u16| {

@@ -14,9 +14,9 @@ use crate::readable::{Kind, decode, html_to_text, kind};
 
 /// How much of a response is read unless `max_bytes` says otherwise.
 const DEFAULT_BYTES: u32 = 256 << 10;
-/// The most that can be asked for. More text than that no caller reads.
+/// The most that can be asked for. No caller reads more text.
 const MAX_BYTES: u32 = 2 << 20;
-/// The longest URL. What servers commonly take.
+/// The longest URL: what servers commonly take.
 const MAX_URL_BYTES: usize = 8000;
 /// How many redirects are followed.
 const MAX_REDIRECTS: usize = 5;
@@ -35,7 +35,7 @@ pub(crate) struct Fetch {
     max_bytes: Option<u32>,
 }
 
-/// What was fetched, beside its text.
+/// What was fetched, without its text.
 #[derive(Debug, Serialize)]
 struct Page {
     /// After redirects.
@@ -79,7 +79,7 @@ fn parse(text: &str) -> Result<Url, ToolError> {
     text.trim().parse().map_err(|error| ToolError::new(format!("this is no URL ({error}); {example}")))
 }
 
-/// What all calls share: the client with its connections, and what it may ask.
+/// What all calls share: the client with its connections, and the policy.
 #[derive(Debug)]
 pub(crate) struct Fetcher {
     client: Client,
@@ -94,9 +94,9 @@ impl Fetcher {
                 .user_agent(concat!("talon-web-fetch/", env!("CARGO_PKG_VERSION")))
                 .connect_timeout(CONNECT_TIMEOUT)
                 .read_timeout(READ_TIMEOUT)
-                // Each hop is checked before it is taken.
+                // Each hop is checked before it is followed.
                 .redirect(redirect::Policy::none())
-                // A proxy would resolve names itself, past our check.
+                // A proxy would resolve names itself and bypass our check.
                 .no_proxy()
                 .dns_resolver(Resolver(Arc::clone(&policy)))
         };
@@ -132,7 +132,7 @@ impl Fetcher {
     }
 }
 
-/// Reads a response up to its limit, whatever length it claims to have.
+/// Reads a response up to its limit, whatever Content-Length it claims.
 async fn read(url: Url, mut response: Response, max_bytes: usize) -> Result<(Page, Kind, String), ToolError> {
     let status = response.status();
     if !status.is_success() {
@@ -157,7 +157,7 @@ async fn read(url: Url, mut response: Response, max_bytes: usize) -> Result<(Pag
     Ok((page, kind, text))
 }
 
-/// Says in one clause why a request failed; the whole chain goes to the log.
+/// Describes in one clause why a request failed; the whole chain goes to the log.
 fn unreachable(url: &Url, error: &reqwest::Error) -> ToolError {
     let host = url.host_str().unwrap_or_default();
     let causes = chain(error);

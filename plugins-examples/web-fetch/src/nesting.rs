@@ -1,8 +1,8 @@
-//! A look at HTML before it is parsed: how deep its elements nest.
+//! Checks how deep the elements of an HTML page nest, before it is parsed.
 //!
-//! Parsers of HTML take time that grows with text × depth, and rebuild every unclosed `<b>` or `<font>` in each
-//! paragraph that follows. A page made for it turns a megabyte into minutes and gigabytes. So open elements are
-//! counted first, erring on the side of too many, and a page that goes past the limits is not parsed.
+//! HTML parsers take time that grows with text × depth, and rebuild every unclosed `<b>` or `<font>` in each
+//! paragraph that follows. A malicious page turns a megabyte into minutes and gigabytes. So open elements are
+//! counted first, rather too many than too few, and a page above the limits is not parsed.
 
 use std::collections::HashMap;
 
@@ -10,23 +10,23 @@ use std::collections::HashMap;
 const MAX_OPEN: usize = 256;
 /// How many formatting elements may be open at once.
 const MAX_FORMATTING: usize = 32;
-/// The longest tag name that is told from others; elements have shorter ones.
+/// The longest tag name that is compared; the elements that matter have shorter ones.
 const MAX_NAME_BYTES: usize = 16;
 
-/// Elements without an end tag, and those whose end a parser supplies by itself. The latter nest only through
+/// Elements without an end tag, and those whose end a parser supplies. The latter nest only through
 /// other elements, which are counted.
 const NEVER_COUNTED: [&str; 28] = [
     "area", "base", "body", "br", "col", "dd", "dt", "embed", "head", "hr", "html", "img", "input", "li",
     "link", "meta", "option", "p", "param", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track",
     "wbr",
 ];
-/// Elements that a parser opens again after what closed them.
+/// Elements that a parser reopens after another element closed them.
 const FORMATTING: [&str; 14] =
     ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
-/// Elements whose content is text up to their own end tag, whatever it looks like.
+/// Elements whose content is plain text up to their own end tag.
 const RAW: [&str; 6] = ["iframe", "noscript", "script", "style", "textarea", "title"];
 
-/// Whether a page may be given to the parser.
+/// Whether a page may be passed to the parser.
 pub(crate) fn is_tame(html: &str) -> bool {
     let mut open = Open::default();
     let mut rest = html;
@@ -79,7 +79,7 @@ impl Open {
         *self.names.entry(name).or_default() += 1;
     }
 
-    /// An end tag that closes nothing counts for nothing, or it could hide an opened one.
+    /// An unmatched end tag is ignored; otherwise it could hide an open element.
     fn close(&mut self, name: &str) {
         if let Some(count) = self.names.get_mut(name).filter(|count| **count > 0) {
             *count -= 1;
@@ -104,7 +104,7 @@ fn after_comment(comment: &str) -> &str {
     ends.min().map_or("", |end| &comment[end..])
 }
 
-/// What follows the end tag of a raw element; the end tag itself is left, and closes nothing.
+/// The text from the end tag of a raw element on; the end tag itself is kept, and closes nothing.
 fn after_raw<'t>(text: &'t str, name: &str) -> &'t str {
     let mut from = 0;
     while let Some(at) = text[from..].find("</") {

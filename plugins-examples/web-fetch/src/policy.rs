@@ -1,4 +1,4 @@
-//! Which hosts may be asked: the operator's list, and no private addresses unless the operator says so.
+//! Which hosts may be fetched: the operator's list, and no private addresses unless the operator allows them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::address::is_public;
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// The hosts that may be asked: `example.org`, or `*.example.org` for all below it. Empty means every host.
+    /// The hosts that may be fetched: `example.org`, or `*.example.org` for all below it. Empty means every host.
     pub(crate) allow_hosts: Vec<String>,
-    /// Whether loopback and private addresses may be asked. Off: otherwise whoever can make the plugin fetch can
-    /// reach what only this machine can.
+    /// Whether loopback and private addresses may be fetched. Off by default: otherwise any caller of the plugin could
+    /// reach services that only this machine can reach.
     pub(crate) allow_private: bool,
 }
 
-/// The settings, ready to decide.
+/// The compiled settings.
 #[derive(Debug)]
 pub(crate) struct Policy {
     hosts: Vec<String>,
@@ -43,7 +43,7 @@ impl Policy {
         Ok(Self { hosts, allow_private: config.allow_private })
     }
 
-    /// Decides about one URL, the first or a redirect's. A name's addresses are looked at when it is resolved.
+    /// Checks one URL, the first or a redirect's. The addresses of a name are checked when it is resolved.
     pub(crate) fn check(&self, url: &Url) -> Result<(), ToolError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(ToolError::new(format!("only http and https can be fetched, not {}:", url.scheme())));
@@ -65,7 +65,7 @@ impl Policy {
 
     fn lists(&self, host: &str) -> bool {
         let fits = |allowed: &String| match allowed.strip_prefix('*') {
-            // With its dot, so that notexample.org is not below example.org.
+            // The dot is part of the suffix, so that notexample.org is not below example.org.
             Some(suffix) => host.ends_with(suffix),
             None => host == allowed,
         };
@@ -81,12 +81,12 @@ fn private(host: &str) -> ToolError {
     ToolError::new(format!("{host} is a private address; this plugin fetches from the public internet only"))
 }
 
-/// A name whose addresses are all private.
+/// A name that has only private addresses.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} has only private addresses; this plugin fetches from the public internet only")]
 pub(crate) struct OnlyPrivate(String);
 
-/// Resolves names and drops private addresses. The connection is made to an address that was looked at, not to a
+/// Resolves names and drops private addresses. The connection is made to a checked address, not to a
 /// name that is resolved again and may have changed.
 #[derive(Debug, Clone)]
 pub(crate) struct Resolver(pub(crate) Arc<Policy>);

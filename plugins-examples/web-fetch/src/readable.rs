@@ -1,4 +1,4 @@
-//! From the bytes of a response to text a person could read.
+//! Converts the bytes of a response to readable text.
 
 use std::io::Cursor;
 
@@ -6,20 +6,20 @@ use talon_sdk::{Tell, ToolError};
 
 use crate::nesting::is_tame;
 
-/// The width at which HTML is set, in columns; what a person reads comfortably.
+/// The width of the text that is rendered from HTML, in columns; comfortable to read.
 const COLUMNS: usize = 100;
 
-/// What a response is, by its Content-Type.
+/// The type of a response, by its Content-Type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Html,
     Text,
 }
 
-/// Whether text can be made of a media type.
+/// Whether a media type can be shown as text.
 ///
 /// # Errors
-/// Says what the response was instead.
+/// Names the media type of the response.
 pub(crate) fn kind(content_type: &str) -> Result<Kind, ToolError> {
     let media = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match media.as_str() {
@@ -37,7 +37,7 @@ pub(crate) fn kind(content_type: &str) -> Result<Kind, ToolError> {
     }
 }
 
-/// Decodes bytes as the Content-Type says: UTF-8, or Latin-1 where that is said. Other bytes show as `�`.
+/// Decodes bytes as the Content-Type says: UTF-8, or Latin-1 if declared. Invalid bytes show as `�`.
 pub(crate) fn decode(bytes: &[u8], content_type: &str) -> String {
     let charset = content_type
         .split(';')

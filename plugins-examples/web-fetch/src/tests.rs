@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use crate::fetch::{Fetcher, fetch};
 use crate::policy::Config;
 
-/// Answers each path with fixed bytes, whatever else the request says. A path that is not known is never answered.
+/// Answers each path with fixed bytes, regardless of the rest of the request. An unknown path is never answered.
 async fn server(answers: &[(&'static str, Vec<u8>)]) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
     let address = listener.local_addr().expect("an address");
@@ -27,7 +27,7 @@ async fn server(answers: &[(&'static str, Vec<u8>)]) -> SocketAddr {
                 let request = String::from_utf8_lossy(&request[..length]).into_owned();
                 let path = request.split(' ').nth(1).expect("a path");
                 match answers.get(path) {
-                    // The client may hang up in the middle; that is its right.
+                    // The client may close the connection in the middle.
                     Some(answer) => drop(stream.write_all(answer).await),
                     None => std::future::pending().await,
                 }
@@ -94,7 +94,7 @@ async fn redirects_are_followed_up_to_a_point() {
 #[tokio::test]
 async fn a_response_is_read_up_to_its_limit() {
     let long = "word ".repeat(1_000_000);
-    // A length that lies does not matter.
+    // A wrong Content-Length does not matter.
     let headers = "content-type: text/plain\r\ncontent-length: 5000000\r\n";
     let address = server(&[("/", answer("200 OK", headers, &long))]).await;
     let args = json!({"url": format!("http://{address}/"), "max_bytes": 1000});

@@ -1,4 +1,4 @@
-//! `#[args]`: two derives, pointed at `talon-sdk`'s own copies of serde and schemars.
+//! `#[args]`: two derives that use `talon-sdk`'s own copies of serde and schemars.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
@@ -24,8 +24,8 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
     })
 }
 
-/// Whether `deny_unknown_fields` fits the struct: its fields have names, and no attribute of its own says otherwise
-/// or how else it is read. A misspelt key of an argument inside an argument would be lost without a word.
+/// Whether `deny_unknown_fields` fits the struct: its fields have names, and no serde attribute contradicts it or
+/// changes how the struct is read. Otherwise a misspelt key of a nested argument would be ignored silently.
 fn can_be_strict(item: &ItemStruct) -> bool {
     const OTHERWISE: [&str; 5] = ["deny_unknown_fields", "transparent", "tag", "from", "try_from"];
     matches!(item.fields, Fields::Named(_))
@@ -33,7 +33,7 @@ fn can_be_strict(item: &ItemStruct) -> bool {
         && !item.fields.iter().any(|field| says(&field.attrs, "flatten"))
 }
 
-/// Whether a `#[serde(…)]` among the attributes has this word.
+/// Whether a `#[serde(…)]` among the attributes contains this word.
 fn says(attributes: &[Attribute], word: &str) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident("serde")).any(|attribute| {
         matches!(&attribute.meta, Meta::List(list) if list.tokens.clone().into_iter().any(

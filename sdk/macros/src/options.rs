@@ -11,7 +11,7 @@ const MAX_NAME_LEN: usize = 64;
 const KNOWN: &str =
     "read_only, user_only, always_include, name = \"…\", description = \"…\", inject(name, …)";
 
-/// What stood in the parentheses of `#[tool(…)]`.
+/// The options in the parentheses of `#[tool(…)]`.
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) read_only: bool,
@@ -65,7 +65,7 @@ impl Options {
     }
 }
 
-/// Says why a text is no action name.
+/// Returns why a text is not a valid action name.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     if name.is_empty() || name.len() > MAX_NAME_LEN || !name.bytes().all(plain) {
@@ -76,7 +76,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// One name in `inject(…)`: an identifier, or a string where the name is none.
+/// One name in `inject(…)`: an identifier, or a string if the name is not an identifier.
 struct Injected(String);
 
 impl syn::parse::Parse for Injected {

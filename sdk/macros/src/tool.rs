@@ -122,7 +122,7 @@ fn parameters(function: &ItemFn) -> Result<Parameters, Error> {
     }
 }
 
-/// A macro sees names, not types: the last segment decides.
+/// A macro sees names, not types, so only the last path segment is compared.
 fn is_context(ty: &Type) -> bool {
     matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Context"))
 }
@@ -148,7 +148,7 @@ fn doc_text(attributes: &[Attribute]) -> String {
             && let Expr::Lit(literal) = &pair.value
             && let Lit::Str(text) = &literal.lit
         {
-            // Not `lines()`: an empty doc line is the break between two paragraphs.
+            // Not `lines()`: an empty doc line separates two paragraphs.
             for line in text.value().split('\n') {
                 lines.push(line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned());
             }

@@ -1,4 +1,4 @@
-//! What is wrong with the arguments of a call, in words for the caller.
+//! Errors in the arguments of a call, as the caller reads them.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use serde::de::{Error, Expected, Unexpected};
 
 use crate::text::shorten;
 
-/// How much of a wrong value is repeated, in bytes: enough to recognise it.
+/// How much of a wrong value an error repeats, in bytes: enough to recognise it.
 const MAX_SHOWN_BYTES: usize = 64;
-/// How much of a type's own complaint is kept, in bytes; some repeat the whole input.
+/// How much of a type's own error text is kept, in bytes; some repeat the whole input.
 const MAX_DETAIL_BYTES: usize = 512;
 
-/// The first thing that was wrong with the arguments.
+/// The first error found in the arguments.
 #[derive(Debug)]
 pub(crate) struct ArgsError(String);
 
 impl ArgsError {
-    /// A whole sentence that needs no argument's name in front.
+    /// A complete error text that needs no argument name in front.
     pub(crate) fn sentence(text: String) -> Self {
         Self(text)
     }
@@ -27,13 +27,13 @@ impl ArgsError {
         Self(format!("argument `{name}`: expected {expected}, got {:?}", shorten(text, MAX_SHOWN_BYTES)))
     }
 
-    /// `argument "place": missing field …, got "…"`: JSON of the right kind, with something wrong inside.
+    /// `argument "place": missing field …, got "…"`: JSON of the right kind whose content does not fit.
     pub(crate) fn inside(name: &str, text: &str, complaint: &dyn fmt::Display) -> Self {
         let complaint = shorten(&complaint.to_string(), MAX_DETAIL_BYTES);
         Self(format!("argument `{name}`: {complaint}, got {:?}", shorten(text, MAX_SHOWN_BYTES)))
     }
 
-    /// Puts the argument's name before a complaint of the type that was to be filled.
+    /// Prefixes an error of the field's type with the argument's name.
     pub(crate) fn within(self, name: &str) -> Self {
         if self.0.starts_with("argument `") { self } else { Self(format!("argument `{name}`: {}", self.0)) }
     }

@@ -1,7 +1,7 @@
-//! From the string map on the wire to a tool's arguments struct.
+//! Decodes the string map on the wire into a tool's arguments struct.
 //!
-//! Every argument arrives as text: `"5"`, `"true"`, `"[1,2]"`. The struct says what the text should be, so the
-//! text is read as that; JSON text fills lists and structs.
+//! Every argument arrives as text: `"5"`, `"true"`, `"[1,2]"`. The type of each field decides how its text is parsed;
+//! lists and structs are parsed as JSON.
 
 mod any;
 mod error;
@@ -21,7 +21,7 @@ use text::Argument;
 
 use crate::schema::Kind;
 
-/// What a tool takes: a struct that can be filled by name and described.
+/// The arguments of a tool: a struct that serde can fill by field name and schemars can describe.
 ///
 /// Implemented for everything that is `serde::Deserialize` and `schemars::JsonSchema`; write
 /// [`#[talon_sdk::args]`](macro@crate::args) above the struct. `()` means no arguments.
@@ -34,7 +34,7 @@ pub trait ToolArgs: DeserializeOwned + schemars::JsonSchema {}
 
 impl<T: DeserializeOwned + schemars::JsonSchema> ToolArgs for T {}
 
-/// Fills `A` from the arguments of one call. `kinds` says what each field is where its Rust type alone does not.
+/// Fills `A` from the arguments of one call. `kinds` gives the kind of each field whose Rust type does not fix it.
 pub(crate) fn decode<A: DeserializeOwned>(
     args: BTreeMap<String, String>,
     kinds: &BTreeMap<String, Kind>,

@@ -1,4 +1,4 @@
-//! One argument: its text, read as what the field wants.
+//! One argument: its text, parsed as the type that the field asks for.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::de::{Deserializer, IntoDeserializer, Visitor};
 use super::ArgsError;
 use crate::schema::Kind;
 
-/// Up to here a float holds every integer, so `3.0` can be read as 3 without guessing.
+/// Up to this value a float represents every integer exactly, so `3.0` can safely be read as 3.
 const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
 
 /// One argument of a call.
@@ -31,7 +31,7 @@ impl Argument {
         ArgsError::unlike(&self.name, &self.text, expected)
     }
 
-    /// Runs a visitor and puts the argument's name before what it complains about.
+    /// Runs a visitor and prefixes its error with the argument's name.
     pub(super) fn visit<T>(&self, visit: impl FnOnce(&str) -> Result<T, ArgsError>) -> Result<T, ArgsError> {
         visit(&self.text).map_err(|error| error.within(&self.name))
     }
@@ -74,7 +74,7 @@ impl Argument {
         }
     }
 
-    /// Reads the text as JSON for types that only JSON can express. From a reader, because what it gives out may
+    /// Parses the text as JSON, for types that only JSON can express. It parses from a reader, because the result must
     /// not borrow from an argument that ends with this call.
     fn json<T>(
         &self,
@@ -83,7 +83,7 @@ impl Argument {
     ) -> Result<T, ArgsError> {
         let mut json = serde_json::Deserializer::from_reader(self.text.as_bytes());
         read(&mut json).and_then(|value| json.end().map(|()| value)).map_err(|error| {
-            // To somebody who did write an object, "expected an object" says nothing.
+            // "expected an object" does not help a caller who did send an object.
             let right_kind = match self.kind {
                 Kind::Array => self.text.trim_start().starts_with('['),
                 _ => self.text.trim_start().starts_with('{'),
@@ -170,7 +170,7 @@ impl<'de> Deserializer<'de> for Argument {
         self.visit(|text| visitor.visit_bytes(text.as_bytes()))
     }
 
-    /// An optional argument is left out, but some callers send `null`; only a string may really mean that word.
+    /// Callers leave out an optional argument, but some send `null`; only a string may really mean that word.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ArgsError> {
         if self.kind != Kind::String && self.text.trim() == "null" {
             return visitor.visit_none();

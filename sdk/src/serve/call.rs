@@ -1,7 +1,7 @@
 //! One request of a host, from its head to the end of its answer.
 //!
-//! `Execute` is what nearly all of them are, and is served on h2 itself: measured, the layers of a whole HTTP server around it
-//! cost a small call half as much again. Everything else is tonic's generated servers' as it comes.
+//! Nearly all requests are `Execute`, which is served directly on h2: measured, the layers of a complete HTTP server
+//! make a small call half as much more expensive. Everything else goes to tonic's generated servers.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) fn is_execute(request: &Request<RecvStream>) -> bool {
     request.uri().path() == EXECUTE && is_plain(request.headers())
 }
 
-/// Serves one `Execute`. What a future holds is copied with it when it is boxed, so this one holds everything once: an `async fn`
+/// Serves one `Execute`. Boxing a future copies everything it holds, so this one holds everything once: an `async fn`
 /// would hold its arguments twice.
 pub(super) fn execute(
     request: Request<RecvStream>,

@@ -1,4 +1,4 @@
-//! One connection of a host: its requests as they come, and the answers of one turn in one write.
+//! One connection of a host: reads its requests, and sends the answers of one turn in one write.
 
 use std::future::poll_fn;
 use std::io;
@@ -19,21 +19,21 @@ use super::router::Router;
 /// HTTP/2's frame size. Measured: 64 KiB answers take half the time of the default 16 KiB frames, because page
 /// faults vanish; larger frames gain nothing more.
 const FRAME_BYTES: u32 = 1 << 20;
-/// How much a host may send ahead of us on one call and on one connection.
+/// How much a host may send ahead on one call and on one connection.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
-/// Calls on one connection at once; the host's further ones wait on its side. Far above what hosts admit.
+/// Calls on one connection at once; further ones wait in the host. Far above what hosts admit.
 const MAX_STREAMS: u32 = 1024;
 /// The largest header list: credentials travel in messages, so headers are small.
 const MAX_HEADER_BYTES: u32 = 64 << 10;
 
-/// So many requests that came together are much to do. One more than a host with a single caller ever sends at once: a call, and
-/// the end of one.
+/// From so many requests at once on the connection counts as busy. One more than a host with a single caller ever sends
+/// at once: a call, and the end of one.
 const BUSY_REQUESTS: u32 = 3;
-/// After so many turns in a row with fewer there is no longer much to do.
+/// After so many turns in a row with fewer requests the connection no longer counts as busy.
 const CALM_TURNS: u32 = 64;
 
-/// Tells a connection whether it has much to do, by how many requests came together.
+/// Detects whether a connection is busy, from how many requests arrive together.
 #[derive(Default)]
 struct Load {
     busy: Busy,
@@ -60,10 +60,10 @@ impl Load {
     }
 }
 
-/// Serves until the host lets go, or until `stop` and the end of the requests that are there.
+/// Serves until the host closes the connection, or until `stop` and the end of the requests in flight.
 ///
 /// # Errors
-/// How it broke.
+/// Why the connection broke.
 pub(super) async fn serve<H: Health>(
     mut stream: Quiet,
     router: Router<H>,
@@ -83,7 +83,7 @@ pub(super) async fn serve<H: Health>(
     );
     let mut connection = poll_fn(|cx| {
         let done = handshake.as_mut().poll(cx);
-        // Also while it waits for the host's half of it: some wait for ours.
+        // Also while it waits for the host to close its half: some hosts wait for ours.
         if let Poll::Ready(Err(error)) = turn.poll_over(cx) {
             return Poll::Ready(Err(error));
         }
@@ -92,8 +92,8 @@ pub(super) async fn serve<H: Health>(
     .await?;
     let mut stopping = pin!(stop.cancelled());
     let (mut told, mut again) = (false, false);
-    // Where there is one thread, a call that is answered at once needs no task of its own. With more of them, another one may
-    // have time.
+    // With a single thread, a call that is answered at once needs no separate task. With several threads, another one
+    // may be free.
     let alone = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
     loop {
         let accepted = poll_fn(|cx| {
@@ -105,7 +105,7 @@ pub(super) async fn serve<H: Health>(
             if accepted.is_ready() {
                 return accepted;
             }
-            // Calls with tasks of their own wake this one as each of them ends: those that are ready to run come first.
+            // Calls in separate tasks wake this one as each of them ends: tasks that are ready to run go first.
             if !alone && turn.holds() && !std::mem::replace(&mut again, true) {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;

@@ -1,4 +1,4 @@
-//! How a plugin ends: asked by a signal or by go-plugin's `Shutdown`, after the calls in flight.
+//! How a plugin ends: on a signal or on go-plugin's `Shutdown`, after the calls in flight.
 
 use std::io;
 
@@ -28,7 +28,7 @@ impl StopSignals {
     }
 }
 
-/// `plugin.GRPCController`: the host's other way to ask.
+/// `plugin.GRPCController`: the host's other way to request the end.
 pub(super) struct Controller {
     pub(super) stop: CancellationToken,
 }

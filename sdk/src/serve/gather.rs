@@ -1,8 +1,9 @@
-//! What is written to a host, gathered.
+//! A writer that coalesces small writes to a host.
 //!
-//! h2 hands every frame of data to the socket by itself: two writes an answer, which measured are a fifth of what a small call
-//! costs a plugin, and each of which wakes the host. So small writes are held until the connection's task says that its turn is
-//! over: the answers of calls that end at the same time go out together, and nothing waits for a timer.
+//! h2 writes every DATA frame to the socket separately: two writes for each answer. Measured, they are a fifth of what
+//! a small call costs a plugin, and each of them wakes the host. So small writes are buffered until the connection's
+//! task reports the end of its turn: answers of calls that end at the same time go out together, and nothing waits for
+//! a timer.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -11,33 +12,33 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// So much is held at most; then it goes out. What sixty answers of 1 KiB need.
+/// The most bytes that are buffered before they are sent: enough for sixty answers of 1 KiB.
 const HELD_BYTES: usize = 64 << 10;
-/// From this size on copying costs more than a write of its own.
+/// From this size on, copying costs more than a separate write.
 const DIRECT_BYTES: usize = 8 << 10;
-/// Memory for so much is kept between two bursts; a plugin that does nothing holds no more.
+/// How much capacity the buffer keeps between two bursts; an idle plugin holds no more.
 const KEPT_BYTES: usize = 8 << 10;
-/// Slices in one write: h2 has a head and a payload.
+/// Slices in one write: h2 sends a head and a payload.
 const SLICES: usize = 8;
 
-/// A connection whose small writes are held, for h2.
+/// A connection that buffers small writes, for h2.
 #[derive(Debug)]
 pub(super) struct Gather<S>(Arc<Mutex<Held<S>>>);
 
-/// The same connection, for the task that knows when a turn is over.
+/// The same connection, for the task that knows when a turn ends.
 #[derive(Debug)]
 pub(super) struct Turn<S>(Arc<Mutex<Held<S>>>);
 
-/// What both of them share.
+/// The state that both share.
 #[derive(Debug)]
 struct Held<S> {
     stream: S,
     held: Vec<u8>,
-    /// How much of it has gone out.
+    /// How much of it has been sent.
     sent: usize,
 }
 
-/// Holds what is written to a connection until the turn is over.
+/// Buffers what is written to a connection until the turn ends.
 pub(super) fn gather<S>(stream: S) -> (Gather<S>, Turn<S>) {
     let shared = Arc::new(Mutex::new(Held { stream, held: Vec::new(), sent: 0 }));
     (Gather(shared.clone()), Turn(shared))
@@ -51,13 +52,13 @@ impl<S> Turn<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Turn<S> {
-    /// Sends what was written in this turn. Where there is no room, the task is woken when there is.
+    /// Sends what was written in this turn. When the socket is full, the task is woken once it is writable.
     pub(super) fn poll_over(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         locked(&self.0).poll_send(cx, &[]).map_ok(|_| ())
     }
 }
 
-/// Nothing panics while it is locked; and it is locked by one task alone, so that nobody waits.
+/// Nothing panics while it is locked, and only one task locks it, so there is no contention.
 fn locked<S>(shared: &Mutex<Held<S>>) -> MutexGuard<'_, Held<S>> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -80,7 +81,8 @@ impl<S> Held<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Held<S> {
-    /// Writes what is held and then the slices; says how much of the slices was written. Without slices, 0 once all is out.
+    /// Writes the buffer and then the slices; returns how much of the slices was written. Without slices, 0 once all is
+    /// sent.
     fn poll_send(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         while self.waiting() > 0 {
             let waiting = self.waiting();
@@ -127,7 +129,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gather<S> {
         true
     }
 
-    /// What is held goes out at the end of the turn: h2 flushes after every frame of data.
+    /// The buffer is sent at the end of the turn: h2 flushes after every DATA frame.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut locked(&self.0).stream).poll_flush(cx)
     }

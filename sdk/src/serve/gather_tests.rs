@@ -9,7 +9,7 @@ struct Host {
     writes: usize,
     /// How much it takes at once; 0: everything.
     takes: usize,
-    /// It has no room every other time.
+    /// It has no room every second time.
     full: bool,
     ended: bool,
 }

@@ -1,16 +1,17 @@
-//! The handshake: go-plugin's dialect, as a plugin speaks it.
+//! The plugin's side of the handshake, in go-plugin's dialect.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The variable that tells a plugin that a host started it. No secret: it only keeps people from being puzzled.
+/// The variable that shows a plugin that a host started it. Not a secret: it only helps people who run the plugin by
+/// hand.
 pub(crate) const COOKIE_KEY: &str = "TALON_PLUGIN_MAGIC_COOKIE";
-/// What that variable says.
+/// The value of that variable.
 pub(crate) const COOKIE_VALUE: &str = "d3a7c1f0-talon-plugin";
 /// go-plugin's own protocol version, the line's first field.
 const CORE_VERSION: u32 = 1;
-/// The version of `opentalon.plugin.v1` in go-plugin's counting.
+/// The version of `opentalon.plugin.v1` in go-plugin's numbering.
 pub(crate) const APP_VERSION: u32 = 1;
 /// The versions the host speaks, separated by commas.
 pub(crate) const VERSIONS_ENV: &str = "PLUGIN_PROTOCOL_VERSIONS";
@@ -21,8 +22,8 @@ pub(super) fn started_by_a_host(env: impl Fn(&str) -> Option<OsString>) -> bool 
     env(COOKIE_KEY).is_some_and(|value| value == COOKIE_VALUE)
 }
 
-/// Says on stderr when no version fits. The line is written all the same: the host compares, and its refusal can
-/// name both sides, where an exit without a line could not.
+/// Prints on stderr when no version fits. The line is written all the same: the host compares the versions, and its
+/// error can name both sides, which an exit without a line could not.
 pub(super) fn compare_versions(offered: Option<OsString>) {
     let Some(offered) = offered else { return };
     let offered = offered.to_string_lossy();
@@ -35,7 +36,7 @@ fn speaks_ours(offered: &str) -> bool {
     offered.is_empty() || offered.split(',').any(|version| version.trim().parse() == Ok(APP_VERSION))
 }
 
-/// Writes the line. Nothing else of the SDK's goes to stdout, and what tools print there later is only logged.
+/// Writes the line. The SDK writes nothing else to stdout, and what tools print there later is only logged.
 pub(super) fn announce(stdout: &mut impl Write, socket: &Path) -> io::Result<()> {
     // One write: a reader must never see half a line, and a println! elsewhere must not come between.
     let line = format!("{CORE_VERSION}|{APP_VERSION}|unix|{}|grpc\n", socket.display());

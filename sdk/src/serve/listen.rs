@@ -1,4 +1,4 @@
-//! The listening socket: made in the directory the host named, or taken over as a descriptor.
+//! The listening socket: created in the directory that the host named, or inherited as a descriptor.
 
 use std::ffi::OsString;
 use std::fs::Permissions;
@@ -19,15 +19,15 @@ use super::ServeError;
 use super::handshake::SOCKET_DIR_ENV;
 use crate::random::random_name;
 
-/// The number of a descriptor that is a listening socket already; then none is made. 0, standard input, works
-/// everywhere; other numbers need the system call `pidfd_getfd`.
+/// The number of a descriptor that is a listening socket; if set, none is created. 0, standard input, works everywhere;
+/// other numbers need the system call `pidfd_getfd`.
 pub(super) const FD_ENV: &str = "TALON_LISTEN_FD";
 /// A unix socket's path with its terminating zero has 108 bytes.
 const MAX_PATH_BYTES: usize = 107;
 /// Connections that may wait to be accepted. A host makes a handful.
 const BACKLOG: i32 = 128;
 
-/// A socket that listens, where it is, and the file to remove at the end if we made it.
+/// A listening socket, its path, and the file to remove at the end if we created it.
 #[derive(Debug)]
 pub(super) struct Listening {
     pub(super) socket: UnixListener,
@@ -41,12 +41,12 @@ pub(super) struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // Gone already is as good, and at the end nobody could act on anything else.
+        // If it is gone already that is fine, and at the end no other error can be handled.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// Gives the socket to serve on.
+/// Returns the socket to serve on.
 pub(super) fn listen(env: impl Fn(&str) -> Option<OsString>) -> Result<Listening, ServeError> {
     if let Some(value) = env(FD_ENV) {
         return take_over(&value).map_err(|reason| ServeError::BadDescriptor { value, reason });
@@ -69,7 +69,7 @@ fn make(dir: &Path) -> Result<Listening, ServeError> {
     }
 }
 
-/// Binds, closes the file to other users, and only then listens: in between nobody can connect.
+/// Binds, restricts the file to this user, and only then listens, so that no client can connect in between.
 fn bind_private(path: &Path) -> io::Result<UnixListener> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let fd = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
@@ -105,8 +105,8 @@ fn take_over(value: &OsString) -> Result<Listening, String> {
     Ok(Listening { socket, path, file: None })
 }
 
-/// A copy of a descriptor by its number. The host's own stays open until the process ends, which is when the
-/// socket should close anyway.
+/// Duplicates a descriptor by its number. The inherited one stays open until the process ends, which is when the socket
+/// should close anyway.
 fn duplicate(number: i32) -> io::Result<OwnedFd> {
     use std::os::fd::AsFd;
     if number == 0 {

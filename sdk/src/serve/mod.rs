@@ -27,15 +27,15 @@ use crate::{Plugin, logging};
 
 pub(crate) use handshake::{APP_VERSION, COOKIE_KEY, COOKIE_VALUE, SOCKET_DIR_ENV, VERSIONS_ENV};
 
-/// How many threads may block at once ([`Context::blocking`](crate::Context::blocking)); further work waits its
-/// turn. More than a host's usual limit on concurrent calls.
+/// How many threads may block at once ([`Context::blocking`](crate::Context::blocking)); further work is queued. More
+/// than a host's usual limit on concurrent calls.
 const MAX_BLOCKING_THREADS: usize = 64;
 
 /// Why a plugin could not be served, or stopped being served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// Nobody started this process as a plugin.
+    /// No host started this process.
     #[error(
         "this is a Talon plugin, not a program to run by hand.\n\
          Call one of its actions with:  talon exec {program} ACTION [key=value …]\n\
@@ -70,7 +70,7 @@ pub enum ServeError {
         /// How many bytes fit.
         max: usize,
     },
-    /// The descriptor that the host promised is no listening unix socket.
+    /// The descriptor that the host passed is not a listening unix socket.
     #[error("{}={value:?}: {reason}", listen::FD_ENV)]
     BadDescriptor {
         /// What the variable says.
@@ -87,12 +87,12 @@ pub enum ServeError {
 }
 
 impl Plugin {
-    /// Serves the plugin until the host asks it to end: checks that a host started it, makes the socket, writes
+    /// Serves the plugin until the host asks it to end: checks that a host started it, creates the socket, writes
     /// the handshake line, answers calls. Meant as the last line of `main`.
     ///
-    /// SIGTERM, SIGINT and go-plugin's `Shutdown` end it: no new calls are taken, those in flight may finish
-    /// within the [grace](Plugin::grace), then the process exits with 0. What cannot be served is said on stderr,
-    /// with exit code 1.
+    /// SIGTERM, SIGINT and go-plugin's `Shutdown` end it: it takes no new calls, those in flight may finish within the
+    /// [grace](Plugin::grace), then the process exits with 0. A plugin that cannot be served prints the reason on
+    /// stderr and exits with 1.
     ///
     /// The SDK runs every call at once and leaves limits on concurrency to the host, which queues and counts; a
     /// tool that must not overlap with itself takes a lock.
@@ -112,7 +112,7 @@ impl Plugin {
         let result = match runtime {
             Ok(runtime) => {
                 let result = runtime.block_on(self.serve_async());
-                // A tool's thread that never ends must not keep the process: its call is over.
+                // A tool's thread that never ends must not keep the process alive: its call is over.
                 runtime.shutdown_background();
                 result
             }
@@ -127,7 +127,7 @@ impl Plugin {
         }
     }
 
-    /// Like [`serve`](Plugin::serve), on a runtime of the plugin's own. Returns when the plugin was asked to end
+    /// Like [`serve`](Plugin::serve), on a runtime that the plugin provides. Returns when the plugin was asked to end
     /// and has drained.
     ///
     /// # Errors
@@ -162,7 +162,7 @@ fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        // Some variants show their source in their own text.
+        // Some variants include their source in their own text.
         let said = error.to_string();
         if !text.ends_with(&said) {
             text = format!("{text}: {said}");

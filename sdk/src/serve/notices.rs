@@ -1,4 +1,4 @@
-//! `talon.plugin.v1.Notices` over the plugin's board.
+//! `talon.plugin.v1.Notices`, served from the plugin's pending notices.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,19 @@ use tonic::{Request, Response, Status};
 
 use crate::notices::{Board, Listener};
 
-/// How many notices are sent in one [`WINDOW`]; then the rest waits on the board, where the latest of a call wins. Ten times what
-/// Talon passes on of one call, so that it bounds what a tool that tells its progress in a tight loop costs, and nothing else.
+/// How many notices are sent in one [`WINDOW`]; the rest stays pending, where the latest of a call replaces the earlier
+/// ones. Ten times what Talon passes on for one call, so it only limits the cost of a tool that reports progress in a
+/// tight loop.
 const MAX_IN_WINDOW: u32 = 100;
 /// See [`MAX_IN_WINDOW`].
 const WINDOW: Duration = Duration::from_secs(1);
-/// How many notices wait for the connection: one, so that the latest progress is taken as late as possible.
+/// How many notices wait for the connection: one, so that each progress report is taken as late as possible.
 const ROOM: usize = 1;
 
-/// Serves whoever listens.
+/// Serves the listening host.
 pub(super) struct NoticesService {
     pub(super) board: Arc<Board>,
-    /// The stream would never end by itself, and the server waits for all of them when it is asked to end.
+    /// The stream would never end without it, and the server waits for all streams at shutdown.
     pub(super) stop: CancellationToken,
 }
 
@@ -39,7 +40,7 @@ impl notices_server::Notices for NoticesService {
     }
 }
 
-/// Until the plugin is asked to end, the host lets go, or another host listens.
+/// Until the plugin is asked to end, the host disconnects, or another host listens.
 async fn forward(listener: Listener, stop: CancellationToken, to: mpsc::Sender<Result<Notice, Status>>) {
     let told = async {
         let (mut began, mut sent) = (Instant::now(), 0);

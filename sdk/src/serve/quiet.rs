@@ -1,14 +1,14 @@
-//! A unix socket that stays quiet while it is only read from at the other end.
+//! A unix socket that waits for writability only while the socket is full.
 //!
-//! A runtime has the kernel tell it of room to write as well as of what there is to read, for as long as a socket is open. The
-//! kernel tells of room whenever the other end has taken what was sent. So a host that reads an answer wakes the plugin, which
-//! finds nothing to do and goes back to sleep: measured, half of the times that a plugin with one caller is woken. Here the
-//! kernel is asked about room only while there is none.
+//! A runtime registers an open socket for writability as well as for readability. The kernel reports writability
+//! whenever the peer has read something. So a host that reads an answer wakes the plugin, which finds nothing to do and
+//! sleeps again: measured, half of the wakeups of a plugin with one caller. Here the socket is registered for
+//! writability only while it is full.
 //!
-//! That pays where there is much to do. A single call on a machine with nothing else to do is answered sooner the other way: a core
-//! that was woken for nothing is still awake when the answer comes, and one that sleeps takes longer to wake than the whole call
-//! takes. So a connection is quiet while it is [busy](Busy), and before that as loud as any other. Measured on two cores: with 64
-//! calls at once a fourth more of them, with one call at a time half the time.
+//! That pays under load. On an idle machine a single call is answered sooner the other way: a core that was woken for
+//! nothing is still awake when the answer comes, and waking a sleeping core takes longer than the whole call. So a
+//! connection does this only while it is [busy](Busy). Measured on two cores: with 64 calls at once, a fourth more of
+//! them; with one call at a time, where the connection is not busy, half the time.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,22 +26,22 @@ use tokio::net::unix::pipe;
 /// A connected unix socket.
 #[derive(Debug)]
 pub(super) struct Quiet {
-    /// The socket. What the runtime calls the end of a pipe is what it reads from and never writes to, which is how it is
-    /// told of one of the two alone.
+    /// The socket. The runtime treats the end of a pipe as read-only, which is how it registers for readability alone.
     reading: pipe::Receiver,
-    /// The same socket once more, while the other end has to take something before more can be sent, and while it is loud.
+    /// The same socket again, registered for writability: while the socket is full, and while the connection is not
+    /// busy.
     writing: Option<pipe::Sender>,
     busy: Busy,
 }
 
-/// Whether a connection has much to do. Clones are the same.
+/// Whether a connection is busy. Clones share the value.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Busy(Arc<AtomicBool>);
 
 impl Busy {
-    /// From its next write on.
+    /// Takes effect from the next write on.
     pub(super) fn set(&self, busy: bool) {
-        // Mostly it is already, and then nobody else's cache is disturbed.
+        // Usually it is set already; not storing again keeps other cores' caches valid.
         if self.is_set() != busy {
             self.0.store(busy, Ordering::Relaxed);
         }
@@ -62,7 +62,7 @@ impl Quiet {
         })
     }
 
-    /// From whom it hears whether it is busy.
+    /// Follows this flag from now on.
     pub(super) fn heed(&mut self, busy: &Busy) {
         self.busy = busy.clone();
     }
@@ -71,7 +71,7 @@ impl Quiet {
         pipe::Sender::from_owned_fd_unchecked(self.reading.as_fd().try_clone_to_owned()?)
     }
 
-    /// Sends what there is room for now; `None`: there is none.
+    /// Sends what the socket takes now; `None` when it is full.
     fn send_now(&self, slices: &[IoSlice<'_>]) -> io::Result<Option<usize>> {
         loop {
             match rustix::io::writev(&self.reading, slices) {
@@ -112,7 +112,7 @@ impl AsyncWrite for Quiet {
             },
         };
         let waited = Pin::new(&mut writing).poll_write_vectored(cx, slices);
-        // A busy one lets go of it once there is room for everything again.
+        // A busy connection drops it once the socket takes everything again.
         let all: usize = slices.iter().map(|slice| slice.len()).sum();
         if !self.busy.is_set() || !matches!(&waited, Poll::Ready(Ok(sent)) if *sent == all) {
             self.writing = Some(writing);

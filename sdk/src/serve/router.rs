@@ -1,4 +1,4 @@
-//! Which gRPC service a request is for. Reflection is not among them: a host knows the contract.
+//! Finds the gRPC service that a request is for. There is no reflection: a host knows the contract.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use super::drain::Controller;
 use super::notices::NoticesService;
 use super::service::Wire;
 
-/// All that a plugin serves.
+/// All services of a plugin.
 pub(super) struct Router<H> {
     pub(super) wire: Arc<Wire>,
     pub(super) plugin: PluginServiceServer<Wire>,
@@ -28,7 +28,7 @@ pub(super) struct Router<H> {
     pub(super) health: HealthServer<H>,
 }
 
-/// By hand, because a derive would ask `H` to be `Clone` too.
+/// By hand, because a derive would require `H: Clone`.
 impl<H> Clone for Router<H> {
     fn clone(&self) -> Self {
         Self {

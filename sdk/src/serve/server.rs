@@ -1,4 +1,4 @@
-//! The gRPC server: its limits, and its end.
+//! The gRPC server: its limits, and its shutdown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::Plugin;
 
 /// The largest request. Hosts of this contract agree on 32 MiB; Talon itself stops arguments much earlier.
 pub(super) const MAX_REQUEST_BYTES: usize = 32 << 20;
-/// For so long nobody is let in after somebody could not be: there are too many open files, and asking again at once helps nobody.
+/// How long the server waits after a failed accept: there are too many open files, and retrying at once does not help.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Serves until asked to end and drained.
@@ -42,7 +42,7 @@ pub(super) async fn run(
     tokio::select! {
         result = run_until(plugin, listener, stop) => result,
         () = told_twice => {
-            tracing::warn!("told twice to end: calls in flight are dropped");
+            tracing::warn!("asked to end twice: calls in flight are dropped");
             Ok(())
         }
     }
@@ -77,14 +77,14 @@ pub(super) async fn run_until(
     }
 }
 
-/// Lets hosts in until `stop`, and ends when none is left.
+/// Accepts connections until `stop`, and ends when none is left.
 async fn serve<H: Health>(router: Router<H>, listener: UnixListener, stop: CancellationToken) {
     let hosts = TaskTracker::new();
     let accept = async {
         loop {
             match listener.accept().await.and_then(|(stream, _)| Quiet::new(stream)) {
                 Ok(stream) => {
-                    // How a host lets go is its own affair, and calls tell of their own ends.
+                    // How a host disconnects does not matter here, and calls report their own ends.
                     hosts.spawn(connection::serve(stream, router.clone(), stop.clone()));
                 }
                 Err(error) => {

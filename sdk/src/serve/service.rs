@@ -22,7 +22,7 @@ use crate::text::shorten;
 /// The longest status text: gRPC carries it in a header.
 const MAX_STATUS_BYTES: usize = 1024;
 
-/// What the wire sees of a plugin.
+/// A plugin as its gRPC service sees it.
 pub(super) struct Wire {
     name: String,
     about: About,
@@ -30,7 +30,7 @@ pub(super) struct Wire {
     refresh: Option<Arc<Refresh>>,
     state: StateSource,
     board: Arc<Board>,
-    /// Replaced whole, so that a call in flight keeps what it started with.
+    /// Replaced as a whole, so that a call in flight keeps what it started with.
     tools: RwLock<Arc<[Tool]>>,
     settings: RwLock<Arc<Settings>>,
 }
@@ -70,7 +70,7 @@ impl Wire {
     }
 }
 
-/// Nothing can panic while one of these locks is held, so a poisoned one is as good.
+/// Nothing can panic while one of these locks is held, so a poisoned lock is still valid.
 fn current<T: ?Sized>(slot: &RwLock<Arc<T>>) -> Arc<T> {
     Arc::clone(&slot.read().unwrap_or_else(PoisonError::into_inner))
 }
@@ -79,7 +79,7 @@ fn replace<T: ?Sized>(slot: &RwLock<Arc<T>>, value: Arc<T>) {
     *slot.write().unwrap_or_else(PoisonError::into_inner) = value;
 }
 
-/// What a host tells of a call's trace; unread, for it is the tool's to use.
+/// The trace headers of a call; not parsed, because only the tool uses them.
 fn trace_headers(headers: &HeaderMap) -> TraceHeaders {
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     TraceHeaders { parent: header("traceparent"), state: header("tracestate") }

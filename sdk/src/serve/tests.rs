@@ -70,7 +70,7 @@ fn quick() -> Tool {
     Tool::new("quick", "Answers.", |(): (), _: Context| async { Ok::<_, ToolError>("quick") })
 }
 
-/// Says that it started, waits to be let go, and says on drop how it ended.
+/// Reports that it started, waits until it is released, and reports on drop how it ended.
 fn slow(started: mpsc::UnboundedSender<Context>, go: Arc<Notify>) -> Tool {
     Tool::new("slow", "Waits.", move |(): (), cx: Context| {
         let (started, go) = (started.clone(), Arc::clone(&go));
@@ -323,7 +323,7 @@ async fn a_tool_sees_the_trace_it_is_a_part_of() {
     assert_eq!(answer.content, "None None");
 }
 
-/// Half of the calls are answered where they come in, half have to wait for a turn of their own.
+/// Half of the calls are answered where they are read, half need a task.
 async fn all_are_answered() {
     let patient = Tool::new("patient", "Waits a turn.", |(): (), _: Context| async {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Why an operation on the state failed, by what a plugin can do about it.
+//! Why an operation on the state failed, classified by what a plugin can do about it.
 
 use std::error::Error as _;
 use std::fmt;
@@ -8,18 +8,18 @@ use tonic::{Code, Status};
 
 use super::{MAX_KEYS, MAX_UPDATES, SOCKET_ENV};
 
-/// Why an operation on the state failed. Nothing of a failed operation is kept, except where
+/// Why an operation on the state failed. A failed operation changed nothing, except where
 /// [`StateError::Unavailable`] says otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
-    /// The host gives this plugin no state.
+    /// The host provides no state for this plugin.
     #[error("this host serves no state: {SOCKET_ENV} is not set")]
     NotServed,
-    /// The plugin has as much as the operator lets it have. Deleting, and writing less, work.
+    /// The plugin has reached its quota. It can still delete, and write smaller values.
     #[error("the quota is used up: {used} of {limit} {resource}, and {wanted} are wanted")]
     QuotaExceeded {
-        /// What there is too much of.
+        /// Which quota.
         resource: StateResource,
         /// How much there is.
         used: u64,
@@ -28,20 +28,20 @@ pub enum StateError {
         /// How much there would be.
         wanted: u64,
     },
-    /// The host's state cannot be had for now: try later. Reads may be repeated as they are; of a change nobody
-    /// knows whether it was made, so look first, or make it with [`State::compare_and_set`](crate::State::compare_and_set).
+    /// The host's state is not available now: try later. Reads may simply be repeated; whether a change was made is
+    /// unknown, so check first, or make it with [`State::compare_and_set`](crate::State::compare_and_set).
     #[error("the host's state is not available for now: {message}")]
     Unavailable {
-        /// What the host, or the connection, said.
+        /// The text of the host or the connection.
         message: String,
     },
-    /// What was asked cannot be: a key without or with more than 512 bytes, a value of more than 1 MiB.
+    /// The request is invalid: an empty key, a key of more than 512 bytes, or a value of more than 1 MiB.
     #[error("the host's state refused: {message}")]
     Invalid {
         /// What the host said.
         message: String,
     },
-    /// The host failed, or refused in a way that has no name here.
+    /// The host failed, or refused for a reason without a variant here.
     #[error("the host's state answered {code:?}: {message}")]
     Refused {
         /// The gRPC status.
@@ -49,7 +49,7 @@ pub enum StateError {
         /// What the host said.
         message: String,
     },
-    /// Somebody else changed the key each time before an update got to it.
+    /// Each attempt to update found that another writer had changed the key.
     #[error("`{key}` was changed by somebody else {MAX_UPDATES} times in a row")]
     Contended {
         /// Which key.
@@ -63,7 +63,7 @@ pub enum StateError {
         /// What did not fit.
         source: serde_json::Error,
     },
-    /// A listing had no end in sight.
+    /// A listing has too many keys.
     #[error("more than {MAX_KEYS} keys start with `{prefix}`: ask for a longer prefix")]
     TooManyKeys {
         /// The prefix asked for.
@@ -96,14 +96,14 @@ impl From<Status> for StateError {
             return error;
         }
         let message = status.message().to_owned();
-        // A status with a source was made on this side, of a connection that could not be made or broke.
+        // A status with a source was made on this side, for a connection that could not be made or broke.
         if status.source().is_some() {
             return Self::Unavailable { message };
         }
         match status.code() {
             Code::InvalidArgument | Code::OutOfRange => Self::Invalid { message },
-            // Without a quota's numbers it is the machine that has no room, or too much is asked at once; a timeout of
-            // this side comes as "cancelled".
+            // Without a quota's numbers it is the machine that is out of space, or too many requests at once; a timeout
+            // on this side appears as "cancelled".
             Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::ResourceExhausted => {
                 Self::Unavailable { message }
             }

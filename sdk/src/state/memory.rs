@@ -39,7 +39,7 @@ impl Memory {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Like [`Memory::with`], for what a plugin asks.
+    /// Like [`Memory::with`], for requests of a plugin: fails while the state is unavailable.
     fn ask<T>(&self, work: impl FnOnce(&mut Kept) -> Result<T, StateError>) -> Result<T, StateError> {
         self.with(|kept| {
             if !kept.available {
@@ -57,12 +57,12 @@ impl Memory {
         self.with(|kept| kept.available = available);
     }
 
-    /// What stands there, whether or not a plugin could ask.
+    /// The stored value, even while the state is unavailable.
     pub(crate) fn peek(&self, key: &str) -> Option<Vec<u8>> {
         self.with(|kept| kept.map.get(key).cloned())
     }
 
-    /// As an operator sets a value: beyond the quota, too.
+    /// Sets a value as an operator does: also beyond the quota.
     pub(crate) fn put(&self, key: &str, value: Vec<u8>) -> Result<(), StateError> {
         check(key, Some(&value))?;
         self.with(|kept| kept.put(key, Some(value)));
@@ -113,7 +113,7 @@ impl Memory {
 }
 
 impl Kept {
-    /// Only what grows is refused: a plugin above a quota that was lowered can still make room.
+    /// Only growth is refused: a plugin above a lowered quota can still delete.
     fn change(&mut self, key: &str, value: Option<Vec<u8>>) -> Result<(), StateError> {
         let (bytes, keys) = self.after(key, value.as_deref());
         let (had_bytes, had_keys) = (self.bytes, self.map.len() as u64);
@@ -137,7 +137,7 @@ impl Kept {
         };
     }
 
-    /// How many bytes and keys there would be.
+    /// How many bytes and keys there would be after the change.
     fn after(&self, key: &str, value: Option<&[u8]>) -> (u64, u64) {
         let cost = |value: Option<usize>| value.map_or(0, |bytes| (bytes + key.len()) as u64);
         let old = self.map.get(key).map(Vec::len);

@@ -1,4 +1,4 @@
-//! The plugin's own key-values, kept by the host: `talon.state.v1` on a socket that belongs to this plugin alone.
+//! The plugin's key-value state, stored by the host: `talon.state.v1` on a socket that belongs to this plugin alone.
 
 mod error;
 pub(crate) mod memory;
@@ -18,31 +18,31 @@ use tonic::transport::{Channel, Endpoint};
 
 use memory::Memory;
 
-/// Where the host says the socket is.
+/// Where the host puts the socket's path.
 pub(crate) const SOCKET_ENV: &str = "TALON_STATE_SOCKET";
-/// How long one operation may take. The socket is on this machine and the values are small: what takes longer is
+/// How long one operation may take. The socket is local and the values are small: an operation that takes longer is
 /// stuck, and an error helps more than waiting.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How many keys [`State::keys`] gathers before it gives up, so that a listing cannot fill the memory.
+/// How many keys [`State::keys`] collects before it fails, so that a listing cannot exhaust the memory.
 const MAX_KEYS: usize = 100_000;
-/// How often [`State::update_json`] tries. Each time it fails, somebody else succeeded, so this is for many that change
-/// one key without a pause; they should have a key each.
+/// How often [`State::update_json`] tries. Each failed attempt means that another writer succeeded, so this limit only
+/// matters when many writers change one key without a pause; they should have one key each.
 const MAX_UPDATES: usize = 64;
 
-/// What [`State::compare_and_set`] found.
+/// The result of [`State::compare_and_set`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Swap {
-    /// The value was as expected and is now the new one.
+    /// The value was as expected and has been replaced.
     Done,
-    /// Somebody else was faster: this is what stands there, `None` if nothing.
+    /// Another writer was faster: this is the current value, `None` if there is none.
     Lost(Option<Vec<u8>>),
 }
 
-/// The plugin's own key-values. They outlive the process, and what was written is on the disk; no other plugin sees
-/// them, and all instances of this one share them.
+/// The plugin's key-value state. It outlives the process, and an acknowledged write is on the disk. No other plugin
+/// sees it, and all instances of this one share it.
 ///
-/// Keys have 1 to 512 bytes, values at most 1 MiB, and the operator bounds how much it all may be. A connection that
-/// was lost is made again by the next operation.
+/// Keys have 1 to 512 bytes, values at most 1 MiB, and the operator limits the total size. The next operation
+/// reconnects after a lost connection.
 ///
 /// ```no_run
 /// # async fn tool(cx: talon_sdk::Context) -> Result<(), talon_sdk::ToolError> {
@@ -74,7 +74,7 @@ impl State {
         }
     }
 
-    /// Gives a key a value.
+    /// Sets the value of a key.
     ///
     /// # Errors
     /// [`StateError::QuotaExceeded`], [`StateError::Invalid`] for a key that is empty or too long or a value that is too
@@ -90,7 +90,7 @@ impl State {
         }
     }
 
-    /// Removes a key; says whether it was there.
+    /// Removes a key; returns whether it existed.
     ///
     /// # Errors
     /// As [`State::get`].
@@ -117,7 +117,7 @@ impl State {
         loop {
             let request = KeysRequest { prefix: prefix.to_owned(), page_token, page_size: 0 };
             let page = client.clone().keys(request).await?.into_inner();
-            // A page that brings nothing but promises more would loop for ever.
+            // A page without keys that announces another page would loop for ever.
             let stuck = page.keys.is_empty();
             keys.extend(page.keys);
             if keys.len() > MAX_KEYS {
@@ -130,7 +130,7 @@ impl State {
         }
     }
 
-    /// Changes a key only if it still has the expected value; `None` stands for "no such key", on both sides.
+    /// Changes a key only if it still has the expected value; `None` means "no such key", in both arguments.
     ///
     /// # Errors
     /// [`StateError::QuotaExceeded`], [`StateError::Invalid`] for a key that is empty or too long or a value that is too
@@ -153,7 +153,7 @@ impl State {
     /// The value of a key, read as JSON.
     ///
     /// # Errors
-    /// [`StateError::NotThatType`] when what stands there is not a `T`; otherwise as [`State::get`].
+    /// [`StateError::NotThatType`] when the stored value is not a `T`; otherwise as [`State::get`].
     pub async fn get_json<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, StateError> {
         let Some(value) = self.get(key).await? else { return Ok(None) };
         serde_json::from_slice(&value)
@@ -161,7 +161,7 @@ impl State {
             .map_err(|source| StateError::NotThatType { key: key.to_owned(), source })
     }
 
-    /// Gives a key a value, written as JSON.
+    /// Sets the value of a key, written as JSON.
     ///
     /// # Errors
     /// [`StateError::NotThatType`] when the value cannot be JSON; otherwise as [`State::set`].
@@ -171,9 +171,10 @@ impl State {
         self.set(key, value).await
     }
 
-    /// Changes a key's value, read and written as JSON, so that no change of anybody else is lost: when somebody was
-    /// faster, `change` is called again with what they wrote. No such key counts as `T::default()`. Gives what `change`
-    /// gave. Where it changed nothing, nothing is written: a refusal leaves the value alone and returns an `Err`.
+    /// Changes a key's value, read and written as JSON, without losing concurrent changes: when another writer was
+    /// faster, `change` is called again with the value they wrote. A missing key counts as `T::default()`. Returns what
+    /// `change` returned. If `change` leaves the value as it is, nothing is written, so it can refuse by returning an
+    /// `Err`.
     ///
     /// ```no_run
     /// # use std::collections::BTreeSet;
@@ -192,7 +193,7 @@ impl State {
     /// ```
     ///
     /// # Errors
-    /// [`StateError::Contended`] when others were faster 64 times in a row; otherwise as [`State::compare_and_set`]
+    /// [`StateError::Contended`] when other writers were faster 64 times in a row; otherwise as [`State::compare_and_set`]
     /// and [`State::get_json`].
     pub async fn update_json<T, R>(
         &self,
@@ -209,7 +210,7 @@ impl State {
                 Some(bytes) => serde_json::from_slice(bytes).map_err(unfit)?,
                 None => T::default(),
             };
-            // Compared as this type writes it: whoever wrote it may have spaced it otherwise.
+            // Compared as this type serializes it: another writer may have formatted the JSON differently.
             let before = serde_json::to_vec(&value).map_err(unfit)?;
             let given = change(&mut value);
             let after = serde_json::to_vec(&value).map_err(unfit)?;
@@ -228,7 +229,7 @@ impl State {
 /// Where contexts get their state from.
 #[derive(Debug, Clone)]
 pub(crate) enum StateSource {
-    /// The host's socket, connected at the first use and again when the connection is lost.
+    /// The host's socket, connected on first use and again when the connection is lost.
     Socket {
         path: Option<PathBuf>,
         client: Arc<OnceLock<State>>,
@@ -253,7 +254,7 @@ impl StateSource {
 }
 
 fn connect(path: PathBuf) -> State {
-    // The URI only fills the :authority header; the connector decides where to go.
+    // The URI only fills the :authority header; the connector decides where to connect.
     let endpoint = Endpoint::from_static("http://localhost").timeout(TIMEOUT).connect_timeout(TIMEOUT);
     let channel = endpoint.connect_with_connector_lazy(tower::service_fn(move |_| {
         let path = path.clone();

@@ -10,7 +10,7 @@ use tokio_stream::wrappers::UnixListenerStream;
 use super::*;
 use crate::testing::MemoryState;
 
-/// The same state in both ways that a plugin's code can meet it: in memory, and served over a socket.
+/// The same state in both forms that a plugin's code can meet: in memory, and served over a socket.
 struct Both {
     memory: MemoryState,
     path: PathBuf,
@@ -34,7 +34,7 @@ impl Both {
     }
 }
 
-/// A server that ends, with its connections, when it is told to.
+/// A server that ends, with its connections, on request.
 struct Server(oneshot::Sender<()>, JoinHandle<()>);
 
 impl Server {

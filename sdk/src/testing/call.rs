@@ -1,4 +1,4 @@
-//! Calling a tool in the test's own process.
+//! Calls a tool in the test's own process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::{Output, Tool, ToolError, context};
 /// Runs a tool with these arguments, a JSON object. Use [`Call`] to set more.
 ///
 /// # Errors
-/// What the tool said; look at [`ToolError::message`] for what the caller would read and at [`ToolError::cause`]
-/// for what the log would.
+/// The tool's error: [`ToolError::message`] is what the caller would read and [`ToolError::cause`] what the log would
+/// show.
 ///
 /// # Panics
 /// When the tool panics, or `args` is no object.
@@ -27,7 +27,7 @@ pub async fn call(tool: Tool, args: Value) -> Result<Output, ToolError> {
     Call::new(tool).args(args).run().await
 }
 
-/// One call of a tool in the test's own process, with all that a host could bring.
+/// One call of a tool in the test's own process, with everything that a host can send along.
 #[must_use = "nothing happens until it runs"]
 pub struct Call {
     tool: Tool,
@@ -61,13 +61,14 @@ impl Call {
         self
     }
 
-    /// Gives the tool what [`Context::config`](crate::Context::config) or [`Context::shared`](crate::Context::shared) should find.
+    /// Sets the value that [`Context::config`](crate::Context::config) or [`Context::shared`](crate::Context::shared)
+    /// returns.
     pub fn with<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.settings.insert(value);
         self
     }
 
-    /// Makes the call a part of a trace: a `traceparent` for [`Context::trace_parent`](crate::Context::trace_parent).
+    /// Makes the call part of a trace: a `traceparent` for [`Context::trace_parent`](crate::Context::trace_parent).
     pub fn trace_parent(mut self, parent: &str) -> Self {
         self.call.trace.parent = Some(parent.to_owned());
         self
@@ -92,7 +93,7 @@ impl Call {
         self
     }
 
-    /// Collects what the tool tells of its progress.
+    /// Collects the progress that the tool reports.
     pub fn progress(mut self, log: &ProgressLog) -> Self {
         self.call.progress = ProgressTo::Log(log.clone());
         self
@@ -107,14 +108,14 @@ impl Call {
     /// Runs the call.
     ///
     /// # Errors
-    /// What the tool said; a [`ToolError`] of this call's own when the deadline passed.
+    /// The tool's error; a separate [`ToolError`] when the deadline passed.
     ///
     /// # Panics
     /// When the tool panics, or the arguments are no object.
     pub async fn run(self) -> Result<Output, ToolError> {
         let Self { tool, args, mut call, settings, timeout } = self;
         let mut args = to_text(args);
-        // On the wire injected values come among the arguments, and only those the action declares.
+        // On the wire injected values are among the arguments, and only those that the action declares.
         let injected = std::mem::take(&mut call.injected);
         let declared = tool.action().inject_context_args;
         args.extend(injected.into_iter().filter(|(name, _)| declared.contains(name)));

@@ -1,4 +1,4 @@
-//! Calling a plugin over its socket.
+//! Calls a plugin over its socket.
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,9 +21,9 @@ use tonic_health::pb::health_client::HealthClient;
 
 use super::Notices;
 
-/// The largest answer that is read; what real hosts read.
+/// The largest answer that is read, as in real hosts.
 const MAX_ANSWER_BYTES: usize = 8 << 20;
-/// How much a plugin may send ahead on a call and on the connection.
+/// How much a plugin may send ahead on one call and on the connection.
 const WINDOW_BYTES: u32 = 4 << 20;
 
 /// What a tool answered over the wire.
@@ -32,7 +32,7 @@ const WINDOW_BYTES: u32 = 4 << 20;
 pub struct Answer {
     /// The text; empty when there is an error.
     pub content: String,
-    /// What the tool said no with; `None` when it did what was asked.
+    /// The error of the tool; `None` on success.
     pub error: Option<String>,
     /// The data beside the text.
     pub structured: Option<Value>,
@@ -45,7 +45,7 @@ pub enum CallError {
     /// The plugin, or the connection to it, failed.
     #[error("the plugin answered {}: {}", .0.code(), .0.message())]
     Status(#[from] Box<Status>),
-    /// A real host would throw this answer away.
+    /// A real host would discard this answer.
     #[error("a host would not accept the answer: {0}")]
     BadAnswer(String),
 }
@@ -57,7 +57,7 @@ impl From<Status> for CallError {
 }
 
 impl CallError {
-    /// The gRPC status, if that is what it was.
+    /// The gRPC status code, if it was a gRPC error.
     #[must_use]
     pub fn code(&self) -> Option<Code> {
         match self {
@@ -131,7 +131,7 @@ impl Client {
         Ok(answer.status() == ServingStatus::Serving)
     }
 
-    /// UNAVAILABLE is a yes: a server that stops at once cannot answer.
+    /// UNAVAILABLE counts as success: a server that stops at once cannot answer.
     pub(super) async fn shutdown(&self) -> Result<(), Status> {
         match GrpcControllerClient::new(self.channel.clone()).shutdown(Empty {}).await {
             Err(status) if status.code() != Code::Unavailable => Err(status),

@@ -20,13 +20,13 @@ use super::launch::{LaunchError, PrivateDir, Process, launch};
 use super::{Answer, CallError, MemoryState, Notices, to_text};
 use crate::state::SOCKET_ENV;
 
-/// How long a plugin may take to its handshake line, unless [`Builder::start_timeout`] says otherwise. Generous,
+/// How long a plugin may take until its handshake line, unless [`Builder::start_timeout`] sets another limit. Generous,
 /// because test machines are busy.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long one call may take, unless [`Host::call_within`] says otherwise; what real hosts allow.
+/// How long one call may take, unless [`Host::call_within`] sets another limit; as in real hosts.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A running plugin and what a host does with it. Dropping it kills the plugin and all that it started.
+/// A running plugin, driven as by a host. Dropping it kills the plugin and all its child processes.
 ///
 /// ```no_run
 /// # async fn test() -> Result<(), Box<dyn std::error::Error>> {
@@ -85,13 +85,13 @@ impl Builder {
         self
     }
 
-    /// Sets how long the plugin may take to its handshake line; 30 s unless set.
+    /// Sets how long the plugin may take until its handshake line; 30 s unless set.
     pub fn start_timeout(mut self, timeout: Duration) -> Self {
         self.start_timeout = timeout;
         self
     }
 
-    /// Starts the plugin, shakes hands, connects, calls `Init`.
+    /// Starts the plugin, reads its handshake, connects, calls `Init`.
     ///
     /// # Errors
     /// See [`LaunchError`]; most of them carry the plugin's log.
@@ -106,7 +106,7 @@ impl Builder {
             state = Some(tokio::spawn(async move {
                 let served = tonic::transport::Server::builder()
                     .serve_with_incoming(StateServer::new(memory), UnixListenerStream::new(listener));
-                // It ends when the host is dropped; a plugin notices anything else.
+                // It ends when the host is dropped; a failure shows in the plugin.
                 let _ = served.await;
             }));
         }
@@ -145,7 +145,7 @@ impl Host {
     /// Calls an action with these arguments, a JSON object, and checks the answer as a host does.
     ///
     /// # Errors
-    /// [`CallError`] when the plugin failed. A tool that says no is an [`Answer`] with `error` set.
+    /// [`CallError`] when the plugin failed. A tool error is an [`Answer`] with `error` set.
     ///
     /// # Panics
     /// When `args` is no object.
@@ -153,7 +153,7 @@ impl Host {
         self.call_within(action, args, CALL_TIMEOUT).await
     }
 
-    /// Like [`call`](Host::call), with a timeout of your own. It travels to the plugin.
+    /// Like [`call`](Host::call), with this timeout. It is sent to the plugin.
     ///
     /// # Errors
     /// As for [`call`](Host::call).
@@ -177,7 +177,7 @@ impl Host {
         accept(&id, self.client.execute(request, Some(timeout)).await?)
     }
 
-    /// Sends a request as it stands and gives the answer as it came. Dropping the future cancels the call on the
+    /// Sends a request unchanged and returns the answer unchecked. Dropping the future cancels the call on the
     /// wire.
     ///
     /// # Errors
@@ -194,7 +194,7 @@ impl Host {
         self.client.capabilities().await
     }
 
-    /// What the plugin declares after reading it anew; `None` when it does not implement that.
+    /// What the plugin declares after a refresh; `None` when it does not implement that.
     ///
     /// # Errors
     /// The gRPC status.
@@ -202,10 +202,10 @@ impl Host {
         self.client.refresh().await
     }
 
-    /// Listens to what the plugin tells unasked, from now on; whoever listened before hears no more.
+    /// Listens to the plugin's notices from now on; a previous listener gets no more.
     ///
     /// # Errors
-    /// The gRPC status; UNIMPLEMENTED when the plugin tells nothing.
+    /// The gRPC status; UNIMPLEMENTED when the plugin sends no notices.
     pub async fn listen(&self) -> Result<Notices, Status> {
         self.client.listen().await
     }
@@ -218,7 +218,7 @@ impl Host {
         self.client.init(config.to_string()).await
     }
 
-    /// Whether the plugin's health service says that it serves.
+    /// Whether the plugin's health service reports SERVING.
     ///
     /// # Errors
     /// The gRPC status.
@@ -244,8 +244,8 @@ impl Host {
         self.process.log()
     }
 
-    /// Waits until the plugin has written a line with `text` to stderr, and gives the line. It waits for ever for
-    /// one that never comes: give it a timeout, or let the test runner have one.
+    /// Waits until the plugin has written a line with `text` to stderr, and returns the line. There is no timeout: set
+    /// one yourself, or rely on the test runner's.
     pub async fn logged(&self, text: &str) -> String {
         self.process.line_with(text).await
     }
@@ -268,7 +268,7 @@ impl Host {
         self.ended().await
     }
 
-    /// Asks the plugin to end and comes back as soon as it agreed, while it drains.
+    /// Asks the plugin to end and returns as soon as it agreed, while it drains.
     ///
     /// # Errors
     /// The gRPC status.
@@ -276,10 +276,10 @@ impl Host {
         self.client.shutdown().await
     }
 
-    /// Waits until the plugin has ended by itself.
+    /// Waits until the plugin ends without being asked to.
     ///
     /// # Errors
-    /// What the system said.
+    /// The error of the system.
     pub async fn ended(mut self) -> io::Result<ExitStatus> {
         self.process.wait().await
     }

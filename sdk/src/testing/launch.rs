@@ -1,4 +1,4 @@
-//! Starting a plugin binary and reading its handshake.
+//! Starts a plugin binary and reads its handshake.
 
 use std::collections::VecDeque;
 use std::fs::DirBuilder;
@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use crate::random::random_name;
 use crate::serve::{APP_VERSION, COOKIE_KEY, COOKIE_VALUE, SOCKET_DIR_ENV, VERSIONS_ENV};
 
-/// How much of the handshake line is read; real hosts stop there too.
+/// How much of the handshake line is read, as in real hosts.
 const MAX_LINE_BYTES: u64 = 4096;
 /// How many of the plugin's last log lines are kept for error messages and [`Host::log`](super::Host::log).
 const MAX_LOG_LINES: usize = 1000;
@@ -60,7 +60,7 @@ pub enum LaunchError {
         /// What it wrote.
         line: String,
     },
-    /// Its socket cannot be reached.
+    /// Cannot connect to its socket.
     #[error("cannot connect to the plugin")]
     Connect(#[from] tonic::transport::Error),
     /// It refused its configuration, or failed on it.
@@ -68,7 +68,7 @@ pub enum LaunchError {
     Init(Box<tonic::Status>),
 }
 
-/// A plugin's process with its directory. Dropping it kills the process and all that it started.
+/// A plugin's process with its directory. Dropping it kills the process and all its child processes.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
@@ -78,7 +78,7 @@ pub(super) struct Process {
     _dir: PrivateDir,
 }
 
-/// The last lines of a stream, and a bell for those who wait for one.
+/// The last lines of a stream, and a notification for tasks that wait for one.
 #[derive(Debug, Clone, Default)]
 struct Log(Arc<(Mutex<VecDeque<String>>, Notify)>);
 
@@ -105,7 +105,7 @@ impl Log {
     async fn line_with(&self, text: &str) -> String {
         loop {
             let mut bell = pin!(self.0.1.notified());
-            // Listening starts before looking, so that no line slips in between.
+            // Waiting is enabled before the check, so that no line in between is missed.
             bell.as_mut().enable();
             if let Some(line) = self.lines().iter().find(|line| line.contains(text)) {
                 return line.clone();
@@ -115,7 +115,7 @@ impl Log {
     }
 }
 
-/// A directory of mode 0700 that goes when dropped.
+/// A directory of mode 0700, removed when dropped.
 #[derive(Debug)]
 pub(super) struct PrivateDir(pub(super) PathBuf);
 
@@ -155,7 +155,7 @@ pub(super) async fn launch(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // Its own group, so that all that it starts can be killed with it.
+        // A separate process group, so that all its child processes can be killed with it.
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
@@ -182,7 +182,8 @@ pub(super) async fn launch(
                 Ok(status) => status.map_err(start)?,
                 Err(_) => return Err(LaunchError::Silent { after: timeout, log: log.text() }),
             };
-            // The log's end is what explains the exit; its pipe may be held by a grandchild, so not for ever.
+            // The end of the log explains the exit. A grandchild may hold the pipe open, so this does not wait for
+            // ever.
             let _ = tokio::time::timeout(Duration::from_secs(1), reading).await;
             return Err(LaunchError::Ended { status, log: log.text() });
         }
@@ -230,7 +231,7 @@ impl Process {
     }
 
     pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
-        // The child is not reaped while this value lives, so the number is still its own.
+        // The child is not reaped while this value lives, so the pid is still valid.
         Ok(nix::sys::signal::kill(Pid::from_raw(self.pid), signal)?)
     }
 
@@ -241,7 +242,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Once the child is reaped its number may be another's. Until then the whole group goes with it.
+        // Once the child is reaped its pid may be reused. Until then the whole group is killed with it.
         if self.child.id().is_some() {
             // Gone already is fine; the child itself is reaped by the runtime.
             let _ = killpg(Pid::from_raw(self.pid), Signal::SIGKILL);

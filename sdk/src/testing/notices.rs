@@ -1,4 +1,4 @@
-//! What a plugin tells unasked, for tests.
+//! A plugin's notices, for tests.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,10 +8,10 @@ use tonic::{Status, Streaming};
 
 use crate::notices::made;
 
-/// How many [`ProgressLog`] keeps; a tool that tells more often than this has the rest dropped, as a host would.
+/// How many reports [`ProgressLog`] keeps; further ones are dropped, as by a host.
 const MAX_KEPT: usize = 10_000;
 
-/// How far a call had come.
+/// The progress of a call at one moment.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -32,7 +32,7 @@ impl From<wire::Progress> for Progress {
     }
 }
 
-/// One thing that a plugin told unasked.
+/// One notice of a plugin.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Notice {
@@ -42,7 +42,7 @@ pub enum Notice {
     CapabilitiesChanged,
 }
 
-/// What a plugin tells unasked, in order; see [`Host::listen`](super::Host::listen).
+/// A plugin's notices, in order; see [`Host::listen`](super::Host::listen).
 #[derive(Debug)]
 pub struct Notices {
     stream: Streaming<wire::Notice>,
@@ -53,8 +53,8 @@ impl Notices {
         Self { stream }
     }
 
-    /// Waits for the next one; `None` once the plugin ends, or somebody else listens. It waits for ever for one that never
-    /// comes: give it a timeout, or let the test runner have one.
+    /// Waits for the next notice; `None` once the plugin ends, or another client listens. There is no timeout: set one
+    /// yourself, or rely on the test runner's.
     ///
     /// # Errors
     /// The gRPC status.
@@ -70,7 +70,7 @@ impl Notices {
     }
 }
 
-/// Collects what a tool tells of its progress, all of it; see [`Call::progress`](super::Call::progress). Cheap to clone; clones
+/// Collects all progress that a tool reports; see [`Call::progress`](super::Call::progress). Cheap to clone; clones
 /// share what they collected.
 #[derive(Debug, Clone, Default)]
 pub struct ProgressLog {
@@ -78,13 +78,13 @@ pub struct ProgressLog {
 }
 
 impl ProgressLog {
-    /// An empty one.
+    /// An empty log.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What was told so far, in order.
+    /// The reports so far, in order.
     #[must_use]
     pub fn told(&self) -> Vec<Progress> {
         self.lock().clone()

@@ -12,10 +12,10 @@ use tonic::{Request, Response, Status};
 use crate::state::memory::Memory;
 use crate::state::{StateError, Swap};
 
-/// Keys on one page when the client does not say; small, so that tests turn pages.
+/// Keys on one page when the client sets no size; small, so that tests use several pages.
 const PAGE_KEYS: usize = 100;
 
-/// A plugin's key-values in memory. Clones share them, so a test can look at what a tool left. It has the limits of a
+/// A plugin's key-value state in memory. Clones share it, so a test can check what a tool wrote. It has the limits of a
 /// real host: the quota is 64 MiB and 100,000 keys until the test sets another.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryState(Arc<Memory>);
@@ -33,20 +33,20 @@ impl MemoryState {
         self.0.peek(key)
     }
 
-    /// Gives a key a value as an operator does: the quota is not asked.
+    /// Sets a value as an operator does: without regard to the quota.
     ///
     /// # Panics
-    /// When no host would keep such a key or value: a mistake in the test.
+    /// When no host would accept such a key or value: a mistake in the test.
     pub fn set(&self, key: &str, value: impl Into<Vec<u8>>) {
         self.0.put(key, value.into()).expect("a test sets what a host would keep");
     }
 
-    /// Sets how much the plugin may keep, as an operator does: bytes of keys and values together, and keys.
+    /// Sets the plugin's quota, as an operator does: the bytes of keys and values together, and the number of keys.
     pub fn set_quota(&self, bytes: u64, keys: u64) {
         self.0.set_quota(bytes, keys);
     }
 
-    /// With `false`, all that a plugin asks fails with [`StateError::Unavailable`] until it is `true` again.
+    /// With `false`, all operations of the plugin fail with [`StateError::Unavailable`] until it is `true` again.
     pub fn set_available(&self, available: bool) {
         self.0.set_available(available);
     }
@@ -56,7 +56,7 @@ impl MemoryState {
     }
 }
 
-/// As a host says it.
+/// The status that a host would return.
 fn status(error: StateError) -> Status {
     let text = error.to_string();
     match error {

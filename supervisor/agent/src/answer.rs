@@ -1,8 +1,9 @@
-//! Whether what a model says in the end is an answer.
+//! Whether the model's last message is a valid answer.
 //!
-//! Without a schema any text is one, except none. With a schema ([`Schema`]) it has to be JSON that fits; models like to put words or
-//! a fence around it, so the first JSON in the text that fits counts. What does not fit goes back with what is wrong with it
-//! ([`AnswerError::feedback`]), as often as [`crate::budget::Budgets::structured_retries`] says.
+//! Without a schema, any text but an empty one is. With a schema ([`Schema`]), it has to be JSON that fits. Models like
+//! to add words or a fence, so the first fitting JSON in the text counts. An answer that does not fit goes back to the
+//! model with its mismatches ([`AnswerError::feedback`]), as often as [`crate::budget::Budgets::structured_retries`]
+//! allows.
 
 use serde_json::Value;
 use talon_llm::model::{Answer, Finish};
@@ -20,15 +21,15 @@ pub use schema::{Mismatch, Schema, SchemaError};
 /// An answer that was accepted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FinalAnswer {
-    /// What the model said, or the JSON alone if there is a schema.
+    /// The text, or the JSON alone if there is a schema.
     pub text: String,
     /// The JSON, if there is a schema.
     pub value: Option<Value>,
-    /// The model ran into its limit of tokens: the text's end is missing.
+    /// The model reached its token limit: the end of the text is missing.
     pub cut: bool,
 }
 
-/// Checks an answer that calls nothing.
+/// Checks an answer without calls.
 #[must_use]
 pub fn check(answer: &Answer, schema: Option<&Schema>) -> Verdict {
     match checked(answer, schema) {
@@ -58,7 +59,7 @@ fn checked(answer: &Answer, schema: Option<&Schema>) -> Result<FinalAnswer, Answ
         };
     }
     Err(match first {
-        // Half of a JSON has no errors of its own that are worth telling.
+        // The mismatches of a truncated JSON are not worth reporting.
         _ if cut => AnswerError::CutOff,
         Some(mismatches) => AnswerError::Mismatch(mismatches),
         None => AnswerError::NoJson,

@@ -1,7 +1,8 @@
-//! What a turn may use, and whether it still may.
+//! The limits of a turn, and whether one is reached.
 //!
-//! [`judge`] is asked between two questions to the model. It looks at the context alone. Before a limit ends a turn the model gets
-//! a warning ([`Warning`]), so that it can do something else or answer with what it has; only a limit of 1 leaves no room for one.
+//! [`judge`] is called between two questions to the model, and uses the context alone. Before a limit ends a turn, the
+//! model gets a warning ([`Warning`]), so that it can change course or answer with what it has. Only a limit of 1
+//! leaves no room for one.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -15,25 +16,26 @@ mod warning;
 pub use limit::Limit;
 pub use warning::{Warning, note};
 
-/// What a turn, which is all that follows on one message of a person, may use.
+/// The limits of a turn, from one message of a person to its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budgets {
     /// Questions to the model: 10, the founding number. More seldom help, and each carries the whole context.
     pub iterations: NonZeroU32,
-    /// Calls of one answer that run, all of them at once: 10. What an answer calls beyond that is not run, and the model is told.
+    /// Calls of one answer that run, concurrently: 10. Further calls of the answer are rejected, and the model is
+    /// notified.
     pub calls_at_once: NonZeroU32,
-    /// Errors of one tool: 8. A success takes one back ([`crate::loop_context::Tally`]).
+    /// Errors of one tool: 8. A success cancels one of them ([`crate::loop_context::Tally`]).
     pub tool_errors: NonZeroU32,
-    /// Successes of one tool in a row that are the same in arguments and result: 3.
+    /// Consecutive successes of one tool with the same arguments and result: 3.
     pub identical_successes: NonZeroU32,
-    /// How often a batch of calls, or a round of up to three of them, may bring the same in a row: 3.
+    /// How often in a row a batch of calls, or a cycle of up to three batches, may return the same: 3.
     pub no_progress: NonZeroU32,
     /// How often an answer that does not fit the asked schema goes back to the model: 2.
     pub structured_retries: u32,
-    /// From the message to the answer: 10 minutes, which is ten questions of half a minute and as much for tools.
+    /// The time from message to answer: 10 minutes, which is ten questions of half a minute and as much for tools.
     pub wall_time: Duration,
-    /// All questions together, in millionths of a US dollar: 1 $, which is some ten times what ten questions of 6,000 tokens cost
-    /// on a mid-tier model. `None` is no limit. What a model without a known price uses is not counted.
+    /// The cost of all questions, in millionths of a US dollar: 1 $, about ten times the price of ten questions of
+    /// 6,000 tokens on a mid-tier model. `None` is no limit. Models without a known price are not counted.
     pub micro_usd: Option<u64>,
 }
 
@@ -55,12 +57,12 @@ impl Default for Budgets {
     }
 }
 
-/// What [`judge`] finds.
+/// The result of [`judge`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It may go on, and the model should know of these.
+    /// The turn may continue; the model should see these warnings.
     Within(Vec<Warning>),
-    /// It may not.
+    /// The turn has to end.
     Exceeded(Limit),
 }
 
@@ -77,7 +79,7 @@ pub fn judge(context: &LoopContext) -> Outcome {
         if tally.errors() >= budgets.tool_errors.get() {
             return Outcome::Exceeded(Limit::ToolErrors { tool: tool.clone(), errors: tally.errors() });
         }
-        // Only of what was just called: the same warning after each batch would be noise.
+        // Only tools of the last batch: repeating a warning after each batch would be noise.
         if !context.just_used(tool) {
             continue;
         }
@@ -98,7 +100,7 @@ pub fn judge(context: &LoopContext) -> Outcome {
     if context.iterations_left() == 0 {
         return Outcome::Exceeded(Limit::Iterations { most: budgets.iterations.get() });
     }
-    // One warning is enough where one tool alone does not get on.
+    // One warning is enough where a single tool makes no progress.
     let told = warnings.iter().any(|warning| matches!(warning, Warning::IdenticalSuccesses { .. }));
     if !told && repeats > 1 && repeats + 1 == budgets.no_progress.get() {
         warnings.push(Warning::NoProgress { times: repeats });
@@ -110,8 +112,8 @@ pub fn judge(context: &LoopContext) -> Outcome {
     Outcome::Within(warnings)
 }
 
-/// The limit of time or money that is reached. It ends also a turn that waits for a model or a tool: the driver sends
-/// [`crate::loop_context::Failure::Limit`] with it.
+/// The limit of time or money that is reached. It also ends a turn that waits for a model or a tool: then the driver
+/// sends [`crate::loop_context::Failure::Limit`].
 #[must_use]
 pub fn spent(context: &LoopContext) -> Option<Limit> {
     let (budgets, spent) = (context.budgets(), context.spent());
@@ -121,7 +123,7 @@ pub fn spent(context: &LoopContext) -> Option<Limit> {
     budgets.micro_usd.filter(|most| spent.micro_usd >= *most).map(|most| Limit::Cost { most_micro_usd: most })
 }
 
-/// What the model gets for each call beyond [`Budgets::calls_at_once`].
+/// The result of each call beyond [`Budgets::calls_at_once`].
 #[must_use]
 pub fn over_the_limit(budgets: &Budgets) -> String {
     format!(

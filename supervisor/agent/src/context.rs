@@ -1,8 +1,8 @@
-//! What a model gets to see of a session: never the whole history, never whole logs of tools.
+//! Selects what a model sees of a session: never the whole history, never whole tool logs.
 //!
-//! [`assemble()`] puts one question together out of the prompt, the running summary, the latest turns and the tools that fit, each within
-//! its [section](Sections), and says what has to be summarized first and how full the model's [window](Window) is. What is left out
-//! of a question stays in the store.
+//! [`assemble()`] builds one question from the prompt, the running summary, the latest turns and the tools that fit,
+//! each within its [section](Sections). It reports what has to be summarized first, and how full the model's
+//! [window](Window) is. What is left out of a question stays in the store.
 //!
 //! | section | tokens | when there is more |
 //! |---|---|---|
@@ -33,14 +33,14 @@ pub use summary::{Summary, request};
 pub use tokens::{Accuracy, CountTokens, Estimate, OpenAi, counter_for, fit};
 pub use window::{Status, Window};
 
-/// What a message costs beside its text: role and delimiters, in the formats of all providers about this much.
+/// The tokens of a message beside its text: role and delimiters, about the same in all providers' formats.
 const MESSAGE_OVERHEAD: usize = 4;
 
-/// A result of tools keeps this much however many there are: an envelope with all its attributes takes some 80, and a result of which
-/// nothing is left but the envelope says nothing.
+/// The least tokens of a tool result: the envelope with all its attributes takes about 80, and a result that is only an
+/// envelope says nothing.
 pub const MIN_RESULT_TOKENS: usize = 150;
 
-/// Tokens of messages, with what each costs beside its text.
+/// Counts the tokens of messages, including the overhead of each.
 #[must_use]
 pub fn count_messages(messages: &[talon_llm::model::Message], counter: &dyn CountTokens) -> usize {
     use talon_llm::model::{Arguments, Message};

@@ -1,22 +1,24 @@
-//! The agent: an explicit machine that lets a model use guarded tools.
+//! The agent: an explicit state machine that lets a model use guarded tools.
 //!
-//! What decides is pure: no IO, no clock, nothing that can fail but by a typed error. A driver performs what is decided and
-//! brings back facts.
+//! The deciding code is pure: no IO, no clock, and only typed errors. A driver performs the decisions and reports
+//! facts.
 //!
-//! - [`machine`]: states, events, the one table of transitions, and [`machine::Turn`], which takes facts
-//! - [`loop_context`]: what is known of a turn; [`budget`] and [`progress`] judge it
-//! - [`answer`]: whether a final answer is what was asked for
-//! - [`tools`]: what a model is offered, what it called, what came of it
-//! - [`context`]: what of all that a model gets to see, in tokens
-//! - [`prompt`]: what it is told beforehand
+//! Pure:
 //!
-//! What does it:
+//! - [`machine`]: states, events, the table of transitions, and [`machine::Turn`], which takes facts
+//! - [`loop_context`]: the context of a turn; [`budget`] and [`progress`] judge it
+//! - [`answer`]: whether a final answer is valid
+//! - [`tools`]: the tools offered to a model, its calls, and their results
+//! - [`context`]: what a model sees of a session, in tokens
+//! - [`prompt`]: the system prompt
 //!
-//! - [`driver`]: performs effects; and the traits behind which everything outside stands
+//! With IO:
+//!
+//! - [`driver`]: performs effects, and defines the traits for everything outside
 //! - [`compress`]: the running summary
-//! - [`door`], [`journal`], [`approval`], [`recall`], [`subagent`]: who is behind them
+//! - [`door`], [`journal`], [`approval`], [`recall`], [`subagent`]: implementations of these traits
 //! - [`workspace`]: reads the person's files for the prompt
-//! - [`run`]: the process; behind it who may run which turn, the service for clients, and what is counted: [`costs`], [`metrics`]
+//! - [`run`]: the process, with the registry of turns, the service for clients, [`costs`] and [`metrics`]
 
 pub mod answer;
 pub mod approval;

@@ -1,7 +1,7 @@
-//! What is known of a turn.
+//! The context of a turn.
 //!
-//! Facts come in through [`crate::machine::Turn`]; guards, effects and records read them. The counters are private, so that
-//! nothing but a fact moves them, and they only count up: what is left of a budget is worked out, and never below 0.
+//! Facts change it through [`crate::machine::Turn`]; guards, effects and records read it. The counters are private, so
+//! that only facts change them, and only increase: what remains of a budget is computed, and never below 0.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,11 +19,12 @@ mod tally;
 pub use outcome::{End, Failure, Finished, Verdict};
 pub use tally::{Ran, Tally, ToolResult};
 
-/// The name under which errors of tools that were never offered are counted together: with one count a name, a model that makes
-/// up a new name each time would never run out. It is no tool's name, for it has a space.
+/// The name under which calls of tools that were never offered are counted together: if each name counted separately, a
+/// model that makes up a new name each time would never reach the limit. The space makes it different from any tool's
+/// name.
 pub const NEVER_OFFERED: &str = "tools that do not exist";
 
-/// What is known of a turn.
+/// The context of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoopContext {
     budgets: Budgets,
@@ -43,17 +44,17 @@ pub struct LoopContext {
     spent_before: Spent,
 }
 
-/// What a turn has used of the budgets that run by themselves.
+/// What a turn has used of the time and cost budgets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// Since the turn began.
+    /// The time since the turn started.
     pub elapsed: Duration,
-    /// In millionths of a US dollar.
+    /// The cost, in millionths of a US dollar.
     pub micro_usd: u64,
 }
 
 impl LoopContext {
-    /// At a turn's beginning.
+    /// Starts a turn's context.
     #[must_use]
     pub fn new(goal: impl Into<String>, budgets: Budgets) -> Self {
         Self {
@@ -75,37 +76,37 @@ impl LoopContext {
         }
     }
 
-    /// What the turn may use.
+    /// The turn's limits.
     #[must_use]
     pub fn budgets(&self) -> &Budgets {
         &self.budgets
     }
 
-    /// What the person asked for.
+    /// The person's request.
     #[must_use]
     pub fn goal(&self) -> &str {
         &self.goal
     }
 
-    /// How often the model has answered in this turn.
+    /// The number of the model's answers in this turn.
     #[must_use]
     pub fn iteration(&self) -> u32 {
         self.iteration
     }
 
-    /// How often it may still be asked.
+    /// The number of questions left.
     #[must_use]
     pub fn iterations_left(&self) -> u32 {
         self.budgets.iterations.get().saturating_sub(self.iteration)
     }
 
-    /// How often an answer was sent back.
+    /// The number of rejected answers.
     #[must_use]
     pub fn retries(&self) -> u32 {
         self.retries
     }
 
-    /// How often one may still be.
+    /// The number of retries left.
     #[must_use]
     pub fn retries_left(&self) -> u32 {
         self.budgets.structured_retries.saturating_sub(self.retries)
@@ -117,25 +118,25 @@ impl LoopContext {
         self.answer.as_ref()
     }
 
-    /// What it called.
+    /// The calls of that answer.
     #[must_use]
     pub fn calls(&self) -> &[ToolCall] {
         self.answer.as_ref().map_or(&[], |answer| &answer.calls)
     }
 
-    /// What came of that, in the same order.
+    /// The results of those calls, in the same order.
     #[must_use]
     pub fn results(&self) -> Option<&[ToolResult]> {
         self.results.as_deref()
     }
 
-    /// What was found of the answer.
+    /// The check of the answer.
     #[must_use]
     pub fn verdict(&self) -> Option<&Verdict> {
         self.verdict.as_ref()
     }
 
-    /// What failed.
+    /// The failure.
     #[must_use]
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
@@ -147,7 +148,7 @@ impl LoopContext {
         &self.tallies
     }
 
-    /// Whether the last batch counted for this name.
+    /// Whether the last batch has a call counted under this name.
     #[must_use]
     pub fn just_used(&self, tool: &str) -> bool {
         let results = self.results.as_deref().unwrap_or_default();
@@ -158,7 +159,7 @@ impl LoopContext {
         })
     }
 
-    /// One a batch of calls, in the order in which they were made.
+    /// The fingerprint of each batch of calls, in order.
     #[must_use]
     pub fn history(&self) -> &[Fingerprint] {
         &self.history
@@ -177,7 +178,7 @@ impl LoopContext {
         &self.completed
     }
 
-    /// The last that the model said in this turn, if it said anything: what a turn without an answer has for one.
+    /// The model's last text in this turn, if any: the partial answer of a turn without one.
     #[must_use]
     pub fn partial(&self) -> Option<&str> {
         self.partial.as_deref()
@@ -195,13 +196,13 @@ impl LoopContext {
         self.spent
     }
 
-    /// The same when the model was last asked.
+    /// Time and money used at the last question.
     #[must_use]
     pub fn spent_before(&self) -> Spent {
         self.spent_before
     }
 
-    /// What is used and left of each budget.
+    /// Use and rest of each budget.
     #[must_use]
     pub fn budget_use(&self) -> BudgetUse {
         let errors = self.tallies.values().map(Tally::errors).max().unwrap_or_default();
@@ -217,7 +218,7 @@ impl LoopContext {
         }
     }
 
-    /// What [`crate::machine::Effect::TellDone`] tells.
+    /// The content of [`crate::machine::Effect::TellDone`].
     #[must_use]
     pub fn finished(&self) -> Option<Finished> {
         let Some(Verdict::Accepted(answer)) = &self.verdict else { return None };
@@ -229,7 +230,7 @@ impl LoopContext {
         })
     }
 
-    /// What [`crate::machine::Effect::TellEnd`] tells.
+    /// The content of [`crate::machine::Effect::TellEnd`].
     #[must_use]
     pub fn end(&self) -> Option<End> {
         let reason = match (&self.failure, budget::judge(self)) {

@@ -1,13 +1,13 @@
-//! The loop as a pure machine.
+//! The loop as a pure state machine.
 //!
-//! [`TRANSITIONS`] is all of it: a list of where from, on which event, under which guard, to where, and what is to be done then.
-//! [`step`] looks a transition up in it, the diagram in `docs/agent-loop.md` is written from it ([`diagram()`]), and the
-//! property tests walk it. An event that a state does not take, or whose guard says no, is a [`NotTaken`], never a panic, and
+//! [`TRANSITIONS`] is the whole machine: a list of state, event, guard, next state and effects. [`step`] looks a
+//! transition up in it, the diagram in `docs/agent-loop.md` is generated from it ([`diagram()`]), and the property
+//! tests walk it. An event that a state does not accept, or whose guard fails, is a [`NotTaken`], never a panic, and
 //! changes nothing.
 //!
-//! Events carry nothing. What happened is in the [`LoopContext`], where guards look for it, so that no event can claim what the
-//! facts do not bear out: `budget_ok` is refused while a budget is exceeded, whoever sends it. [`Turn`] puts both together: it
-//! takes a [`Fact`], writes it into the context, and sends the events that follow from it.
+//! Events carry no data. What happened is in the [`LoopContext`], where guards check it, so that no event can
+//! contradict the facts: `budget_ok` is rejected while a budget is exceeded, whoever sends it. [`Turn`] combines both:
+//! it writes a [`Fact`] into the context, and sends the events that follow from it.
 
 mod diagram;
 mod effect;
@@ -29,47 +29,47 @@ pub use turn::{Advance, Fact, Turn};
 
 use crate::loop_context::LoopContext;
 
-/// Why an event changed nothing.
+/// Why an event was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotTaken {
     /// The table has no such transition.
     #[error("{state} does not take {event}")]
     NoTransition {
-        /// Where the loop is.
+        /// The state.
         state: State,
-        /// What was sent.
+        /// The event.
         event: Event,
     },
-    /// The table has it, and the facts do not bear it out.
+    /// There is such a transition, but its guard fails.
     #[error("{state} takes {event} only if {guard}")]
     Guarded {
-        /// Where the loop is.
+        /// The state.
         state: State,
-        /// What was sent.
+        /// The event.
         event: Event,
-        /// What does not hold.
+        /// The guard that fails.
         guard: Guard,
     },
     /// The turn is over.
     #[error("the turn has ended in {state} and takes no {event}")]
     Ended {
-        /// Where it ended.
+        /// The terminal state.
         state: State,
-        /// What was sent.
+        /// The event.
         event: Event,
     },
-    /// The name is kept for later: there is nobody to ask in the middle of a turn yet.
+    /// The event is reserved: a turn cannot ask the person a question yet.
     #[error("{event} is reserved and not taken by any state yet")]
     Reserved {
-        /// What was sent.
+        /// The event.
         event: Event,
     },
 }
 
-/// One step: where it leads and what is to be done, in this order.
+/// Applies an event: returns the next state and its effects, in order.
 ///
 /// # Errors
-/// [`NotTaken`]; the loop stays where it is.
+/// [`NotTaken`]; the state stays the same.
 pub fn step(state: State, event: Event, context: &LoopContext) -> Result<(State, Vec<Effect>), NotTaken> {
     if event.is_reserved() {
         return Err(NotTaken::Reserved { event });

@@ -18,7 +18,7 @@ Options:
 Environment:
   TALON_LOG      what is logged, as JSON lines on stderr: info (the default), agent=debug";
 
-/// What `agent` stands for in a log's filter: the loop, and the models that it asks.
+/// What `agent` means in a log filter: the loop, and the models that it asks.
 const TARGETS: &[(&str, &[&str])] = &[("agent", &["agent", "talon_agent", "talon_llm"])];
 
 fn main() -> ExitCode {

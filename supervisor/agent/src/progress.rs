@@ -1,4 +1,4 @@
-//! Whether a turn gets on: telling a batch of calls and what it brought from the one before.
+//! Detects turns without progress, by comparing each batch of calls and its results with earlier ones.
 
 use std::fmt;
 
@@ -8,17 +8,17 @@ use talon_llm::model::{Arguments, ToolCall};
 
 use crate::loop_context::{Ran, ToolResult};
 
-/// The longest round of batches that counts as going in a circle. A model that reads one file, then another, then the first one
-/// again does so in rounds of two or three; longer rounds run into the limit of iterations.
+/// The longest cycle of batches that is detected. A model that reads one file, then another, then the first one again
+/// repeats in cycles of two or three; longer cycles run into the limit of iterations.
 const LONGEST_ROUND: usize = 3;
 
-/// SHA-256 over a batch of calls: names, arguments as [`stable`] JSON, how each went and what it said. The order of the calls makes
-/// no difference, as they run at once.
+/// SHA-256 over a batch of calls: names, arguments as [`stable`] JSON, outcomes and outputs. The calls' order does not
+/// count, since they run concurrently.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// Of a batch.
+    /// The fingerprint of a batch.
     #[must_use]
     pub fn of_batch<'a>(batch: impl Iterator<Item = (&'a ToolCall, &'a ToolResult)>) -> Self {
         let mut each: Vec<Self> = batch.map(|(call, result)| Self::of_call(call, result)).collect();
@@ -30,11 +30,11 @@ impl Fingerprint {
         Self(hash.finalize().into())
     }
 
-    /// Of one call, by which a tool's successes are told apart.
+    /// The fingerprint of one call, for comparing a tool's successes.
     #[must_use]
     pub fn of_call(call: &ToolCall, result: &ToolResult) -> Self {
         let mut hash = Sha256::new();
-        // Each piece with its length in front, so that no text of one can pass for the beginning of the next.
+        // Each piece is prefixed with its length, so that pieces cannot be shifted into each other.
         let mut piece = |bytes: &[u8]| {
             hash.update((bytes.len() as u64).to_le_bytes());
             hash.update(bytes);
@@ -67,7 +67,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// How often in a row the last batch, or the last round of up to three batches, was the same; 0 without any batch.
+/// How often in a row the last batch, or the last cycle of up to three batches, was the same; 0 without any batch.
 #[must_use]
 pub fn repeats(history: &[Fingerprint]) -> u32 {
     let rounds = (1..=LONGEST_ROUND).filter_map(|length| {
@@ -78,8 +78,7 @@ pub fn repeats(history: &[Fingerprint]) -> u32 {
     rounds.max().unwrap_or_default()
 }
 
-/// JSON that is the same for the same value: keys in order, without white space. Providers and models write the same arguments in
-/// different orders.
+/// Canonical JSON: sorted keys, no white space. Providers and models write the same arguments in different orders.
 #[must_use]
 pub fn stable(value: &Value) -> String {
     fn sorted(value: &Value) -> Value {

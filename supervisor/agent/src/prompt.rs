@@ -1,13 +1,13 @@
-//! What a model is told before anything is said.
+//! The system prompt.
 //!
 //! In this order, which nothing that comes from outside can change:
 //!
 //! 1. the safety rules ([`safety_rules`]), in every language, always
 //! 2. the operator's rules (`orchestrator.rules`), which add to them; they are never cut
 //! 3. identity, soul and user of the [`Workspace`]
-//! 4. as data behind a [`fence`]: daily memory, recalled memories, hints from workflows, and what trusted plugins say of themselves
+//! 4. as data inside a [`fence`]: daily memory, recalled memories, hints from workflows, and notes of trusted plugins
 //!
-//! What stands under 3 and 4 shares what the section has left, each piece cut with a notice.
+//! Items 3 and 4 share what the section has left; each piece is truncated with a notice.
 
 use talon_llm::model::Message;
 
@@ -20,10 +20,10 @@ mod workspace;
 pub use safety::{LANGUAGES, safety_rules};
 pub use workspace::{Daily, Files, Workspace};
 
-/// However little the section has left, a piece gets this much: its name and a notice, at least.
+/// The least tokens of a piece, whatever the section has left: enough for its name and a notice.
 const MIN_PIECE_TOKENS: usize = 24;
 
-/// All that a model is told beforehand.
+/// The parts of the system prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
     rules: Vec<String>,
@@ -33,44 +33,44 @@ pub struct Prompt {
     notes: Vec<Note>,
 }
 
-/// What a trusted plugin says of itself (`system_prompt_addition`).
+/// The note of a trusted plugin (`system_prompt_addition`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// The plugin's name in the configuration.
     pub plugin: String,
-    /// What it says, as the host's guard hands it out.
+    /// The note, sanitized by the host's guard.
     pub text: String,
 }
 
 impl Prompt {
-    /// With the operator's rules.
+    /// Starts with the operator's rules.
     #[must_use]
     pub fn new(rules: Vec<String>, workspace: Workspace) -> Self {
         Self { rules, workspace, memories: Vec::new(), hints: Vec::new(), notes: Vec::new() }
     }
 
-    /// With memories that go with what is asked, the most relevant first.
+    /// Adds memories that match the request, the most relevant first.
     #[must_use]
     pub fn memories(mut self, memories: Vec<String>) -> Self {
         self.memories = memories;
         self
     }
 
-    /// With workflows that worked for something like it, the best first.
+    /// Adds workflows that worked for a similar request, the best first.
     #[must_use]
     pub fn hints(mut self, hints: Vec<String>) -> Self {
         self.hints = hints;
         self
     }
 
-    /// With what plugins say of themselves. Only of those that the operator lists as trusted: whoever calls this has looked.
+    /// Adds notes of plugins. The caller has checked that the operator lists them as trusted.
     #[must_use]
     pub fn trusted_notes(mut self, notes: Vec<Note>) -> Self {
         self.notes = notes;
         self
     }
 
-    /// The system messages. `tokens` is for all but the safety rules.
+    /// The system messages. `tokens` limits everything except the safety rules.
     #[must_use]
     pub fn messages(&self, tokens: usize, counter: &dyn CountTokens) -> Vec<Message> {
         let mut texts = vec![safety_rules().to_owned()];
@@ -124,12 +124,12 @@ impl Prompt {
     }
 }
 
-/// A part of the prompt that can be cut.
+/// A part of the prompt that can be truncated.
 #[derive(Debug)]
 enum Piece<'p> {
     /// The person's own words.
     Plain(&'p str),
-    /// Words that somebody else may have had a hand in.
+    /// Text that others may have influenced.
     Data { name: &'static str, introduction: String, text: String },
 }
 

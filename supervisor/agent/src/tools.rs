@@ -1,13 +1,14 @@
-//! What a model may call, what it called, and what came of it.
+//! The tools offered to a model, its calls, and their results.
 //!
-//! - [`Offer`]: tools by the names that models get, made of what plugins declare
-//! - [`Offer::check`]: a call against the offer; what does not fit is a [`Refusal`], which the model gets as data
-//! - [`Batch`]: the calls of one answer, whose results may come in any order and leave in theirs
+//! - [`Offer`]: tools under the names that models see, made from the plugins' declarations
+//! - [`Offer::check`]: checks a call against the offer; a bad one is a [`Refusal`], which the model receives as its
+//!   result
+//! - [`Batch`]: the calls of one answer, whose results may arrive in any order and are returned in the calls' order
 //!
-//! What plugins say of their tools has been through the host's guard, and is taken for raw once more, as all that comes over a socket: it
-//! costs nothing, for sanitizing is idempotent.
+//! The plugins' descriptions have been through the host's guard. They are sanitized again, as everything that arrives
+//! over a socket, which is harmless since sanitizing is idempotent.
 //!
-//! Whether a call is *allowed* is for the host to say, at every call: an offer only says what a model gets to see.
+//! Whether a call is *allowed* is decided by the host, at every call: an offer only says what a model sees.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -31,7 +32,7 @@ pub use check::Checked;
 pub use refusal::Refusal;
 pub use result::{from_host, from_own, said_no};
 
-/// A description that is longer is cut: it costs tokens with every question. The longest that helps are a few hundred characters.
+/// The longest description, since it costs tokens with every question. Useful ones have a few hundred characters.
 const MAX_DESCRIPTION_BYTES: usize = 1024;
 
 /// One tool.
@@ -39,17 +40,17 @@ const MAX_DESCRIPTION_BYTES: usize = 1024;
 pub struct Tool {
     /// The plugin's name in the configuration.
     pub plugin: String,
-    /// Which of its actions.
+    /// The action.
     pub action: String,
-    /// What the model gets.
+    /// The declaration for the model.
     pub spec: ToolSpec,
-    /// It changes nothing.
+    /// The action declares that it changes nothing.
     pub read_only: bool,
-    /// It may destroy something, as it says itself; `None` if it does not say.
+    /// The action declares whether it may destroy something; `None` if it does not say.
     pub destructive: Option<bool>,
-    /// It wants to be offered always, also where not all tools fit.
+    /// Offer the tool always, even where not all tools fit.
     pub always_include: bool,
-    /// Compiled at the first call. `None` inside if it cannot be: then the host alone checks.
+    /// Compiled at the first call. `None` inside if it does not compile: then only the host checks.
     compiled: OnceLock<Option<Schema>>,
 }
 
@@ -76,7 +77,7 @@ impl Tool {
     }
 }
 
-/// JSON of the same shape in which every string is inert, keys too.
+/// JSON of the same shape in which every string is neutralized, keys too.
 pub(crate) fn inert(value: Value) -> Value {
     let text = |text: String| Raw::from(text).text().into_string();
     match value {
@@ -94,8 +95,8 @@ pub(crate) fn inert(value: Value) -> Value {
 pub struct Offer(BTreeMap<String, Tool>);
 
 impl Offer {
-    /// Of plugins, each with the name under which the host runs it, and their actions as the host tells them for a model. What is
-    /// for people alone is left out here, too.
+    /// Makes an offer from plugins, each with its name at the host, and their actions as the host lists them for a
+    /// model. Parts for people are left out here, too.
     #[must_use]
     pub fn new<'a>(actions: impl IntoIterator<Item = (&'a str, &'a Action)>) -> Self {
         let tools = actions.into_iter().filter(|(_, action)| !action.user_only).map(|(plugin, action)| {

@@ -1,4 +1,4 @@
-//! The plugin's own program: a child of ours, in the same jail.
+//! The plugin's program: a child process in the same jail.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
@@ -18,26 +18,25 @@ use tokio::time::timeout;
 use crate::line::{self, LineError, MAX_LINE_BYTES, MAX_STRAY_LINES};
 use crate::say;
 
-/// How long it may take to end after SIGINT before it is killed: what its own host gave it.
+/// How long it may take to end after SIGINT before it is killed, as in its original host.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long its last words may take to arrive once it has ended. They are in a pipe; only a child of its own that holds the
-/// other end lets this pass.
+/// How long its last output may take to arrive once it has ended. The output is already in a pipe; this passes only if
+/// a child process of the program holds the other end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// The longest line of its output that is passed on in one piece, as long as a host takes one; what is longer is broken.
+/// The longest line of its output that is passed on whole, which is as long as a host accepts; longer ones are split.
 const MAX_PIECE_BYTES: u64 = 8 << 10;
-/// Under how many names a directory is tried to be made. Under a supervisor the first is free.
+/// How many directory names are tried. Under a supervisor the first is free.
 const MAX_DIRECTORIES: u32 = 1000;
 
-/// Variables that are this process's own, and mean something else to a program that finds them: what a host says to a
-/// go-plugin program.
+/// Variables for this process that would mislead the program: the handshake between a host and a go-plugin program.
 const OWN_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
-/// Likewise: the socket that it was handed, and what it logs. The plugin's key-values and its way out stay.
+/// Likewise: the inherited socket, and the log level. The variables for state and for the egress proxy stay.
 const OWN: [&str; 2] = ["TALON_LISTEN_FD", "TALON_LOG"];
 
-/// Why there is no program to talk to.
+/// Why the program could not be started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
-    /// No place for its files.
+    /// No directory for its files.
     #[error("no directory can be made below {} for it: {source}", below.display())]
     Place {
         /// Where.
@@ -53,15 +52,15 @@ pub(crate) enum StartError {
         /// What the system said.
         source: io::Error,
     },
-    /// It cannot be watched.
+    /// The thread that reads its output cannot be started.
     #[error("a thread cannot be started: {0}; raise its limit on processes")]
     Thread(#[source] io::Error),
 }
 
-/// Why it names no socket.
+/// Why it named no socket.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoLine {
-    /// Its line will not do.
+    /// Its handshake line is invalid.
     #[error(transparent)]
     Line(#[from] LineError),
     /// A line without an end.
@@ -74,14 +73,14 @@ pub(crate) enum NoLine {
         "it printed more than {MAX_STRAY_LINES} lines before its handshake; let it print the handshake line first, and anything else to standard error"
     )]
     Noise,
-    /// The end of its output.
+    /// Its output ended.
     #[error(
         "it closed its standard output before its handshake; it prints one handshake line and keeps its output open"
     )]
     Closed,
 }
 
-/// A program that runs.
+/// A running program.
 pub(crate) struct Program {
     child: Child,
     name: PathBuf,
@@ -90,10 +89,10 @@ pub(crate) struct Program {
     place: Place,
 }
 
-/// What comes of its first line.
+/// Receives the result of its handshake line.
 pub(crate) type Line = oneshot::Receiver<Result<PathBuf, NoLine>>;
 
-/// Starts it. It is killed with what is returned here.
+/// Starts it. Dropping the returned program kills it.
 pub(crate) fn start(program: &OsStr, args: &[OsString]) -> Result<(Program, Line), StartError> {
     let place = Place::make(&std::env::temp_dir())?;
     let mut command = Command::new(program);
@@ -107,7 +106,7 @@ pub(crate) fn start(program: &OsStr, args: &[OsString]) -> Result<(Program, Line
         command.env_remove(name);
     }
     command.env("TMPDIR", &place.0);
-    // A signal that is meant for us also goes to our group; when the program is to end is ours to say, after its calls.
+    // A signal for us also goes to our process group; we decide when the program ends: after its calls.
     command.process_group(0);
     let name = PathBuf::from(program);
     let failed = |source| StartError::Start { program: name.clone(), source };
@@ -116,7 +115,7 @@ pub(crate) fn start(program: &OsStr, args: &[OsString]) -> Result<(Program, Line
     let stdout = ChildStdout::from(stdout.into_owned_fd().map_err(failed)?);
     let (found, line) = oneshot::channel();
     let (done, drained) = oneshot::channel::<()>();
-    // A thread of its own, because standard error is a pipe that may be full for a while.
+    // A separate thread, because standard error is a pipe and writing to it may block.
     thread::Builder::new()
         .name("output".to_owned())
         .spawn(move || {
@@ -134,30 +133,30 @@ fn is_own(name: &OsStr) -> bool {
 }
 
 impl Program {
-    /// How it was called.
+    /// The path it was started by.
     pub(crate) fn name(&self) -> &Path {
         &self.name
     }
 
-    /// Waits until it ends, and a moment for what it said last.
+    /// Waits until it ends, and a moment for its last output.
     pub(crate) async fn ended(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
         let _ = timeout(LAST_WORDS, &mut self.drained).await;
         Ok(status)
     }
 
-    /// Ends one that cannot be used.
+    /// Kills a program that cannot be used.
     pub(crate) async fn kill(mut self) {
-        // It fails for one that has ended.
+        // It fails if the program has ended already.
         let _ = self.child.kill().await;
         let _ = timeout(LAST_WORDS, &mut self.drained).await;
     }
 
-    /// Ends it as its own host did: SIGINT, a while, SIGKILL. SIGINT goes to its whole group, since a shell in front of the
-    /// program would keep it for itself. Its files go with it.
+    /// Ends it as its original host did: SIGINT, a grace period, SIGKILL. SIGINT goes to its whole group, since a shell
+    /// in front of the program would not pass it on. Its directory is removed with it.
     pub(crate) async fn stop(mut self) {
         if let Some(pid) = self.child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
-            // It has not been waited for, so the number is still its own; if it has ended, that is what was wanted.
+            // It has not been reaped, so the pid is still valid; if it has ended already, that is fine.
             let _ = kill_process_group(pid, Signal::INT);
         }
         if timeout(GRACE, self.child.wait()).await.is_err() {
@@ -168,11 +167,11 @@ impl Program {
     }
 }
 
-/// A directory of its own, removed with all that is in it.
+/// A private directory, removed with its content.
 struct Place(PathBuf);
 
 impl Place {
-    /// Under the shortest name that is free: a socket's path has little room.
+    /// Under the shortest free name, because a socket's path is limited.
     fn make(below: &Path) -> Result<Self, StartError> {
         let mut last = io::ErrorKind::AlreadyExists.into();
         for number in 0..MAX_DIRECTORIES {
@@ -192,16 +191,16 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // In a jail it goes with everything else, and elsewhere nobody could act on it.
+        // In a jail it is removed with everything else, and elsewhere the error cannot be handled.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// Reads its output to the end: up to the handshake line as that, everything else to standard error.
+/// Reads its output to the end: parses it up to the handshake line, and passes everything else to standard error.
 fn pass_on(stdout: impl Read, found: oneshot::Sender<Result<PathBuf, NoLine>>) {
     let mut stdout = BufReader::new(stdout);
     let line = handshake(&mut stdout);
-    // If nobody waits for it any more, the rest still has to be read.
+    // If the receiver is gone, the rest still has to be read.
     let _ = found.send(line);
     while let Some(piece) = piece(&mut stdout, MAX_PIECE_BYTES) {
         repeat(&piece);
@@ -210,7 +209,7 @@ fn pass_on(stdout: impl Read, found: oneshot::Sender<Result<PathBuf, NoLine>>) {
 
 fn handshake(stdout: &mut impl io::BufRead) -> Result<PathBuf, NoLine> {
     for _ in 0..=MAX_STRAY_LINES {
-        // One more than a line may have, so that a longer one shows.
+        // One more byte than a line may have, to detect a longer one.
         let limit = MAX_LINE_BYTES as u64 + 1;
         let line = piece(stdout, limit).ok_or(NoLine::Closed)?;
         if line.len() > MAX_LINE_BYTES {
@@ -225,7 +224,7 @@ fn handshake(stdout: &mut impl io::BufRead) -> Result<PathBuf, NoLine> {
     Err(NoLine::Noise)
 }
 
-/// A line, or as much of one as may be read at once; `None` at the end.
+/// A line, or its next part up to the limit; `None` at the end.
 fn piece(stdout: &mut impl io::BufRead, limit: u64) -> Option<Vec<u8>> {
     let mut piece = Vec::new();
     let read = stdout.take(limit).read_until(b'\n', &mut piece);
@@ -237,7 +236,8 @@ fn repeat(piece: &[u8]) {
     if piece.last() != Some(&b'\n') {
         piece.push(b'\n');
     }
-    // In one write, so that a line of ours does not come between. Without a reader there is nobody to tell.
+    // In one write, so that our own lines do not mix with it. If there is no reader, there is nowhere to report the
+    // error.
     let _ = io::stderr().write_all(&piece);
 }
 

@@ -1,12 +1,12 @@
-//! Calls to the program: one question and one answer at a time on a connection.
+//! Calls to the program: one request and one response at a time on a connection.
 //!
-//! Nothing in an answer ties it to its question but the connection (the id is the program's to copy). So a connection is used by
-//! one call at a time, and one whose call was given up, or whose answer was none, is never used again: what is still on its way
-//! on it would be taken for the answer to something else.
+//! Only the connection ties a response to its request (the program copies the id, or not). So a connection serves one
+//! call at a time. It is never reused after a cancelled call or an invalid response: a late response on it would be
+//! taken for the response to another request.
 //!
-//! A connection that is idle is kept only while no other is in use. The first host had one connection for all calls, and
-//! programs that were written by hand may serve one after the other: those would wait for ever for the next question on the idle
-//! one, and never come to the next.
+//! An idle connection is kept only while no other is in use. The original host had one connection for all calls, and a
+//! hand-written program may serve its connections one after the other: it would wait for ever for the next request on
+//! the idle connection, and never accept the next one.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,14 +21,14 @@ use crate::frame::{self, FrameError};
 use crate::message::{self, Request, Response};
 use crate::say::shown;
 
-/// How many calls are with the program at once; further ones wait here for their turn, inside their own time. Twice as many as a
-/// supervisor lets through unless told, and each may hold an answer of 4 MiB.
+/// How many calls the program serves at once; further ones wait here, within their deadline. Twice as many as a
+/// supervisor admits by default, and each may hold a response of 4 MiB.
 const MAX_CONNECTIONS: usize = 32;
 
-/// Why a question has no answer.
+/// Why a request has no response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AskError {
-    /// Nobody is there.
+    /// No program listens on the socket.
     #[error("cannot connect to its socket {}: {source}; it has to listen before it prints its handshake line, and go on listening", socket.display())]
     Connect {
         /// The socket.
@@ -36,28 +36,28 @@ pub(crate) enum AskError {
         /// What the system said.
         source: io::Error,
     },
-    /// The question cannot be written.
+    /// The request cannot be encoded.
     #[error("the call cannot be written as JSON: {0}")]
     Encode(#[source] serde_json::Error),
     /// No message came, or none could be sent.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// What came is no answer.
+    /// The message is not a response.
     #[error("its answer cannot be read: {0}; it has to be JSON as in OpenTalon v0.0.1")]
     Decode(#[source] serde_json::Error),
-    /// It answered something else.
+    /// It answered another request.
     #[error(
         "it answered call {theirs} when it was asked {ours}, so its answer was thrown away; correct the plugin's program, which has to copy the id into call_id"
     )]
     OtherCall {
-        /// What it says.
+        /// The id in the response.
         theirs: String,
-        /// What was asked.
+        /// The id of the request.
         ours: String,
     },
 }
 
-/// The way to the program.
+/// The connections to the program.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     socket: PathBuf,
@@ -76,11 +76,11 @@ impl Exchange {
         Self { socket, connections: Mutex::default(), turns: Semaphore::new(MAX_CONNECTIONS) }
     }
 
-    /// Asks and waits for the answer, for as long as the caller does. Dropping this ends the connection, which is all the
-    /// program is told of it.
+    /// Sends a request and waits for the response, for as long as the caller does. Dropping this future closes the
+    /// connection; the protocol has no other cancellation.
     pub(crate) async fn ask(&self, request: &Request<'_>) -> Result<Response, AskError> {
         let body = serde_json::to_vec(request).map_err(AskError::Encode)?;
-        // It is never closed, so there is no error but to wait.
+        // The semaphore is never closed, so there is no error.
         let _turn = self.turns.acquire().await;
         let mut connection = self.connection().await?;
         frame::write(&mut connection.stream, &body).await?;
@@ -106,19 +106,19 @@ impl Exchange {
         Ok(InUse { stream, held })
     }
 
-    /// Nothing can panic while it is held.
+    /// Nothing can panic while the lock is held.
     fn connections(&self) -> MutexGuard<'_, Connections> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether an idle connection is still there, and nothing came on it unasked.
+/// Whether an idle connection is still open and has received nothing.
 fn is_quiet(stream: &UnixStream) -> bool {
     let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
     matches!(recv(stream, &mut [0_u8; 1][..], flags), Err(Errno::AGAIN))
 }
 
-/// Counts a connection for as long as a call has it.
+/// Counts a connection for as long as a call uses it.
 struct Held<'e>(&'e Exchange);
 
 impl<'e> Held<'e> {
@@ -134,14 +134,14 @@ impl Drop for Held<'_> {
     }
 }
 
-/// A connection that a call has. Dropping it closes it.
+/// A connection in use by a call. Dropping it closes it.
 struct InUse<'e> {
     stream: UnixStream,
     held: Held<'e>,
 }
 
 impl InUse<'_> {
-    /// For the next call, unless another is in use.
+    /// Keeps it for the next call, unless another is in use.
     fn give_back(self) {
         let Self { stream, held } = self;
         let mut connections = held.0.connections();

@@ -19,7 +19,7 @@ fn scene() -> Scene {
     Scene { _dir: dir, listener, exchange: Arc::new(Exchange::new(socket)) }
 }
 
-/// Asks in a task of its own.
+/// Sends a request in a separate task.
 fn asks(exchange: &Arc<Exchange>, id: &'static str) -> tokio::task::JoinHandle<Result<String, String>> {
     let exchange = exchange.clone();
     tokio::spawn(async move {
@@ -29,7 +29,7 @@ fn asks(exchange: &Arc<Exchange>, id: &'static str) -> tokio::task::JoinHandle<R
     })
 }
 
-/// Takes one question off a connection.
+/// Reads one request from a connection.
 async fn asked(stream: &mut UnixStream) -> serde_json::Value {
     serde_json::from_slice(&frame::read(stream).await.unwrap()).unwrap()
 }

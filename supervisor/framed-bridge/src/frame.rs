@@ -1,40 +1,40 @@
-//! One message on a connection: its length in four bytes, the highest first, and that many bytes.
+//! One message on a connection: its length in four bytes, big-endian, and that many bytes.
 
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// The longest message, of either side: the protocol's own limit, so that no program sends or takes more. A longer one of ours
-/// is not sent; of a longer one of theirs only the length is read.
+/// The longest message in both directions: the protocol's own limit, so that no program sends or takes more. A longer
+/// request is not sent; of a longer response only the length is read.
 pub(crate) const MAX_FRAME_BYTES: usize = 4 << 20;
 
 const LENGTH_BYTES: usize = 4;
 
-/// Why a message did not get through.
+/// Why a message was not transferred.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FrameError {
-    /// Ours is too long.
+    /// The request is too long.
     #[error("the call has {0} bytes, and this protocol takes {MAX_FRAME_BYTES}: send less at once")]
     TooLarge(usize),
-    /// Theirs is too long, or is no message at all.
+    /// The response is too long, or not a message at all.
     #[error(
         "it announces an answer of {0} bytes, and this protocol takes {MAX_FRAME_BYTES}: ask for less at once, or let it answer in the protocol of OpenTalon v0.0.1"
     )]
     TooLong(u32),
-    /// The connection ended instead of an answer.
+    /// The connection ended instead of a response.
     #[error("it closed the connection without an answer; its log may say why")]
     Closed,
-    /// The connection ended within an answer.
+    /// The connection ended within a response.
     #[error(
         "it closed the connection in the middle of its answer, after {got} of {of} bytes; its log may say why"
     )]
     Cut {
-        /// What came.
+        /// The bytes received.
         got: usize,
-        /// What should have come.
+        /// The bytes announced.
         of: usize,
     },
-    /// The system said no.
+    /// An I/O error.
     #[error("its connection broke: {0}; its log may say why")]
     Io(#[from] io::Error),
 }
@@ -48,7 +48,7 @@ pub(crate) async fn write(stream: &mut (impl AsyncWrite + Unpin), body: &[u8]) -
     Ok(())
 }
 
-/// Reads one message. Memory is taken as its bytes come, not as they are announced.
+/// Reads one message. Allocates memory as its bytes arrive, not as they are announced.
 pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, FrameError> {
     let mut length = Vec::with_capacity(LENGTH_BYTES);
     match take(stream, LENGTH_BYTES, &mut length).await? {
@@ -66,11 +66,11 @@ pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8
     }
 }
 
-/// Reads as much, or to the end of the stream.
+/// Reads this many bytes, or up to the end of the stream.
 async fn take(stream: &mut (impl AsyncRead + Unpin), bytes: usize, into: &mut Vec<u8>) -> io::Result<usize> {
     let limit = u64::try_from(bytes).unwrap_or(u64::MAX);
     match stream.take(limit).read_to_end(into).await {
-        // Who closes a socket with something unread in it resets it, and that is an end as well.
+        // A peer that closes a socket with unread data resets it, which also is an end.
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(into.len()),
         other => other,
     }

@@ -1,20 +1,20 @@
-//! The handshake line: `1|unix|PATH`, and what may come before it.
+//! The handshake line: `1|unix|PATH`, and the lines that may precede it.
 
 use std::path::PathBuf;
 
 use crate::say::shown;
 
-/// The longest line, in bytes; one with the longest path there is has a thirtieth of it.
+/// The longest line, in bytes; a line with the longest possible path has a thirtieth of it.
 pub(crate) const MAX_LINE_BYTES: usize = 4 << 10;
 /// The most lines before it, such as an interpreter's warnings, as everywhere in Talon.
 pub(crate) const MAX_STRAY_LINES: usize = 64;
-/// A unix socket's path with its closing zero has 108 bytes.
+/// A unix socket's path with its terminating zero has 108 bytes.
 const MAX_PATH_BYTES: usize = 107;
 
-/// Why a line is none that can be used.
+/// Why a line is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LineError {
-    /// It begins as one.
+    /// It begins like a handshake line.
     #[error("its handshake line {shown} {problem}; it should read 1|unix|PATH")]
     Malformed {
         /// Its beginning.
@@ -22,14 +22,14 @@ pub(crate) enum LineError {
         /// What is wrong with it.
         problem: &'static str,
     },
-    /// go-plugin's.
+    /// It is go-plugin's.
     #[error(
-        "its handshake line {0} is go-plugin's: set its dialect to go-plugin, it needs nobody who translates"
+        "its handshake line {0} is go-plugin's: set its dialect to go-plugin, it needs no bridge"
     )]
     GoPlugin(String),
 }
 
-/// Reads a line. `None`: it is nothing like a handshake, so the next may be one.
+/// Parses a line. `None`: it is not a handshake at all, so the next one may be.
 pub(crate) fn parse(line: &str) -> Option<Result<PathBuf, LineError>> {
     let line = line.trim();
     let (version, rest) = line.split_once('|')?;

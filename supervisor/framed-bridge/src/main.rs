@@ -1,11 +1,12 @@
-//! Translates for the oldest OpenTalon plugins, those of v0.0.1, which speak lengths and JSON instead of gRPC.
+//! Translates for the oldest OpenTalon plugins, those of v0.0.1, which use length-prefixed JSON instead of gRPC.
 //!
 //! ```text
 //! host ── gRPC (our SDK) ── talon-framed-bridge ── 4-byte length + JSON, a unix socket ── PROGRAM
 //! ```
 //!
-//! It is a plugin: it runs in the plugin's jail with the plugin's rights, and starts the plugin's program as its child. When
-//! the program ends, so does this, and the host restarts both; when this is told to end, it ends the program.
+//! It is a plugin: it runs in the plugin's jail with the plugin's rights, and starts the plugin's program as its child.
+//! When the program ends, the bridge ends and the host restarts both; when the host stops the bridge, it ends the
+//! program.
 
 mod child;
 mod exchange;
@@ -29,13 +30,13 @@ use crate::child::{Line, NoLine};
 use crate::exchange::Exchange;
 use crate::tools::CapabilitiesError;
 
-/// How a program that was called wrongly ends.
+/// The exit code for a wrong command line.
 const USAGE: u8 = 2;
-/// How long it may take to print its line, and then to tell what it offers: what its later hosts gave it. A supervisor's
-/// start_timeout usually comes first, and shows what was awaited.
+/// How long the program may take to print its handshake line, and then to declare its capabilities, as in later hosts.
+/// A supervisor's start_timeout usually passes first, and its error names the step.
 const LINE_TIMEOUT: Duration = Duration::from_secs(60);
 const CAPABILITIES_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long the news of the program's end may take to arrive.
+/// How long the exit of the program may take to be noticed.
 const LAST_NEWS: Duration = Duration::from_millis(200);
 
 const HELP: &str = "\
@@ -81,7 +82,7 @@ fn misused() -> ExitCode {
     ExitCode::from(USAGE)
 }
 
-/// How far it has come, for the message about a program that ended.
+/// How far the start has come, for the message about a program that ended.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Line,
@@ -93,13 +94,13 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Line => "before its handshake line",
-            Self::Capabilities => "before it told its capabilities",
+            Self::Capabilities => "before it declared its capabilities",
             Self::Serving => "while it served",
         })
     }
 }
 
-/// Why it is not served, or no longer.
+/// Why the program cannot be served, or no longer.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
@@ -108,7 +109,7 @@ enum Failure {
     NoLine,
     #[error(transparent)]
     Capabilities(#[from] CapabilitiesError),
-    #[error("it did not tell its capabilities within {CAPABILITIES_TIMEOUT:?}")]
+    #[error("it did not declare its capabilities within {CAPABILITIES_TIMEOUT:?}")]
     NoCapabilities,
     #[error("the bridge cannot watch for signals: {0}")]
     Signals(#[source] std::io::Error),
@@ -135,17 +136,17 @@ async fn run(program: OsString, arguments: Vec<OsString>) -> ExitCode {
         child.stop().await;
         return ExitCode::SUCCESS;
     };
-    // What breaks usually breaks because the program ended, which is told a moment later and says more.
+    // A failure usually means that the program ended, which is noticed a moment later and explains more.
     if let Ok(ended) = timeout(LAST_NEWS, child.ended()).await {
         return over(&shown, step.get(), ended);
     }
-    // Gone before that is said: what is said last is told with the failure of the start.
+    // Killed before the error is printed: the last line is reported with the failure of the start.
     child.kill().await;
     say::error(format_args!("the plugin's program {shown} cannot be used: {failure}"));
     ExitCode::FAILURE
 }
 
-/// The program has ended.
+/// Reports that the program has ended.
 fn over(program: &str, step: Step, ended: std::io::Result<ExitStatus>) -> ExitCode {
     let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
     say::error(format_args!(
@@ -154,7 +155,7 @@ fn over(program: &str, step: Step, ended: std::io::Result<ExitStatus>) -> ExitCo
     ExitCode::FAILURE
 }
 
-/// From a program that runs to the end of its service.
+/// Serves from the start of the program until the end of the service.
 async fn serve(line: Line, step: &Cell<Step>) -> Result<(), Failure> {
     let mut told = Told::install().map_err(Failure::Signals)?;
     let plugin = tokio::select! {
@@ -164,7 +165,8 @@ async fn serve(line: Line, step: &Cell<Step>) -> Result<(), Failure> {
     step.set(Step::Serving);
     let unheard = async {
         told.heard().await;
-        // The SDK hears the same signal and drains. This is for one that came just before it began to listen.
+        // The SDK receives the same signal and drains. This is for a signal that came just before the SDK began to
+        // listen.
         sleep(DEFAULT_GRACE * 2).await;
     };
     tokio::select! {
@@ -173,10 +175,10 @@ async fn serve(line: Line, step: &Cell<Step>) -> Result<(), Failure> {
     }
 }
 
-/// Its line, its socket, what it offers.
+/// Reads its handshake line, connects to its socket, and reads its capabilities.
 async fn connect(line: Line, step: &Cell<Step>) -> Result<Plugin, Failure> {
     say::info("waiting for the handshake line of the plugin's program");
-    // A sender that is dropped belongs to a thread that ended without a word.
+    // A dropped sender belongs to a thread that ended without a result.
     let line = timeout(LINE_TIMEOUT, line).await.map_err(|_| Failure::NoLine)?;
     let socket = line.unwrap_or(Err(NoLine::Closed))?;
     step.set(Step::Capabilities);
@@ -187,7 +189,7 @@ async fn connect(line: Line, step: &Cell<Step>) -> Result<Plugin, Failure> {
     Ok(tools::plugin(exchange, capabilities))
 }
 
-/// The signals by which a host asks for the end.
+/// The signals by which a host asks the bridge to end.
 struct Told {
     terminate: Signal,
     interrupt: Signal,

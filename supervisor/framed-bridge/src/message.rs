@@ -1,8 +1,8 @@
 //! The messages of OpenTalon v0.0.1, as JSON.
 //!
-//! They come from a program that nobody vouches for. Their size is bounded by the frame's, and the lists in them here: an empty
-//! object costs three bytes on the wire and a hundred in memory. Nothing in them nests, and what no field asks for is skipped
-//! without recursion, however deep it is.
+//! They come from an untrusted program. The frame limits their size, and this module limits their lists: an empty
+//! object costs three bytes on the wire and a hundred in memory. No message type is recursive, and unknown fields are
+//! skipped without recursion, however deep they nest.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,12 +11,12 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize as DeriveDeserialize, Serialize};
 
-/// The most actions that are kept, as many as a host takes; further ones are counted.
+/// The most actions that are kept, as many as a host takes; further ones are only counted.
 pub(crate) const MAX_ACTIONS: usize = 1024;
 /// The most parameters of one action, likewise.
 pub(crate) const MAX_PARAMETERS: usize = 256;
 
-/// What we ask.
+/// A request to the program.
 #[derive(Debug, Serialize)]
 pub(crate) struct Request<'r> {
     pub(crate) method: &'static str,
@@ -31,13 +31,13 @@ pub(crate) struct Request<'r> {
 }
 
 impl Request<'_> {
-    /// What does it offer?
+    /// Asks for the capabilities.
     pub(crate) fn capabilities() -> Self {
         Self { method: "capabilities", id: "", plugin: "", action: "", args: None }
     }
 }
 
-/// What it answers. Programs write `null` where they have nothing, and leave out what they do not know.
+/// The response. Programs write `null` for empty values, and leave out fields that they do not know.
 #[derive(Debug, Default, DeriveDeserialize)]
 pub(crate) struct Response {
     #[serde(default, deserialize_with = "or_nothing")]
@@ -50,7 +50,7 @@ pub(crate) struct Response {
     pub(crate) caps: Option<Capabilities>,
 }
 
-/// What it offers.
+/// The capabilities of the program.
 #[derive(Debug, Default, DeriveDeserialize)]
 pub(crate) struct Capabilities {
     #[serde(default, deserialize_with = "or_nothing")]
@@ -85,9 +85,9 @@ pub(crate) struct Parameter {
     pub(crate) required: bool,
 }
 
-/// Reads an answer.
+/// Decodes a response.
 pub(crate) fn decode(body: &[u8]) -> Result<Response, serde_json::Error> {
-    // As Go's decoder does: text that is none becomes a mark, and the answer stands.
+    // As Go's decoder does: invalid UTF-8 is replaced, and the response stays valid.
     serde_json::from_str(&String::from_utf8_lossy(body))
 }
 

@@ -1,33 +1,33 @@
-//! Lines for the host's log. They begin with their level where hosts look for one, and go out before there is a server, too,
-//! which is when most goes wrong: what a plugin said last is told with the failure of its start.
+//! Lines for the host's log. They begin with their level where hosts look for one. They also work before there is a
+//! server, which is when most errors happen: the plugin's last line is reported with the failure of its start.
 
 use std::fmt;
 use std::io::Write as _;
 
-/// How much of a text of the program's is shown in a line of ours.
+/// How much of a text of the program is shown in one of our lines.
 const MAX_SHOWN_BYTES: usize = 100;
 
-/// What is good to know.
+/// For information.
 pub(crate) fn info(text: impl fmt::Display) {
     line("INFO", text);
 }
 
-/// What somebody should mend.
+/// For problems that an operator should fix.
 pub(crate) fn warn(text: impl fmt::Display) {
     line("WARN", text);
 }
 
-/// Why it ends.
+/// Why the bridge ends.
 pub(crate) fn error(text: impl fmt::Display) {
     line("ERROR", text);
 }
 
 fn line(level: &str, text: impl fmt::Display) {
-    // In one write, because the program writes to the same pipe. Nobody could be told that it fails.
+    // In one write, because the program writes to the same pipe. If it fails there is nowhere to report the error.
     let _ = std::io::stderr().write_all(format!("[{level}] {text}\n").as_bytes());
 }
 
-/// The beginning of a text of the program's, quoted and on one line.
+/// The beginning of a text of the program, quoted and on one line.
 pub(crate) fn shown(text: &str) -> String {
     if text.len() <= MAX_SHOWN_BYTES {
         return format!("{text:?}");

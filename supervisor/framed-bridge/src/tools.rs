@@ -1,4 +1,4 @@
-//! From what the program declares to a plugin of the SDK's.
+//! Makes an SDK plugin from the capabilities that the program declares.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use crate::say::{self, shown};
 
 /// The longest names of plugins and actions that the SDK takes.
 const MAX_NAME_LEN: usize = 64;
-/// How many actions that are left out are told of one by one.
+/// How many skipped actions are logged one by one.
 const MAX_TOLD: usize = 8;
-/// What a plugin is called that has no name fit for use.
+/// The name of a plugin whose own name is invalid.
 const NAMELESS: &str = "plugin";
 
-/// Why the program cannot be offered.
+/// Why the program cannot be offered as a plugin.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CapabilitiesError {
-    /// They cannot be asked for.
+    /// The request for the capabilities failed.
     #[error("its capabilities cannot be read: {0}")]
     Ask(#[from] AskError),
-    /// It says no.
-    #[error("it refuses to tell its capabilities: {0}")]
+    /// It refused.
+    #[error("it refuses to declare its capabilities: {0}")]
     Refused(String),
-    /// It tells none.
+    /// Its response has none.
     #[error("its answer to \"capabilities\" holds no caps; it has to answer as in OpenTalon v0.0.1")]
     Missing,
 }
 
-/// Asks the program what it offers.
+/// Requests the capabilities of the program.
 pub(crate) async fn read(exchange: &Exchange) -> Result<Capabilities, CapabilitiesError> {
     let answer = exchange.ask(&Request::capabilities()).await?;
     if !answer.error.is_empty() {
@@ -40,7 +40,7 @@ pub(crate) async fn read(exchange: &Exchange) -> Result<Capabilities, Capabiliti
     answer.caps.ok_or(CapabilitiesError::Missing)
 }
 
-/// The plugin that a program is. It takes no settings: v0.0.1 has no way to give it any.
+/// The program as a plugin. It takes no settings: v0.0.1 has no way to pass any.
 pub(crate) fn plugin(exchange: Exchange, capabilities: Capabilities) -> Plugin {
     let exchange = Arc::new(exchange);
     let name = slug(&capabilities.name);
@@ -56,21 +56,21 @@ pub(crate) fn plugin(exchange: Exchange, capabilities: Capabilities) -> Plugin {
     plugin.refresh(move || {
         let (exchange, called) = (exchange.clone(), called.clone());
         async move {
-            // It says nothing but what its author should know of it anyway.
+            // The error holds nothing that must be kept from the caller.
             let capabilities = read(&exchange).await.map_err(|error| ToolError::new(error.to_string()))?;
             Ok(tools(&exchange, &called, capabilities))
         }
     })
 }
 
-/// A name as the SDK takes it.
+/// A valid plugin name derived from the program's name.
 fn slug(name: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let slug: String = name.chars().map(fit).skip_while(|c| *c == '-').take(MAX_NAME_LEN).collect();
     if slug.is_empty() { NAMELESS.to_owned() } else { slug }
 }
 
-/// Tools of the actions that can be offered, and a line for each of the first few that cannot.
+/// Tools for the actions that can be offered, and a log line for each of the first few that cannot.
 fn tools(exchange: &Arc<Exchange>, plugin: &Arc<str>, capabilities: Capabilities) -> Vec<Tool> {
     let actions = capabilities.actions;
     if actions.more > 0 {

@@ -1,21 +1,22 @@
-//! What the bridge is told on its command line.
+//! The bridge's command line.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
 use crate::http::address::{Address, AddressError};
 
-/// Where the server's address is. On the command line every user of the machine could read it, and it may hold a key.
+/// The server's URL. It is not an argument, because every user of the machine could read it there, and it may hold a
+/// key.
 pub(crate) const URL_VARIABLE: &str = "TALON_PLUGIN_URL";
-/// How long a start may take where nobody says so; what the supervisor gives a plugin unless it is told otherwise.
+/// How long a start may take by default, as in the supervisor.
 const DEFAULT_START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Where the server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// A program of ours to start, with its arguments.
+    /// A program to start, with its arguments.
     Program(OsString, Vec<OsString>),
-    /// Elsewhere.
+    /// A URL.
     Url(Address),
 }
 
@@ -27,7 +28,7 @@ pub(crate) struct Command {
     pub(crate) start_timeout: Duration,
 }
 
-/// Why it cannot be understood.
+/// Why the command line is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CommandError {
     #[error(
@@ -41,7 +42,7 @@ pub(crate) enum CommandError {
 }
 
 impl Command {
-    /// Reads the arguments after the program's own name; `url` is what `URL_VARIABLE` holds.
+    /// Parses the arguments after the program's name; `url` is the value of `URL_VARIABLE`.
     pub(crate) fn parse(
         args: impl IntoIterator<Item = OsString>,
         url: Option<&str>,

@@ -7,24 +7,24 @@ use rmcp::model::ProtocolVersion;
 use serde::Deserialize;
 use talon_sdk::ToolError;
 
-/// What the operator may say.
+/// The settings of the operator.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
-    /// The tools that are offered; all unless said.
+    /// The tools that are offered; all by default.
     pub(crate) tools: Option<Vec<String>>,
-    /// Which revision of MCP is spoken: `auto` or one by its date.
+    /// The revision of MCP: `auto`, or its date.
     protocol: Option<String>,
     /// Headers of every request, with `url` only.
     headers: BTreeMap<String, String>,
 }
 
-/// Which revision is spoken.
+/// Which revision is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Revision {
-    /// What the server speaks, the newest first.
+    /// The newest that the server supports.
     Auto,
-    /// This one alone.
+    /// Only this one.
     Only(ProtocolVersion),
 }
 
@@ -42,10 +42,10 @@ const RESERVED: [&str; 9] = [
 ];
 
 impl Config {
-    /// The revision to speak.
+    /// The revision to use.
     ///
     /// # Errors
-    /// When it is none that is known.
+    /// When it is unknown.
     pub(crate) fn revision(&self) -> Result<Revision, ToolError> {
         let word = self.protocol.as_deref().unwrap_or("auto");
         if word == "auto" {
@@ -81,7 +81,7 @@ impl Config {
         Ok(headers)
     }
 
-    /// Whether something is said that only a server with a `url` can have.
+    /// Whether a setting is used that only applies to a server with a `url`.
     pub(crate) fn is_for_http(&self) -> bool {
         !self.headers.is_empty()
     }

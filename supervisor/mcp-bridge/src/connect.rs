@@ -1,9 +1,9 @@
-//! From a target to a server that speaks a revision we know, or a sentence that says why not.
+//! Connects to a target and agrees on a revision of MCP, or returns an error that says why that failed.
 //!
-//! Servers of the current revision are asked by `server/discover`, those of older ones by `initialize`. A server is told by
-//! how it answers the first; one that refuses or stays silent is asked the second. What an odd server needs beyond that
-//! costs it a second start: one that ends because it is asked what it does not know, and one of the current revision that
-//! takes so long to start that it was taken for an old one.
+//! Servers of the current revision answer `server/discover`, those of older ones `initialize`. The bridge first sends
+//! `server/discover`; if the server refuses it or does not answer, the bridge sends `initialize`. Unusual servers need
+//! a second start: one that exits on an unknown request, and one of the current revision that starts so slowly that it
+//! was taken for an old one.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -23,22 +23,22 @@ use crate::server::screen::{NO_ANSWER, News, Screen};
 use crate::server::stdio::Stdio;
 use crate::text::{MAX_TOLD_BYTES, cut, with_causes};
 
-/// How long `server/discover` may go unanswered before `initialize` is tried. Longer than interpreters take to start on a
-/// machine that is busy starting others (5 seconds were not), and few servers ignore it: those of older revisions answer that they
-/// do not know it.
+/// How long `server/discover` may go unanswered before `initialize` is tried. Longer than interpreters take to start on
+/// a machine that is busy starting others (5 seconds were too short). Few servers ignore it: those of older revisions
+/// answer that the method is unknown.
 const PROBE_PATIENCE: Duration = Duration::from_secs(10);
-/// How long the exit of a process may take to be told after its pipes were closed.
+/// How long the exit of a process may take to be noticed after its pipes were closed.
 const LAST_NEWS: Duration = Duration::from_secs(1);
 
-/// A server that can be asked.
+/// A connected server.
 pub(crate) struct Connected {
     pub(crate) service: RunningService<RoleClient, ClientConfig>,
     pub(crate) news: News,
-    /// Its process, if it is one of ours.
+    /// Its process, if we started one.
     pub(crate) child: Option<Child>,
 }
 
-/// Why there is none. The texts end with what to do next.
+/// Why connecting failed. The texts end with what to do next.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectError {
     #[error("the MCP server {server} cannot be started: {source}; correct its command")]
@@ -70,7 +70,7 @@ fn known() -> String {
     ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// Connects until `until`.
+/// Connects, until this deadline.
 pub(crate) async fn connect(
     target: &Target,
     revision: Revision,
@@ -108,7 +108,7 @@ pub(crate) async fn connect(
     }
 }
 
-/// The server, in words.
+/// The server's name in messages.
 pub(crate) fn shown(target: &Target) -> String {
     match target {
         Target::Program(program, _) => {
@@ -119,7 +119,7 @@ pub(crate) fn shown(target: &Target) -> String {
     }
 }
 
-/// A failure, and what else could be tried.
+/// A failure, and what to try next.
 struct Failed(ConnectError, Next);
 
 #[derive(Clone, Copy)]
@@ -146,9 +146,9 @@ impl Attempt<'_> {
         let news = News::default();
         let left = self.until.saturating_duration_since(Instant::now());
         let patience = match mode {
-            // There is no second question.
+            // There is no second request.
             ClientLifecycleMode::Discover { .. } => left,
-            // With little time in all, the second question must have its share.
+            // When little time is left, the second request must get its share.
             _ => PROBE_PATIENCE.min(left / 3),
         };
         match self.target {
@@ -258,7 +258,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// A pipe that is closed says little; how the process ended says more.
+    /// A closed pipe explains little; the exit status of the process explains more.
     fn with_exit(&self, Failed(error, next): Failed, how: Option<String>) -> Failed {
         match (error, how) {
             (ConnectError::Ended { server, .. } | ConnectError::Unreachable { server, .. }, Some(how)) => {

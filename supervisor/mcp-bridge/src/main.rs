@@ -1,14 +1,15 @@
-//! Translates MCP: a plugin that runs in the jail of the server it stands in front of.
+//! Translates MCP: a plugin that runs in the jail of the MCP server it represents.
 //!
-//! To the supervisor it is a plugin like any other, built with `talon-sdk`; to the server it is a client, built with the
-//! official `rmcp`. So the supervisor parses nothing of MCP, and what does is trusted as little as the server.
+//! To the supervisor it is a plugin like any other, built with `talon-sdk`; to the server it is a client, built with
+//! the official `rmcp`. So the supervisor never parses MCP, and the process that does is trusted as little as the
+//! server.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | `command`, `config` | what the supervisor and the operator say |
-//! | `connect` | from a program or an address to a server whose revision is known |
-//! | `session` | a connected server: its tools, its news, its end |
-//! | `server/` | its process, its lines, what of its messages is for whom |
+//! | `command`, `config` | the command line of the supervisor and the settings of the operator |
+//! | `connect` | connects to a program or an address and finds out its revision |
+//! | `session` | a connected server: its tools, its notifications, its end |
+//! | `server/` | its process, its lines, filtering its messages |
 //! | `http/` | streamable HTTP through the supervisor's proxy |
 //! | `tools/` | names, schemas, arguments and results |
 

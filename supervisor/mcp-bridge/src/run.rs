@@ -1,4 +1,4 @@
-//! The bridge as a plugin: connects when it is initialised, serves, ends with the server or because it is told to.
+//! The bridge as a plugin: connects when it is initialised, serves, and ends with the server or on request.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -15,11 +15,11 @@ use crate::config::Config;
 use crate::connect::{connect, shown};
 use crate::session::Session;
 
-/// Threads that serve calls: the server does the work.
+/// Threads that serve calls; few, because the server does the work.
 const WORKERS: usize = 2;
-/// What the library logs is of use to its authors; what matters is said by us.
+/// The library's log is for its authors; the bridge logs what matters to operators.
 const LOG_FILTER: &str = "info,rmcp=off";
-/// The declared name where nobody gave the plugin one.
+/// The declared name when the plugin has none.
 const DEFAULT_NAME: &str = "mcp-bridge";
 /// The configured name of the plugin.
 const NAME_VARIABLE: &str = "TALON_PLUGIN_NAME";
@@ -32,7 +32,7 @@ struct Bridge {
     /// What `Init` brought.
     config: OnceLock<Config>,
     session: OnceCell<Session>,
-    /// Whether its tools were told once.
+    /// Whether its tools were listed before.
     offered: AtomicBool,
 }
 
@@ -106,8 +106,8 @@ async fn serve(command: Command) -> ExitCode {
 }
 
 impl Bridge {
-    /// Part of the start that may be spent: what is left is for the steps after it, so that our words about a server that
-    /// is too slow come before the supervisor's about us.
+    /// A deadline at this percentage of the start timeout. The rest is for the following steps, so that the bridge's
+    /// error about a slow server comes before the supervisor's error about a slow bridge.
     fn until(&self, percent: u32) -> Instant {
         self.started + self.command.start_timeout * percent / 100
     }
@@ -120,7 +120,7 @@ impl Bridge {
                 "config.headers: a server without a url takes no headers; give it env or args",
             ));
         }
-        // A host that says it twice has what it said first.
+        // If a host sends it twice, the first config stays.
         let _ = self.config.set(config);
         match self.session().await {
             Ok(_) => Ok(()),
@@ -132,7 +132,7 @@ impl Bridge {
         let connecting = || async {
             let config = self.config.get().cloned().unwrap_or_default();
             let target = &self.command.target;
-            // Asked for long after the start, it gets as long as a start.
+            // Long after the start there is no start timeout left, so it gets at least this long.
             let until = self.until(75).max(Instant::now() + Duration::from_millis(500));
             let connected = connect(target, config.revision()?, config.headers()?, until)
                 .await
@@ -166,8 +166,8 @@ impl Bridge {
     }
 }
 
-/// A server that cannot be had, or that ended, ends its bridge, with the reason as the last line: its settings are not
-/// refused, and nobody should be told to correct them. Calls in flight get no answer; the supervisor says what that means.
+/// Exits when the server is unreachable or has ended, with the reason as the last line. The settings are not refused,
+/// because no operator can fix this there. Calls in flight get no answer; the supervisor reports that.
 fn give_up(why: &str) -> ! {
     eprintln!("{why}");
     std::process::exit(1)

@@ -1,4 +1,4 @@
-//! A server that is connected: its tools, the news of it, and its end.
+//! A connected server: its tools, its notifications, and its end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,15 +18,15 @@ use crate::tools::call::tool;
 use crate::tools::list::tools;
 use crate::tools::offer::offers;
 
-/// How long a server's list of tools may take once it runs. A host waits for it.
+/// How long listing the tools of a running server may take. A host waits for it.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
-/// Before a subscription that ended is asked for anew; doubles up to the longest wait.
+/// The wait before an ended subscription is renewed; doubles up to the maximum.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 const LISTEN_AGAIN_MAX: Duration = Duration::from_secs(60);
-/// How long the exit of a process may take to be told after its pipes were closed.
+/// How long the exit of a process may take to be noticed after its pipes were closed.
 const LAST_NEWS: Duration = Duration::from_secs(1);
 
-/// One server. Clones are of the same one.
+/// One server. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Session {
     pub(crate) peer: Peer<RoleClient>,
@@ -34,12 +34,12 @@ pub(crate) struct Session {
     server: Arc<str>,
     only: Option<Arc<[String]>>,
     child: Option<Child>,
-    /// Whether it ended by itself, and the bridge ends with it.
+    /// Whether it ended unexpectedly, so that the bridge ends with it.
     over: watch::Receiver<bool>,
 }
 
 impl Session {
-    /// Watches over a server from here on. `on_end` is called once with the reason, when it ends by itself.
+    /// Starts to monitor a server. `on_end` is called once with the reason when it ends unexpectedly.
     pub(crate) fn begin(
         connected: Connected,
         server: String,
@@ -95,7 +95,7 @@ impl Session {
         tracing::info!("MCP server {name:?} {version:?} speaks revision {}", info.protocol_version.as_str());
     }
 
-    /// Servers of the current revision tell of changed tools only where somebody listens.
+    /// Servers of the current revision notify of changed tools only if a client subscribes.
     async fn listen(self) {
         let Some(info) = self.peer.peer_info() else { return };
         let tells = info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
@@ -130,10 +130,10 @@ impl Session {
         }
     }
 
-    /// For a call that ended without an answer: returns only if the server did not end, too. Otherwise the bridge ends
-    /// before this does, so that the supervisor tells the caller what it is: nobody's refusal, and worth another try.
+    /// For a call that ended without a response: returns only if the server did not end, too. Otherwise the bridge
+    /// exits before this returns, so that the supervisor gives the caller a retryable error instead of a refusal.
     pub(crate) async fn lost(&self) {
-        // The call may hear of it before those do who look at the process, and before a server that does not read is ended.
+        // The call may notice it before the process monitor does, and before a server that does not read is ended.
         let mut over = self.over.clone();
         let is_over = async { over.wait_for(|over| *over).await.is_ok() };
         if timeout(LAST_NEWS + END_GRACE, is_over).await == Ok(true) {
@@ -141,10 +141,10 @@ impl Session {
         }
     }
 
-    /// The server's tools, read anew.
+    /// Lists the server's tools anew.
     ///
     /// # Errors
-    /// When they cannot be had by `until`, in words for the operator.
+    /// When that fails by `until`, as the operator reads it.
     pub(crate) async fn tools(&self, until: Option<Instant>) -> Result<Vec<Tool>, ToolError> {
         let server = &self.server;
         let until = until.unwrap_or_else(|| Instant::now() + LIST_TIMEOUT);
@@ -167,7 +167,7 @@ impl Session {
         Ok(offers.into_iter().map(|offer| tool(offer, self.clone())).collect())
     }
 
-    /// Whether it is a process of ours, which takes everything or is about to end.
+    /// Whether it is a local process, which accepts every message or is about to end.
     pub(crate) fn is_a_process(&self) -> bool {
         self.child.is_some()
     }

@@ -1,11 +1,11 @@
-//! Texts of a server's, cut to a size.
+//! Limits the length of a server's texts.
 
 use std::fmt::Write as _;
 
-/// How much is repeated of what a server says in an error. Enough for a sentence or two with a path in it.
+/// How much of a server's text an error repeats. Enough for a sentence or two with a path in it.
 pub(crate) const MAX_TOLD_BYTES: usize = 1024;
 
-/// A text of a server's, cut where it is too long.
+/// A server's text, cut if it is too long.
 pub(crate) fn cut(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();
@@ -13,13 +13,13 @@ pub(crate) fn cut(text: &str, max_bytes: usize) -> String {
     format!("{}…", &text[..text.floor_char_boundary(max_bytes)])
 }
 
-/// An error with its causes, each said once, as one bounded line.
+/// An error with its causes, without repetitions, as one bounded line.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(deeper) = cause {
         let said = deeper.to_string();
-        // Some errors show their source in their own text.
+        // Some errors include their source in their own text.
         if !text.contains(&said) {
             let _ = write!(text, ": {said}");
         }

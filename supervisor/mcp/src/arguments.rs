@@ -1,12 +1,12 @@
-//! A call's arguments on their way from JSON to what plugins get: a text each.
+//! Converts a call's arguments from JSON to the strings that plugins get.
 
 use std::collections::BTreeMap;
 
 use rmcp::model::JsonObject;
 use serde_json::Value;
 
-/// A string is passed as it is, everything else as its JSON text. `null` is an argument that was left out: models write
-/// it for what they do not want to say, and a plugin would get the word.
+/// A string is passed as it is, everything else as its JSON text. `null` counts as an omitted argument: models write
+/// it for optional ones, and a plugin would get the word "null".
 pub(crate) fn on_wire(arguments: Option<JsonObject>) -> BTreeMap<String, String> {
     let given = arguments.unwrap_or_default().into_iter();
     given

@@ -1,4 +1,4 @@
-//! One tool call: `ExecuteStreaming` on `host.sock`, and its outcome as MCP has it.
+//! Runs one tool call with `ExecuteStreaming` on `host.sock`, and converts its outcome to MCP.
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, ProgressNotificationParam, ProgressToken};
 use rmcp::service::RequestContext;
@@ -11,12 +11,13 @@ use tokio::sync::mpsc;
 use crate::host::Host;
 use crate::tools::Offered;
 
-/// Says why a call ended as it did, for programs: `outcome`, `reason`, `retryable`, `call_id` of `talon.host.v1`.
+/// Machine-readable details of the outcome: `outcome`, `reason`, `retryable`, `call_id` of `talon.host.v1`.
 const META_KEY: &str = "talon/answer";
-/// How much of a call's progress waits for a client that is slow, as much as in the supervisor: a second's worth and some.
+/// Queued progress notifications for a slow client, as many as in the supervisor: a little more than a second's worth.
 const PROGRESS_ROOM: usize = 16;
 
-/// Runs a call to its end. `None`: the client does not want it any more, and the supervisor was told by letting go of it.
+/// Runs a call to its end. `None`: the client cancelled it, and dropping the request has cancelled it at the
+/// supervisor.
 pub(crate) async fn run(
     host: &Host,
     offered: &Offered,
@@ -43,30 +44,30 @@ async fn stream(
     let token = context.meta.get_progress_token();
     let (tell, mut told) = mpsc::channel(PROGRESS_ROOM);
     let call = async move {
-        // What finds no room is left out: progress is a courtesy.
+        // If the queue is full, drop the notification: progress is best-effort.
         let mut watched = move |progress: &Progress| drop(tell.try_send(progress.clone()));
-        // Apart from the server's own future, which holds one of these for each call.
+        // Boxed to keep it out of the server's own future, which holds one of these for each call.
         Box::pin(host.lasting().execute_watched(request, Some(&mut watched))).await
     };
     let notify = async {
         let mut reached = f64::NEG_INFINITY;
         while let Some(progress) = told.recv().await {
-            // MCP wants it to grow; what does not is no progress.
+            // MCP requires progress to increase; drop anything else.
             if let Some(token) = token.clone().filter(|_| progress.progress > reached)
                 && let Some(notice) = notice(token, &progress)
             {
                 reached = progress.progress;
-                // A client that cannot be told will not get the answer either, which is noticed there.
+                // If the client is gone, sending the answer will fail as well and be handled there.
                 let _ = context.peer.notify_progress(notice).await;
             }
         }
     };
-    // What was told before the answer goes before it.
+    // Send all progress notifications before the answer.
     let (answer, ()) = tokio::join!(call, notify);
     answer
 }
 
-/// `None` for what JSON cannot say.
+/// `None` for numbers that JSON cannot express.
 fn notice(token: ProgressToken, progress: &Progress) -> Option<ProgressNotificationParam> {
     if !progress.progress.is_finite() {
         return None;
@@ -77,8 +78,8 @@ fn notice(token: ProgressToken, progress: &Progress) -> Option<ProgressNotificat
     Some(notice)
 }
 
-/// The answer of the guard as MCP has it. The text is the guarded block, and never the content alone: what a plugin says
-/// stands between delimiters that it cannot forge, and the host gives it to a model as it is.
+/// Converts the guard's answer to MCP. The text is the guarded block, never the bare content: a plugin's output
+/// is between delimiters that it cannot forge, and the host passes it to a model unchanged.
 fn result(offered: &Offered, answer: ExecuteResponse) -> CallToolResult {
     let ok = answer.outcome() == Outcome::Ok;
     let meta = meta(&answer);
@@ -88,8 +89,8 @@ fn result(offered: &Offered, answer: ExecuteResponse) -> CallToolResult {
         CallToolResult::error(vec![block])
     } else if offered.keeps_its_promise(structured.as_ref()) {
         let mut result = CallToolResult::success(vec![block]);
-        // It stands outside of the delimiters, so it goes only to hosts that were told its form, and read it by that. The
-        // block holds it in any case.
+        // It is outside of the delimiters, so it goes only to hosts that know its schema and parse it accordingly. The
+        // block contains it in any case.
         result.structured_content = structured.filter(|_| offered.tool.output_schema.is_some());
         result
     } else {
@@ -122,12 +123,12 @@ fn meta(answer: &ExecuteResponse) -> MetaObject {
     meta
 }
 
-/// A call that did not come to an answer of the guard's. A model reads results, and of an error of the protocol not a word.
+/// The result of a call without an answer from the guard. Models see results, but not protocol errors.
 pub(crate) fn refused(why: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }
 
-/// What a call of a tool gets that is not offered.
+/// The error for a call of a tool that is not offered.
 pub(crate) fn unknown(name: &str) -> ErrorData {
     let shown: String =
         name.chars().take(talon_client::tool::MAX_NAME_LEN).flat_map(char::escape_default).collect();

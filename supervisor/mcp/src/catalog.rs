@@ -1,4 +1,4 @@
-//! What is offered now: all tools by name, as the supervisor told last.
+//! The catalog: all offered tools by name, as last reported by the supervisor.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,26 @@ use crate::host::Host;
 use crate::patterns::Filter;
 use crate::tools::{Offered, of_plugin};
 
-/// The most tools that are offered. A model cannot choose among a fraction of that; those that come after, by plugin, are
-/// left out and that is logged. `--allow` makes a list shorter.
+/// The most tools to offer, far more than a model can choose from. Those beyond it, in order of plugins, are
+/// omitted with a log line. `--allow` makes a list shorter.
 const MAX_TOOLS: usize = 4096;
-/// The most that their declarations weigh together: a plugin may declare 4 MiB. What comes after is left out and logged.
+/// The total size of their declarations: a single plugin may declare 4 MiB. The rest is omitted with a log line.
 const MAX_TOOLS_BYTES: usize = 32 << 20;
-/// How many plugins are asked at once what they offer: more than one, so that a list of many does not wait for each.
+/// How many plugins are queried concurrently, so that a long list does not take one round trip for each.
 const ASKED_AT_ONCE: usize = 8;
 
-/// All tools by name, and how much is known.
+/// All tools by name, and how complete the list is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Catalog {
     pub(crate) tools: BTreeMap<String, Offered>,
-    /// Whether a supervisor has told it, and every plugin that is to be up has had its start.
+    /// Whether the supervisor has reported it, and every enabled plugin has finished starting.
     pub(crate) settled: bool,
-    /// Whether a supervisor has ever told it.
+    /// Whether any supervisor has ever reported it.
     pub(crate) known: bool,
 }
 
 impl Catalog {
-    /// Asks the supervisor for all of it.
+    /// Queries the supervisor.
     pub(crate) async fn read(host: &Host, filter: &Filter) -> Result<Self, Status> {
         let answer = host.client().list_plugins(ListPluginsRequest {}).await?;
         let plugins: Vec<Plugin> =
@@ -64,7 +64,7 @@ impl Catalog {
     }
 }
 
-/// Whether a plugin is on its way up for the first time, or again without having failed.
+/// Whether a plugin is starting for the first time, or again without having failed.
 fn is_starting(plugin: &Plugin) -> bool {
     matches!(plugin.state.as_str(), "discovered" | "starting" | "handshaking")
 }
@@ -75,7 +75,7 @@ async fn declared(host: &Host, name: String, filter: &Filter) -> Result<Vec<Offe
             let capabilities = answer.into_inner().capabilities;
             Ok(capabilities.map(|known| of_plugin(&name, &known, filter)).unwrap_or_default())
         }
-        // It went between the list and now.
+        // The plugin was removed after the list was read.
         Err(status) if status.code() == Code::NotFound => Ok(Vec::new()),
         Err(status) => Err(status),
     }

@@ -1,4 +1,4 @@
-//! Keeps the catalog up to date: follows the supervisor's events, and looks for it again when it is gone.
+//! Keeps the catalog up to date: follows the supervisor's events, and reconnects after it exits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use crate::host::Host;
 use crate::own::Own;
 use crate::patterns::Filter;
 
-/// How long after a change the catalog is read again: changes come in swarms (a plugin that starts passes four states),
-/// and a plugin that dies and starts without end costs four lists a second at the most.
+/// Delay between a change and rereading the catalog. Changes come in bursts (a starting plugin passes four states),
+/// and a crash-looping plugin costs at most four lists per second.
 const REST: Duration = Duration::from_millis(250);
-/// How often the catalog is read where the supervisor does not let this user follow events. A list takes a millisecond.
+/// How often to read the catalog if the supervisor does not let this user follow events. A list takes a millisecond.
 const POLL: Duration = Duration::from_secs(5);
-/// How long is waited before the supervisor is looked for again: at first hardly, in the end as seldom as a person looks.
+/// Delays before a reconnect: short at first, in the end rarely enough to cost nothing.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// How long a request of ours may take: the supervisor answers these from memory.
+/// The timeout of our requests: the supervisor answers these from memory.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The events after which something else may be offered, or is.
+/// The events after which the offered tools may have changed.
 const TELLING: [&str; 4] = ["state_changed", "capabilities_changed", "tools_changed", "supervisor"];
 
 pub(crate) struct Follower {
@@ -39,12 +39,13 @@ impl Follower {
         Self { host, filter, own, catalog: watch::Sender::default() }
     }
 
-    /// The catalog as it is, and as it will be.
+    /// A receiver of the current catalog and its updates.
     pub(crate) fn catalog(&self) -> watch::Receiver<Arc<Catalog>> {
         self.catalog.subscribe()
     }
 
-    /// Follows for ever; ends with the reason if a supervisor of our own cannot be had, or a stranger is in its place.
+    /// Runs forever; returns the reason if a private supervisor cannot be started, or an untrusted process listens on
+    /// its socket.
     pub(crate) async fn run(mut self) -> String {
         let mut pause = FIRST_PAUSE;
         loop {
@@ -54,12 +55,12 @@ impl Follower {
                 Err(status) => status,
             };
             let why = self.host.explain(&status);
-            // Nobody gets rid of that one by waiting.
+            // Waiting does not help against an untrusted process.
             if self.host.stranger(&status).is_some() {
                 return why;
             }
             if met {
-                // It worked for a while: what comes now is news.
+                // The connection worked for a while: start the backoff anew.
                 pause = FIRST_PAUSE;
                 self.own.met();
                 tracing::warn!("lost the supervisor: {why}");
@@ -76,13 +77,13 @@ impl Follower {
         }
     }
 
-    /// Follows one supervisor to its end; `met` once it has told what it offers.
+    /// Follows one supervisor to its end; sets `met` once it has reported its tools.
     async fn session(&self, met: &mut bool) -> Result<std::convert::Infallible, Status> {
         let request = WatchEventsRequest::default();
-        // Subscribed first, read second: what happens in between is an event that waits in the stream.
+        // Subscribe before reading: changes in between arrive as events.
         let events = match within(self.host.client().watch_events(request)).await {
             Ok(answer) => Some(answer.into_inner()),
-            // Not this user's to follow, or too many do: then it is looked from time to time.
+            // Not permitted, or too many subscribers: poll instead.
             Err(status) if matches!(status.code(), Code::PermissionDenied | Code::ResourceExhausted) => None,
             Err(status) => return Err(status),
         };

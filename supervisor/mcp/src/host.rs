@@ -8,11 +8,11 @@ use talon_proto::host::host_client::HostClient;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-/// The longest message taken from the supervisor. Its configuration bounds answers, and declarations end at 4 MiB; this
-/// is a backstop against a configuration of gigabytes, past which a call gets an error.
+/// The largest message to accept from the supervisor. Its configuration limits answers, and declarations have at most 4
+/// MiB; this is a backstop against limits of gigabytes, and a larger answer fails the call.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
-/// A supervisor, by its socket. Cheap to clone; each request connects again if the last connection is gone.
+/// A supervisor, by its socket. Cheap to clone; each request reconnects if the last connection was lost.
 #[derive(Debug, Clone)]
 pub(crate) struct Host {
     lasting: talon_client::Client,
@@ -20,23 +20,23 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Must be called within a runtime; connects when there is something to ask.
+    /// Must be called within a runtime; connects on the first request.
     pub(crate) fn new(path: PathBuf) -> Self {
         let lasting = talon_client::Client::lazy(path.clone()).with_max_answer_bytes(MAX_MESSAGE_BYTES);
         Self { lasting, path }
     }
 
-    /// For questions, of which none is repeated.
+    /// A client that never retries, for queries.
     pub(crate) fn client(&self) -> HostClient<Channel> {
         self.lasting.host()
     }
 
-    /// For calls, which come through a restart of the supervisor.
+    /// A client that survives a restart of the supervisor, for calls.
     pub(crate) fn lasting(&self) -> &talon_client::Client {
         &self.lasting
     }
 
-    /// What is said where no supervisor was ever met.
+    /// The message if no supervisor was ever reached.
     pub(crate) fn nobody(&self) -> String {
         format!(
             "No supervisor answers at {}: have it started with `talon serve`, then try again.",
@@ -44,17 +44,17 @@ impl Host {
         )
     }
 
-    /// Whether a connection could not even be made: then nothing was asked.
+    /// Whether no connection could be made, so that the request was never sent.
     pub(crate) fn is_nobody(&self, status: &Status) -> bool {
         reason(status).is_some_and(is_nobody)
     }
 
-    /// Whether somebody listens who is not believed to be a supervisor: then nothing was asked either.
+    /// Whether the listening process is not trusted to be a supervisor; the request was not sent then.
     pub(crate) fn stranger<'s>(&self, status: &'s Status) -> Option<&'s Stranger> {
         reason(status).and_then(Stranger::of)
     }
 
-    /// What it means that a call was not answered, in words that end with what to do next.
+    /// Explains the error of a call without an answer, ending with what to do next.
     pub(crate) fn explain_call(&self, error: &CallError) -> String {
         let why = self.explain(&error.status);
         match error.known {
@@ -64,7 +64,7 @@ impl Host {
         }
     }
 
-    /// What a gRPC error means, in words that end with what to do next.
+    /// Explains a gRPC error, ending with what to do next.
     pub(crate) fn explain(&self, status: &Status) -> String {
         let said = status.message();
         let path = self.path.display();

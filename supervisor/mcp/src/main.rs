@@ -1,12 +1,13 @@
 //! Offers the actions of a supervisor as an MCP server, on standard input and output.
 //!
-//! It is a client of `host.sock` like every other: what it may call, and what comes back, is decided there, by the same
-//! guard stack. So it has no privilege and no plugin, and reads what an MCP host writes in a process of its own.
-//! `talon mcp` finds the socket and executes this program.
+//! It is an ordinary client of `host.sock`: the supervisor and its guard stack decide what it may call and what comes
+//! back. So it has no privileges and no plugins, and parses an MCP host's input in a separate process. `talon mcp`
+//! finds the socket and executes this program.
 //!
 //! ```text
-//! MCP host ── stdin, stdout (JSON-RPC) ── server.rs ── call.rs ────────── host.sock: ExecuteStreaming
-//!                                             └─ catalog.rs ◄─ follow.rs ─ host.sock: WatchEvents, ListPlugins, GetPlugin
+//! MCP host ── stdin, stdout (JSON-RPC) ── server.rs ── call.rs ── host.sock: ExecuteStreaming
+//!                                             └─ catalog.rs ◄─ catalog_watcher.rs
+//!                                                                 └─ host.sock: WatchEvents, ListPlugins, GetPlugin
 //! ```
 
 mod arguments;
@@ -38,9 +39,9 @@ use crate::patterns::{Filter, Pattern};
 use crate::server::Server;
 use crate::transport::Stdio;
 
-/// Says what is logged, as for every program of ours.
+/// The log filter's environment variable, as for all of Talon's programs.
 const FILTER_VARIABLE: &str = "TALON_LOG";
-/// The libraries log whole messages, which hold what tools were asked; ours is said at `info`.
+/// The libraries log whole messages, including tool arguments, so they are limited to errors; our own level is `info`.
 const FILTER: &str = "h2=error,hyper=error,rmcp=error,info";
 
 /// Offers the actions of a supervisor as an MCP server, on standard input and output. Started by `talon mcp`.
@@ -50,13 +51,13 @@ struct Args {
     /// The supervisor's socket.
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
-    /// Offer only what one of these names: plugin, plugin__action or plugin__prefix*.
+    /// Offer only actions that match one of these patterns: plugin, plugin__action or plugin__prefix*.
     #[arg(long, value_name = "PATTERN")]
     allow: Vec<Pattern>,
-    /// Offer nothing that one of these names; it wins over --allow.
+    /// Do not offer actions that match one of these patterns; overrides --allow.
     #[arg(long, value_name = "PATTERN")]
     deny: Vec<Pattern>,
-    /// How to start a supervisor on that socket when nobody answers there: one that ends with its standard input.
+    /// The command that starts a supervisor on that socket if none answers; it exits at the end of its standard input.
     #[arg(last = true, value_name = "COMMAND")]
     own: Vec<OsString>,
 }
@@ -86,7 +87,7 @@ fn main() -> ExitCode {
         }
     };
     let ended = runtime.block_on(run(args));
-    // Standard input may be read by a thread that only its end wakes; nothing is left to wait for.
+    // A thread may still block in a read of standard input; do not wait for it.
     runtime.shutdown_background();
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -97,7 +98,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// One line to whoever started this program; if nobody hears it, there is nobody to tell.
+/// Prints one line to stderr; ignores errors, as there is nowhere to report them.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "talon-mcp: {text}");
 }
@@ -107,7 +108,7 @@ async fn run(args: Args) -> Result<(), String> {
     let follower = Follower::new(host.clone(), Filter::new(args.allow, args.deny), Own::new(args.own));
     let catalog = follower.catalog();
     let mut following = tokio::spawn(follower.run());
-    // Ends with standard input, before the calls that are still under way: nothing waits for more to come.
+    // Cancelled at the end of standard input, even while calls are in flight.
     let closing = CancellationToken::new();
     let (input, output) = rmcp::transport::stdio_pipes();
     let transport = Stdio::new(input, output, closing.clone());
@@ -116,9 +117,9 @@ async fn run(args: Args) -> Result<(), String> {
         match served {
             Ok(service) => match service.waiting().await {
                 Ok(_) => Ok(()),
-                Err(error) => Err(format!("the MCP server ended by itself: {error}; see the log above")),
+                Err(error) => Err(format!("the MCP server ended unexpectedly: {error}; see the log above")),
             },
-            // A client that only looked whether we start.
+            // The client only probed whether the server starts.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(format!(
                 "what came on standard input is no beginning of an MCP session ({}): this program is for MCP hosts, \
@@ -136,7 +137,7 @@ async fn run(args: Args) -> Result<(), String> {
     }
 }
 
-/// The most of a foreign text that is told on standard error.
+/// The most characters of a foreign text to print on standard error.
 const MAX_TOLD_CHARS: usize = 200;
 
 fn bounded(text: &str) -> String {

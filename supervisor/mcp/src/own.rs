@@ -1,20 +1,20 @@
-//! A supervisor for this client: started when nobody answers on the socket, and ended with this process.
+//! A private supervisor for this client: started if none listens on the socket, and stopped with this process.
 //!
-//! Its standard input is a pipe of which we hold the other end. However this process ends, the kernel closes that, and the
-//! supervisor sees it.
+//! Its standard input is a pipe whose other end this process holds. However this process ends, the kernel closes the
+//! pipe, and the supervisor exits.
 
 use std::ffi::OsString;
 use std::process::{ExitStatus, Stdio};
 
 use tokio::process::{Child, Command};
 
-/// How `talon` ends when another supervisor holds the directory, which answers soon, or has just stopped to.
+/// The exit code of `talon` if another supervisor uses the directory: that one will answer soon, or is just exiting.
 const BUSY: i32 = 8;
-/// How often a supervisor may end before it was of use. What stands in its way is on standard error; with the waits between
-/// the tries it is given half a minute, in which one that is just ending is gone.
+/// How many times a supervisor may exit before it was reachable. Its errors are on standard error. With the backoff
+/// this is half a minute, enough for another supervisor to finish exiting.
 const MAX_TRIES: u32 = 10;
 
-/// How to have a supervisor, where there may be need for one.
+/// How to start a supervisor, if one is needed.
 #[derive(Debug)]
 pub(crate) struct Own {
     command: Option<Command>,
@@ -23,27 +23,27 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// Without a command there is never a need.
+    /// Without a command, no supervisor is ever started.
     pub(crate) fn new(words: Vec<OsString>) -> Self {
         let mut words = words.into_iter();
         let command = words.next().map(|program| {
             let mut command = Command::new(program);
-            // Its log goes where ours goes. Standard output belongs to the protocol.
+            // Its log goes to our standard error. Standard output belongs to the protocol.
             command.args(words).stdin(Stdio::piped()).stdout(Stdio::null()).kill_on_drop(false);
             command
         });
         Self { command, running: None, tries: 0 }
     }
 
-    /// The supervisor was of use: what happens to it from now on is another story.
+    /// The supervisor was reachable: resets the count of failed starts.
     pub(crate) fn met(&mut self) {
         self.tries = 0;
     }
 
-    /// Called when nobody answers: sees to it that somebody will.
+    /// Starts a supervisor unless one is running; called if none answers.
     ///
     /// # Errors
-    /// Why that is hopeless.
+    /// Why further attempts are useless.
     pub(crate) fn see_to_it(&mut self) -> Result<(), String> {
         let Some(command) = &mut self.command else { return Ok(()) };
         if let Some(child) = &mut self.running {

@@ -1,15 +1,15 @@
-//! Which actions this client is offered.
+//! Filters the actions that this client offers.
 //!
-//! `talon mcp` checks patterns with the type that the configuration's `host.peers` has, before it starts this program, which
-//! depends on nothing that holds plugins. So here is a reader of the same language, and `tests/fixtures/patterns.json` holds
-//! both to it.
+//! `talon mcp` validates patterns with the configuration's own type (`host.peers`) before it starts this program, which
+//! must not depend on the supervisor's crates. So this is a second parser of the same syntax, and
+//! `tests/fixtures/patterns.json` tests both.
 
 use std::str::FromStr;
 
 /// The longest name of a plugin or an action.
 const MAX_NAME_LEN: usize = 64;
 
-/// The supervisor's own action with which an answer over its limit is read on.
+/// The supervisor's own action that returns the rest of an answer over its limit.
 const READ_ON: (&str, &str) = ("talon", "read_more");
 
 /// `plugin`, `plugin__action`, `plugin__prefix*`, `prefix*` or `*`.
@@ -19,7 +19,7 @@ pub(crate) struct Pattern {
     action: Option<Part>,
 }
 
-/// A name, or how one begins.
+/// A name, or a prefix of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
     text: String,
@@ -59,7 +59,7 @@ fn read(text: &str) -> Option<Pattern> {
         .filter(|part| !part.text.starts_with('-'))?;
     let action = match action {
         None => None,
-        // Which plugins `db-*__query` means would depend on where their names end.
+        // In `db-*__query` it would be unclear where the plugin's name ends.
         Some(_) if plugin.begins => return None,
         Some(action) => Some(Part::read(action, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')?),
     };
@@ -72,7 +72,7 @@ impl Pattern {
     }
 }
 
-/// What a client is offered of what the supervisor lets it see.
+/// Selects a subset of what the supervisor lets this client see.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
     allow: Vec<Pattern>,
@@ -80,8 +80,8 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// Without an allowing pattern all is offered; a denying one wins. Reading on in an answer that was too long belongs to
-    /// whatever is allowed, as it does under `host.peers`: it reads the client's own answers.
+    /// Without --allow patterns everything is offered; --deny overrides. `read_more` is always allowed along with other
+    /// actions, as under `host.peers`: it only reads the client's own answers.
     pub(crate) fn new(allow: Vec<Pattern>, deny: Vec<Pattern>) -> Self {
         Self { allow, deny }
     }
@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// What the configuration's patterns are held to, too.
+    /// The test cases shared with the configuration's parser.
     const TABLE: &str = include_str!("../../../tests/fixtures/patterns.json");
 
     #[test]

@@ -1,4 +1,4 @@
-//! An action as an MCP tool.
+//! Converts an action to an MCP tool.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use talon_proto::plugin::{Action, PluginCapabilities};
 
 use crate::patterns::Filter;
 
-/// A tool, and what it stands for.
+/// A tool with its plugin and action.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Offered {
     pub(crate) plugin: String,
     pub(crate) action: String,
     pub(crate) tool: Tool,
-    /// About what it weighs on the wire.
+    /// Approximate size on the wire.
     pub(crate) bytes: usize,
 }
 
@@ -27,7 +27,7 @@ impl Offered {
         let title = format!("{} ({plugin})", action.name);
         let description = (!action.description.is_empty()).then(|| action.description.clone().into());
         let mut hints = ToolAnnotations::with_title(title.clone());
-        // Not saying so is no promise of the opposite: then the hint is left out, and MCP's default is "may write".
+        // An undeclared hint does not mean the opposite: it is omitted, and MCP's default is "may write".
         hints.read_only_hint = action.read_only.then_some(true);
         hints.destructive_hint = action.destructive;
         let mut tool = Tool::new_with_raw(tool_name(plugin, &action.name), description, Arc::new(arguments))
@@ -40,7 +40,7 @@ impl Offered {
         Self { plugin: plugin.to_owned(), action: action.name.clone(), tool, bytes }
     }
 
-    /// Whether structured content is what was promised of it, as far as its root says: an object with what is required.
+    /// Whether structured content matches the top level of the output schema: an object with the required properties.
     /// MCP hosts check the rest themselves.
     pub(crate) fn keeps_its_promise(&self, structured: Option<&Value>) -> bool {
         let Some(schema) = &self.tool.output_schema else { return true };
@@ -51,7 +51,7 @@ impl Offered {
 }
 
 fn json_len(object: &rmcp::model::JsonObject) -> usize {
-    /// Counts what is written to it.
+    /// Counts the bytes written to it.
     struct Count(usize);
     impl std::io::Write for Count {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -63,12 +63,12 @@ fn json_len(object: &rmcp::model::JsonObject) -> usize {
         }
     }
     let mut count = Count(0);
-    // A map of JSON values always becomes JSON, and counting does not fail.
+    // A map of JSON values always serializes, and the writer cannot fail.
     let _ = serde_json::to_writer(&mut count, object);
     count.0
 }
 
-/// The tools of one plugin: its actions without those for people alone, and without those that this client is not offered.
+/// The tools of one plugin: its actions, except those reserved for people and those that the filter excludes.
 pub(crate) fn of_plugin(plugin: &str, capabilities: &PluginCapabilities, filter: &Filter) -> Vec<Offered> {
     let actions = capabilities.actions.iter();
     actions

@@ -1,4 +1,4 @@
-//! Standard input and output as MCP's transport: that of the SDK, with a bound on what is under way.
+//! MCP's stdio transport: that of the SDK, with a limit on open requests.
 
 use std::collections::HashSet;
 use std::io;
@@ -16,17 +16,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// The longest line that is read. The arguments of one call are 1 MiB unless the supervisor's configuration says otherwise;
-/// JSON's escapes may make six of it. A longer line is dropped, and that is logged.
+/// The longest line to read. The arguments of one call are at most 1 MiB unless the supervisor's configuration says
+/// otherwise; JSON escapes can multiply that by six. A longer line is dropped with a log line.
 const MAX_LINE_BYTES: usize = 16 << 20;
-/// Requests of which the answer is not yet written. More than calls may run at once, since a list may wait beside them; the
-/// next line is read once there is room, so that a client that does not read what it asked for waits for itself.
+/// Requests without a written answer. More than the concurrent calls, since lists may wait as well; the next line is
+/// read only below this limit, so that a client that does not read its answers blocks only itself.
 const MAX_OPEN: usize = 128;
 
-/// What a request gets whose id another has that is under way: the two could not be told apart, nor counted.
-const TWICE: &str = "a request with this id is under way: give each an id of its own";
+/// The error for a request with the id of an open request: the answers would be indistinguishable.
+const TWICE: &str = "a request with this id is in progress: use a unique id for each";
 
-/// The requests without an answer.
+/// The ids of open requests.
 #[derive(Debug, Default)]
 struct Open {
     requests: Mutex<HashSet<RequestId>>,
@@ -44,7 +44,8 @@ impl Open {
         }
     }
 
-    /// Resolves when one more may be opened. There is one reader, so nobody takes the place meanwhile.
+    /// Resolves when another request may be opened. There is a single reader, so the capacity cannot be taken in
+    /// between.
     async fn room(&self) {
         while self.with(|requests| requests.len() >= MAX_OPEN) {
             self.closed_one.notified().await;
@@ -55,8 +56,8 @@ impl Open {
 pub(crate) struct Stdio<R: AsyncRead, W: AsyncWrite> {
     inner: AsyncRwTransport<RoleServer, R, W>,
     open: Arc<Open>,
-    /// What is being said of a request that was not taken. Nothing more is read until it is written; it is kept here, since
-    /// whoever waits for the next message may stop to, and begin anew.
+    /// The pending error for a rejected request. Reading resumes after it is written. It is stored here because the
+    /// future of `receive` may be dropped and created again.
     objection: Option<BoxFuture<'static, io::Result<()>>>,
     ended: CancellationToken,
 }
@@ -100,7 +101,7 @@ where
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
             if let Some(objection) = &mut self.objection {
-                // A client that cannot be told gets nothing else either, which is noticed where answers are written.
+                // If the client is gone, writing answers fails as well and is handled there.
                 let _ = objection.await;
                 self.objection = None;
             }
@@ -115,7 +116,7 @@ where
                         continue;
                     }
                 }
-                // Nothing is answered to what was cancelled, and what worked on it ends at once.
+                // A cancelled request gets no answer, and its work stops at once.
                 Some(JsonRpcMessage::Notification(notification)) => {
                     if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
                         && let Some(id) = &cancelled.params.request_id

@@ -2,7 +2,7 @@
 
 /// The version of the release.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The commit, if whoever built it said so by `TALON_COMMIT`: what a package is built from has no repository around it.
+/// The commit, if the build set `TALON_COMMIT`: a source package has no repository.
 pub(super) const COMMIT: &str = match option_env!("TALON_COMMIT") {
     Some(commit) => commit,
     None => "unknown",

@@ -1,4 +1,4 @@
-//! What is read when somebody scrapes: the numbers that are there already, and those that have to be looked for.
+//! Collects the metrics at a scrape: existing counters, and values that have to be read.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,10 +17,10 @@ use super::{Sources, build, ready};
 use crate::door::OUTCOMES;
 use crate::service::KeeperState;
 
-/// For how long after a scrape the guard's layers are measured: longer than anybody waits between two.
+/// For how long after a scrape the guard's layers are measured: longer than any usual scrape interval.
 const MEASURED_FOR: Duration = Duration::from_secs(10 * 60);
 
-/// Makes pages, one at a time: whoever comes meanwhile waits, and the work is not done for several at once.
+/// Renders pages, one at a time: concurrent scrapes wait, so that they do not multiply the work.
 pub(super) struct Gathering {
     sources: Sources,
     quotas: Quotas,
@@ -50,7 +50,7 @@ impl Gathering {
         self.supervisor(&mut page, &used.own);
         page.sample("talon_scrapes_total", &[], *scrapes);
         page.sample("talon_scrape_duration_seconds", &[], began.elapsed().as_secs_f64());
-        // Its own names alone, so that no metric stands there twice.
+        // The agent's metrics have a separate prefix, so that no metric appears twice.
         page.finish() + &of_agent
     }
 

@@ -1,4 +1,4 @@
-//! Where connections come from.
+//! The listeners for HTTP.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,14 +15,14 @@ use crate::host::{BindError, HostSocket, Living, SocketFile, bind_named};
 /// The socket's name in the runtime directory.
 pub const SOCKET_NAME: &str = "admin.sock";
 
-/// Tells whether a peer on a unix socket is let in.
+/// Decides whether a peer on a unix socket may connect.
 pub type Admit = Arc<dyn Fn(&UCred) -> bool + Send + Sync>;
 
-/// Why a socket that was handed in is not served.
+/// Why an inherited socket is not served.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListenerError {
-    /// Whoever reaches the machine could read it.
+    /// Other machines could read the metrics.
     #[error(
         "the listener {address} for metrics can be reached from other machines: let its ListenStream= begin with 127.0.0.1: or \
          [::1]:, and put a proxy in front of it for anybody else"
@@ -31,17 +31,17 @@ pub enum ListenerError {
         /// Its address.
         address: SocketAddr,
     },
-    /// It is something else.
+    /// It is not a listening stream socket.
     #[error(
         "the descriptor for metrics that was handed in is no listening stream socket: correct its .socket unit"
     )]
     NotAListener,
-    /// The kernel says no.
+    /// A system call failed.
     #[error("the descriptor for metrics that was handed in cannot be used: {0}; see its .socket unit")]
     Io(#[from] io::Error),
 }
 
-/// What accepts connections.
+/// Accepts connections.
 #[derive(Debug)]
 pub struct Listener(Inner);
 
@@ -49,22 +49,23 @@ pub struct Listener(Inner);
 enum Inner {
     Unix {
         listener: UnixListener,
-        /// Removed with it, if it is ours.
+        /// The socket's file, if we own it; removed on drop.
         _file: Option<SocketFile>,
     },
     Tcp(TcpListener),
 }
 
-/// An accepted connection whose peer was let in.
+/// An accepted connection of an admitted peer.
 pub(super) enum Connection {
     Unix(UnixStream),
-    /// On loopback, where nobody can be told from anybody.
+    /// On loopback, where peers have no credentials.
     Tcp(TcpStream),
 }
 
 impl Listener {
-    /// `admin.sock` in this directory, whose lock the caller holds, for owner and group. One on which somebody still listens is
-    /// that of the supervisor which hands over to this one, and gives way. Must be called within a tokio runtime.
+    /// Binds `admin.sock` in this directory, whose lock the caller holds, for owner and group. A socket on
+    /// which a process still listens belongs to the supervisor that hands over to this one, and is replaced.
+    /// Must be called within a tokio runtime.
     ///
     /// # Errors
     /// [`BindError`]; nothing is left behind.
@@ -78,7 +79,8 @@ impl Listener {
         Ok(Self(Inner::Unix { listener, _file: file }))
     }
 
-    /// A listening socket that was handed in: a unix socket, or TCP on loopback. Must be called within a tokio runtime.
+    /// Uses an inherited listening socket: a unix socket, or TCP on loopback. Must be called within a tokio
+    /// runtime.
     ///
     /// # Errors
     /// [`ListenerError`]
@@ -106,12 +108,12 @@ impl Listener {
         }
     }
 
-    /// The next connection; `None`: one that was not let in.
+    /// The next connection; `None` if its peer was rejected.
     pub(super) async fn accept(&self, admit: &Admit) -> io::Result<Option<Connection>> {
         match &self.0 {
             Inner::Unix { listener, .. } => {
                 let (stream, _) = listener.accept().await?;
-                // One that is gone already has no credentials, and needs no answer.
+                // A peer that is gone already has no credentials, and needs no answer.
                 let known = stream.peer_cred().is_ok_and(|peer| admit(&peer));
                 Ok(known.then_some(Connection::Unix(stream)))
             }

@@ -1,23 +1,23 @@
-//! Health and metrics over HTTP, on `admin.sock` in the runtime directory and on listeners that a service manager hands in.
-//! Nothing can be changed here, and no request has anything in it that is looked at but its method and path.
+//! Health and metrics over HTTP, on `admin.sock` in the runtime directory and on inherited listeners.
+//! Everything is read-only, and of a request only its method and path are used (and its Host header on TCP).
 //!
-//! | path | what |
+//! | path | answer |
 //! |---|---|
 //! | `/healthz` | 200 as long as the event loop answers |
-//! | `/readyz` | 200 when no plugin's first start is under way any more and calls are taken; otherwise 503 with the reason |
-//! | `/metrics` | the numbers, in Prometheus' text format |
+//! | `/readyz` | 200 when every plugin's first start has ended and calls are accepted; otherwise 503 with the reason |
+//! | `/metrics` | metrics, in Prometheus' text format |
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `listener` | where connections come from, and who may make them |
-//! | `server` | one connection, one request, bounded |
-//! | `routes` | which answer a request gets |
-//! | `ready` | the judgement of `/readyz` |
-//! | [`metrics`] | the catalogue, what is recorded, and the text |
-//! | `gather` | what is read when somebody asks |
-//! | [`usage`], `tree` | what processes use |
-//! | `quota` | what plugins keep |
-//! | `agent` | what the agent counts |
+//! | `listener` | listeners, and which peers may connect |
+//! | `server` | one connection, one request, with limits |
+//! | `routes` | the answer to each path |
+//! | `ready` | the result of `/readyz` |
+//! | [`metrics`] | the catalogue, the recorder, and the text format |
+//! | `collector` | collects the values at a scrape |
+//! | [`usage`], `process_tree` | resource usage of processes |
+//! | `state_usage` | the size of the plugins' state |
+//! | `agent` | the agent's metrics |
 
 mod agent;
 mod build;
@@ -46,34 +46,35 @@ use metrics::Series;
 use quota::Quotas;
 use routes::Routes;
 
-/// What is told about.
+/// Where the values come from.
 #[derive(Clone)]
 pub struct Sources {
     /// The plugins.
     pub registry: Registry,
-    /// Their calls.
+    /// The calls.
     pub door: Arc<Door>,
     /// The supervisor itself.
     pub about: Arc<About>,
-    /// What crates recorded.
+    /// The series that crates recorded.
     pub series: Arc<Series>,
 }
 
 impl Sources {
-    /// All that a running supervisor has.
+    /// The sources of a running supervisor.
     #[must_use]
     pub fn new(registry: &Registry, door: &Arc<Door>, about: Arc<About>, series: Arc<Series>) -> Self {
         Self { registry: registry.clone(), door: Arc::clone(door), about, series }
     }
 }
 
-/// The running server; it ends when this is dropped.
+/// The running server; dropping it stops it.
 pub struct Admin {
     stop: CancellationToken,
     tasks: TaskTracker,
 }
 
-/// The listeners of the configuration: `admin.sock`, unless that is switched off. Must be called within a tokio runtime.
+/// The listeners of the configuration: `admin.sock`, unless it is disabled. Must be called within a tokio
+/// runtime.
 ///
 /// # Errors
 /// [`BindError`]; nothing is left behind.
@@ -82,7 +83,7 @@ pub fn listeners(config: &Config) -> Result<Vec<Listener>, BindError> {
     Ok(bound.transpose()?.into_iter().collect())
 }
 
-/// Begins to serve on all of these listeners. Must be called within a tokio runtime.
+/// Starts to serve on all of these listeners. Must be called within a tokio runtime.
 #[must_use]
 pub fn start(listeners: Vec<Listener>, admit: Admit, sources: Sources) -> Admin {
     let stop = CancellationToken::new();
@@ -90,13 +91,13 @@ pub fn start(listeners: Vec<Listener>, admit: Admit, sources: Sources) -> Admin 
     let quotas = Quotas::new(sources.about.keeper.clone());
     let numbers = Numbers::new(sources.about.agent.clone());
     let routes = Arc::new(Routes::new(sources, quotas, numbers));
-    // One count for all, so that more listeners do not mean more work at once.
+    // One limit for all listeners, so that more listeners do not mean more concurrent work.
     let places = server::places();
     for listener in listeners {
         let serving = server::accept(listener, Arc::clone(&admit), Arc::clone(&routes), places.clone());
         let stop = stop.clone();
         tasks.spawn(async move {
-            // A connection that is under way ends with its own bound.
+            // An open connection ends by its own timeout.
             let _ = stop.run_until_cancelled(serving).await;
         });
     }
@@ -104,7 +105,7 @@ pub fn start(listeners: Vec<Listener>, admit: Admit, sources: Sources) -> Admin 
 }
 
 impl Admin {
-    /// Accepts no more connections, and removes `admin.sock`.
+    /// Stops accepting connections, and removes `admin.sock`.
     pub async fn stop(self) {
         self.stop.cancel();
         self.tasks.close();

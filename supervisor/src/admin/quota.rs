@@ -1,5 +1,5 @@
-//! What plugins keep, as `talon-state` says. It is asked like an operator asks, for some seconds' use, and not waited for
-//! longer than a scrape can bear.
+//! The size of the plugins' state, as `talon-state` reports it through its operator API. Answers are cached
+//! for some seconds, and a scrape waits only briefly for a new one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,26 +14,27 @@ use tonic::transport::Channel;
 use crate::service::KeeperState;
 use crate::state::Keeper;
 
-/// The shortest time between two questions: what is kept changes slowly, and the answer takes a pass over the database.
+/// The shortest time between two requests: the sizes change slowly, and an answer takes a pass over the
+/// database.
 const MIN_INTERVAL: Duration = Duration::from_secs(10);
-/// How long an answer may take before the scrape goes on without.
+/// How long a scrape waits for an answer.
 const WAIT: Duration = Duration::from_secs(2);
-/// Plugins on one page of the answer, and how many pages are asked for: as many as may be registered, and those that are gone
-/// and left something.
+/// Plugins on one page of the answer, and the number of pages: enough for the maximum number of plugins, and
+/// for removed ones that left state.
 const PAGE_SIZE: u32 = 500;
 const MAX_PAGES: usize = 8;
 
-/// By plugin: bytes and keys.
+/// Bytes and keys by plugin.
 pub(super) type Kept = BTreeMap<String, (u64, u64)>;
 
-/// Asks for what is kept.
+/// Requests the sizes.
 pub(super) struct Quotas {
     keeper: Option<(Keeper, OperatorClient<Channel>)>,
     latest: Mutex<Option<(Instant, Option<Arc<Kept>>)>>,
 }
 
 impl Quotas {
-    /// Asks the service of this keeper. Must be called within a tokio runtime.
+    /// Uses this supervisor's service. Must be called within a tokio runtime.
     pub(super) fn new(keeper: Option<Keeper>) -> Self {
         let keeper = keeper.map(|keeper| {
             let operator = OperatorClient::new(keeper.channel());
@@ -42,7 +43,7 @@ impl Quotas {
         Self { keeper, latest: Mutex::default() }
     }
 
-    /// What is kept; `None` if nothing is, or the service does not say.
+    /// The sizes; `None` if state is off, or the service does not answer.
     pub(super) async fn read(&self) -> Option<Arc<Kept>> {
         let (keeper, operator) = self.keeper.as_ref()?;
         let mut latest = self.latest.lock().await;

@@ -1,7 +1,8 @@
-//! Whether the supervisor is ready: it takes calls, and of every plugin that is wanted it is known how its first start went.
+//! The readiness of the supervisor: it accepts calls, and the first start of every desired plugin has
+//! succeeded or failed.
 //!
-//! A plugin that failed, or is being restarted, does not make the supervisor unready: its neighbours answer, and whoever
-//! takes a supervisor out of service for one plugin takes them all out.
+//! A plugin that failed or restarts does not make the supervisor unready. The other plugins answer, and
+//! taking the supervisor out of service would take them out, too.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +11,24 @@ use talon_plugin::{Desired, Snapshot, State};
 
 use super::Sources;
 
-/// The longest reason that is shown of a plugin, in bytes: a sentence or two.
+/// Maximum length of a plugin's reason, in bytes: a sentence or two.
 const MAX_REASON_BYTES: usize = 400;
-/// So many plugins are told of one by one; the counts are of all.
+/// Maximum number of plugins in the list; the counts cover all.
 const MAX_SHOWN: usize = 100;
 
-/// The judgement, as it is told.
+/// The result, as it is serialized.
 #[derive(Debug, Serialize)]
 pub(super) struct Readiness {
     pub(super) ready: bool,
-    /// Why not; empty if it is.
+    /// Why it is not ready; empty if it is.
     #[serde(skip_serializing_if = "String::is_empty")]
     reason: String,
-    /// How many there are, and how many in each state.
+    /// The number of plugins, and of those in each state.
     plugins: usize,
     states: BTreeMap<&'static str, usize>,
-    /// What was found or configured and cannot run at all.
+    /// The number of plugins that were found or configured, but cannot run at all.
     refused: usize,
-    /// Those that are wanted and do not take calls.
+    /// Desired plugins that do not accept calls.
     not_ready: Vec<NotReady>,
 }
 
@@ -40,7 +41,7 @@ struct NotReady {
 
 impl Readiness {
     pub(super) fn json(&self) -> String {
-        // Strings and numbers alone: there is nothing in it that JSON does not know.
+        // It consists of strings and numbers, so serialization cannot fail.
         let text = serde_json::to_string(self).unwrap_or_default();
         text + "\n"
     }
@@ -74,7 +75,7 @@ fn judgement(plugins: &[Snapshot], refused: usize, draining: bool) -> Readiness 
         wanted().filter(|plugin| plugin.state != State::Ready).take(MAX_SHOWN).map(|plugin| NotReady {
             plugin: plugin.name.to_string(),
             state: plugin.state.as_str(),
-            // Sanitized where it was read from the plugin.
+            // It was sanitized when it was read from the plugin.
             reason: plugin.reason.clone().unwrap_or_default().cut(MAX_REASON_BYTES).into_string(),
         });
     Readiness {
@@ -87,7 +88,7 @@ fn judgement(plugins: &[Snapshot], refused: usize, draining: bool) -> Readiness 
     }
 }
 
-/// Whether nothing is known yet of a plugin's first start. A later one has a reason.
+/// Whether the plugin's first start is still running. A later start has a reason.
 fn begins(plugin: &Snapshot) -> bool {
     matches!(plugin.state, State::Discovered | State::Starting | State::Handshaking)
         && plugin.reason.is_none()

@@ -1,4 +1,4 @@
-//! Which answer a request gets.
+//! The answer to each request.
 
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, X_CONTENT_TYPE_OPTIONS};
@@ -15,7 +15,7 @@ use super::{Sources, ready};
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
-/// What there is, for people.
+/// The start page, for people.
 const INDEX: &str = "talon\n\n/healthz  whether the supervisor answers\n/readyz   whether it takes calls, and which plugins \
                      do not\n/metrics  its numbers, for Prometheus\n";
 
@@ -36,7 +36,7 @@ impl Routes {
         over_tcp: bool,
     ) -> Response<Full<Bytes>> {
         if over_tcp && !names_loopback(request) {
-            // A page in somebody's browser whose name leads here since a moment ago.
+            // Protects from DNS rebinding: a page in a browser whose name suddenly resolves to this machine.
             return told(
                 StatusCode::MISDIRECTED_REQUEST,
                 TEXT,
@@ -69,7 +69,7 @@ impl Routes {
         ready::judge(&self.sources)
     }
 
-    /// That it is written at all says that the event loop answers.
+    /// The event loop answers if this is sent at all.
     fn health(&self) -> String {
         let about = &self.sources.about;
         let state = if self.sources.door.is_draining() { "draining" } else { "serving" };
@@ -84,7 +84,7 @@ impl Routes {
     }
 }
 
-/// Whether a request means a server on this machine.
+/// Whether the Host header names this machine.
 fn names_loopback<B>(request: &Request<B>) -> bool {
     let Some(Ok(host)) = request.headers().get(HOST).map(HeaderValue::to_str) else { return false };
     let Ok(authority) = host.parse::<http::uri::Authority>() else { return false };

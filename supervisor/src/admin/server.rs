@@ -1,4 +1,4 @@
-//! One connection, one request, one answer; each of them bounded.
+//! One connection, one request, one answer, each with limits.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,29 +15,30 @@ use tokio::sync::Semaphore;
 use super::listener::{Admit, Connection, Listener};
 use super::routes::Routes;
 
-/// Connections at once, over all listeners. A scraper, a health check and a person need three; one more than these is closed
-/// at once.
+/// Maximum concurrent connections, over all listeners. A scraper, a health check and a person need three. A
+/// further one is closed at once.
 const MAX_CONNECTIONS: usize = 32;
-/// How long a client may take to say what it wants. It is one line.
+/// How long a client may take to send its request, which is one line.
 const HEADER_WAIT: Duration = Duration::from_secs(5);
-/// How long a connection may last, the answer's way included. What a slow reader has not taken by then is cut off.
+/// How long a connection may last, including the answer. A slow reader is cut off then.
 const CONNECTION_WAIT: Duration = Duration::from_secs(20);
-/// Request line and headers together, in bytes; hyper takes no less. A longer request is refused with 431.
+/// Maximum size of request line and headers together; hyper's minimum. A longer request is refused with 431.
 const MAX_REQUEST_BYTES: usize = 8 << 10;
-/// Headers of one request. Prometheus sends six.
+/// Maximum number of headers. Prometheus sends six.
 const MAX_HEADERS: usize = 32;
-/// The wait after `accept` failed for want of descriptors or memory, which does not get better by trying at once.
+/// The wait after `accept` failed for lack of descriptors or memory, since an immediate retry would fail
+/// again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 static NOT_LET_IN: Throttle = Throttle::new();
 static CROWDED: Throttle = Throttle::new();
 
-/// Room for so many connections.
+/// A semaphore for the connections.
 pub(super) fn places() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(MAX_CONNECTIONS))
 }
 
-/// Accepts connections and answers each; never ends by itself.
+/// Accepts connections and answers each, for ever.
 pub(super) async fn accept(listener: Listener, admit: Admit, routes: Arc<Routes>, places: Arc<Semaphore>) {
     loop {
         let connection = match listener.accept(&admit).await {
@@ -80,13 +81,13 @@ async fn answer(stream: impl AsyncRead + AsyncWrite + Unpin, routes: Arc<Routes>
         async move { Ok::<_, Infallible>(routes.answer(&request, over_tcp).await) }
     });
     let serving = http1::Builder::new()
-        // A client that holds its connection would hold a place of others'.
+        // An idle connection would take a slot from others.
         .keep_alive(false)
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_WAIT)
         .max_buf_size(MAX_REQUEST_BYTES)
         .max_headers(MAX_HEADERS)
         .serve_connection(TokioIo::new(stream), service);
-    // What a client does wrong is its own affair, and it was told by its status or the connection's end.
+    // Errors are the client's: it has received a status or sees the connection end.
     let _ = tokio::time::timeout(CONNECTION_WAIT, serving).await;
 }

@@ -1,14 +1,14 @@
-//! Processes below others, where there is no cgroup that knows them.
+//! Finds the descendants of a process, where no cgroup tracks them.
 
 use std::fs;
 
-/// How many processes of one plugin are summed. `sandbox` lets a plugin have 256 by default; what is beyond these is not
-/// seen in its numbers.
+/// Maximum number of processes of one plugin that are summed. `sandbox` allows a plugin 256 by default;
+/// further ones are missing in the sum.
 const MAX_PER_TREE: usize = 1024;
-/// Threads of one process whose children are asked for: each thread has its own.
+/// Maximum number of threads of one process whose children are read: each thread has its own list.
 const MAX_THREADS: usize = 1024;
 
-/// The process of this number and all below it, as far as they can be seen.
+/// The process `root` and all its visible descendants.
 pub(super) fn below(root: u32) -> Vec<u32> {
     let mut found = vec![root];
     let mut next = 0;
@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn grandchildren_are_found() {
-        // What runs in the background has no input of its own, and would end at once.
+        // A background process without its own stdin would end at once.
         let mut shell = Command::new("sh")
             .args(["-c", "exec 3<&0; cat <&3 & echo $!; wait"])
             .stdin(Stdio::piped())

@@ -1,4 +1,4 @@
-//! What processes use: read when somebody asks, and at most once a second however many ask.
+//! Resource usage of processes: read on demand, at most once a second.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,13 +11,14 @@ use tokio::sync::{Mutex, watch};
 
 use super::tree;
 
-/// The shortest time between two readings. Nobody sees more of a graph, and at 500 plugins one takes some ten milliseconds
-/// of a thread.
+/// The shortest time between two readings. A graph shows no more detail, and at 500 plugins a reading takes
+/// some ten milliseconds of a thread.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
-/// How many processes are looked at one by one at a reading, over all plugins; only those without a cgroup are.
+/// Maximum number of processes that a reading inspects individually, over all plugins; only those without a
+/// cgroup.
 const MAX_PROCESSES: usize = 8192;
 
-/// What processes use. Clones are the same.
+/// Reads the usage of processes. Clones share state.
 #[derive(Clone)]
 pub struct Usages {
     inner: Arc<Inner>,
@@ -29,19 +30,19 @@ struct Inner {
     latest: watch::Sender<Arc<Readout>>,
 }
 
-/// What was read at one moment.
+/// One reading.
 #[derive(Debug, Clone, Default)]
 pub struct Readout {
     at: Option<Instant>,
     /// By plugin and instance.
     instances: BTreeMap<String, BTreeMap<u32, host::Usage>>,
-    /// By plugin, what its processes used that were ever looked at.
+    /// Processor time by plugin, over all its processes so far.
     cpu: BTreeMap<String, Duration>,
     /// The supervisor itself.
     pub own: Own,
 }
 
-/// What the supervisor itself uses.
+/// Resource usage of the supervisor itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Own {
     /// Processor time.
@@ -52,12 +53,12 @@ pub struct Own {
     pub threads: usize,
     /// Open descriptors.
     pub open_fds: usize,
-    /// The most of them.
+    /// The limit of open descriptors.
     pub max_fds: usize,
 }
 
-/// Processor time of a plugin over all its processes: each reading adds what was used since the one before. So it only grows,
-/// and what a process used between its last reading and its end is not in it.
+/// Processor time of a plugin over all its processes: each reading adds the usage since the previous one. So
+/// it only increases, and lacks what a process used between its last reading and its end.
 #[derive(Default)]
 struct Sums {
     last: HashMap<(String, u32), (u64, Duration)>,
@@ -65,14 +66,14 @@ struct Sums {
 }
 
 impl Usages {
-    /// Nothing is read yet.
+    /// A reader without a reading.
     #[must_use]
     pub fn new(registry: Registry) -> Self {
         let latest = watch::Sender::new(Arc::default());
         Self { inner: Arc::new(Inner { registry, sums: Mutex::default(), latest }) }
     }
 
-    /// What is used now, or was within the last second.
+    /// The current usage, at most a second old.
     pub async fn read(&self) -> Arc<Readout> {
         let mut sums = self.inner.sums.lock().await;
         let latest = self.latest();
@@ -80,14 +81,14 @@ impl Usages {
             return latest;
         }
         let registry = self.inner.registry.clone();
-        // It reads files, a handful for each plugin.
+        // It reads a handful of files for each plugin.
         let Ok(read) = tokio::task::spawn_blocking(move || look(&registry)).await else { return latest };
         let readout = Arc::new(sums.add(read));
         self.inner.latest.send_replace(Arc::clone(&readout));
         readout
     }
 
-    /// What was read last; nothing reads it anew.
+    /// The latest reading, without a new one.
     #[must_use]
     pub fn latest(&self) -> Arc<Readout> {
         Arc::clone(&self.inner.latest.borrow())
@@ -95,13 +96,14 @@ impl Usages {
 }
 
 impl Readout {
-    /// What an instance used; `None` if it was not there.
+    /// The usage of an instance; `None` if the reading does not have it.
     #[must_use]
     pub fn instance(&self, plugin: &str, index: u32) -> Option<host::Usage> {
         self.instances.get(plugin)?.get(&index).cloned()
     }
 
-    /// What a plugin used: processor time over all its processes, memory and processes of those there are.
+    /// The usage of a plugin: processor time over all its processes so far; memory and number of the current
+    /// ones.
     #[must_use]
     pub fn plugin(&self, plugin: &str) -> Option<(Duration, u64, u64)> {
         let instances = self.instances.get(plugin)?;
@@ -110,7 +112,7 @@ impl Readout {
         Some((self.cpu.get(plugin).copied().unwrap_or_default(), memory, processes))
     }
 
-    /// The supervisor itself, for the wire.
+    /// The supervisor's own usage, for the wire.
     #[must_use]
     pub fn own_usage(&self) -> host::Usage {
         usage(self.own.cpu, self.own.memory_bytes, 1, "processes")
@@ -164,7 +166,7 @@ fn look(registry: &Registry) -> Looked {
         .collect();
     let me = Pid::from_u32(std::process::id());
     let pids: Vec<Pid> = trees.iter().flatten().copied().chain([me]).collect();
-    // Without one (no /proc) there is nothing to see, which is what is told then.
+    // Without /proc nothing is visible, and the values are empty.
     let mut system = System::new().ok();
     let what = ProcessRefreshKind::nothing().with_cpu().with_memory().without_tasks();
     if let Some(system) = &mut system {
@@ -234,7 +236,7 @@ mod tests {
             sums.add(looked(&[("a", 0, 1, 100), ("a", 1, 1, 50)])).plugin("a"),
             Some((us(150), 20, 4))
         );
-        // The first was started again; the second one's tree lost a process that nobody waited for.
+        // The first was restarted; the second one's tree lost a process that was not waited for.
         let readout = sums.add(looked(&[("a", 0, 2, 30), ("a", 1, 1, 20)]));
         assert_eq!(readout.plugin("a"), Some((us(180), 20, 4)));
         assert_eq!(readout.instance("a", 0).unwrap().cpu_us, 30);

@@ -1,4 +1,5 @@
-//! Work on files that may never end: a directory of a server that is gone answers nothing, and cannot be interrupted.
+//! Runs blocking file access that may never return: a directory on an unreachable server cannot be
+//! interrupted.
 
 use std::io;
 use std::sync::Arc;
@@ -7,13 +8,13 @@ use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
-/// How long is waited for it. Reading a few small files takes milliseconds; whoever waits is a start or a reload, which has to go
-/// on.
+/// How long to wait for a result. Reading a few small files takes milliseconds, and a start or a reload waits
+/// for it.
 const WAIT: Duration = Duration::from_secs(3);
-/// Threads that may hang in such work at once: each reload would add one otherwise.
+/// Maximum number of hanging threads; otherwise each reload would add one.
 const MAX_THREADS: usize = 4;
 
-/// Where such work runs.
+/// A pool for such work.
 pub(super) struct Bounded {
     threads: Arc<Semaphore>,
     wait: Duration,
@@ -24,10 +25,11 @@ impl Bounded {
         Self { threads: Arc::new(Semaphore::new(MAX_THREADS)), wait: WAIT }
     }
 
-    /// What comes of it, if it comes in time. The thread is one of its own, which nobody waits for: not at our end either.
+    /// Runs `work` on a separate thread and returns its result, if it comes in time. The thread is never
+    /// joined, not even at exit.
     ///
     /// # Errors
-    /// `TimedOut`, when too much hangs already, and those of starting a thread.
+    /// `TimedOut` if too many threads hang already, and errors of starting a thread.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -38,7 +40,7 @@ impl Bounded {
         std::thread::Builder::new().name("agent-files".to_owned()).spawn(move || {
             let done = work();
             drop(permit);
-            // An error says that nobody waits any more.
+            // An error means that the caller has stopped waiting.
             let _ = tell.send(done);
         })?;
         match timeout(self.wait, told).await {

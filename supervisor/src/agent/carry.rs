@@ -1,17 +1,17 @@
-//! One connection of a client's, carried to the agent and back.
+//! Forwards one client connection to the agent.
 //!
-//! The agent gets one end of a pair, and not the client's own connection: of one that was given away nobody here would know when it
-//! ends, and there would be no bound on how many there are.
+//! The agent gets one end of a socket pair instead of the client's own connection. Otherwise the supervisor
+//! would not notice when a connection ends, and could not limit their number.
 
 use tokio::io::copy;
 use tokio::net::UnixStream;
 
-/// Until either end is closed: what was said by then has arrived at the other. Half a connection is of no use to what is spoken
-/// here.
+/// Forwards until either end is closed; what was sent before is delivered. Half-closed connections are
+/// useless for this protocol.
 pub(super) async fn carry(client: UnixStream, agent: UnixStream) {
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_agent, mut to_agent) = agent.into_split();
-    // An error is the end of one of them, too.
+    // An error ends the connection, too.
     tokio::select! {
         _ = copy(&mut from_client, &mut to_agent) => {}
         _ = copy(&mut from_agent, &mut to_client) => {}

@@ -1,4 +1,4 @@
-//! `agent.sock`: who connects there, whether there is room, and the wait until the agent takes them.
+//! `agent.sock`: identifies clients, enforces the connection limits, and waits until the agent accepts them.
 
 use std::io;
 use std::os::unix::net;
@@ -18,13 +18,14 @@ use crate::host::{Doorman, Peer, Recognise};
 
 /// The socket's name in the runtime directory.
 pub const SOCKET_NAME: &str = "agent.sock";
-/// Connections at once. Each is a person's terminal, a gateway or a script, and costs two tasks here and there; the agent runs
-/// fewer turns at once than this. One more is closed at once, which its client reports as such.
+/// Maximum concurrent connections. Each is a terminal, a gateway or a script, and costs two tasks here and in
+/// the agent, which runs fewer turns at once than this. A further connection is closed at once, which its
+/// client reports.
 pub const MAX_CLIENTS: usize = 64;
-/// Connections of one uid at once: whatever one user does, others still get in.
+/// Maximum concurrent connections of one uid, so that one user cannot lock out others.
 pub const MAX_CLIENTS_PER_UID: usize = 48;
-/// How long a connection waits for an agent that is being started: longer than the longest wait between two starts, with time to
-/// open a database. Then it is closed, and its client says that the agent does not answer.
+/// How long a connection waits for an agent that is starting: longer than the longest backoff, plus time to
+/// open a database. Then it is closed, and its client reports that the agent does not answer.
 const WAIT: Duration = Duration::from_secs(20);
 
 static NO_ROLE: Throttle = Throttle::new();
@@ -32,14 +33,15 @@ static RESTRICTED: Throttle = Throttle::new();
 static UNNAMED: Throttle = Throttle::new();
 static NOT_TAKEN: Throttle = Throttle::new();
 
-/// Whoever is let in on `agent.sock`, for as long as this is held. Connections that were handed over live on until the agent ends.
+/// Accepts clients on `agent.sock` until it is dropped. Connections that the agent has received live on until
+/// the agent ends.
 pub struct Clients {
     _stop: DropGuard,
 }
 
 impl Clients {
-    /// Begins to accept, on a duplicate of the listener: who connects while nobody accepts waits in its queue. Must be called
-    /// within a tokio runtime.
+    /// Starts to accept on a duplicate of the listener: clients that connect while nothing accepts wait in
+    /// the listener's queue. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// When there are too many open files.
@@ -59,11 +61,11 @@ impl Clients {
     }
 }
 
-/// One connection, until it ends.
+/// Serves one connection until it ends.
 async fn serve(stream: UnixStream, peer: Peer, place: Place, keeper: Keeper) {
     let _place = place;
     let closing = keeper.closing();
-    // The system's names may be somewhere else, and take their time.
+    // The lookup of names may use the network, and take long.
     let asked = closing.run_until_cancelled(timeout(WAIT, about(&peer))).await;
     let Some(asked) = asked else { return };
     let late = |_| Err(NotIn::Unnamed(io::ErrorKind::TimedOut.into()));
@@ -76,7 +78,7 @@ async fn serve(stream: UnixStream, peer: Peer, place: Place, keeper: Keeper) {
             return;
         }
     };
-    // Nothing is read of what it says meanwhile: it waits in its socket.
+    // Nothing is read from the client meanwhile; its data waits in the socket.
     match closing.run_until_cancelled(timeout(WAIT, hand_over(about, &keeper))).await {
         // The supervisor stops, or hands over.
         None => {}
@@ -97,7 +99,7 @@ async fn serve(stream: UnixStream, peer: Peer, place: Place, keeper: Keeper) {
     }
 }
 
-/// One end of a pair, once the agent has the other.
+/// Passes one end of a pair to the agent; returns the other once the agent has received it.
 async fn hand_over(about: AttachClient, keeper: &Keeper) -> io::Result<UnixStream> {
     if !keeper.can_serve() {
         return Err(io::Error::other("it cannot be started"));
@@ -110,17 +112,19 @@ async fn hand_over(about: AttachClient, keeper: &Keeper) -> io::Result<UnixStrea
     UnixStream::from_std(ours)
 }
 
-/// Who is not let in.
+/// Why a client is rejected.
 #[derive(Debug, thiserror::Error)]
 enum NotIn {
     #[error("somebody without a role; see host.peers")]
     NoRole,
-    /// The agent calls as itself: whoever may call but some actions would reach all others through it.
+    /// The agent makes calls under its own identity, so a client that may use only some actions could reach
+    /// all others through it.
     #[error("somebody who may call some actions alone; see host.peers")]
     Restricted,
-    /// Who it is could not be told. Under another name they would be held to another's list in `agent.allow`, or to none.
+    /// The user's name could not be looked up. Under another name, the wrong list in `agent.allow` would
+    /// apply, or none.
     #[error(
-        "somebody whose name could not be looked up ({0}): see that `getent passwd` answers for their uid"
+        "a client whose name could not be looked up ({0}): see that `getent passwd` answers for their uid"
     )]
     Unnamed(#[source] io::Error),
 }
@@ -135,7 +139,7 @@ impl NotIn {
     }
 }
 
-/// Who somebody is, for the agent; or why they are not let in.
+/// Identifies a client for the agent, or says why it is rejected.
 async fn about(peer: &Peer) -> Result<AttachClient, NotIn> {
     if peer.rights.is_none() {
         return Err(NotIn::NoRole);
@@ -155,14 +159,15 @@ async fn about(peer: &Peer) -> Result<AttachClient, NotIn> {
     })
 }
 
-/// Whose sessions somebody sees: the user's name, or `uid:NUMBER` where the machine has none. Blocking.
+/// The name under which a client's sessions are stored: the user's name, or `uid:NUMBER` if the machine has
+/// none. Blocking.
 ///
 /// # Errors
-/// When the names could not be asked. That says nothing about who it is.
+/// When the lookup failed, so that it is unknown whether there is a name.
 fn sender(uid: u32, name_of: impl FnOnce(u32) -> io::Result<Option<String>>) -> io::Result<String> {
-    /// User names are at most 32 bytes where people make them, and 255 where a directory does.
+    /// User names have at most 32 bytes locally, and 255 in a directory service.
     const MAX_NAME_BYTES: usize = 256;
-    // No name that could be taken for another user's number, or that a line could not hold.
+    // Excludes names that look like another user's number, and names with characters that break a line.
     let plain = |name: &String| {
         !name.is_empty()
             && name.len() <= MAX_NAME_BYTES

@@ -1,4 +1,5 @@
-//! The agent's way to the plugins: one connection at a time on which the host API is served, for a peer that may call and no more.
+//! The agent's connection to the plugins: one at a time, on which the host API is served to a peer that may
+//! only call.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,22 +15,22 @@ use crate::host::{Alone, Peer};
 /// Serves the host API on a connection, to this peer.
 pub(crate) type Serve = Arc<dyn Fn(net::UnixStream, Peer) -> io::Result<Alone> + Send + Sync>;
 
-/// Where connections lead, and for whom they are.
+/// What serves the agent's connections.
 #[derive(Clone)]
 pub(crate) struct Doorway {
-    /// What serves them.
+    /// Serves a connection.
     pub(crate) serve: Serve,
     /// The gid of the agent's process.
     pub(crate) gid: u32,
 }
 
-/// As whom the agent calls, whatever uid it has: where it runs with our own, it is no administrator for that. What it calls is
-/// what a model wants.
+/// The peer that the agent calls as. Even if it runs with the supervisor's uid, it is not an administrator.
+/// Its calls count as made by a model.
 fn peer(uid: u32, gid: u32, pid: u32) -> Peer {
     Peer { uid, gid, pid, rights: Some((Role::Call, Origin::Model)), allowed: None, agent: true }
 }
 
-/// The connection there is.
+/// The current connection, if any.
 #[derive(Default)]
 pub(super) struct Door {
     inner: Mutex<Inner>,
@@ -42,13 +43,13 @@ struct Inner {
 }
 
 impl Door {
-    /// From now on connections lead there.
+    /// Serves connections by this endpoint from now on.
     pub(super) fn open(&self, way: Doorway) {
         self.inner().way = Some(way);
     }
 
-    /// A new connection for the process of this uid and pid, in place of the one there was, which is cut: whoever asks for one has
-    /// lost it. Gives the other end; `None` while the door is closed.
+    /// A new connection for the process with this uid and pid. It replaces and cuts an existing one: a
+    /// process that asks again has lost the old one. Returns the other end; `None` while no endpoint is set.
     pub(super) fn connect(&self, uid: u32, pid: u32) -> io::Result<Option<OwnedFd>> {
         let mut inner = self.inner();
         inner.connection = None;
@@ -58,12 +59,12 @@ impl Door {
         Ok(Some(theirs.into()))
     }
 
-    /// Cuts the connection: whoever had it is gone.
+    /// Cuts the connection, because its process has ended.
     pub(super) fn cut(&self) {
         self.inner().connection = None;
     }
 
-    /// Lets nobody in any more. Requests under way may finish within this time.
+    /// Accepts no further connections. Requests in flight may finish within this time.
     pub(super) async fn close(&self, within: Duration) {
         let connection = {
             let mut inner = self.inner();

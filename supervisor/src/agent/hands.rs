@@ -1,4 +1,4 @@
-//! What the agent is told of the configuration: its sections, and the variables and files that they name.
+//! The agent's part of the configuration: its sections, and the variables and files that they refer to.
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,11 +10,11 @@ use crate::config::Config;
 
 static FILES: LazyLock<Bounded> = LazyLock::new(Bounded::new);
 
-/// Gathers what a configuration says to the agent and has it told. Gives what is wrong with that, each with what to do: the agent
-/// runs all the same, without what could not be had.
+/// Collects the agent's configuration and passes it on. Returns the problems, each with what to do: the agent
+/// runs all the same, without the parts that could not be read.
 pub(crate) async fn hand_over(config: &Arc<Config>, keeper: &Keeper) -> Vec<String> {
     let config = Arc::clone(config);
-    // It reads files, of which the larger ones take their time, and those on a server that is gone never end.
+    // It reads files: larger ones take time, and reading from an unreachable server never returns.
     let (bytes, mut problems) = match FILES.run(move || gather(&config)).await {
         Ok(gathered) => gathered,
         Err(error) => {

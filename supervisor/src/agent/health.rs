@@ -1,4 +1,4 @@
-//! How the agent is asked whether it still answers: one that hangs is missed by everybody who speaks to it.
+//! Health checks of the agent: if it hangs, all its clients are blocked.
 
 use talon_plugin::Service;
 use talon_proto::agent::GetStatusRequest;
@@ -7,8 +7,8 @@ use talon_proto::agent::agent_client::AgentClient;
 use super::keeper::Keeper;
 use crate::service::{self, HealthChecks};
 
-/// Asks it again and again how it is, over a connection of the supervisor's own, for as long as it runs; kills it when it does not
-/// say.
+/// Checks it in intervals while it runs, over a connection of the supervisor's, and kills it if it does not
+/// answer.
 pub async fn watch(keeper: Keeper, service: Service, checks: HealthChecks) {
     let client = AgentClient::new(keeper.channel());
     let held = keeper.held.clone();

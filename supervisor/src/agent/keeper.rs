@@ -1,4 +1,4 @@
-//! Our hold on `talon-agent`, across its restarts.
+//! Supervises `talon-agent` across its restarts.
 
 use std::fmt;
 use std::io;
@@ -18,70 +18,71 @@ use super::doorway::Doorway;
 use super::told::{Agent, Client, Told};
 use crate::service::{self, Held, KeeperState, KeeperStatus, said};
 
-/// The supervisor's hold on `talon-agent`. Clones are the same.
+/// Supervises `talon-agent`. Clones share state.
 #[derive(Clone)]
 pub struct Keeper {
     pub(super) held: Held<Agent>,
 }
 
 impl Keeper {
-    /// Without a process yet: it gets one by being given to the registry as a service's link.
+    /// A supervisor without a process. It gets one when it is registered as a service's link.
     #[must_use]
     pub fn new(open: Open, events: Events) -> Self {
         Self { held: Held::new(Agent::new(open), events) }
     }
 
-    /// How it is.
+    /// The status of the service.
     #[must_use]
     pub fn status(&self) -> KeeperStatus {
         self.held.status()
     }
 
-    /// How it is, as it said itself when it was last asked; `None` while it did not.
+    /// The agent's latest report about itself; `None` until there is one.
     pub(crate) fn told(&self) -> Option<Told> {
         self.held.kind().told()
     }
 
-    /// What it is told from now on: the bytes of what a supervisor hands over. A process that runs is told at once.
+    /// Sets the configuration that the agent receives: the encoded settings. A running process receives it at
+    /// once.
     pub fn configure(&self, handed: Vec<u8>) {
         self.held.kind().set(handed);
         self.held.changed();
     }
 
-    /// It cannot run before somebody changes something.
+    /// Records that it cannot run without a change by the operator.
     pub(crate) fn failed(&self, why: &str) {
         let problem = said(why);
         tracing::error!(%problem, "the agent does not run");
         self.held.note(|status| (status.state, status.problem) = (KeeperState::Failed, Some(problem)));
     }
 
-    /// Has it reach the plugins this way.
+    /// Sets what serves its connections to the plugins.
     pub(crate) fn open_door(&self, way: Doorway) {
         self.held.kind().door.open(way);
         self.held.changed();
     }
 
-    /// Lets it reach nothing any more. Requests under way may finish within this time.
+    /// Disconnects it from the plugins. Requests in flight may finish within this time.
     pub(crate) async fn close_door(&self, within: Duration) {
         self.held.kind().door.close(within).await;
     }
 
-    /// Lets it run again after it was stopped.
+    /// Lets it run again after a stop.
     pub(crate) fn reopen(&self) {
         self.held.reopen();
     }
 
-    /// Cancelled when the process that runs now is to end.
+    /// Cancelled when the current process is to end.
     pub(crate) fn closing(&self) -> CancellationToken {
         self.held.closing()
     }
 
-    /// Whether it serves, or will in a moment: not if it cannot be started at all.
+    /// Whether it serves or is about to; false if it cannot be started at all.
     pub(crate) fn can_serve(&self) -> bool {
         self.held.status().state != KeeperState::Failed
     }
 
-    /// Hands a client's connection over. It is closed if too many wait.
+    /// Passes a client's connection to it. The connection is closed if too many wait.
     pub(super) fn attach(
         &self,
         about: AttachClient,
@@ -94,8 +95,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// A channel of our own to it, by which it is asked how it is. What is asked is taken as soon as it runs. Must be called
-    /// within a tokio runtime.
+    /// A channel for the supervisor's own requests, such as health checks. Requests wait until it runs. Must
+    /// be called within a tokio runtime.
     pub(crate) fn channel(&self) -> Channel {
         let keeper = self.clone();
         service::channel(move || {
@@ -106,14 +107,14 @@ impl Keeper {
     }
 }
 
-/// We, as a client of the agent's: somebody who collects numbers, and says nothing for anybody.
+/// The supervisor as a client of the agent: it only reads metrics and status.
 fn ourselves() -> AttachClient {
     let uid = rustix::process::geteuid().as_raw();
     AttachClient {
         uid,
         gid: rustix::process::getegid().as_raw(),
         pid: std::process::id(),
-        // No user's name and no number: nothing is asked for anybody, and nobody's sessions are this one's.
+        // Neither a user's name nor a number, so this client sees no user's sessions.
         sender: "uid:talon".to_owned(),
         role: "operate".to_owned(),
         origin: "program".to_owned(),

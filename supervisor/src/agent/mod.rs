@@ -1,23 +1,23 @@
-//! The supervisor's side of the agent: it starts `talon-agent`, hands it its settings, the connections of its clients and its own way
-//! to the plugins. It reads nothing of what is said on them.
+//! The supervisor's side of the agent: it starts `talon-agent`, and passes it its settings, the connections
+//! of its clients and its own connection to the plugins. It reads none of the traffic on them.
 //!
 //! ```text
-//! client ─ agent.sock ─ clients: who it is, whether there is room ─ pair, handed over ┐
+//! client ─ agent.sock ─ client_listener: identity and limits ─ pair, passed on ───────┐
 //!                                                                                     ▼
-//!  Keeper ══ control: Configure, AttachClient, HostConnection ⇒ Ready, Refused, NeedHost ══► talon-agent ──► models
+//!  AgentSupervisor ══ control: Configure, AttachClient, HostConnection ⇒ Ready, Refused, NeedHost ══► talon-agent ──► models
 //!                                                                                     │
-//! plugins ◄─ guard ◄─ host service for one connection, with a peer that may only call ┘ pair, handed over
+//! plugins ◄─ guard ◄─ host service for one connection, with a peer that may only call ┘ pair, passed on
 //! ```
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `keeper` | our hold on it, as everybody else has it |
-//! | `told` | what it should have, held against what a process of it was given, and what it says |
-//! | `hands` | what it is told of the configuration: settings, keys, files |
-//! | `bounded` | work on files that may never end |
-//! | `clients`, `carry` | `agent.sock`, and one connection of it |
-//! | `doorway` | its way to the plugins |
-//! | `health` | how it is asked whether it still answers |
+//! | `supervisor` | the handle that other modules use |
+//! | `control` | the control protocol: desired state, what the process has received, and its messages |
+//! | `configuration` | its settings, keys and files |
+//! | `blocking_pool` | file access that may never return |
+//! | `client_listener`, `forward` | `agent.sock`, and one connection of it |
+//! | `endpoint` | its connection to the plugins |
+//! | `health` | health checks |
 //! | `program`, `service` | where its program is, and how it is run |
 
 mod bounded;

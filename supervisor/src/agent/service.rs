@@ -1,4 +1,5 @@
-//! How `talon-agent` is run: jailed like a plugin, with the network, its home, and nothing else of ours.
+//! How `talon-agent` is run: jailed like a plugin, with network access, its home directory, and no other
+//! files of ours.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -15,30 +16,31 @@ use crate::service::of_server;
 
 static FILES: LazyLock<Bounded> = LazyLock::new(Bounded::new);
 
-/// The wait before it is started again: short, since a person may sit there waiting; doubled with each death soon after.
+/// The first wait before a restart: short, since a user may be waiting. It doubles with each early exit.
 const BACKOFF_INITIAL: Duration = Duration::from_millis(200);
-/// The longest such wait. What keeps it from starting (a database, its program) does not get better by more attempts, and an
-/// operator who mended it should not have to wait longer.
+/// The longest such wait. More attempts do not help if its database or program is broken, but an operator who
+/// has repaired it should not wait longer.
 const BACKOFF_MAX: Duration = Duration::from_secs(10);
-/// How long it may take to finish what it has begun: it gives itself 5 s for that. A turn that is under way is not finished within
-/// any such time; it is in its journal, and goes on at the next start.
+/// How long it may take to stop: it allows itself 5 s for that. A running turn does not finish within such a
+/// time; it is in the journal, and continues at the next start.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// Descriptors: 64 clients, as many connections to providers and to its database, and the rest for files. One more is an error of
-/// whoever wanted it.
+/// Descriptors: 64 clients, as many connections to providers and to its database, and the rest for files.
+/// Beyond that, opening one fails.
 const MAX_DESCRIPTORS: u64 = 1024;
-/// Memory of all its processes. Turns are bounded in number and in what they hold, far below this; tokenizers take some tens of
-/// MiB. Beyond it the kernel kills it, and it is started again.
+/// Memory of all its processes. Turns are limited in number and size, far below this; tokenizers take some
+/// tens of MiB. Beyond the limit the kernel kills it, and it is restarted.
 const MAX_MEMORY_BYTES: u64 = 2 << 30;
-/// Processes and threads: it starts no process, and has a thread for each processor and those that wait for its database.
+/// Processes and threads: it starts no process, and has a thread per processor plus those that wait for its
+/// database.
 const MAX_TASKS: u64 = 256;
 
-/// The directory of its workspace, if it is there. One that is not is no reason not to run: built-in texts stand for what is missing,
-/// and it says so itself.
+/// The workspace directory, if it exists. A missing one does not stop the agent: it uses built-in texts, and
+/// reports that.
 ///
 /// # Errors
-/// When that cannot be told in a few seconds, as with the directory of a server that is gone: what to do next is told with it. The
-/// agent runs without it then.
+/// When the directory does not answer within a few seconds, as on an unreachable server. The text ends with
+/// what to do next. The agent runs without it then.
 pub async fn workspace(dir: Option<&Path>) -> Result<Option<PathBuf>, String> {
     let Some(dir) = dir.map(Path::to_owned) else { return Ok(None) };
     let looked = dir.clone();
@@ -52,7 +54,8 @@ pub async fn workspace(dir: Option<&Path>) -> Result<Option<PathBuf>, String> {
     Ok(there.map_err(complaint)?.then_some(dir))
 }
 
-/// Under `name`, in `home`; with the directory of its [`workspace`] if there is one, and with a database server.
+/// The service spec under `name`, with this `home`, its [`workspace`] if there is one, and access to a
+/// database server.
 #[must_use]
 pub fn service(
     name: PluginName,
@@ -64,7 +67,8 @@ pub fn service(
 ) -> ServiceSpec {
     let sandbox = SandboxSettings {
         mode,
-        // Its providers are somewhere; which of them it asks is in its settings, and a proxy is one of them.
+        // The addresses of its providers are in its settings, and may be those of a proxy, so they are not
+        // known here.
         network: NetworkAccess::Full,
         limits: limits(),
         ..SandboxSettings::default()
@@ -83,7 +87,7 @@ pub fn service(
     }
 }
 
-/// What it may use. Its database may become as large as the disk.
+/// Its resource limits. Its database may become as large as the disk.
 fn limits() -> Limits {
     Limits {
         nofile: MAX_DESCRIPTORS,

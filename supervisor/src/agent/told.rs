@@ -1,4 +1,4 @@
-//! What a process of `talon-agent` is given, and what it says.
+//! The control protocol with a process of `talon-agent`.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,39 +20,41 @@ use super::clients::MAX_CLIENTS;
 use super::doorway::Door;
 use crate::service::{Held, KeeperState, KeeperStatus, Kind, Line, Waiting, said};
 
-/// Connections that may wait to be handed over: every client at once, and some of our own.
+/// Maximum number of connections that wait to be passed on: every client at once, and some of the
+/// supervisor's own.
 const MAX_WAITING: usize = MAX_CLIENTS + 8;
-/// Complaints that are kept: each is about a provider, a file or a model. Of more than these, the first are enough to begin with.
+/// Maximum number of stored complaints. Each is about a provider, a file or a model; the first ones are
+/// enough to start with.
 const MAX_COMPLAINTS: usize = 32;
 
-/// Providers that are kept: a configuration has a few.
+/// Maximum number of stored providers: a configuration has a few.
 const MAX_PROVIDERS: usize = 32;
-/// When it is given again what could not be: a shortage of descriptors passes as connections end.
+/// The wait before a failed message is retried: a shortage of descriptors ends as connections end.
 const AGAIN: Duration = Duration::from_secs(1);
 
 static SHORT: Throttle = Throttle::new();
 
-/// `talon-agent`.
+/// The agent.
 pub(super) struct Agent {
     open: Open,
     settings: Mutex<Settings>,
     clients: Waiting<Client>,
     pub(super) door: Door,
-    /// What the present process said last when it was asked how it is.
+    /// The latest report of the current process.
     told: Mutex<Option<Told>>,
 }
 
-/// How it is, as it says itself.
+/// The agent's report about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) turns_running: u32,
     pub(crate) approvals_pending: u32,
     pub(crate) providers: Vec<Provider>,
-    /// What is wrong, each with what to do.
+    /// Problems, each with what to do.
     pub(crate) problems: Vec<Sanitized>,
 }
 
-/// A provider of models, as it sees it.
+/// A provider of models, as the agent reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Provider {
     pub(crate) name: Sanitized,
@@ -76,20 +78,20 @@ impl Told {
     }
 }
 
-/// What it is to be told of the configuration.
+/// The encoded settings for the agent.
 #[derive(Clone, Default)]
 struct Settings {
-    /// How often they were set. While they never were, it is not told anything.
+    /// How often they were set. At 0 the agent receives no settings.
     version: u64,
     bytes: Arc<Vec<u8>>,
 }
 
-/// A connection of a client's, and who that is.
+/// A client's connection and identity.
 pub(super) struct Client {
     pub(super) about: AttachClient,
     pub(super) connection: OwnedFd,
-    /// Told when it was handed over, for one that waits for that also while the agent is started again. Once nobody listens any
-    /// more, it does not wait.
+    /// Notified when the connection has been passed on. Such a client also waits while the agent restarts, as
+    /// long as the receiver exists.
     pub(super) taken: Option<oneshot::Sender<()>>,
 }
 
@@ -99,16 +101,17 @@ impl Client {
     }
 }
 
-/// What its present process has.
+/// What the current process has received.
 #[derive(Default)]
 pub(super) struct Given {
-    /// The version of the settings that it was told.
+    /// The version of the settings that was sent.
     settings: u64,
-    /// It said that it is ready, so that it may be given clients.
+    /// It reported that it is ready, so it may receive clients.
     ready: bool,
-    /// It asked for a connection to the host, and was not given one. Of several questions the last counts: it has one connection.
+    /// The id of its latest unanswered request for a connection to the host. It has one connection, so
+    /// earlier requests are obsolete.
     needs_host: Option<u64>,
-    /// It is to be given again what could not be.
+    /// The pending retry after a failed message.
     again: Option<AbortOnDropHandle<()>>,
 }
 
@@ -123,40 +126,41 @@ impl Agent {
         }
     }
 
-    /// How it is, as it said itself; `None` while it did not.
+    /// The latest report; `None` until there is one.
     pub(super) fn told(&self) -> Option<Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// It said how it is.
+    /// Stores a report.
     pub(super) fn tells(&self, status: &GetStatusResponse) {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(Told::of(status));
     }
 
-    /// From now on it is told this.
+    /// Sets the settings to send from now on.
     pub(super) fn set(&self, bytes: Vec<u8>) {
         let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        // A reload that changed nothing of it is none for the agent.
+        // Unchanged settings are not sent again after a reload.
         if settings.version == 0 || *settings.bytes != bytes {
             *settings = Settings { version: settings.version + 1, bytes: Arc::new(bytes) };
         }
     }
 
-    /// Has a connection handed over; gives it back if too many wait.
+    /// Queues a connection; returns it if too many wait.
     pub(super) fn attach(&self, client: Client) -> Result<(), Client> {
         self.clients.retain(|client| client.taken.is_none() || client.waits());
         self.clients.push(client)
     }
 
-    /// Tells it of the configuration, if it was told another, or none.
+    /// Sends the settings if they are not the ones it has.
     ///
-    /// An error of ours, such as too many open files, is not the agent's end: it is given it later.
+    /// An error on our side, such as too many open files, does not end the session: the message is retried
+    /// later.
     async fn configure(&self, line: &Line<Self>, given: &mut Given) -> Result<io::Result<()>, ControlError> {
         let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if settings.version == given.settings {
             return Ok(Ok(()));
         }
-        // A file for each time: its reader's place in it is its own.
+        // A new file each time, because the reader's file offset is shared.
         let file = match memory::seal("talon-agent-settings", &settings.bytes) {
             Ok(file) => file,
             Err(error) => return Ok(Err(error)),
@@ -168,7 +172,7 @@ impl Agent {
         Ok(Ok(()))
     }
 
-    /// Gives it a way to the plugins, if it asked for one. Errors of ours as for [`Self::configure`].
+    /// Sends a connection to the plugins, if it asked for one. Errors on our side as for [`Self::configure`].
     async fn lead(
         &self,
         status: &KeeperStatus,
@@ -178,7 +182,7 @@ impl Agent {
         let Some(id) = given.needs_host else { return Ok(Ok(())) };
         let theirs = match self.door.connect(status.uid, status.pid) {
             Ok(Some(theirs)) => theirs,
-            // Whoever opens the door says so.
+            // Setting the endpoint triggers another attempt.
             Ok(None) => return Ok(Ok(())),
             Err(error) => return Ok(Err(error)),
         };
@@ -204,7 +208,7 @@ impl Kind for Agent {
                 tracing::warn!(%error, unsaid, "the agent waits for what it should have; see the open files limit (LimitNOFILE=)");
             }
             let held = held.clone();
-            // In place of an earlier one: there is one at a time.
+            // Replaces an earlier retry, so there is at most one.
             given.again = Some(AbortOnDropHandle::new(tokio::spawn(async move {
                 tokio::time::sleep(AGAIN).await;
                 held.changed();
@@ -216,12 +220,12 @@ impl Kind for Agent {
         while let Some(client) = agent.clients.pop() {
             let attach = message(to_agent::What::AttachClient(client.about.clone()));
             if let Err(error) = line.send(&attach, Some(client.connection.as_fd())).await {
-                // It is gone, and did not get it: the next one does.
+                // The process is gone and did not receive it, so the next one does.
                 agent.clients.put_back(client);
                 return Err(error);
             }
             if let Some(taken) = client.taken {
-                // An error says that it was not waited for any more.
+                // An error means that the client has stopped waiting.
                 let _ = taken.send(());
             }
         }
@@ -252,13 +256,14 @@ impl Kind for Agent {
                 tracing::error!(%problem, "the agent cannot begin");
             }),
             Some(from_agent::What::NeedHost(NeedHost { id })) => given.needs_host = Some(id),
-            // A newer agent may say more than this supervisor knows.
+            // A newer agent may send messages that this supervisor does not know.
             None => {}
         }
     }
 
     fn ended(&self) {
-        // Ours are closed, so that whoever asked learns that now. Clients wait for the next process.
+        // The supervisor's own connections are closed, so that their users learn it now. Clients wait for the
+        // next process.
         self.clients.retain(Client::waits);
         self.door.cut();
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = None;

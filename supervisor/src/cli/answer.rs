@@ -1,4 +1,4 @@
-//! How the answer to a call is printed, and the exit code it gives; `call` and `exec` share it.
+//! Prints the answer to a call and returns its exit code; shared by `call` and `exec`.
 
 use anstyle::AnsiColor;
 use talon_guard::Wrapped;
@@ -12,8 +12,8 @@ use crate::exit;
 
 /// Prints a guarded answer.
 ///
-/// `raw` prints the content alone and moves an error to stderr. Content and error went through the guard; they are
-/// sanitized once more, which changes nothing, because nobody can tell by a string who sent it.
+/// `raw` prints only the content and moves an error to stderr. The guard has already sanitized content and error. They
+/// are sanitized again, which changes nothing, because a plain string does not prove that it went through the guard.
 pub(super) fn print(answer: &ExecuteResponse, raw: bool, out: &mut Out) -> u8 {
     let block = Wrapped::received(&answer.block, &Sanitizer::default());
     if out.is_json() {
@@ -56,7 +56,7 @@ fn code(answer: &ExecuteResponse) -> u8 {
     }
 }
 
-/// One line for people about outcomes that are not the tool's own.
+/// A one-line hint for people about outcomes that did not come from the tool.
 fn hint(answer: &ExecuteResponse) -> Option<Sanitized> {
     let what = match answer.outcome() {
         Outcome::Ok | Outcome::ToolError => return None,

@@ -9,11 +9,11 @@ use clap::Args;
 
 use super::failure::Failure;
 
-/// How much of a file is read. What is too large for a call the supervisor says, by its `guard.max_argument_bytes`
-/// (1 MiB unless configured); this only keeps a wrong file, such as a device, from filling the memory.
+/// The most bytes to read of a file. The supervisor enforces the real limit, `guard.max_argument_bytes` (1 MiB by
+/// default); this only keeps a wrong file, such as a device, from filling the memory.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// What the caller gives an action.
+/// The arguments for an action.
 #[derive(Debug, Default, Args)]
 pub(super) struct Arguments {
     /// The action's arguments.
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Reads the files and puts everything together; a key that is given twice is a mistake, not a choice.
+    /// Reads the files and merges all arguments; a duplicate key is an error.
     pub(super) fn collect(self) -> Result<BTreeMap<String, String>, Failure> {
         let mut args = BTreeMap::new();
         for (key, value) in self.pairs {

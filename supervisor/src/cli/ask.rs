@@ -1,4 +1,4 @@
-//! Questions of yes or no, for verbs that cannot be taken back.
+//! Asks for confirmation before verbs that cannot be undone.
 
 use std::io::{BufRead, IsTerminal, Read};
 
@@ -7,15 +7,15 @@ use talon_sanitize::{Sanitized, inert};
 use super::failure::Failure;
 use super::output::Out;
 
-/// More than any answer to a question of yes or no.
+/// More than any answer to a yes-or-no question.
 const MAX_ANSWER_BYTES: u64 = 80;
 
-/// Whether there is a person who sees the question and can answer it.
+/// Whether a person can see and answer the question: stdin and stderr are terminals.
 pub(super) fn can_be_asked() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Asks. What is not a yes is a no.
+/// Asks the question. Anything but an explicit yes means no.
 pub(super) fn is_confirmed(question: Sanitized, out: &mut Out) -> Result<bool, Failure> {
     out.say(inert!("{} [y/N]", question));
     let mut answer = String::new();

@@ -16,8 +16,8 @@ use super::{Global, answer};
 
 /// Call one action of a plugin through the guard stack.
 ///
-/// Prints the answer as a model gets it: between [plugin_output] and [/plugin_output]. What went wrong is told by
-/// the exit code: 1 the tool said no, 3 the guard refused, 4 the plugin died, timed out or is not there.
+/// Prints the answer as a model gets it: between [plugin_output] and [/plugin_output]. The exit code tells failures
+/// apart: 1 the tool reported an error, 3 the guard refused, 4 the plugin died, timed out or is not available.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon call hello.greet name=World
@@ -25,7 +25,7 @@ use super::{Global, answer};
   talon call notes.add --arg-file text=note.md
   git diff | talon call review.diff --arg-file diff=- --raw")]
 pub(super) struct CallArgs {
-    /// Which action of which plugin; `talon plugin show PLUGIN` lists them.
+    /// The plugin and action; `talon plugin show PLUGIN` lists the actions.
     #[arg(value_name = "PLUGIN.ACTION")]
     target: Target,
     #[command(flatten)]
@@ -34,18 +34,18 @@ pub(super) struct CallArgs {
     /// the operator grants it.
     #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
     context: Vec<(String, String)>,
-    /// Print the guarded content alone, without the envelope; an error goes to stderr.
+    /// Print only the guarded content, without the envelope; an error goes to stderr.
     #[arg(long)]
     raw: bool,
     /// Wait at most this long, such as 500ms or 2m; it cannot lengthen the configured timeout.
     #[arg(long, value_name = "DURATION", value_parser = timeout)]
     timeout: Option<Duration>,
-    /// The call's id in logs and events; otherwise the supervisor makes one.
+    /// The call's id in logs and events; otherwise the supervisor generates one.
     #[arg(long, value_name = "ID")]
     call_id: Option<String>,
 }
 
-/// `PLUGIN.ACTION`; plugin names have no dot.
+/// `PLUGIN.ACTION`; a plugin's name contains no dot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Target {
     plugin: String,
@@ -65,7 +65,7 @@ impl FromStr for Target {
     }
 }
 
-/// A duration of at least a millisecond, which is what travels to the supervisor.
+/// A duration of at least a millisecond, the unit of the wire format.
 pub(super) fn timeout(text: &str) -> Result<Duration, String> {
     let duration = text.parse::<crate::units::Duration>().map_err(|error| error.to_string())?.get();
     if duration < Duration::from_millis(1) {
@@ -89,7 +89,7 @@ impl CallArgs {
             within: Vec::new(),
         };
         let client = Client::connect(global).await?;
-        // Progress is for people who look on.
+        // Progress is only for people.
         let watched = !out.is_json() && std::io::stderr().is_terminal();
         let mut shown = Following::new();
         let mut show = |progress: &Progress| shown.show(progress);

@@ -1,4 +1,4 @@
-//! The connection to a supervisor, and what its gRPC errors mean for an exit code.
+//! The connection to a supervisor, and the exit codes of its gRPC errors.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,20 +14,20 @@ use super::failure::Failure;
 use super::{Global, socket};
 use crate::exit;
 
-/// A connected client and where it is connected to.
+/// A connected client with the path of its socket.
 pub(super) struct Client {
     pub(super) host: HostClient<Channel>,
-    /// The one that comes through a restart of the supervisor.
+    /// A client that reconnects after a restart of the supervisor.
     pub(super) lasting: talon_client::Client,
 }
 
 impl Client {
-    /// Connects, or says how to get a supervisor.
+    /// Connects; the error says how to get a supervisor.
     pub(super) async fn connect(global: &Global) -> Result<Self, Failure> {
         Self::connect_to(socket::find(global)?).await
     }
 
-    /// Connects if there is a supervisor. One that was named, with `--socket` or in the environment, has to be there.
+    /// Connects if there is a supervisor. One that was named with `--socket` or in the environment is required.
     pub(super) async fn connect_if_there(global: &Global) -> Result<Option<Self>, Failure> {
         let path = socket::find(global)?;
         match dial(&path).await {
@@ -38,7 +38,7 @@ impl Client {
     }
 
     pub(super) async fn connect_to(path: PathBuf) -> Result<Self, Failure> {
-        // The first connection is made here, where its error is still an io::Error; the channel gets it ready-made.
+        // Connect here, where the error is still an io::Error, and pass the stream to the channel.
         let first = dial(&path).await.map_err(|error| unreachable(&path, &error))?;
         Self::over(first, path).await
     }
@@ -58,17 +58,17 @@ impl Client {
         Ok(Self { host: lasting.host(), lasting })
     }
 
-    /// The same connection, for another service than the host's own.
+    /// The same connection, for other gRPC services.
     pub(super) fn channel(&self) -> Channel {
         self.lasting.channel()
     }
 
-    /// The socket it is connected to.
+    /// The path of the socket.
     pub(super) fn path(&self) -> &Path {
         self.lasting.path()
     }
 
-    /// What it means that a call was not answered, with what is known of it.
+    /// Converts the error of a call without an answer, with what is known about its fate.
     pub(super) fn call_failure(&self, error: &CallError) -> Failure {
         let failure = self.failure(&error.status);
         match error.known {
@@ -84,13 +84,13 @@ impl Client {
         }
     }
 
-    /// What a gRPC error of this supervisor means.
+    /// Converts a gRPC error of this supervisor.
     pub(super) fn failure(&self, status: &Status) -> Failure {
         from_status(self.path(), status)
     }
 }
 
-/// What it means that no connection could be made.
+/// Converts a connection error.
 pub(super) fn unreachable(path: &Path, error: &io::Error) -> Failure {
     if let Some(stranger) = Stranger::of(error) {
         return Failure::new(exit::DENIED, stranger.to_string());
@@ -105,7 +105,7 @@ pub(super) fn unreachable(path: &Path, error: &io::Error) -> Failure {
         ),
         io::ErrorKind::ConnectionRefused => Failure::new(
             exit::UNREACHABLE,
-            format!("nobody listens on {path} any more: its supervisor ended; start one with `talon serve`"),
+            format!("no process listens on {path} any more: its supervisor has exited; start one with `talon serve`"),
         ),
         io::ErrorKind::PermissionDenied => Failure::new(
             exit::DENIED,
@@ -120,13 +120,13 @@ pub(super) fn unreachable(path: &Path, error: &io::Error) -> Failure {
     }
 }
 
-/// What a gRPC error of the supervisor at this socket means.
+/// Converts a gRPC error of the supervisor at this socket.
 pub(super) fn from_status(path: &Path, status: &Status) -> Failure {
     let said = status.message();
     match status.code() {
         Code::PermissionDenied => Failure::new(exit::DENIED, said),
         Code::InvalidArgument => Failure::usage(said),
-        // What gRPC says when a message is larger than the receiver takes.
+        // gRPC's code for a message above the receiver's limit.
         Code::OutOfRange => Failure::new(
             exit::REFUSED,
             format!(

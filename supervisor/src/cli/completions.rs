@@ -15,7 +15,7 @@ use crate::exit;
   talon completions zsh > ~/.zfunc/_talon
   talon completions fish > ~/.config/fish/completions/talon.fish")]
 pub(super) struct CompletionsArgs {
-    /// Which shell.
+    /// The shell.
     #[arg(value_enum)]
     shell: Shell,
 }

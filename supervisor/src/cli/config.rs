@@ -1,4 +1,4 @@
-//! `talon config`: check it, show it, explain it.
+//! `talon config`: checks, shows and documents the configuration.
 
 use clap::Subcommand;
 use serde_json::json;
@@ -17,9 +17,9 @@ use crate::{config, exit};
   talon config show
   talon config reference > configuration.md")]
 pub(super) enum ConfigVerb {
-    /// Say everything that is wrong with the configuration, or that nothing is.
+    /// Report everything that is wrong with the configuration.
     Check,
-    /// Print the effective values and where each comes from; secrets are left out.
+    /// Print the effective values and the source of each; secrets are omitted.
     Show,
     /// Print what every key means, as Markdown; with `--output json` as a JSON schema.
     Reference,

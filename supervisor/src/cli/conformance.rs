@@ -1,4 +1,4 @@
-//! `talon conformance`: checks a plugin from outside.
+//! `talon conformance`: tests a plugin from the outside.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,16 +30,16 @@ use crate::serve::kept;
 
 use crate::{exit, state};
 
-/// The report says what there is to say. `TALON_LOG` wins over it.
+/// The report contains everything relevant. `TALON_LOG` overrides this.
 const LOG_LEVEL: &str = "off";
-/// How long what keeps the plugin's state may take to end. Somebody waits for it.
+/// How long the state service may take to stop. A person waits for it.
 const STOP_GRACE: Duration = Duration::from_secs(2);
 
-/// Check a plugin from outside: its start, its answers, its end.
+/// Test a plugin from the outside: its start, its answers, its exit.
 ///
 /// The plugin is started in its jail as often as the checks need, and called as a host calls it: only actions that are
-/// `read_only`, unless --action or --allow-calls says otherwise. `talon conformance --list` says what each check tries, why,
-/// and how to mend what it finds.
+/// `read_only`, unless --action or --allow-calls says otherwise. `talon conformance --list` explains what each check
+/// does, why, and how to fix what it finds.
 ///
 /// Exits with 1 if a check failed.
 #[derive(Debug, Args)]
@@ -50,31 +50,33 @@ const STOP_GRACE: Duration = Duration::from_secs(2);
   talon conformance --plugin git --config talon.yaml --allow-calls
   talon conformance --list --output json | jq -r '.checks[].id'")]
 pub(super) struct ConformanceArgs {
-    /// An executable file, or a directory with a plugin.yaml. What the configuration says of a plugin that runs it holds here, too.
+    /// An executable file, or a directory with a plugin.yaml. If the configuration has an entry for it, that entry
+    /// applies.
     #[arg(value_name = "PATH", required_unless_present_any = ["list", "plugin"])]
     path: Option<PathBuf>,
-    /// The plugin that the configuration has under this name, instead of a PATH.
+    /// The plugin with this name in the configuration, instead of a PATH.
     #[arg(long, value_name = "NAME", conflicts_with = "path")]
     plugin: Option<String>,
-    /// Show the checks instead of making them: the page about them, or with --output json a list for programs.
+    /// List the checks instead of running them: their documentation, or with --output json a list for programs.
     #[arg(long, conflicts_with_all = ["path", "plugin", "report", "only", "skip"])]
     list: bool,
-    /// How the result is printed; --output json means the same as json here.
+    /// The format of the result; --output json means the same as json here.
     #[arg(long, value_enum, value_name = "FORMAT")]
     report: Option<ReportFormat>,
-    /// Make only this check, or those of this group, such as `execute`; may be given several times.
+    /// Run only this check, or the checks of this group, such as `execute`; may be given several times.
     #[arg(long, value_name = "ID")]
     only: Vec<String>,
-    /// Leave out this check, or those of this group; may be given several times.
+    /// Skip this check, or the checks of this group; may be given several times.
     #[arg(long, value_name = "ID")]
     skip: Vec<String>,
-    /// An action that may be called, and the arguments of a good call: 'slow ms=500', or 'slow {"ms": 500}'; may be given several times.
+    /// An action that may be called, with arguments of a valid call: 'slow ms=500', or 'slow {"ms": 500}'; may be given
+    /// several times.
     #[arg(long = "action", value_name = "CALL", value_parser = named)]
     actions: Vec<Named>,
-    /// Let every action be called, also those that change something.
+    /// Allow calls of every action, including those that change something.
     #[arg(long)]
     allow_calls: bool,
-    /// The object that the plugin gets when it is initialised; wins over what its plugin.yaml and the configuration say.
+    /// The object that the plugin gets at initialisation; overrides its plugin.yaml and the configuration.
     #[arg(long, value_name = "JSON", value_parser = tried::object)]
     config_json: Option<Map<String, Value>>,
 }
@@ -85,7 +87,7 @@ enum ReportFormat {
     Table,
     /// One JSON value.
     Json,
-    /// JUnit's XML, for build servers.
+    /// JUnit XML, for build servers.
     Junit,
 }
 
@@ -143,7 +145,7 @@ impl ConformanceArgs {
         Ok(if report.passed() { exit::OK } else { exit::TOOL_ERROR })
     }
 
-    /// As the configuration has it, where it has an entry for it; otherwise as discovery finds it.
+    /// The plugin's entry in the configuration, if there is one; otherwise its specification from discovery.
     fn spec(&self, tried: &Tried) -> Result<PluginSpec, Failure> {
         match (&self.plugin, &self.path) {
             (Some(name), _) => tried.configured(name),
@@ -162,19 +164,19 @@ impl ConformanceArgs {
     }
 }
 
-/// The whole run; nothing is left of it when this comes back, whatever came between.
+/// Runs all checks; cleans up in every case before it returns.
 async fn checked(config: Arc<Config>, spec: PluginSpec, options: &Options) -> Result<Report, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::failed(error.to_string());
     let told_to_end = told_to_end().map_err(|error| failed(&error))?;
     let stage = Arc::new(talon_jail::Stage::from_current_exe().map_err(|error| failed(&error))?);
     let events = Events::new();
-    // Without its program a plugin learns that no state is served, which it has to expect anyway.
+    // Without the state service's program the plugin gets "no state", which it has to handle anyway.
     let keeper = state::find_program(config.state.program.as_deref())
         .ok()
         .and_then(|_| kept::keeper(&config, &events));
     let mut settings = kept::settings(&config, keeper.as_ref());
     settings.uid_range = settings.uid_range.map(|range| scratch::uids(&range, std::process::id()));
-    // What is tried out is nobody's log.
+    // Do not write a log file for a test run.
     settings.log_dir = None;
     let uids = settings.uid_range.clone();
     let (prober, registry) = Prober::new(settings, stage, events).map_err(|error| failed(&error))?;
@@ -196,12 +198,12 @@ async fn checked(config: Arc<Config>, spec: PluginSpec, options: &Options) -> Re
     result
 }
 
-/// How far it is, on stderr, where that is a terminal. Goes when it is dropped.
+/// A progress bar on stderr, if that is a terminal. Disappears when dropped.
 struct Bar(ProgressBar);
 
 impl Bar {
     fn new() -> Self {
-        // Hidden by itself where there is no terminal.
+        // indicatif hides the bar itself if stderr is not a terminal.
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{pos}/{len} {msg}");
         Self(
@@ -234,11 +236,11 @@ fn style(verdict: Verdict) -> Style {
     }
 }
 
-/// The report for people: a line a check, what to do about those that failed, and the count.
+/// The report for people: one line per check, remedies for the failed ones, and the totals.
 fn table(report: &Report, out: &mut Out) {
     let mut table = Table::new(&["CHECK", "OUTCOME", ""]);
     let widest = report.outcomes.iter().map(|outcome| outcome.check.id.len()).max().unwrap_or_default();
-    // Two columns and their gaps stand before the text; the title of the second is its longest word.
+    // Two columns and their gaps precede the text; the second column's longest word is its title.
     let used = widest + "OUTCOME".len() + 4;
     for Outcome { check, verdict, detail, .. } in &report.outcomes {
         let text = if detail.is_empty() { check.title } else { detail.as_str() };

@@ -11,10 +11,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::output::write_stderr;
 
-/// How long the last lines of a plugin that has ended may take; they are in memory already.
+/// How long the last lines of an exited plugin may take; they are in memory already.
 const LAST_LINES_WAIT: Duration = Duration::from_millis(500);
 
-/// The task that shows the lines.
+/// A task that prints a plugin's log lines.
 pub(super) struct Echo {
     task: JoinHandle<()>,
     done: CancellationToken,
@@ -31,7 +31,7 @@ impl Echo {
             }
             let mut live = tail.live;
             loop {
-                // Lines before the end: what is there when the plugin is gone is still shown.
+                // Lines first: lines that are pending when the plugin exits are still printed.
                 let next = tokio::select! {
                     biased;
                     next = live.recv() => next,
@@ -49,16 +49,16 @@ impl Echo {
         Self { task, done }
     }
 
-    /// Shows what is left; the plugin has ended.
+    /// Prints the remaining lines after the plugin has exited.
     pub(super) async fn finish(&mut self) {
         self.done.cancel();
-        // A stderr that takes no more lines must not hold up the end.
+        // A blocked stderr must not hold up the exit.
         let _ = tokio::time::timeout(LAST_LINES_WAIT, &mut self.task).await;
     }
 }
 
 fn show(line: &LogLine) {
-    // Talon's own remarks are about restarts and processes, of which there are none to speak of here.
+    // Talon's own lines are about restarts and processes, which do not matter for a single run.
     if line.stream != Stream::Supervisor {
         write_stderr(inert!("{}: {}", line.plugin, line.text), false);
     }

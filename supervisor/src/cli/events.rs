@@ -16,15 +16,15 @@ use super::output::{Out, shown};
 use super::{Global, json, show::stamp};
 use crate::exit;
 
-/// How soon the next supervisor is looked for, at first and after many times. A restart takes a second or two.
+/// Delay before the next reconnect attempt, at first and after many attempts. A restart takes a second or two.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Print events as they happen: state changes, exits, finished calls, failed health checks.
 ///
-/// It goes on until it is interrupted or the supervisor ends; with --follow it waits for the next supervisor and goes on
-/// with that, and an event of the kind `reconnected` stands where some may be missing. A reader that is too slow is told
-/// how many events it missed. Each supervisor counts its events from 1.
+/// Runs until it is interrupted or the supervisor exits. With --follow it waits for the next supervisor and continues
+/// there; an event of the kind `reconnected` marks the place where events may be missing. A reader that is too slow
+/// learns how many events it missed. Each supervisor numbers its events from 1.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon events
@@ -32,13 +32,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
   talon events --follow --output json >>events.jsonl
   talon events --output json | jq -r 'select(.kind == \"plugin_exited\") | .message'")]
 pub(super) struct EventsArgs {
-    /// Only this plugin's.
+    /// Only events of this plugin.
     #[arg(long, value_name = "PLUGIN")]
     plugin: Option<String>,
-    /// Go on when the supervisor is restarted.
+    /// Continue when the supervisor is restarted.
     #[arg(short, long)]
     follow: bool,
-    /// End after so many events.
+    /// Exit after this many events.
     #[arg(long, value_name = "N")]
     count: Option<u64>,
 }
@@ -65,7 +65,7 @@ impl EventsArgs {
     }
 }
 
-/// Prints what one supervisor tells, until it ends or enough was printed.
+/// Prints the events of one supervisor until it exits or enough were printed.
 async fn stream(client: &mut Client, plugin: &str, left: &mut u64, out: &mut Out) -> Result<(), Status> {
     let request = WatchEventsRequest { plugin: plugin.to_owned() };
     let mut events = client.host.watch_events(request).await?.into_inner();
@@ -77,12 +77,12 @@ async fn stream(client: &mut Client, plugin: &str, left: &mut u64, out: &mut Out
     Ok(())
 }
 
-/// Whether it is the supervisor's end, and not its answer.
+/// Whether the error means that the connection ended, rather than being the supervisor's response.
 fn is_away(status: &Status) -> bool {
     matches!(status.code(), Code::Unavailable | Code::Cancelled | Code::Unknown | Code::Internal)
 }
 
-/// The next supervisor on that socket, however long it takes.
+/// Waits for the next supervisor on that socket, however long it takes.
 async fn next(path: &Path, out: &mut Out) -> Result<Client, Failure> {
     out.say(inert!("talon: the supervisor at {} ended; waiting for the next one", shown(path.display())));
     let mut pause = FIRST_PAUSE;
@@ -97,7 +97,7 @@ async fn next(path: &Path, out: &mut Out) -> Result<Client, Failure> {
     }
 }
 
-/// Stands where events may be missing; nobody else sends this kind.
+/// Marks where events may be missing. Only this client creates this kind of event.
 fn reconnected(away: SystemTime) -> Event {
     let now = SystemTime::now();
     let seconds = now.duration_since(away).unwrap_or_default().as_secs_f64();
@@ -126,7 +126,7 @@ fn print(event: &Event, out: &mut Out) {
         (plugin, 0) => shown(plugin),
         (plugin, instance) => inert!("{}/{}", shown(plugin), instance),
     };
-    // What the sentence says already is not said again.
+    // Do not repeat what the sentence already says.
     let news =
         event.fields.iter().filter(|(_, value)| !value.is_empty() && !event.message.contains(value.as_str()));
     let mut fields: Vec<String> = news.map(|(key, value)| format!("{key}={value}")).collect();

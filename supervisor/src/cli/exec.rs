@@ -28,16 +28,16 @@ use crate::serve::kept;
 use crate::state;
 use crate::{exit, host};
 
-/// Of Talon's own log only why the guard did not accept an answer, which the answer itself does not say: its
-/// reader may be a model. `TALON_LOG` wins over it.
+/// Of Talon's own log, only show why the guard rejected an answer. The answer itself does not say so, because its
+/// reader may be a model. `TALON_LOG` overrides this.
 const LOG_LEVEL: &str = "off,talon_guard::rescue=warn";
-/// How long the plugin may take to end once the call is answered. Its author waits for it.
+/// How long the plugin may take to exit after the call. Its author waits for it.
 const STOP_GRACE: Duration = Duration::from_secs(2);
 
-/// Run one action of one plugin file under a private supervisor, and end.
+/// Run one action of one plugin file under a private supervisor, then exit.
 ///
 /// The plugin runs in the same jail and behind the same guard stack as under `talon serve`, so that an author needs
-/// no daemon. It is started once and never restarted; what it logs goes to stderr. State that it keeps is gone afterwards.
+/// no daemon. It is started once and never restarted; its log goes to stderr. Its state is discarded afterwards.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon exec ./target/debug/hello greet name=World
@@ -52,13 +52,13 @@ pub(super) struct ExecArgs {
     action: Option<String>,
     #[command(flatten)]
     arguments: Arguments,
-    /// Show the plugin's actions instead of running one.
+    /// List the plugin's actions instead of running one.
     #[arg(long, conflicts_with_all = ["action", "raw", "timeout"])]
     list: bool,
-    /// The object that the plugin gets when it is initialised; wins over what its plugin.yaml says.
+    /// The object that the plugin gets at initialisation; overrides its plugin.yaml.
     #[arg(long, value_name = "JSON", value_parser = tried::object)]
     config_json: Option<Map<String, Value>>,
-    /// Print the guarded content alone, without the envelope; an error goes to stderr.
+    /// Print only the guarded content, without the envelope; an error goes to stderr.
     #[arg(long)]
     raw: bool,
     /// Wait at most this long, such as 500ms or 2m.
@@ -68,13 +68,13 @@ pub(super) struct ExecArgs {
 
 impl ExecArgs {
     pub(super) fn run(mut self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        // Before anything is started: a mistake costs nothing then, and reading stdin can be interrupted.
+        // Before anything is started: a mistake fails early, and reading stdin can be interrupted.
         let args = std::mem::take(&mut self.arguments).collect()?;
         let tried = Tried::load("talon exec", global)?;
         let _flush = talon_telemetry::init(&global.telemetry(LOG_LEVEL))
             .map_err(|error| Failure::usage(error.to_string()))?;
         let spec = tried::once(tried.discovered(&self.path)?, self.config_json.as_ref());
-        // The plugin's process is watched on other threads than the one that waits for its answer.
+        // The plugin's process is supervised on other threads than the one that waits for the answer.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -94,7 +94,7 @@ impl ExecArgs {
         let told_to_end = told_to_end().map_err(|error| failed(&error))?;
         let stage = Arc::new(talon_jail::Stage::from_current_exe().map_err(|error| failed(&error))?);
         let events = Events::new();
-        // Without its program a plugin learns that no state is served, which it has to expect anyway.
+        // Without the state service's program the plugin gets "no state", which it has to handle anyway.
         let keeper = state::find_program(config.state.program.as_deref())
             .ok()
             .and_then(|_| kept::keeper(&config, &events));
@@ -131,7 +131,7 @@ impl ExecArgs {
         let snapshot = plugin.snapshot();
         let (State::Ready, Some(capability)) = (snapshot.state, plugin.capability()) else {
             let reason = snapshot.reason.unwrap_or_else(|| "no reason was given".into());
-            // What follows is advice for a plugin under a supervisor that goes on.
+            // The rest of the reason is advice for plugins under a long-running supervisor.
             let reason = reason.split(", and restart_on_failure is off").next().unwrap_or_default();
             return Err(Failure::new(
                 exit::HOST_FAULT,
@@ -160,8 +160,8 @@ impl ExecArgs {
     }
 }
 
-/// Resolves at the first signal that asks this process to end. From now on none of them ends it by itself: what it has
-/// begun, such as a plugin and a private directory, is to go first.
+/// Resolves at the first signal that asks this process to exit. From now on these signals do not kill it, so that the
+/// plugin and the private directory are cleaned up first.
 pub(super) fn told_to_end() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

@@ -1,4 +1,4 @@
-//! How a verb fails: one sentence for people, one exit code for scripts.
+//! The error of a verb: a message for people, an exit code for scripts.
 
 use std::fmt;
 
@@ -19,8 +19,8 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// A failure with an exit code of [`crate::exit`] and a text that ends with what to do next. Texts of a supervisor
-    /// may quote a plugin, and paths what somebody called a file, so it is made inert here, line by line.
+    /// A failure with an exit code of [`crate::exit`] and a message that ends with what to do next. The message may
+    /// quote a plugin or a file name, so it is neutralized here, line by line.
     pub(super) fn new<'t>(code: u8, message: impl Into<Raw<'t>>) -> Self {
         let message = message.into();
         let message = Sanitized::joined(message.expose().lines().map(shown), "\n");
@@ -35,18 +35,18 @@ impl Failure {
         Self::new(exit::FAILED, message)
     }
 
-    /// Its exit code.
+    /// The exit code.
     pub(super) fn code(&self) -> u8 {
         self.code
     }
 
-    /// Says it on stderr and gives the exit code.
+    /// Prints the message to stderr and returns the exit code.
     pub(super) fn print(&self, out: &mut Out) -> u8 {
         out.say(self.line());
         self.code
     }
 
-    /// The same without an [`Out`], once that is gone.
+    /// The same without an [`Out`], once that was consumed.
     pub(super) fn print_plain(&self) -> u8 {
         write_stderr(self.line(), false);
         self.code

@@ -1,16 +1,16 @@
-//! How far a call is: a line on stderr, where that is a terminal.
+//! The progress bar of a call, on stderr if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use talon_proto::host::Progress;
 
 use super::output::shown;
 
-/// Steps of the bar; amounts come in a unit of the plugin's own, and may be fractions.
+/// Resolution of the bar; the plugin's amounts have any unit and may be fractions.
 const STEPS: u64 = 1000;
-/// The longest message that is shown, in characters: about one line of a terminal.
+/// The longest message to show, in characters: about one line of a terminal.
 const MAX_SHOWN_CHARS: usize = 60;
 
-/// Appears with the first progress and goes when it is dropped, so that the answer comes on lines of its own.
+/// Appears with the first progress report and disappears when dropped, so that the answer starts on a fresh line.
 pub(super) struct Following(Option<ProgressBar>);
 
 impl Following {
@@ -44,7 +44,7 @@ impl Drop for Following {
     }
 }
 
-/// How many of the steps are done.
+/// The number of completed steps.
 fn position(progress: &Progress) -> u64 {
     let part = progress.total.filter(|total| *total > 0.0).map_or(0.0, |total| progress.progress / total);
     #[expect(

@@ -1,8 +1,8 @@
-//! What this program makes for other programs: scripts, configuration, schemas.
+//! Output that this program generates for other programs: scripts, configuration, schemas.
 //!
-//! It is written as it is, because a program reads it and a mark in it would break it. So it is made here, from what the
-//! operator wrote and from the program itself: no text of a plugin can be handed in, but for one that was sanitized
-//! piece by piece and is escaped for its format.
+//! It bypasses the sanitizer, because a program reads it and a marker would break it. That is safe because it is
+//! generated here from the operator's files and from the program itself. Text of a plugin can only enter if it was
+//! sanitized piece by piece, and it is escaped for the output format.
 
 use std::fmt::Write as _;
 
@@ -19,17 +19,17 @@ pub(super) enum Generated<'a> {
     Completions(Shell),
     /// The effective configuration as YAML.
     Config(&'a Loaded),
-    /// The same as JSON.
+    /// The effective configuration as JSON.
     ConfigJson(&'a Loaded),
-    /// The page about all keys.
+    /// The documentation of all keys.
     Reference,
-    /// The schema of the configuration.
+    /// The JSON schema of the configuration.
     Schema,
-    /// The file of a built-in profile, by name.
+    /// The file of a built-in profile.
     Profile(&'static str),
-    /// The page about the conformance kit's checks.
+    /// The documentation of the conformance checks.
     Checks,
-    /// A conformance run for build servers.
+    /// A conformance report for build servers.
     JUnit(&'a Report),
 }
 
@@ -56,15 +56,15 @@ impl Generated<'_> {
     }
 }
 
-/// JSON whose strings keep their values to the last character: what nobody would see, or what acts on a terminal, is
-/// written as an escape of JSON's.
+/// JSON in which invisible characters and those that act on a terminal are written as JSON escapes, so that the strings
+/// keep their exact values.
 fn escaped(value: &Value) -> String {
     let sanitizer = Sanitizer::default();
     let text = format!("{value:#}");
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         let is_seen = c.is_ascii() || sanitizer.is_clean(c.encode_utf8(&mut [0; 4]));
-        // In JSON text line breaks stand between values only.
+        // In pretty-printed JSON, line breaks only occur between values.
         if is_seen && (!c.is_control() || c == '\n') {
             out.push(c);
             continue;

@@ -1,4 +1,4 @@
-//! Results for programs. The keys are those of `proto/talon/host/v1/host.proto`, and they stay.
+//! Results as JSON. The keys are those of `proto/talon/host/v1/host.proto` and are stable.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use talon_proto::plugin::{Action, GlossaryEntry, KnowledgeArticle, Parameter, Pl
 
 use crate::host::report_on_wire;
 
-/// The key of the guarded block, which has to be printed as it is.
+/// The key of the guarded block, which is printed unchanged.
 pub(super) const BLOCK: &str = "block";
 
 pub(super) fn answer(answer: &ExecuteResponse) -> Value {
@@ -53,7 +53,7 @@ fn report(report: GuardReport) -> Value {
     })
 }
 
-/// The same of a guard in this process.
+/// The report of a guard in this process.
 pub(super) fn guard_report(local: &Report) -> Value {
     report(report_on_wire(local.clone()))
 }
@@ -87,7 +87,7 @@ pub(super) fn plugin(plugin: &Plugin) -> Value {
 }
 
 fn instance(instance: &Instance) -> Value {
-    // No process is `null`: in the hands of a script, `kill 0` would end the script's own process group.
+    // `null` instead of pid 0: in a script, `kill 0` would kill the script's own process group.
     let running = (instance.pid != 0).then_some(instance);
     json!({
         "index": instance.index,
@@ -296,7 +296,7 @@ pub(super) fn log_line(line: &LogLine) -> Value {
     })
 }
 
-/// A map in the order of its keys: two runs with the same result print the same text.
+/// A map in key order, so that equal results print equal text.
 fn sorted<V: Into<Value>>(map: BTreeMap<String, V>) -> Value {
     Value::Object(map.into_iter().map(|(key, value)| (key, value.into())).collect::<Map<_, _>>())
 }

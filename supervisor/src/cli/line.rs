@@ -1,34 +1,34 @@
-//! One line for a terminal: inert pieces, some of them in colour.
+//! One line for a terminal: sanitized pieces with optional colours.
 
 use anstyle::Style;
 use talon_sanitize::{Raw, Sanitized, Shown, inert};
 
-/// Pieces of a line. Only what is fit to be shown becomes one.
+/// Pieces of a line. Only sanitized text can be added.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Line {
     pieces: Vec<(Option<Style>, Sanitized)>,
 }
 
 impl Line {
-    /// A line that begins in colour.
+    /// A line that starts with styled text.
     pub(super) fn styled(style: Style, text: impl Shown) -> Self {
         Self::default().and_styled(style, text)
     }
 
-    /// More of it.
+    /// Appends text.
     pub(super) fn and(mut self, text: impl Shown) -> Self {
         self.pieces.push((None, inert!("{}", text)));
         self
     }
 
-    /// More of it, in colour.
+    /// Appends styled text.
     pub(super) fn and_styled(mut self, style: Style, text: impl Shown) -> Self {
         self.pieces.push((Some(style), inert!("{}", text)));
         self
     }
 
-    /// The line as text. Pieces that make control syntax where they meet lose their colours, and the line as a whole is
-    /// made inert.
+    /// The line as text. If pieces form control syntax together, their colours are dropped, and the line is sanitized
+    /// as a whole.
     pub(super) fn render(&self, color: bool) -> String {
         let plain: String = self.pieces.iter().map(|(_, text)| text.as_str()).collect();
         let inert = Raw::from(&plain).text();
@@ -45,7 +45,7 @@ impl<S: Shown> From<S> for Line {
     }
 }
 
-/// The escape sequences around a text are our own, and the only ones that this program writes.
+/// Wraps a text in escape sequences, the only ones that this program writes.
 pub(super) fn paint(style: Option<Style>, text: &str) -> String {
     match style {
         Some(style) => format!("{style}{text}{style:#}"),

@@ -14,7 +14,7 @@ use crate::exit;
 #[command(after_help = "Examples:
   talon man /usr/local/share/man/man1")]
 pub(super) struct ManArgs {
-    /// Where they go; made if it is missing.
+    /// The target directory; created if it does not exist.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 }

@@ -1,7 +1,7 @@
 //! The command line: one file for each verb.
 //!
-//! Verbs that talk to a supervisor do so over `host.sock`, like every other client, and those in `agent` over `agent.sock`; `serve`
-//! is the supervisor, and `exec` runs a private one for a single call.
+//! Verbs that talk to a supervisor do so over `host.sock`, like every other client, and those in `agent` over
+//! `agent.sock`; `serve` is the supervisor, and `exec` runs a private one for a single call.
 
 mod agent;
 mod answer;
@@ -69,7 +69,7 @@ pub struct Cli {
     verb: Verb,
 }
 
-/// What every verb understands.
+/// Options that every verb accepts.
 #[derive(Debug, Clone, Args)]
 struct Global {
     /// The supervisor's socket. Otherwise $TALON_HOST_SOCKET, then host.sock in the runtime directory that the
@@ -77,10 +77,10 @@ struct Global {
     #[arg(long, global = true, value_name = "PATH", help_heading = "Global options")]
     socket: Option<PathBuf>,
     /// The configuration file. Otherwise $TALON_CONFIG, then /etc/talon/talon.yaml for root and
-    /// $XDG_CONFIG_HOME/talon/talon.yaml for everybody else; none is fine.
+    /// $XDG_CONFIG_HOME/talon/talon.yaml for other users; the file is optional.
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     config: Option<PathBuf>,
-    /// Tables for people, JSON for programs.
+    /// The output format: tables for people, JSON for programs.
     #[arg(long, global = true, value_enum, default_value_t = Format::Table, help_heading = "Global options")]
     output: Format,
     /// When to use colour; `auto` means on a terminal, unless NO_COLOR is set.
@@ -88,16 +88,16 @@ struct Global {
     color: Color,
 }
 
-/// How results are printed.
+/// The output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// For people.
     Table,
-    /// For programs: one JSON value, or one a line where results keep coming.
+    /// For programs: one JSON value, or one per line for streamed results.
     Json,
 }
 
-/// When colour is used.
+/// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Color {
     /// On a terminal, unless NO_COLOR is set or TERM is dumb.
@@ -163,7 +163,7 @@ fn run(args: Vec<OsString>) -> u8 {
     let cli = match command.try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
-            // A reader that went away is no reason to fail: help was asked for, not needed.
+            // A closed stdout must not turn a request for help into a failure.
             let _ = error.print();
             return if error.use_stderr() { exit::USAGE } else { exit::OK };
         }
@@ -214,7 +214,7 @@ impl Verb {
     }
 }
 
-/// One thread is enough for a client, and starts faster than a pool.
+/// Runs on the current thread, which is enough for a client and starts faster than a pool.
 fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -223,7 +223,7 @@ fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Fa
         .block_on(future)
 }
 
-/// For verbs that may start a program of their own: its connection is served beside the verb, which waits for its end.
+/// For verbs that may start another program: its connection is served on other threads while the verb blocks.
 fn block_on_pool<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -233,7 +233,7 @@ fn block_on_pool<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<
         .block_on(future)
 }
 
-/// The same for verbs that write files: whoever ends them finds no half of one.
+/// The same for verbs that write files: on a signal, the future is dropped, which deletes incomplete files.
 fn block_on_until_told<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     block_on_pool(async {
         let told_to_end = exec::told_to_end()
@@ -245,7 +245,7 @@ fn block_on_until_told<T>(future: impl Future<Output = Result<T, Failure>>) -> R
     })
 }
 
-/// clap prints help and errors before there is a parsed `--color`.
+/// clap prints help and errors before `--color` is parsed.
 fn help_color(args: &[OsString]) -> ColorChoice {
     let mut choice = ColorChoice::Auto;
     for (index, arg) in args.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! Where results go: stdout, with colour only where it is wanted, and without a panic when the reader goes away.
+//! Writes results to stdout, coloured if requested, and without a panic if the reader closes the pipe.
 //!
-//! What the supervisor sends may quote a plugin, also when another program listens on the socket that we were given. So
-//! nothing is written here that is a plain string: a sink takes [`Line`]s and [`Sanitized`] texts, or makes inert itself
-//! whatever it is given (tables, JSON, failures). Three things are written as they are: the guarded block of an answer,
-//! which says so by its own type, what this program generates for other programs ([`Generated`]), and a plugin's message
-//! that an administrator wants in a file.
+//! The supervisor's messages may quote a plugin, and another program could be listening on the given socket. So
+//! plain strings are never written: the methods take [`Line`]s and [`Sanitized`] texts, or sanitize their input
+//! (tables, JSON, failures). Three things are written unchanged: the guarded block of an answer, which has a type that
+//! proves it, output that this program generates for other programs ([`Generated`]), and a plugin's raw message that an
+//! administrator writes to a file.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -21,20 +21,20 @@ use super::line::{Line, paint};
 use super::table::Table;
 use super::{Color, Format, Global};
 
-/// Pastes come as if they were typed.
+/// Turns off bracketed paste, which a line editor turned on.
 const BRACKETED_PASTE_OFF: &str = "\u{1b}[?2004l";
-/// What fits every terminal.
+/// Fits every terminal.
 const PAGE_COLUMNS: usize = 80;
 
-/// One line of what anybody may have written: a field of an answer, an error, a path.
+/// Sanitizes untrusted text to one line: a field of an answer, an error, a path.
 pub(super) fn shown(text: impl Display) -> Sanitized {
     Raw::of(text).line()
 }
 
-/// Stdout as the verbs see it.
+/// The output of a verb.
 ///
-/// A closed pipe ends the output quietly: the verb goes on, and its exit code stays its own. Every other write
-/// error is kept and reported by [`Out::finish`].
+/// If the reader closes the pipe, further output is dropped silently: the verb continues, and its exit code is not
+/// affected. Any other write error is stored and reported by [`Out::finish`].
 pub(super) struct Out {
     to: BufWriter<Stdout>,
     format: Format,
@@ -56,66 +56,66 @@ impl Out {
         }
     }
 
-    /// Whether results are for programs.
+    /// Whether the output is JSON.
     pub(super) fn is_json(&self) -> bool {
         self.format == Format::Json
     }
 
-    /// How wide a page is: the terminal's, and [`PAGE_COLUMNS`] where there is none, so that what scripts read does not depend on
-    /// a window.
+    /// The page width: the terminal's, or [`PAGE_COLUMNS`] without one, so that a script's input does not depend on a
+    /// window.
     pub(super) fn columns(&self) -> usize {
         let stdout = io::stdout();
         let size = stdout.is_terminal().then(|| rustix::termios::tcgetwinsize(&stdout)).and_then(Result::ok);
         size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(PAGE_COLUMNS)
     }
 
-    /// Whether nobody reads any more: a verb that follows something ends then.
+    /// Whether the reader has closed the pipe: verbs that follow something exit then.
     pub(super) fn is_closed(&self) -> bool {
         self.closed || self.error.is_some()
     }
 
-    /// One line.
+    /// Writes one line.
     pub(super) fn line(&mut self, line: impl Into<Line>) {
         let mut text = line.into().render(self.color);
         text.push('\n');
         self.write(&text);
     }
 
-    /// One line on stderr, behind all that was written so far.
+    /// Writes one line to stderr, after flushing stdout.
     pub(super) fn say(&mut self, line: impl Into<Line>) {
         self.flush();
         write_stderr(line, self.color_errors);
     }
 
-    /// A text of several lines, which ends in a line break.
+    /// Writes a text of several lines, followed by a line break.
     pub(super) fn text(&mut self, text: &Sanitized) {
         self.whole(text);
     }
 
-    /// A text to its last byte, for a program that reads it from a pipe.
+    /// Writes a text without adding a line break.
     pub(super) fn exact(&mut self, text: &Sanitized) {
         self.write(text);
     }
 
-    /// A piece of a line, to be seen at once: more of it comes.
+    /// Writes part of a line immediately.
     pub(super) fn piece(&mut self, text: &Sanitized) {
         self.write(text);
         self.flush();
     }
 
-    /// A piece of a line on stderr, in colour where there is colour.
+    /// Writes part of a line to stderr, coloured if colours are on.
     pub(super) fn say_piece(&mut self, style: Style, text: &Sanitized) {
         self.flush();
         write_all_stderr(&paint(Some(style).filter(|_| self.color_errors), text));
     }
 
-    /// Tells a terminal that a line editor was at that nobody waits for pastes any more.
+    /// Turns off the terminal's bracketed paste mode, which a line editor may have left on.
     pub(super) fn no_more_pastes(&mut self) {
         self.write(BRACKETED_PASTE_OFF);
         self.flush();
     }
 
-    /// Bytes of somebody else's, for a file: a terminal does not get them.
+    /// Writes untrusted bytes, but never to a terminal.
     pub(super) fn bytes_for_a_file(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if io::stdout().is_terminal() {
             return Err(Failure::usage("this is not fit for a terminal: send it to a file with > FILE"));
@@ -124,32 +124,32 @@ impl Out {
         Ok(())
     }
 
-    /// The guarded block of an answer, as it came.
+    /// Writes the guarded block of an answer unchanged.
     pub(super) fn block(&mut self, block: &Wrapped) {
         self.whole(block.as_str());
     }
 
-    /// What this program itself made for another one, as it is.
+    /// Writes output generated for another program, unchanged.
     pub(super) fn generated(&mut self, what: &Generated<'_>) -> Result<(), Failure> {
         self.whole(&what.text()?);
         Ok(())
     }
 
-    /// One JSON value: indented when it is the whole result. Its strings are made inert; those that are so already,
-    /// as all that the supervisor sends, stay as they are.
+    /// Writes one JSON value, indented. Its strings are sanitized; strings that are sanitized already, as all of the
+    /// supervisor's are, do not change.
     pub(super) fn json(&mut self, value: &Value) {
         let text = format!("{:#}", inert_json::value(value));
         self.whole(&text);
     }
 
-    /// An answer as JSON, with its guarded block as it came under a key of its own.
+    /// Writes an answer as JSON, with its unchanged guarded block under the given key.
     pub(super) fn json_with_block(&mut self, value: &Value, key: &str, block: &Wrapped) {
         let mut value = inert_json::value(value);
         value[key] = block.as_str().into();
         self.whole(&format!("{value:#}"));
     }
 
-    /// One JSON value on one line, where more come.
+    /// Writes one JSON value on one line, for streams of values.
     pub(super) fn json_line(&mut self, value: &Value) {
         let text = inert_json::value(value).to_string();
         self.whole(&text);
@@ -160,19 +160,19 @@ impl Out {
         self.write(&table.render(self.color));
     }
 
-    /// A table on stderr.
+    /// Writes a table to stderr.
     pub(super) fn say_table(&mut self, table: &Table) {
         self.flush();
         write_all_stderr(&table.render(self.color_errors));
     }
 
-    /// One JSON value on a line of stderr.
+    /// Writes one JSON value on one line to stderr.
     pub(super) fn say_json(&mut self, value: &Value) {
         self.flush();
         write_all_stderr(&format!("{}\n", inert_json::value(value)));
     }
 
-    /// Makes what was written visible now; verbs that follow something call it after each piece.
+    /// Flushes the output; verbs that follow something call it after each item.
     pub(super) fn flush(&mut self) {
         if !self.is_closed() {
             let result = self.to.flush();
@@ -180,11 +180,11 @@ impl Out {
         }
     }
 
-    /// Writes what is left and says whether all could be written.
+    /// Flushes the rest and reports a write error.
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         self.flush();
         let error = self.error.take();
-        // What could not be written must not be tried once more by the buffer's own drop.
+        // Keep the buffer's drop from retrying the failed write.
         let _ = self.to.into_parts();
         match error {
             Some(error) => Err(Failure::failed(format!("cannot write the output: {error}"))),
@@ -203,7 +203,7 @@ impl Out {
         self.write_bytes(text.as_bytes());
     }
 
-    /// The one place where bytes leave for stdout; nothing but the sinks above may call it.
+    /// The only function that writes to stdout; only the methods above may call it.
     fn write_bytes(&mut self, bytes: &[u8]) {
         if !self.is_closed() {
             let result = self.to.write_all(bytes);
@@ -220,12 +220,12 @@ impl Out {
     }
 }
 
-/// Writes to stderr; if nobody can hear it, there is nobody to tell.
+/// Writes to stderr; ignores errors, as there is nowhere to report them.
 fn write_all_stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// A line on stderr, also without an [`Out`].
+/// Writes a line to stderr, also without an [`Out`].
 pub(super) fn write_stderr(line: impl Into<Line>, color: bool) {
     let mut text = line.into().render(color);
     text.push('\n');
@@ -233,7 +233,7 @@ pub(super) fn write_stderr(line: impl Into<Line>, color: bool) {
 }
 
 impl Global {
-    /// Whether what is written there is coloured.
+    /// Whether output to this stream is coloured.
     pub(super) fn colors(&self, to: &impl IsTerminal) -> bool {
         wants_color(self.color, to.is_terminal(), |name| std::env::var_os(name))
     }

@@ -1,4 +1,4 @@
-//! `talon reload`: the configuration of a running supervisor, read anew.
+//! `talon reload`: makes a running supervisor reread its configuration.
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -13,11 +13,12 @@ use super::table::Table;
 use super::waiting::Waiting;
 use crate::exit;
 
-/// Have the supervisor read its configuration anew, as SIGHUP does.
+/// Make the supervisor reread its configuration, as SIGHUP does.
 ///
-/// It is checked whole and compared with what runs, and only what changed is touched: a plugin whose program, arguments or jail
-/// differ gets new processes beside the old ones, and no call is lost. A configuration that is refused changes nothing. The files
-/// of plugins whose configuration is the same are not looked at; that is `talon plugin reload`.
+/// The new configuration is checked as a whole and compared with the active one, and only changes are applied: a plugin
+/// whose program, arguments or jail differ gets new processes next to the old ones, and no call is lost. A refused
+/// configuration changes nothing. Files of plugins with unchanged configuration are not checked; use `talon plugin
+/// reload` for that.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon reload --dry-run
@@ -27,7 +28,7 @@ use crate::exit;
 It ends with 6 if the configuration is refused, and with 4 if a plugin was kept as it was because its new processes did not become
 ready.")]
 pub(super) struct ReloadArgs {
-    /// Only say what would be done.
+    /// Only report what would be done.
     #[arg(long)]
     dry_run: bool,
 }

@@ -1,4 +1,4 @@
-//! `talon serve`: the supervisor itself.
+//! `talon serve`: runs the supervisor.
 
 use std::path::PathBuf;
 
@@ -13,9 +13,9 @@ use crate::host::BindError;
 use crate::serve::{self, ServeFailure, TakeoverError};
 use crate::state::NotOpened;
 
-/// Run the supervisor: start the plugins, keep them alive, and take calls on host.sock.
+/// Run the supervisor: start the plugins, keep them running, and accept calls on host.sock.
 ///
-/// It logs to stderr and ends at SIGTERM or SIGINT: calls in flight may finish within the grace period, then the
+/// Logs to stderr and exits on SIGTERM or SIGINT: calls in flight may finish within the grace period, then the
 /// plugins are stopped. A second signal stops them at once.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -24,31 +24,31 @@ use crate::state::NotOpened;
   talon serve --config /etc/talon/talon.yaml --set guard.timeout=10s
   TALON_LOG=debug talon serve")]
 pub(super) struct ServeArgs {
-    /// Where plugins are found; as plugins.tools.plugin_dir.
+    /// The directory with plugins; overrides plugins.tools.plugin_dir.
     #[arg(long, value_name = "DIR")]
     plugin_dir: Option<PathBuf>,
-    /// Where the sockets are; as runtime_dir.
+    /// The directory for sockets; overrides runtime_dir.
     #[arg(long, value_name = "DIR")]
     runtime_dir: Option<PathBuf>,
-    /// Where what must survive a restart is kept; as state.data_dir.
+    /// The directory for persistent data; overrides state.data_dir.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// A value of the configuration; wins over the file and the environment.
+    /// A configuration value; overrides the file and the environment.
     #[arg(long, value_name = "KEY=VALUE", value_parser = super::arguments::key_value)]
     set: Vec<(String, String)>,
-    /// End in order at the end of standard input, too: for a program that runs a supervisor of its own.
+    /// Also exit in an orderly way at the end of standard input: for a program that runs a private supervisor.
     #[arg(long)]
     until_stdin_ends: bool,
-    /// Take over from the supervisor that runs on the same runtime directory: its plugins run on, and it ends.
+    /// Take over from the supervisor that uses the same runtime directory: its plugins keep running, and it exits.
     ///
-    /// If that comes to nothing, it goes on. Where none runs this is a start like any other.
+    /// If the takeover fails, the old supervisor continues. If none is running, this is a normal start.
     #[arg(long)]
     takeover: bool,
 }
 
 impl ServeArgs {
     pub(super) fn run(self, global: &Global) -> Result<u8, Failure> {
-        // First of all: it changes the environment, which no other thread may look at meanwhile.
+        // Must come first: it changes the environment, which is unsafe while other threads read it.
         let sockets =
             serve::Sockets::of_process().map_err(|error| Failure::new(exit::CONFIG, error.to_string()))?;
         let mut options = load_options(global);
@@ -85,21 +85,22 @@ impl ServeArgs {
     }
 }
 
-/// How many threads calls run on: half of the cores, because the other half of a call's work is its client's and its plugin's.
+/// The number of threads for calls: half of the cores, because the client and the plugin do the other half of a call's
+/// work.
 ///
-/// A thread too many costs more than it helps: each step of a call wakes it up to look for work to steal, and on two cores a
-/// lone call with one thread has a third of the changes of thread that it has with two. What takes long runs elsewhere in any
-/// case, on the runtime's threads for blocking work.
+/// An extra thread costs more than it helps: each step of a call wakes it to look for work to steal, and on two cores a
+/// single call has a third of the context switches with one thread that it has with two. Slow work runs on the
+/// runtime's threads for blocking work anyway.
 fn workers() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1))
 }
 
-/// Where the configuration of a verb comes from.
+/// The sources of a verb's configuration.
 pub(super) fn load_options(global: &Global) -> LoadOptions {
     LoadOptions { file: global.config.clone(), ..LoadOptions::of_process() }
 }
 
-/// Loads the configuration or says all that is wrong with it.
+/// Loads the configuration, or reports all errors in it.
 pub(super) fn load(options: &LoadOptions) -> Result<Loaded, Failure> {
     config::load(options).map_err(|errors| {
         let count = errors.problems().len();

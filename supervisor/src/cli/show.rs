@@ -1,4 +1,4 @@
-//! How plugins look in tables; the verbs that print them share it.
+//! Tables of plugins, shared by several verbs.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use talon_sanitize::{Sanitized, inert};
 use super::output::{Out, shown};
 use super::table::{Cell, Table};
 
-/// The table of `plugin list` and `status`, and below it the reasons that plugins have for where they are.
+/// The table of `plugin list` and `status`, followed by the reasons for the plugins' states.
 pub(super) fn plugins(plugins: &[Plugin], out: &mut Out) {
     if plugins.is_empty() {
         out.line("no plugins: put an executable into the plugin directory, or name one under plugins.tools.plugins");
@@ -89,10 +89,10 @@ pub(super) fn plugins(plugins: &[Plugin], out: &mut Out) {
     }
 }
 
-/// How many changed actions are named; the rest is counted.
+/// How many changed actions are listed; the others are counted.
 const MAX_NAMED: usize = 8;
 
-/// That actions are not what was approved, if some are not.
+/// A note if actions differ from what was approved.
 pub(super) fn changed(plugin: &Plugin) -> Option<String> {
     let changed = &plugin.changed_actions;
     if changed.is_empty() && !plugin.changed_texts {
@@ -115,7 +115,7 @@ pub(super) fn changed(plugin: &Plugin) -> Option<String> {
     ))
 }
 
-/// The observed state, and what is wanted where that differs.
+/// The observed state, and the desired one if it differs.
 pub(super) fn state(state: &str, desired: &str) -> Cell {
     let text = match (state, desired) {
         ("stopped", "up") => "stopped (wanted up)".to_owned(),
@@ -128,7 +128,7 @@ pub(super) fn state(state: &str, desired: &str) -> Cell {
     }
 }
 
-/// How a state is coloured.
+/// The colour of a state.
 pub(super) fn state_style(state: &str) -> Option<Style> {
     match state {
         "ready" | "serving" => Some(AnsiColor::Green.on_default()),
@@ -148,12 +148,12 @@ pub(super) fn up_for(instance: &Instance, now: SystemTime) -> Option<Duration> {
     now.duration_since(at(instance.ready_since_unix_ms)).ok()
 }
 
-/// A point in time of the host API.
+/// Converts a timestamp of the host API.
 pub(super) fn at(unix_ms: u64) -> SystemTime {
     UNIX_EPOCH.checked_add(Duration::from_millis(unix_ms)).unwrap_or(UNIX_EPOCH)
 }
 
-/// The same as text, in UTC; a clock beyond the year 9999 is shown as its number.
+/// A timestamp as text, in UTC; one beyond the year 9999 is shown as a number.
 pub(super) fn stamp(unix_ms: u64) -> Sanitized {
     /// 9999-12-31T23:59:59Z, the last second the formatter can write.
     const LAST_UNIX_MS: u64 = 253_402_300_799_000;

@@ -1,4 +1,4 @@
-//! Where the supervisor's socket is.
+//! Finds the supervisor's socket.
 
 use std::path::{Path, PathBuf};
 
@@ -6,18 +6,18 @@ use super::failure::Failure;
 use super::{Global, serve};
 use crate::host::SOCKET_NAME;
 
-/// Names the socket for all verbs, as `--socket` does.
+/// The environment variable for the socket, like `--socket`.
 const SOCKET_VARIABLE: &str = "TALON_HOST_SOCKET";
-/// Names the configuration file, as `--config` does.
+/// The environment variable for the configuration file, like `--config`.
 const CONFIG_VARIABLE: &str = "TALON_CONFIG";
-/// Where a supervisor that runs as a system service listens.
+/// The runtime directory of the system service.
 const SYSTEM_RUNTIME_DIR: &str = "/run/talon";
 
-/// The socket to connect to: `--socket`, the environment, the configuration's runtime directory, or else the
-/// system service's.
+/// The socket to connect to: `--socket`, the environment, the configuration's runtime directory, or else that of the
+/// system service.
 ///
-/// A configuration that this user cannot read (it may hold credentials) is no obstacle unless it was named: the
-/// defaults serve then.
+/// A configuration that this user cannot read (it may hold credentials) is ignored unless it was named explicitly: the
+/// defaults apply then.
 pub(super) fn find(global: &Global) -> Result<PathBuf, Failure> {
     if let Some(path) = &global.socket {
         return Ok(path.clone());
@@ -35,7 +35,7 @@ pub(super) fn find(global: &Global) -> Result<PathBuf, Failure> {
     Ok(choose(own.as_deref(), Path::new(SYSTEM_RUNTIME_DIR)))
 }
 
-/// Whether somebody said which socket, rather than it being looked for.
+/// Whether the socket was named explicitly.
 pub(super) fn is_named(global: &Global) -> bool {
     global.socket.is_some() || named_by(SOCKET_VARIABLE).is_some()
 }

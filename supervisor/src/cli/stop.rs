@@ -1,4 +1,4 @@
-//! `talon stop`: the end of a supervisor and its plugins, in order.
+//! `talon stop`: orderly shutdown of a supervisor and its plugins.
 
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
@@ -20,30 +20,31 @@ use super::failure::Failure;
 use super::output::Out;
 use crate::exit;
 
-/// How long its end is waited for. Calls, plugins and state have their grace periods, one after the other; what takes longer than
-/// a quarter of an hour hangs.
+/// How long to wait for the exit. Calls, plugins and state have consecutive grace periods; anything above a
+/// quarter of an hour hangs.
 const GONE_WITHIN: Duration = Duration::from_secs(15 * 60);
-/// How often somebody who waits is told so.
+/// Interval of the message that it is still waiting.
 const WORD_EVERY: Duration = Duration::from_secs(5);
-/// How long the service manager may take to say what it is doing.
+/// How long the service manager may take to list its jobs.
 const JOBS_WITHIN: Duration = Duration::from_secs(5);
-/// How much of its answer is read: a line for each job of one unit.
+/// The most bytes to read of the answer: one line per job of a unit.
 const MAX_JOBS_BYTES: u64 = 64 << 10;
-/// The unit of the package.
+/// The packaged unit.
 const UNIT: &str = "talon.service";
-/// Names the unit that runs this, as a unit file may set it.
+/// The environment variable for the unit's name; a unit file can set it.
 const UNIT_VARIABLE: &str = "UNIT";
 
-/// Stop the supervisor and its plugins, and wait until it is gone.
+/// Stop the supervisor and its plugins, and wait until the process is gone.
 ///
-/// No call is taken any more, those in flight may finish within the grace period, then the plugins are asked to end, and then
-/// what keeps their state. Needs the role admin.
+/// New calls are refused, calls in flight may finish within the grace period, then the plugins are stopped, and then
+/// the state service. Needs the role admin.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon stop
   talon stop --unless-restarting=talon.service      # for ExecStop= in a unit")]
 pub(super) struct StopArgs {
-    /// Do nothing if systemd is restarting this unit: its plugins are to run on then. Otherwise $UNIT, then talon.service.
+    /// Do nothing if systemd is restarting this unit, since the plugins should keep running then. Otherwise $UNIT, then
+    /// talon.service.
     #[arg(
         long,
         value_name = "UNIT",
@@ -65,7 +66,8 @@ impl StopArgs {
                     out.say("it is being restarted: the plugins run on");
                     return Ok(exit::OK);
                 }
-                // Rather a handover that nobody takes up than plugins that are stopped in the middle of an upgrade.
+                // If unsure, prefer a handover without a successor over stopping the plugins in the middle of an
+                // upgrade.
                 Err(why) => {
                     out.say(inert!("nothing is stopped: {}", Raw::from(why).line()));
                     return Ok(exit::OK);
@@ -73,14 +75,14 @@ impl StopArgs {
             }
         }
         let mut client = match Client::connect(global).await {
-            // It ended by itself, which is what was wanted.
+            // It has already exited, as requested.
             Err(failure) if in_unit && failure.code() == exit::UNREACHABLE => return Ok(exit::OK),
             client => client?,
         };
         let status =
             client.host.get_status(GetStatusRequest {}).await.map_err(|status| client.failure(&status))?;
         let pid = status.get_ref().pid;
-        // Before it is told, so that the number cannot be somebody else's by then.
+        // Open the pidfd before the request, so that the pid cannot have been reused.
         let process = open(pid)?;
         client.host.shutdown(ShutdownRequest {}).await.map_err(|status| client.failure(&status))?;
         drop(client);
@@ -88,14 +90,14 @@ impl StopArgs {
         match process {
             Some(process) => wait(process, pid, out).await,
             None => {
-                out.say("its process cannot be seen from here: it was told, and is not waited for");
+                out.say("its process is not visible from here: the request was sent, and its exit is not waited for");
                 Ok(exit::OK)
             }
         }
     }
 }
 
-/// `None` for one that is not among the processes that we see.
+/// `None` if the process is not visible, for example in another pid namespace.
 fn open(pid: u32) -> Result<Option<OwnedFd>, Failure> {
     let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
     match pidfd_open(number, PidfdFlags::empty()) {
@@ -135,7 +137,7 @@ async fn wait(process: OwnedFd, pid: u32, out: &mut Out) -> Result<u8, Failure> 
     ))
 }
 
-/// Waits for a while. A process descriptor becomes readable when its process has ended.
+/// Waits for a limited time. A pidfd becomes readable when the process exits.
 fn is_gone(process: &OwnedFd) -> Result<bool, Errno> {
     let mut waits = [PollFd::new(process, PollFlags::IN)];
     let within = WORD_EVERY.try_into().map_err(|_| Errno::INVAL)?;
@@ -150,7 +152,7 @@ fn unit_of(named: String) -> String {
         .unwrap_or_else(|| UNIT.to_owned())
 }
 
-/// Whether the service manager's job for this unit is a restart.
+/// Whether the service manager's current job for the unit is a restart.
 async fn is_restarting(unit: &str) -> Result<bool, String> {
     let mut child = Command::new("systemctl")
         .args(["list-jobs", "--no-legend", "--no-pager", "--plain", "--full", "--", unit])
@@ -175,7 +177,7 @@ async fn is_restarting(unit: &str) -> Result<bool, String> {
     }
 }
 
-/// Lines of `JOB UNIT TYPE STATE`.
+/// Parses lines of `JOB UNIT TYPE STATE`.
 fn has_restart(jobs: &str, unit: &str) -> bool {
     jobs.lines().any(|job| {
         let mut columns = job.split_whitespace().skip(1);

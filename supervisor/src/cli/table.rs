@@ -1,4 +1,4 @@
-//! Tables for people: columns two spaces apart, no frames, so that `awk` and `cut` work on them too.
+//! Tables for people: columns separated by two spaces and without frames, so that `awk` and `cut` work on them too.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::line::paint;
 
 const GAP: &str = "  ";
 
-/// One cell; its text may come from anybody, so it is made one inert line right here.
+/// One cell; its text is untrusted, so it is sanitized to one line here.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cell {
     text: Sanitized,
@@ -29,13 +29,13 @@ impl<T: ToString> From<T> for Cell {
     }
 }
 
-/// One column of a table that may be too wide.
+/// A column of a table that may be too wide.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column {
     title: &'static str,
-    /// Those with a large one are left out first; with 0 it stays.
+    /// Columns with a larger rank are omitted first; rank 0 is never omitted.
     rank: u8,
-    /// Numbers end at the right.
+    /// Numbers are right-aligned.
     number: bool,
 }
 
@@ -57,17 +57,17 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// A table with these column titles; none makes a table without a title line.
+    /// A table with these column titles; without titles there is no header line.
     pub(super) fn new(header: &[&'static str]) -> Self {
         Self { header: header.iter().map(|title| Column::text(title, 0)).collect(), rows: Vec::new() }
     }
 
-    /// A table of which columns may be left out.
+    /// A table with columns that may be omitted.
     pub(super) fn of(columns: &[Column]) -> Self {
         Self { header: columns.to_vec(), rows: Vec::new() }
     }
 
-    /// Leaves columns out until the table fits a page, or only those are left that have to be there. Nothing is ever cut.
+    /// Omits columns until the table fits the page, or only rank 0 is left. Cells are never cut.
     pub(super) fn fit(&mut self, page_columns: usize) {
         loop {
             let widths = widths(&self.lines());
@@ -83,7 +83,7 @@ impl Table {
         }
     }
 
-    /// All lines, the titles among them.
+    /// All lines, including the header.
     fn lines(&self) -> Vec<Vec<Cell>> {
         let mut lines: Vec<Vec<Cell>> = Vec::with_capacity(self.rows.len() + 1);
         if !self.header.is_empty() {
@@ -111,7 +111,7 @@ impl Table {
         for line in &lines {
             let plain = row(line, &widths, &right, false);
             let inert = Raw::from(&plain).text();
-            // Cells that make control syntax together lose their colours.
+            // Cells that form control syntax together lose their colours.
             text.push_str(&if inert == plain {
                 row(line, &widths, &right, color)
             } else {
@@ -123,7 +123,7 @@ impl Table {
     }
 }
 
-/// How wide each column is.
+/// The width of each column.
 fn widths(lines: &[Vec<Cell>]) -> Vec<usize> {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     (0..columns)
@@ -145,7 +145,7 @@ fn row(cells: &[Cell], widths: &[usize], right: &[bool], color: bool) -> String 
             pending += space;
         }
         if !cell.text.is_empty() {
-            // Padding is written only before something, so that no line ends in spaces.
+            // Padding is only written before further text, so that no line ends in spaces.
             let _ = write!(text, "{:pending$}", "");
             pending = 0;
             text.push_str(&paint(cell.style.filter(|_| color), &cell.text));

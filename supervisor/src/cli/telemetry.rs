@@ -1,4 +1,4 @@
-//! What a verb logs, and how.
+//! Logging and tracing settings of the verbs.
 
 use std::io::stderr;
 
@@ -8,13 +8,13 @@ use super::Global;
 use crate::config::{self, Config, LogFormat};
 
 impl Global {
-    /// For a verb that people run: text on stderr.
+    /// For interactive verbs: text on stderr.
     pub(super) fn telemetry(&self, level: &str) -> Settings {
         let color = self.colors(&stderr());
         Settings { format: Format::Text, level: level.to_owned(), color, traces: None }
     }
 
-    /// For the supervisor, as its configuration says.
+    /// For the supervisor, according to its configuration.
     pub(super) fn telemetry_of(&self, config: &Config) -> Settings {
         let format = match config.log.format {
             LogFormat::Auto => Format::suiting_stderr(),
@@ -26,7 +26,7 @@ impl Global {
     }
 }
 
-/// Where traces go. The configuration was checked: what names no collector did not get here.
+/// The destination of traces. The configuration has been validated, so an invalid collector does not occur here.
 fn traces(configured: &config::Traces) -> Option<Traces> {
     let endpoint = configured.endpoint.as_ref()?.parse().ok()?;
     Some(Traces { endpoint, sample: configured.sample })

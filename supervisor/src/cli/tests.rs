@@ -1,4 +1,4 @@
-//! The command line as a whole: what parses, what does not, and that all of it can be explained.
+//! Tests of the whole command line: what parses, what does not, and that everything has a help text.
 
 use clap::error::ErrorKind;
 

@@ -1,4 +1,4 @@
-//! `talon top`: finds the supervisor and becomes `talon-top`.
+//! `talon top`: finds the supervisor and executes `talon-top`.
 
 use std::io::{IsTerminal as _, stdin, stdout};
 use std::os::unix::process::CommandExt as _;
@@ -13,37 +13,37 @@ use super::output::Out;
 use super::{Global, block_on, call};
 use crate::installed;
 
-/// The program that draws.
+/// The program that draws the screen.
 const PROGRAM: &str = "talon-top";
-/// What plugins can be sorted by, as that program knows it.
+/// The sort keys of `talon-top`.
 const ORDERS: [&str; 9] =
     ["worst", "name", "calls", "errors", "latency", "cpu", "memory", "in-flight", "log-lines"];
 
-/// Show the supervisor and its plugins live: calls, errors, latencies, processor and memory, what is wrong first.
+/// Show the supervisor and its plugins live: calls, errors, latencies, CPU and memory, the worst first.
 ///
-/// In it, ? shows the keys, Enter shows one plugin whole, with its events and log lines, / filters, q quits. When the
-/// supervisor is restarted it goes on by itself and says so. Rates are differences between two answers.
+/// Keys: ? shows the help, Enter shows one plugin in full, with its events and log lines, / filters, q quits. After a
+/// restart of the supervisor it reconnects and says so. Rates are differences between two readings.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon top
   talon top --sort cpu --interval 5s
   talon top --once --output json | jq '.plugins[] | select(.rates.errors_per_second > 0) | .name'")]
 pub(super) struct TopArgs {
-    /// How often the supervisor is asked.
+    /// How often to query the supervisor.
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = interval)]
     interval: Duration,
-    /// Only plugins whose name or state holds this.
+    /// Only plugins whose name or state contains this text.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// What comes first.
+    /// The sort key.
     #[arg(long, value_name = "ORDER", default_value = ORDERS[0], value_parser = ORDERS)]
     sort: String,
-    /// Print one picture, of the time of one interval, and end: for pipes and scripts.
+    /// Print one snapshot, measured over one interval, and exit: for pipes and scripts.
     #[arg(long)]
     once: bool,
 }
 
-/// An interval; shorter ones would keep the supervisor busy with us alone.
+/// A sampling interval; very short ones would keep the supervisor busy.
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = call::timeout(text)?;
     if (Duration::from_millis(100)..=Duration::from_secs(3600)).contains(&interval) {
@@ -63,7 +63,7 @@ impl TopArgs {
             return Err(Failure::usage("this is no terminal: add --once, which prints one picture"));
         }
         let program = installed::find(PROGRAM).map_err(|error| Failure::failed(error.to_string()))?;
-        // Whether one is there is said in the words, and with the exit code, of every other verb.
+        // Connect here, so that a missing supervisor gives the same message and exit code as in every other verb.
         let path = block_on(async { Ok(Client::connect(global).await?.path().to_owned()) })?;
         let mut command = Command::new(program);
         command.arg("--socket").arg(path);
@@ -81,7 +81,7 @@ impl TopArgs {
         if !global.colors(&stdout()) {
             command.arg("--no-color");
         }
-        // It takes our place, so that keys and signals are its own.
+        // Replaces this process, so that keys and signals reach it directly.
         let error = command.exec();
         Err(Failure::failed(format!("cannot execute {PROGRAM}: {error}; install it beside talon again")))
     }

@@ -1,4 +1,4 @@
-//! A plugin that is tried out by its path, without a supervisor: what `talon exec` and `talon conformance` run.
+//! The temporary environment in which `talon exec` and `talon conformance` run a plugin without a supervisor.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -16,14 +16,14 @@ use super::{Global, serve};
 use crate::config::{Config, Engine};
 use crate::exit;
 
-/// Where a plugin is tried out: a directory that goes with this, and the configuration for it.
+/// A temporary directory, deleted on drop, and a configuration that uses it.
 pub(super) struct Tried {
     pub(super) private: TempDir,
     pub(super) config: Arc<Config>,
 }
 
 impl Tried {
-    /// Loads the configuration for a verb that keeps nothing.
+    /// Loads the configuration for a verb that stores nothing.
     pub(super) fn load(verb: &'static str, global: &Global) -> Result<Self, Failure> {
         let private = scratch::dir()?;
         let runtime_dir = private.path().join("run");
@@ -32,19 +32,19 @@ impl Tried {
             .with(verb, "runtime_dir", runtime_dir.to_string_lossy())
             .with(verb, "state.data_dir", data_dir.to_string_lossy());
         let mut config = serve::load(&options)?.config;
-        // A try must not change what a supervisor keeps elsewhere. Where no state is wanted there is none here either.
+        // A trial run must not change a supervisor's state. If the configuration turns state off, it stays off.
         if config.state.engine != Engine::Off {
             config.state.engine = Engine::Sqlite;
         }
         Ok(Self { private, config: Arc::new(config) })
     }
 
-    /// The plugin as discovery finds it: in a directory in which it is the only one, by a link.
+    /// The plugin as discovery finds it, linked into a directory of which it is the only entry.
     pub(super) fn discovered(&self, path: &Path) -> Result<PluginSpec, Failure> {
         let plugins = self.private.path().join("plugins");
         let path = real(path)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // A file whose name is no plugin name is still a plugin that can be tried out.
+        // A file whose name is not a valid plugin name can still be run.
         let link = match PluginName::from_file_name(&name) {
             Ok(name) => name.to_string(),
             Err(_) => "plugin".to_owned(),
@@ -65,7 +65,7 @@ impl Tried {
         })
     }
 
-    /// The plugin as the configuration has it under that name.
+    /// The plugin with this name in the configuration.
     pub(super) fn configured(&self, name: &str) -> Result<PluginSpec, Failure> {
         let (plugins, refused) = self.config.configured_plugins();
         if let Some(spec) = plugins.into_iter().find(|spec| spec.name.as_str() == name) {
@@ -95,7 +95,7 @@ fn real(path: &Path) -> Result<std::path::PathBuf, Failure> {
     })
 }
 
-/// One process that is never started again, with these settings if any are given.
+/// Limits the plugin to one process that is never restarted, with the given settings if there are any.
 pub(super) fn once(mut spec: PluginSpec, config: Option<&Map<String, Value>>) -> PluginSpec {
     if let Some(object) = config {
         spec.config.clone_from(object);
@@ -106,7 +106,7 @@ pub(super) fn once(mut spec: PluginSpec, config: Option<&Map<String, Value>>) ->
     spec
 }
 
-/// A JSON object on the command line.
+/// Parses a JSON object on the command line.
 pub(super) fn object(text: &str) -> Result<Map<String, Value>, String> {
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),

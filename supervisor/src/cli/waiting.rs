@@ -1,19 +1,19 @@
-//! A sign of life on stderr while a supervisor works on a request, where that is a terminal.
+//! A spinner on stderr while the supervisor works on a request, if stderr is a terminal.
 
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// How often it moves: often enough to be seen, and nothing to a terminal.
+/// Refresh interval.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Goes when it is dropped, so that results come on lines of their own.
+/// Disappears when dropped, so that results start on a fresh line.
 pub(super) struct Waiting(ProgressBar);
 
 impl Waiting {
-    /// With this text beside it.
+    /// Starts the spinner with a text.
     pub(super) fn for_text(text: impl Into<String>) -> Self {
-        // Hidden by itself where there is no terminal.
+        // indicatif hides the spinner itself if stderr is not a terminal.
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}");
         let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
@@ -22,7 +22,7 @@ impl Waiting {
         Self(bar)
     }
 
-    /// Another text from now on.
+    /// Replaces the text.
     pub(super) fn now(&self, text: String) {
         self.0.set_message(text);
     }

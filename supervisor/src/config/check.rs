@@ -1,5 +1,5 @@
-//! What no schema can say: how values fit together, and whether the machine has what they name. What is said about
-//! single plugins is checked by [`talon_plugin::entry`], for manifests as for us.
+//! Checks that no schema can express: whether values fit together, and whether the machine has what they
+//! name. Settings of single plugins are checked by [`talon_plugin::entry`], as for manifests.
 
 mod agent;
 mod machine;
@@ -18,7 +18,7 @@ use self::uids::Users;
 use super::surroundings::Surroundings;
 use super::types::{Config, Engine, Grants, Guard, Lifecycle, State, Tools};
 
-/// Checks a configuration whose values each are what their key asks for.
+/// Checks a configuration whose values are each valid for their key.
 pub(crate) fn check<'o>(config: &Config, around: &Surroundings, origins: &'o Origins) -> Findings<'o> {
     let mut check = Check { found: Findings::new(origins) };
     let top = KeyPath::top();
@@ -27,7 +27,8 @@ pub(crate) fn check<'o>(config: &Config, around: &Surroundings, origins: &'o Ori
     check.host(&config.host, &top.key("host"));
     check.admin(&config.admin, &top.key("admin"));
     let sandbox = top.key("sandbox");
-    // What plugins get that are granted more may be said here without granting it to all of them.
+    // Settings for plugins with more network access may be set here without granting that access to all of
+    // them.
     let words = PluginSandbox { network: None, ..config.sandbox.words() };
     words.check(&sandbox, &mut check.found);
     check.profile_dir(config.sandbox.profile_dir.as_deref(), &sandbox.key("profile_dir"));
@@ -73,7 +74,7 @@ impl Check<'_> {
             forbidden_patterns,
             pages,
             quarantine,
-            // Any of their values is a good one.
+            // All their values are valid.
             envelope: _,
             oversize: _,
             keep_raw_bytes: _,
@@ -128,7 +129,7 @@ impl Check<'_> {
         }
     }
 
-    /// An answer that the caller is to get whole must fit into one message.
+    /// The largest answer that is not cut must fit into one message.
     fn response_fits(&mut self, order: &[&CallLimits], guard: &Guard, path: &KeyPath) {
         let effective = |key: fn(&CallLimits) -> Option<ByteSize>, wider: ByteSize| {
             order.iter().find_map(|limits| key(limits)).unwrap_or(wider)
@@ -200,7 +201,7 @@ impl Check<'_> {
         if let Some(bytes) = bytes {
             self.found.size(bytes, &path.key("bytes"));
         }
-        // The engines count in signed numbers.
+        // The engines use signed numbers.
         if keys.is_some_and(|keys| keys == 0 || i64::try_from(keys).is_err()) {
             let help = "write a number from 1 to 9223372036854775807";
             self.problem(&path.key("keys"), "is no number of keys", help);

@@ -1,4 +1,4 @@
-//! What differs between two configurations, and how much of it can come into force while a supervisor runs.
+//! The differences of two configurations, and which of them apply without a restart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +9,12 @@ use talon_plugin::document::origin::KeyPath;
 use super::types::{Config, Grants, Log, Plugins, Sandbox, Tools};
 
 impl Config {
-    /// This configuration as far as a supervisor that runs by `running` can take it: what is fixed when it starts stays as it
-    /// is there. What then still differs from this configuration needs a restart.
+    /// This configuration as far as a supervisor that runs with `running` can apply it: keys that are fixed
+    /// at the start keep their running values. The remaining differences from this configuration need a
+    /// restart.
     #[must_use]
     pub fn within(&self, running: &Self) -> Self {
-        // Every key is named once, so that whoever adds one decides where it belongs.
+        // Exhaustive, so that a new key forces a decision here.
         let Self {
             runtime_dir: _,
             guard,
@@ -44,8 +45,8 @@ impl Config {
                 },
             },
             log: Log { level: log.level, ..running.log.clone() },
-            // The agent is started once, as what it is and with what it may see. It is told the rest anew, and lets turns under way
-            // end as they began.
+            // The agent process and its sandbox are fixed at its start. It receives all other settings again,
+            // and running turns finish with the old ones.
             agent: AgentKeys {
                 enabled: running.agent.enabled,
                 program: running.agent.program.clone(),
@@ -54,7 +55,7 @@ impl Config {
             },
             models,
             orchestrator,
-            // Where things are, and what is opened once.
+            // Locations, and everything that is opened once.
             runtime_dir: running.runtime_dir.clone(),
             state: running.state.clone(),
             admin: running.admin.clone(),
@@ -63,8 +64,8 @@ impl Config {
         }
     }
 
-    /// The keys whose values differ in another configuration. Of lists, and of entries that only one of the two has, the key as
-    /// a whole.
+    /// The keys whose values differ in another configuration. For lists, and for entries that only one of the
+    /// two has, the key as a whole.
     #[must_use]
     pub fn differences(&self, other: &Self) -> BTreeSet<KeyPath> {
         let values = |config: &Self| serde_json::to_value(config).unwrap_or_default();
@@ -73,7 +74,7 @@ impl Config {
         let (ours, theirs) = (self.secrets(), other.secrets());
         let differ = |key: &&KeyPath| ours.get(*key) != theirs.get(*key);
         let secrets: Vec<KeyPath> = ours.keys().chain(theirs.keys()).filter(differ).cloned().collect();
-        // One of an entry that is new or gone is said with the entry.
+        // Keys of an added or removed entry are covered by the entry.
         let said = |key: &KeyPath| {
             std::iter::successors(Some(key.clone()), KeyPath::parent).any(|key| found.contains(&key))
         };
@@ -82,7 +83,8 @@ impl Config {
         found
     }
 
-    /// The values that are never shown, by key: what is shown instead is the same for all of them.
+    /// The secret values by key: they are always displayed alike, so comparing displayed values would miss a
+    /// change.
     fn secrets(&self) -> BTreeMap<KeyPath, &str> {
         let state = KeyPath::of(&["state"]);
         let mut secrets = BTreeMap::new();

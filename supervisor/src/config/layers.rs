@@ -1,5 +1,5 @@
-//! The sources of a configuration, weakest first: built-in defaults, the file, the environment, flags. figment
-//! merges them; each of ours is one provider.
+//! The sources of a configuration, weakest first: built-in defaults, the file, the environment, flags.
+//! figment merges them; each of our sources is one provider.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,10 +21,10 @@ use super::substitute::substitute;
 use super::surroundings::Surroundings;
 use super::{LoadOptions, Override};
 
-/// What variables of ours begin with.
+/// The prefix of our variables.
 pub(super) const PREFIX: &str = "TALON_";
 
-/// Variables of ours that are not configuration keys, and what they are.
+/// Our variables that are not configuration keys, with their descriptions.
 pub(super) const OTHER_VARIABLES: [(&str, &str); 8] = [
     ("TALON_CONFIG", "the config file, as `--config`"),
     ("TALON_LOG", "what is logged; wins over `log.level`"),
@@ -36,10 +36,10 @@ pub(super) const OTHER_VARIABLES: [(&str, &str); 8] = [
     ("TALON_STATE_SOCKET", "given to plugins: where their own state is kept"),
 ];
 
-/// Variables that begin so are part of the handshake with plugins.
+/// The prefix of variables of the handshake with plugins.
 pub(super) const HANDSHAKE_PREFIX: &str = "TALON_PLUGIN_";
 
-/// What one source says, for figment.
+/// The values of one source, for figment.
 pub(crate) struct Layer {
     pub(crate) name: String,
     pub(crate) values: Map<String, Value>,
@@ -57,7 +57,7 @@ impl Provider for Layer {
     }
 }
 
-/// The file to read, and whether it must be there because somebody named it.
+/// The file to read, and whether it must exist because it was named explicitly.
 pub(crate) fn file_to_read(options: &LoadOptions) -> Option<(PathBuf, bool)> {
     let around = &options.surroundings;
     if let Some(file) = &options.file {
@@ -69,7 +69,7 @@ pub(crate) fn file_to_read(options: &LoadOptions) -> Option<(PathBuf, bool)> {
     around.places().config_file.map(|file| (file, false))
 }
 
-/// Reads and walks the file. `None`: it is not there and need not be.
+/// Reads and walks the file. `None` if it does not exist and need not.
 pub(crate) fn file(root: &Shape, path: &Path, must_exist: bool, around: &Surroundings) -> Option<Said> {
     let shared: Arc<Path> = path.into();
     let speaker = Speaker::File(shared);
@@ -97,7 +97,7 @@ pub(crate) fn file(root: &Shape, path: &Path, must_exist: bool, around: &Surroun
     }
 }
 
-/// A walk through what somebody said, with the surroundings that it may mean.
+/// A walk through the values of a source, with the environment that they may refer to.
 pub(super) fn walk<'a>(root: &'a Shape, speaker: Speaker, around: &'a Surroundings) -> Walk<'a> {
     let (base, fill) = match &speaker {
         Speaker::File(path) => {
@@ -106,7 +106,7 @@ pub(super) fn walk<'a>(root: &'a Shape, speaker: Speaker, around: &'a Surroundin
             });
             (around.cwd.join(path.parent().unwrap_or(Path::new("."))), Some(fill))
         }
-        // What the environment says is taken as it stands; only files are written with variables in mind.
+        // Values from the environment are used as they are; only files may refer to variables.
         Speaker::Variable(_) | Speaker::Flag(_) => (around.cwd.clone(), None),
     };
     Walk::new(root, speaker, Ground { base: Some(base), home: around.home.as_deref(), fill })
@@ -124,7 +124,7 @@ enum ReadError {
     NotUtf8(usize),
 }
 
-/// The file's text, and what is wrong with its permissions.
+/// The file's text, and a warning about its permissions.
 fn read(path: &Path) -> Result<(String, Option<String>), ReadError> {
     const WRITABLE_BY_OTHERS: u32 = 0o002;
     let not_read = |error: std::io::Error| match error.kind() {
@@ -136,7 +136,7 @@ fn read(path: &Path) -> Result<(String, Option<String>), ReadError> {
     let untrusted = (metadata.is_file() && metadata.mode() & WRITABLE_BY_OTHERS != 0)
         .then(|| "everybody may write to it, and so decide what runs (chmod o-w it)".to_owned());
     let mut bytes = Vec::new();
-    // One byte more than allowed tells a file that is too long from one that just fits.
+    // Reads one byte more than allowed, to detect a file that is too long.
     file.take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(ReadError::Io)?;
     if bytes.len() > MAX_TEXT_BYTES {
         return Err(ReadError::TooLong);
@@ -146,7 +146,7 @@ fn read(path: &Path) -> Result<(String, Option<String>), ReadError> {
     Ok((text, untrusted))
 }
 
-/// What the environment says: for each variable its name and what came of it, and warnings.
+/// The values from the environment: for each variable its name and result, and warnings.
 pub(crate) fn environment(root: &Shape, around: &Surroundings) -> (Vec<(String, Said)>, Vec<Problem>) {
     let mut said = Vec::new();
     let mut warnings = Vec::new();
@@ -161,8 +161,8 @@ pub(crate) fn environment(root: &Shape, around: &Surroundings) -> (Vec<(String, 
                 Some(value) => at_key(root, Speaker::Variable(name.clone()), value, shape, &path, around),
                 None => failed(Problem::new(source, path, "is not UTF-8").help("give it a value in UTF-8")),
             },
-            // Variables such as TALON_PORT or TALON_SERVICE_HOST are put there by container platforms for a
-            // service called "talon"; only a variable with our separator was surely meant for us.
+            // Container platforms set variables such as TALON_PORT or TALON_SERVICE_HOST for a service called
+            // "talon"; only a variable with our separator is surely meant for us.
             Err(problem) if !rest.contains("__") => {
                 warnings.push(Problem { at: source, ..problem });
                 continue;
@@ -174,7 +174,7 @@ pub(crate) fn environment(root: &Shape, around: &Surroundings) -> (Vec<(String, 
     (said, warnings)
 }
 
-/// What the flags say, in their order.
+/// The values from flags, in their order.
 pub(crate) fn flags(root: &Shape, overrides: &[Override], around: &Surroundings) -> Vec<(String, Said)> {
     let one = |flag: &Override| {
         let steps = flag.key.split('.').map(str::to_owned);
@@ -193,28 +193,28 @@ fn failed(problem: Problem) -> Said {
     Said { problems: vec![problem], ..Said::default() }
 }
 
-/// The key that a variable's name (without the prefix) means. Names of keys and plugins are written in capitals,
-/// with `_` for `-`; names of the operator's choice keep their case.
+/// The key for a variable's name (without the prefix). Names of keys and plugins are written in capitals,
+/// with `_` for `-`; names that the operator chooses keep their case.
 fn key_of_variable<'s>(root: &'s Shape, name: &str) -> Result<(&'s Shape, KeyPath), Problem> {
     let steps = name.split("__").map(str::to_owned);
     descend(root, steps, |kind, step| match kind {
         Kind::Map { key: KeyKind::Plugin | KeyKind::Provider, .. } => {
             step.to_ascii_lowercase().replace('_', "-")
         }
-        // A plugin's free `config` is no list of names, but keys of somebody else's choice.
+        // The keys in a plugin's free `config` are the plugin's, and may have any case.
         Kind::Map { value, .. } if value.kind == Kind::Any => step.to_ascii_lowercase(),
         Kind::Map { .. } => step.to_owned(),
         _ => step.to_ascii_lowercase(),
     })
 }
 
-/// Follows steps down the shape. The problem, if any, still lacks its place.
+/// Follows steps down the shape. A returned problem has no place yet.
 fn descend(
     root: &Shape,
     steps: impl Iterator<Item = String>,
     spelled: impl Fn(&Kind, &str) -> String,
 ) -> Result<(&Shape, KeyPath), Problem> {
-    /// What lies inside a plugin's free `config`.
+    /// The shape of everything inside a plugin's free `config`.
     static ANYTHING: Shape = Shape { kind: Kind::Any, nullable: true };
     let mut shape = root;
     let mut path = KeyPath::top();

@@ -1,4 +1,4 @@
-//! All sources into one [`Config`].
+//! Merges all sources into one [`Config`].
 
 use figment::Figment;
 use figment::providers::Serialized;
@@ -24,7 +24,7 @@ impl Merge {
         Self { figment: Figment::from(Serialized::defaults(defaults)), origins, problems: Vec::new() }
     }
 
-    /// Adds a source that is stronger than those before.
+    /// Adds a source that is stronger than the earlier ones.
     pub(crate) fn add(&mut self, name: &str, said: Said) {
         let layer = Layer { name: name.to_owned(), values: said.values };
         self.figment = std::mem::take(&mut self.figment).merge(layer);
@@ -32,8 +32,8 @@ impl Merge {
         self.problems.extend(said.problems);
     }
 
-    /// The effective values, with entries left out that lack something; those are reported. `None`: a defect of
-    /// ours, reported too.
+    /// The effective values, without incomplete entries, which are reported. `None` is an internal error,
+    /// which is reported, too.
     pub(crate) fn finish(&mut self, root: &Shape) -> Option<Config> {
         let config = self.figment.extract::<Map<String, Value>>().map_err(|error| error.to_string());
         let config = config.and_then(|mut values| {

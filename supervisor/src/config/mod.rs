@@ -1,16 +1,16 @@
-//! The configuration: one YAML file, the environment, flags; checked whole before anything starts.
+//! The configuration: one YAML file, the environment, flags; checked as a whole before anything starts.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | `types`, `schema` | the keys, their defaults and their documentation |
-//! | `layers`, `substitute` | file, environment and flags, each held against the schema by [`talon_plugin::document`] |
-//! | `merge` | all of them together, by figment |
-//! | `check` | what no schema can say |
-//! | `show`, `reference` | what people read |
-//! | `diff` | what differs between two of them |
-//! | `peers`, `specs` | the configuration as other modules want it |
+//! | `layers`, `substitute` | file, environment and flags, each checked against the schema by [`talon_plugin::document`] |
+//! | `merge` | merges them with figment |
+//! | `check` | checks that no schema can express |
+//! | `show`, `reference` | output for people |
+//! | `diff` | the differences of two configurations |
+//! | `peers`, `specs` | the configuration in the form that other modules need |
 //!
-//! Every problem is found before any is reported, each with its file, line and column, or its variable or flag.
+//! All problems are reported together, each with its file, line and column, or its variable or flag.
 
 mod check;
 mod diff;
@@ -48,14 +48,14 @@ pub use talon_plugin::document::origin::{KeyPath, Source};
 pub use talon_plugin::document::problem::{Problem, Problems as ConfigErrors};
 pub use talon_plugin::entry::SandboxMode;
 
-/// What a configuration is loaded from.
+/// The sources of a configuration.
 #[derive(Debug, Clone)]
 pub struct LoadOptions {
     /// The file named by `--config`. It must exist.
     pub file: Option<PathBuf>,
     /// Values from flags; a later one wins.
     pub overrides: Vec<Override>,
-    /// The environment and who we are.
+    /// The environment and identity of the process.
     pub surroundings: Surroundings,
 }
 
@@ -66,26 +66,26 @@ pub struct Override {
     pub flag: String,
     /// The key, as in the file, its steps joined by dots: `plugins.tools.max_restarts`.
     pub key: String,
-    /// The value; for keys that are no plain values, YAML.
+    /// The value; YAML for keys that are not scalars.
     pub value: String,
 }
 
-/// A sound configuration, and where each value comes from.
+/// A valid configuration, with the source of each value.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The effective values.
     pub config: Config,
     /// The file that was read; `None` if there was none.
     pub file: Option<PathBuf>,
-    /// What is allowed but probably not meant.
+    /// What is allowed but probably a mistake.
     pub warnings: Vec<Problem>,
-    /// What it was loaded from, to load it anew.
+    /// The sources, to load it again.
     pub options: LoadOptions,
     origins: Origins,
 }
 
 impl LoadOptions {
-    /// Those of this process, without any flag.
+    /// The options of this process, without flags.
     #[must_use]
     pub fn of_process() -> Self {
         Self { file: None, overrides: Vec::new(), surroundings: Surroundings::of_process() }
@@ -100,21 +100,21 @@ impl LoadOptions {
 }
 
 impl Loaded {
-    /// Where the value of a key comes from.
+    /// The source of a key's value.
     #[must_use]
     pub fn source(&self, key: &KeyPath) -> Source {
         self.origins.get(key).map_or(Source::Default, |origin| origin.source.clone())
     }
 }
 
-/// Loads the configuration: built-in defaults, the file, the environment, flags, the later over the earlier; then
-/// checks it whole.
+/// Loads the configuration: built-in defaults, the file, the environment, flags, each overriding the ones
+/// before; then checks it as a whole.
 ///
 /// The file is `--config`, else `$TALON_CONFIG`, else `/etc/talon/talon.yaml` for root and
 /// `$XDG_CONFIG_HOME/talon/talon.yaml` for others; of these only the last may be missing.
 ///
 /// # Errors
-/// Everything that is wrong, at once.
+/// All problems at once.
 pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigErrors> {
     let around = &options.surroundings;
     let root = schema::config();
@@ -147,7 +147,7 @@ pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigErrors> {
     }
 }
 
-/// Defaults that a variable chose come from that variable.
+/// The origins of defaults that come from a variable.
 fn place_origins(places: &Places) -> Origins {
     let mut origins = Origins::default();
     let known =

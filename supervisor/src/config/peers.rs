@@ -1,4 +1,4 @@
-//! Who may use the door, as the host asks it: by uid and groups of the peer.
+//! The rights of peers by uid and groups.
 
 use std::io;
 use std::sync::Arc;
@@ -10,32 +10,33 @@ use talon_plugin::name::RESERVED_NAME;
 
 use super::types::{Config, Host, Origin, Peer, Role};
 
-/// Tells the role and origin of whoever connects to `host.sock`.
+/// Determines the role and origin of peers on `host.sock`.
 ///
-/// The first entry that fits decides: those of `host.peers` in their order, then root and our own user
-/// (admin, person), then members of `host.group` (call, person). Nobody else has a role.
+/// The first matching entry decides: those of `host.peers` in their order, then root and our own user (admin,
+/// person), then members of `host.group` (call, person). All others have no role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerPolicy {
     entries: Vec<(Who, Rights)>,
 }
 
-/// What somebody may do.
+/// The rights of a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rights {
-    /// Which requests.
+    /// The requests that it may send.
     pub role: Role,
-    /// As what its calls count.
+    /// The origin of its calls.
     pub origin: talon_guard::Origin,
-    /// Which actions it may call; `None`: all of them.
+    /// The actions that it may call; `None` means all.
     pub allowed: Option<Arc<Allowed>>,
 }
 
-/// The actions that a peer may call. The supervisor's own are always among them: they give what that peer was given before.
+/// The actions that a peer may call. The supervisor's own are always included: they return what that peer
+/// received before.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Allowed(Vec<ActionPattern>);
 
 impl Allowed {
-    /// What these patterns grant. One that is none grants nothing; `load` has reported it.
+    /// Parses patterns. An invalid one grants nothing; `load` has reported it.
     pub(crate) fn new(patterns: &[String]) -> Self {
         Self(patterns.iter().filter_map(|pattern| pattern.parse().ok()).collect())
     }
@@ -58,8 +59,8 @@ enum Who {
 }
 
 impl PeerPolicy {
-    /// The policy of a configuration, for a supervisor that runs as `own_uid`. Names that the system does not
-    /// know fit nobody; `load` has reported them.
+    /// The policy of a configuration, for a supervisor that runs as `own_uid`. Unknown user and group names
+    /// match no peer; `load` has reported them.
     #[must_use]
     pub fn new(host: &Host, own_uid: u32) -> Self {
         let rights = |role, origin: Origin| Rights { role, origin: origin.into(), allowed: None };
@@ -85,7 +86,7 @@ impl PeerPolicy {
 }
 
 impl Config {
-    /// Who may use this supervisor's door.
+    /// The policy for peers of this supervisor.
     #[must_use]
     pub fn peers(&self) -> PeerPolicy {
         PeerPolicy::new(&self.host, nix::unistd::Uid::effective().as_raw())
@@ -117,7 +118,7 @@ pub(crate) fn uid_of(name: &str) -> Option<u32> {
 /// The name of a user, by uid; `None` if the system knows of no such user.
 ///
 /// # Errors
-/// When it could not be asked: that says nothing about whether there is one.
+/// When the lookup failed, so that it is unknown whether there is one.
 pub(crate) fn name_of(uid: u32) -> io::Result<Option<String>> {
     Ok(User::from_uid(nix::unistd::Uid::from_raw(uid))?.map(|user| user.name))
 }

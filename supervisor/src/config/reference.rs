@@ -1,4 +1,4 @@
-//! The reference page, written from the schema. A test compares it with `docs/configuration.md`.
+//! Generates the reference page from the schema. A test compares it with `docs/configuration.md`.
 
 use std::fmt::{self, Write};
 use std::path::PathBuf;
@@ -88,7 +88,7 @@ the `TALON_PORT` of a container platform, is a warning. These have meanings of t
 
 ";
 
-/// Places for a page that is the same on every machine; the keys that depend on them say so in words.
+/// Machine-independent paths for the page; the keys that depend on them describe that in words.
 fn nowhere() -> Places {
     let place = || Place { path: PathBuf::new(), variable: None };
     Places { runtime_dir: place(), data_dir: place(), config_file: None }
@@ -97,7 +97,7 @@ fn nowhere() -> Places {
 struct Page<'o, W> {
     out: &'o mut W,
     defaults: Value,
-    /// Sections that are there already, so that keys that several places share are described once.
+    /// Sections that are written already, so that shared keys are described once.
     written: Vec<(String, Vec<Field>)>,
 }
 
@@ -137,9 +137,9 @@ impl<W: Write> Page<'_, W> {
         Ok(())
     }
 
-    /// An earlier section of which nearly all keys are here again, and those keys.
+    /// An earlier section that has nearly all of these keys, and those keys.
     fn described_elsewhere(&self, fields: &[Field]) -> Option<(String, Vec<String>)> {
-        /// Fewer common keys are quicker read than looked up.
+        /// With fewer common keys, repeating them is easier for the reader.
         const WORTH_A_REFERENCE: usize = 5;
         let common = |(place, there): &(String, Vec<Field>)| {
             let names: Vec<String> =
@@ -190,7 +190,7 @@ impl<W: Write> Page<'_, W> {
     }
 }
 
-/// What has a section of its own, and the step that leads into it.
+/// A key with a separate section, and the step that leads into it.
 type Step = fn(&KeyPath) -> KeyPath;
 
 fn section_of(shape: &Shape) -> Option<(&Shape, Option<Step>)> {

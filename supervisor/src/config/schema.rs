@@ -30,7 +30,7 @@ mod tests {
         let tools = &schema["properties"]["plugins"]["properties"]["tools"];
         assert_eq!(tools.get("required"), None);
         let entry = &tools["properties"]["plugins"]["additionalProperties"];
-        // A command or an url; the checks say which is missing.
+        // A command or a URL; the checks report which is missing.
         assert_eq!(entry.get("required"), None);
         assert_eq!(entry["additionalProperties"], false);
     }

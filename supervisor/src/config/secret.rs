@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// What stands in place of a secret wherever one would be shown.
+/// The text that is displayed in place of a secret.
 pub const REDACTED: &str = "[redacted]";
 
 /// A text that neither `Debug` nor `Serialize` reveals.
@@ -15,7 +15,7 @@ pub const REDACTED: &str = "[redacted]";
 pub struct Secret(String);
 
 impl Secret {
-    /// The text itself, for the one place that needs it.
+    /// The secret text, for the code that uses it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

@@ -11,8 +11,8 @@ use super::secret::{REDACTED, sounds_secret};
 use super::{Loaded, schema};
 
 impl Loaded {
-    /// The effective configuration as YAML, each value with a comment that says where it comes from. Without the
-    /// secrets, what is printed reads back as the same configuration.
+    /// The effective configuration as YAML, each value with a comment about its source. Except for secrets,
+    /// the output can be loaded as the same configuration.
     #[must_use]
     pub fn show_yaml(&self) -> String {
         let mut out = String::new();
@@ -20,7 +20,7 @@ impl Loaded {
         out
     }
 
-    /// The same for programs: `file`, `values`, and under `sources` where each value comes from, by its key.
+    /// The same as JSON: `file`, `values`, and under `sources` the source of each value, by its key.
     #[must_use]
     pub fn show_json(&self) -> Value {
         let values = self.shown_values();
@@ -29,7 +29,7 @@ impl Loaded {
         serde_json::json!({ "file": self.file, "values": values, "sources": sources })
     }
 
-    /// The values with everything hidden that may be a secret.
+    /// The values, with possible secrets hidden.
     fn shown_values(&self) -> Map<String, Value> {
         let mut value = serde_json::to_value(&self.config).unwrap_or_default();
         self.hide(&mut value, &schema::config(), &KeyPath::top());
@@ -39,8 +39,8 @@ impl Loaded {
         }
     }
 
-    /// Hides what lies in places that may hold secrets (a plugin's `args`, `env` and `config`), if its key sounds like
-    /// one, or if it comes from the environment, where people put what no file shall hold.
+    /// Hides values in places that may hold secrets (a plugin's `args`, `env` and `config`), if the key
+    /// sounds like one, or if the value comes from the environment, where people put secrets.
     fn hide(&self, value: &mut Value, shape: &Shape, path: &KeyPath) {
         match (&shape.kind, value) {
             (Kind::Object(fields), Value::Object(values)) => {
@@ -110,7 +110,7 @@ impl Loaded {
         inline: bool,
     ) {
         for (number, (key, value)) in values.iter().enumerate() {
-            // The first key of a list's map stands behind the list's dash.
+            // The first key of a map in a list is on the line of the list's dash.
             if !(inline && number == 0) {
                 indent(out, depth);
             }
@@ -152,7 +152,7 @@ fn indent(out: &mut String, depth: usize) {
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// A value in one line of YAML.
+/// A value as YAML in one line.
 pub(crate) fn yaml_inline(value: &Value) -> String {
     match value {
         Value::String(text) => yaml_text(text),
@@ -168,8 +168,8 @@ pub(crate) fn yaml_inline(value: &Value) -> String {
     }
 }
 
-/// A text such that reading it as part of a config file gives the text: quoted where a bare word would mean
-/// something else, and with dollar signs that would start a variable doubled.
+/// A text as YAML that reads back as the same text: quoted where a bare word would mean something else, and
+/// with doubled dollar signs where one would start a variable.
 fn yaml_text(text: &str) -> String {
     let bare = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/' || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "_./-".contains(c))

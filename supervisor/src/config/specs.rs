@@ -1,9 +1,9 @@
-//! The configuration as the plugin side and the guard stack want it.
+//! The configuration in the form that plugins and the guard stack need.
 //!
-//! What is said in several places is settled here and in [`talon_plugin::discover`], the most particular first:
-//! `overrides.<plugin>`, then the plugin's entry under `plugins`, then its manifest, then `defaults`, then `guard`. An
-//! operator's word wins over an author's: a plugin-wide timeout of the operator also beats the action timeouts of a
-//! manifest.
+//! Values from several places are resolved here and in [`talon_plugin::discover`], the most specific first:
+//! `overrides.<plugin>`, then the plugin's entry under `plugins`, then its manifest, then `defaults`, then
+//! `guard`. The operator's settings have precedence over the author's: a plugin-wide timeout of the operator
+//! also replaces the action timeouts of a manifest.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -24,7 +24,7 @@ use crate::installed;
 use super::surroundings::Surroundings;
 use super::types::{Config, Oversize, Quota};
 
-/// What one plugin's guard stack is built with.
+/// The settings of one plugin's guard stack.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct CallPolicy {
@@ -48,20 +48,20 @@ pub struct CallPolicy {
     pub quarantine: QuarantineSettings,
 }
 
-/// What all stacks of a door share.
+/// The settings of the stores that all stacks share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GuardStores {
-    /// Where texts over their limit are kept for reading on; `None` if they are cut.
+    /// Where texts over their limit are stored for `read_more`; `None` if they are cut.
     pub pages: Option<PagesSettings>,
-    /// How much is kept of answers as they came, in bytes.
+    /// The size limit of the store of raw answers, in bytes.
     pub raw_bytes: usize,
-    /// Whether arguments are held against earlier answers.
+    /// Whether arguments are compared with earlier answers.
     pub taint: bool,
 }
 
 impl Config {
-    /// What holds for every plugin that says nothing else, and what is said about single ones.
+    /// The defaults for all plugins, and the overrides of single ones.
     #[must_use]
     pub fn spec_defaults(&self) -> SpecDefaults {
         let tools = &self.plugins.tools;
@@ -78,8 +78,8 @@ impl Config {
         }
     }
 
-    /// The programs that translate for plugins, as far as they are installed. One that is named and not there is told where
-    /// a plugin needs it.
+    /// The installed bridges, which translate protocols for plugins. A configured bridge that is missing is
+    /// reported when a plugin needs it.
     fn bridges(&self) -> Bridges {
         let find = |name: &'static str| match &self.plugins.tools.bridge_dir {
             Some(dir) => Some(dir.join(name)),
@@ -88,8 +88,8 @@ impl Config {
         Bridges { mcp: find("talon-mcp-bridge"), framed: find("talon-framed-bridge") }
     }
 
-    /// The plugins under `plugins.tools.plugins`, checked as discovery checks what it finds. Blocking: reads each
-    /// plugin's files where there is a digest to compare.
+    /// The plugins under `plugins.tools.plugins`, checked like discovered ones. Blocking: where a digest is
+    /// configured, it reads the plugin's files.
     #[must_use]
     pub fn configured_plugins(&self) -> (Vec<PluginSpec>, Vec<Refused>) {
         let defaults = self.spec_defaults();
@@ -114,7 +114,7 @@ impl Config {
         (plugins, refused)
     }
 
-    /// What one plugin's guard stack is built with.
+    /// The settings of one plugin's guard stack.
     #[must_use]
     pub fn call_policy(&self, plugin: &str, spec: &PluginSpec) -> CallPolicy {
         let guard = &self.guard;
@@ -161,7 +161,7 @@ impl Config {
         }
     }
 
-    /// What all stacks of a door share.
+    /// The settings of the stores that all stacks share.
     #[must_use]
     pub fn guard_stores(&self) -> GuardStores {
         let guard = &self.guard;
@@ -178,7 +178,7 @@ impl Config {
         }
     }
 
-    /// How much state a plugin may keep.
+    /// The state quota of a plugin.
     #[must_use]
     pub fn state_quota(&self, plugin: &str) -> Quota {
         let tools = &self.plugins.tools;
@@ -187,7 +187,8 @@ impl Config {
         entry.into_iter().chain(over).fold(self.state.quota, Quota::with)
     }
 
-    /// What the operator lets a plugin have. What the overrides name wins; credentials of both places count.
+    /// What the operator grants to a plugin. Overrides have precedence; credentials of both places are
+    /// merged.
     fn grants(&self, plugin: &str) -> Grants {
         let tools = &self.plugins.tools;
         let entry = tools.plugins.get(plugin).map(|entry| &entry.grants);
@@ -208,7 +209,7 @@ impl Config {
         grants
     }
 
-    /// What all plugins share.
+    /// The settings that all plugins share.
     #[must_use]
     pub fn talon_plugin_settings(&self) -> Settings {
         let tools = &self.plugins.tools;

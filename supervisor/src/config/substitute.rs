@@ -6,10 +6,10 @@ use talon_plugin::document::yaml::MAX_TEXT_BYTES;
 
 use super::surroundings::Surroundings;
 
-/// What stands before the name of a credential.
+/// The prefix of a credential's name.
 const CREDENTIAL: &str = "credential:";
 
-/// Why a text cannot be completed.
+/// Why a substitution failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadSubstitution {
     #[error("environment variable {name} is not set")]
@@ -43,8 +43,9 @@ impl BadSubstitution {
     }
 }
 
-/// Replaces `${VAR}` and `${VAR:-default}` by the variable's value, `${credential:NAME}` by what the service manager handed us
-/// under that name, and `$$` by `$`. Any other `$` stays. Says also whether anything was filled in.
+/// Replaces `${VAR}` and `${VAR:-default}` by the variable's value, `${credential:NAME}` by the service
+/// manager's credential of that name, and `$$` by `$`. Any other `$` stays. Also returns whether anything was
+/// replaced.
 pub(crate) fn substitute(text: &str, around: &Surroundings) -> Result<(String, bool), BadSubstitution> {
     let mut from_variable = false;
     let mut out = String::with_capacity(text.len());
@@ -92,7 +93,8 @@ fn value(inside: &str, around: &Surroundings) -> Result<String, BadSubstitution>
     }
     let set = around.env.get(name);
     match (set, default) {
-        // As in a shell, a variable that is set to nothing takes the default, but is not an error without one.
+        // As in a shell, an empty variable is replaced by the default, but without a default it is not an
+        // error.
         (Some(value), Some(default)) if value.is_empty() => Ok(default.to_owned()),
         (Some(value), _) => value
             .to_str()

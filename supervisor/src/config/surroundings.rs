@@ -1,4 +1,4 @@
-//! What a configuration depends on besides its file: the environment, who we are, where we stand.
+//! What a configuration depends on besides its file: environment variables, user, and current directory.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use talon_plugin::document::yaml::MAX_TEXT_BYTES;
 
-/// The process's environment and identity, as one value, so that loading a configuration is a plain function.
+/// The process's environment and identity, as one value, so that loading a configuration is a pure function.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
-    /// The environment. Names that are not UTF-8 are left out; nothing of ours has such a name.
+    /// The environment variables. Names that are not UTF-8 are left out; none of ours is.
     pub env: BTreeMap<String, OsString>,
     /// Our effective uid.
     pub uid: u32,
@@ -18,11 +18,11 @@ pub struct Surroundings {
     pub home: Option<PathBuf>,
     /// Where relative paths from the environment and from flags start.
     pub cwd: PathBuf,
-    /// Whether plugins get uids of their own ([`Surroundings::gives_own_uids`]).
+    /// Whether plugins get separate uids ([`Surroundings::gives_own_uids`]).
     pub own_uids: bool,
 }
 
-/// A directory and, if a variable chose it, which.
+/// A directory, and the variable that it comes from, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The directory, absolute.
@@ -31,7 +31,7 @@ pub struct Place {
     pub variable: Option<&'static str>,
 }
 
-/// The directories that depend on the surroundings.
+/// The paths that depend on the environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
     /// The default of `runtime_dir`.
@@ -43,7 +43,7 @@ pub struct Places {
 }
 
 impl Surroundings {
-    /// Those of this process.
+    /// The environment of this process.
     #[must_use]
     pub fn of_process() -> Self {
         let env: BTreeMap<_, _> =
@@ -59,43 +59,43 @@ impl Surroundings {
         Self { env, uid: uid.as_raw(), home, cwd, own_uids: Self::gives_own_uids() }
     }
 
-    /// Whether this process starts plugins as others than itself: root always means to, and is told what it lacks for it;
-    /// anybody else does so with the capabilities for it, as the service's user has them.
+    /// Whether this process starts plugins under other uids: root always intends to, and missing privileges
+    /// are reported; another user does if it has the capabilities, as the service's user has.
     #[must_use]
     pub fn gives_own_uids() -> bool {
         nix::unistd::Uid::effective().is_root() || talon_jail::may_give_uids()
     }
 
-    /// Whether we are root.
+    /// Whether the process runs as root.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.uid == 0
     }
 
-    /// A variable that is set to something.
+    /// A variable that is not empty.
     #[must_use]
     pub fn var(&self, name: &str) -> Option<&OsString> {
         self.env.get(name).filter(|value| !value.is_empty())
     }
 
-    /// What the service manager handed us under this name (`LoadCredential=`): a file in `$CREDENTIALS_DIRECTORY`, without
-    /// the line break that ends most files. Or why there is none.
+    /// The service manager's credential of this name (`LoadCredential=`): a file in `$CREDENTIALS_DIRECTORY`,
+    /// without its final line break. Otherwise an error text.
     pub(crate) fn credential(&self, name: &str) -> Result<String, String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@');
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
             return Err("that is no name of one".to_owned());
         }
-        let dir = self.var("CREDENTIALS_DIRECTORY").ok_or("nobody handed us any ($CREDENTIALS_DIRECTORY)")?;
+        let dir = self.var("CREDENTIALS_DIRECTORY").ok_or("the service manager passed none ($CREDENTIALS_DIRECTORY)")?;
         let file = std::fs::File::open(self.cwd.join(dir).join(name)).map_err(|error| error.to_string())?;
         let mut text = String::new();
-        // One byte more than a text may have is refused where texts are.
+        // A text that is one byte too long is rejected later, with all texts.
         let limit = MAX_TEXT_BYTES as u64 + 1;
         std::io::Read::read_to_string(&mut file.take(limit), &mut text).map_err(|error| error.to_string())?;
         text.truncate(text.trim_end_matches(['\r', '\n']).len());
         Ok(text)
     }
 
-    /// A directory from a variable. systemd may hand several, joined by colons; the first is ours.
+    /// A directory from a variable. systemd may set several, joined by colons; the first is ours.
     fn directory(&self, variable: &'static str) -> Option<Place> {
         let value = self.var(variable)?;
         let text = value.to_string_lossy();
@@ -103,13 +103,13 @@ impl Surroundings {
         Some(Place { path: self.cwd.join(first), variable: Some(variable) })
     }
 
-    /// Where a service manager wants our logs.
+    /// The service manager's directory for logs.
     #[must_use]
     pub fn logs_dir(&self) -> Option<PathBuf> {
         self.directory("LOGS_DIRECTORY").map(|place| place.path)
     }
 
-    /// The directories that depend on us.
+    /// The paths that depend on the environment.
     #[must_use]
     pub fn places(&self) -> Places {
         let plain = |path: PathBuf| Place { path, variable: None };

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A supervisor's surroundings in a directory of its own, with a config file if there is a text for it.
+/// A supervisor's environment in a separate directory, with an optional config file.
 pub(super) struct Scene {
     dir: tempfile::TempDir,
     pub(super) options: LoadOptions,
@@ -211,7 +211,7 @@ fn credentials_of_the_service_manager_are_filled_in() {
     // None of its names leads out of the directory.
     assert!(shown(with("${credential:../key_gitlab}")).contains("that is no name of one"));
     let nobody = Scene::file("log: { level: \"${credential:level}\" }");
-    assert!(shown(nobody).contains("nobody handed us any"));
+    assert!(shown(nobody).contains("the service manager passed none"));
 }
 
 #[test]

@@ -1,11 +1,12 @@
-//! Large answers, which are worked on apart from other calls.
+//! Offloading of large answers, so that they do not delay other calls.
 //!
-//! What the guard does with an answer it does in one go, and a thread that is at it does nothing else: with one thread for calls
-//! on a machine of two cores, every small call waits behind an answer of megabytes. So the runtime is told before a large one is
-//! begun with, and gives the thread's other calls to another one.
+//! The guard processes an answer in one go and occupies its thread meanwhile. With one worker thread on a
+//! machine of two cores, every small call would wait behind an answer of several megabytes. So the thread's
+//! other tasks are moved to another thread (`block_in_place`) before the processing of a large answer starts.
 //!
-//! How large an answer is shows at the bottom of the stack, and what takes the time is above. So the bottom keeps a large answer
-//! back for a moment and says so, and the top asks again at once, this time apart.
+//! The size of an answer is known at the bottom of the stack, but the expensive layers are above. So the
+//! bottom layer (`DeferLarge`) holds a large answer back for one poll and sets a flag, and the top future
+//! (`Offload`) polls again at once, this time inside `block_in_place`.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -17,16 +18,16 @@ use talon_guard::{Call, CallError, RawAnswer};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tower::Service;
 
-/// From this size on an answer is worked on apart. 256 KiB: some hundred microseconds of work, while it costs some tens to give
-/// other calls to another thread.
+/// Answers of at least this size are offloaded. Processing 256 KiB takes some hundred microseconds; moving
+/// the other tasks to another thread costs some tens.
 const LARGE_BYTES: usize = 256 << 10;
 
 thread_local! {
-    /// Whether a large answer was kept back in the turn of the stack that this thread is at.
+    /// Whether a large answer was deferred during the current poll of the stack on this thread.
     static KEPT_BACK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps large answers back until they are asked for apart.
+/// A service that defers large answers by one poll.
 #[derive(Clone)]
 pub(super) struct KeepBack<S>(pub(super) S);
 
@@ -48,7 +49,7 @@ where
 }
 
 pin_project! {
-    /// The answer to one call, kept back once if it is large.
+    /// The answer to one call; if it is large, it is deferred once.
     pub(super) struct KeptBack<F> {
         #[pin]
         answer: F,
@@ -70,19 +71,21 @@ impl<F: Future<Output = Result<RawAnswer, CallError>>> Future for KeptBack<F> {
         }
         *this.large = Some(answer);
         KEPT_BACK.set(true);
-        // The top asks again in any case; a layer in between that has a task of its own would not.
+        // The top polls again in any case. The waker is for a layer in between that runs the call on a
+        // separate task.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
 }
 
-/// A runtime of one thread has no other that could take calls.
+/// A single-threaded runtime has no other thread to move tasks to.
 fn can_be_apart() -> bool {
     Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 pin_project! {
-    /// A call through a stack at whose bottom large answers are kept back.
+    /// A call through a stack whose bottom layer is [`KeepBack`]. Polls again in `block_in_place` if the
+    /// answer was deferred.
     pub(super) struct Apart<F> {
         #[pin]
         pub(super) call: F,
@@ -110,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// How often the top was asked for an answer of so many bytes until it was there.
+    /// How many polls it takes until an answer of this size is ready.
     async fn asked(bytes: usize) -> usize {
         let plugin = KeepBack(service_fn(move |_: Call| async move { Ok(RawAnswer(vec![0; bytes].into())) }));
         let call = Call::new("c1", "hello", "greet", Origin::Model);
@@ -143,7 +146,7 @@ mod tests {
         let call = Call::new("c1", "hello", "greet", Origin::Model);
         let working = async move {
             let answer = plugin.oneshot(call).await;
-            // What stands above waits, on its thread, for another task of the same runtime.
+            // The stack above blocks its thread until another task of the same runtime has run.
             tokio::spawn(async move { done.send(()) });
             told.recv().expect("the other task runs");
             answer

@@ -10,10 +10,10 @@ use talon_plugin::name::RESERVED_NAME;
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 use tower::Service;
 
-/// Reads on in a text that was over its limit.
+/// Reads the next page of a text that exceeded its limit.
 pub(super) const READ_MORE: &str = "read_more";
 
-/// What the supervisor offers.
+/// The capabilities of the supervisor itself.
 pub(super) fn capabilities() -> PluginCapabilities {
     let parameter = |name: &str, kind: &str, required, schema: &str, description: &str| Parameter {
         name: name.to_owned(),
@@ -55,7 +55,7 @@ pub(super) fn capabilities() -> PluginCapabilities {
     }
 }
 
-/// How `resolve` sees them.
+/// How `resolve` sees the supervisor's own actions.
 #[derive(Clone)]
 pub(super) struct CoreDirectory {
     registry: Registry,
@@ -85,7 +85,7 @@ impl Directory for CoreDirectory {
     }
 }
 
-/// Answers calls that `resolve` let through.
+/// Executes the supervisor's own actions, after `resolve` has accepted the call.
 #[derive(Clone)]
 pub(super) struct Core {
     pub(super) pages: Pages,
@@ -96,7 +96,8 @@ pub(super) struct Core {
 impl Core {
     fn read_more(&self, call: &Call) -> Answer {
         let handle = call.args.get("handle").map(String::as_str).unwrap_or_default();
-        // Resolve has seen that it is an integer of at least 0; one that no machine can count to is behind every end.
+        // Resolve has checked that it is an integer of at least 0. One that does not fit into a usize is
+        // beyond every end.
         let offset = match call.args.get("offset").map(|offset| offset.parse()) {
             None => 0,
             Some(offset) => offset.unwrap_or(usize::MAX),

@@ -1,4 +1,4 @@
-//! What became of a plugin's calls, in numbers.
+//! Counters of a plugin's calls and their outcomes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,21 +12,24 @@ use talon_proto::host::PluginCounters;
 use super::finished::Known;
 use super::recent::Recent;
 
-/// How many actions of one plugin are counted by name: those that are called first, of those that it declared. Few plugins
-/// have more, and each name costs a handful of series in whatever scrapes them. Later ones are [`OTHER_ACTION`].
+/// How many actions of one plugin are counted by name: the declared ones that are called first. Few plugins
+/// have more, and each name costs a handful of series in the monitoring system. Later ones are counted as
+/// [`OTHER_ACTION`].
 const MAX_ACTIONS: usize = 64;
-/// The name under which the other actions are counted, and what is no action at all. No action can have it.
+/// The name under which all other actions, and calls of unknown actions, are counted. It is not a valid name
+/// of an action.
 pub const OTHER_ACTION: &str = "(other)";
 
-/// How a call can end, in the words of `ExecuteResponse.outcome`, and `cancelled` where nobody waited for that.
+/// The possible outcomes of a call: the values of `ExecuteResponse.outcome`, and `cancelled` if the caller
+/// did not wait.
 pub const OUTCOMES: [&str; 5] = ["ok", "tool_error", "refused", "host_fault", CANCELLED];
 const CANCELLED: &str = "cancelled";
 
-/// So many calls of an action ended in each of [`OUTCOMES`].
+/// How many calls of an action ended with each of [`OUTCOMES`].
 pub type ByOutcome = [u64; OUTCOMES.len()];
 
-/// The calls of one plugin since the supervisor started. Bounded: the families are the sanitizer's own few words, and
-/// so many actions are counted.
+/// The calls of one plugin since the supervisor started. Memory is bounded: the sanitizer's families are a
+/// small fixed set, and the number of actions is limited.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     calls: AtomicU64,
@@ -43,7 +46,7 @@ pub(super) struct Counters {
     flagged: Sums,
 }
 
-/// Sums by a word of the guard's own.
+/// Sums by a label from the guard's fixed set.
 #[derive(Debug, Default)]
 struct Sums(Mutex<BTreeMap<&'static str, u64>>);
 
@@ -62,18 +65,18 @@ impl Sums {
 }
 
 impl Counters {
-    /// A call begins; `plugin` is whom it is for, if there is such a one.
+    /// Starts counting a call; `plugin` is its target, if it exists.
     pub(super) fn begin<'a>(&'a self, call: &'a Known, plugin: Option<&'a Plugin>) -> Counted<'a> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         Counted { counters: self, plugin, call, outcome: CANCELLED }
     }
 
-    /// By action, how its calls ended.
+    /// The outcomes of calls by action.
     pub(super) fn by_action(&self) -> Vec<(String, ByOutcome)> {
         lock(&self.actions).iter().map(|(action, ends)| (action.clone(), *ends)).collect()
     }
 
-    /// Calls that were refused because too many waited.
+    /// Calls that were refused because the queue was full.
     pub(super) fn shed(&self) -> u64 {
         self.shed.load(Ordering::Relaxed)
     }
@@ -87,7 +90,7 @@ impl Counters {
             let ends = ends.iter_mut().zip(OUTCOMES);
             ends.filter(|(_, word)| *word == outcome).for_each(|(count, _)| *count += 1);
         };
-        // Mostly it was counted before; then nothing is copied.
+        // Usually the action has an entry already; then nothing is copied.
         if let Some(ends) = actions.get_mut(action) {
             return count_in(ends);
         }
@@ -114,7 +117,7 @@ impl Counters {
         if !report.tainted_by.is_empty() {
             add(&self.tainted);
         }
-        // The rare cases: most answers are clean, and take no lock.
+        // Most answers are clean and take no lock.
         if !report.neutralised.is_empty() {
             self.neutralised.add(report.neutralised.iter().map(|(family, count)| (*family, *count)));
         }
@@ -123,7 +126,7 @@ impl Counters {
         }
     }
 
-    /// The numbers for the wire; those about log lines are the plugin's and stay 0.
+    /// The counters for the wire. The plugin itself counts log lines, so those stay 0 here.
     pub(super) fn read(&self) -> PluginCounters {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let [p50_us, p99_us] = lock(&self.recent).percentiles([50, 99]);
@@ -144,7 +147,7 @@ impl Counters {
     }
 }
 
-/// One call under way. Dropped before its end, its caller went away.
+/// One call in flight. If it is dropped before [`end`](Self::end), it counts as cancelled by the caller.
 pub(super) struct Counted<'a> {
     counters: &'a Counters,
     plugin: Option<&'a Plugin>,
@@ -153,7 +156,7 @@ pub(super) struct Counted<'a> {
 }
 
 impl Counted<'_> {
-    /// The call ended with this.
+    /// Records the outcome.
     pub(super) fn end(mut self, answer: &Guarded) {
         self.outcome = answer.outcome().word();
         self.counters.end(answer);
@@ -162,7 +165,7 @@ impl Counted<'_> {
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        // Callers make up names of actions; a plugin declares so many.
+        // Callers can invent names of actions; only those that the plugin declares are counted by name.
         let declared = |plugin: &Plugin| {
             plugin.capability().is_some_and(|capability| capability.actions.contains_key(&self.call.action))
         };
@@ -171,7 +174,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// A panic elsewhere leaves numbers that are as good as before.
+/// Counters stay usable after a panic elsewhere, so poisoning is ignored.
 fn lock<T>(numbers: &Mutex<T>) -> MutexGuard<'_, T> {
     numbers.lock().unwrap_or_else(PoisonError::into_inner)
 }

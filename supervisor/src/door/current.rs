@@ -1,4 +1,5 @@
-//! What of a door depends on the configuration and on no plugin. Made anew for each configuration, and exchanged as a whole.
+//! The dispatcher's state that depends on the configuration and not on a plugin. Each configuration gets a
+//! new one, which replaces the old one as a whole.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -21,7 +22,7 @@ use crate::config::{CallPolicy, Config};
 pub(super) struct Current {
     pub(super) config: Arc<Config>,
     pub(super) shared: Arc<Shared>,
-    /// Where calls to nobody go.
+    /// The stack for calls to unknown plugins.
     pub(super) nowhere: Entry,
     pub(super) core: Option<CoreEntry>,
 }
@@ -39,7 +40,8 @@ impl Current {
         Self::of(config, shared, registry, None)
     }
 
-    /// What comes after this one: with its numbers, and with all that it keeps as far as the limits of that are the same.
+    /// The successor for a new configuration: it takes over the counters, and all stored data whose limits
+    /// did not change.
     pub(super) fn after(
         before: &Self,
         config: Arc<Config>,
@@ -105,9 +107,9 @@ impl CoreEntry {
     }
 }
 
-/// The limits of calls to nobody: those of a plugin about which nothing is said.
+/// The limits of calls to unknown plugins: the defaults, without overrides.
 fn nowhere_policy(config: &Config) -> CallPolicy {
     let name = PluginName::new("nowhere").expect("it follows the rule for names");
-    // No override has an empty name, so nobody's limits are taken for nobody's.
+    // No override has an empty name, so no plugin's override can apply here.
     config.call_policy("", &config.spec_defaults().spec(name, "", ""))
 }

@@ -6,12 +6,13 @@ use arc_swap::ArcSwapOption;
 use talon_guard::{Actions, Directory, Readiness, Target};
 use talon_plugin::{Capability, Desired, Offered, Plugin, Registry, State};
 
-/// The one plugin whose stack this is.
+/// The directory for one plugin's stack: it resolves that plugin only.
 #[derive(Clone)]
 pub(super) struct OnePlugin {
     plugin: Plugin,
     registry: Registry,
-    /// The actions of the capability they were taken from, so that a call copies nothing and parses no schema anew.
+    /// The actions and the capability they come from, so that a call neither copies them nor parses a schema
+    /// again.
     known: Arc<ArcSwapOption<Known>>,
 }
 
@@ -20,7 +21,7 @@ struct Known {
     actions: Arc<Actions>,
 }
 
-/// No plugin at all; it knows the names of those there are, for the refusal.
+/// Resolves no plugin. It knows the names of the existing ones, for the text of the refusal.
 #[derive(Clone)]
 pub(super) struct NoPlugin {
     pub(super) registry: Registry,
@@ -87,7 +88,7 @@ pub(super) fn names(registry: &Registry) -> Vec<String> {
     registry.list().iter().map(|plugin| plugin.name().to_string()).collect()
 }
 
-/// Why a plugin has never told what it offers, and whether that will change by itself.
+/// Why a plugin has not declared its capabilities yet, and whether a retry may help.
 fn why_unknown(plugin: &Plugin) -> (String, bool) {
     let snapshot = plugin.snapshot();
     let name = plugin.name();

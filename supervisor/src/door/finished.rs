@@ -1,4 +1,4 @@
-//! The event that every call ends with, also one whose caller went away.
+//! The event that is emitted at the end of every call, also if the caller went away.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use talon_plugin::name::PluginName;
 use talon_plugin::{EventKind, Events, NewEvent};
 use tokio::time::Instant;
 
-/// An action's name is at most this long; what a caller made up is cut to it.
+/// Maximum length of an action's name in the event. Callers can invent names, so longer ones are cut.
 const MAX_ACTION_CHARS: usize = 64;
 
-/// What is known of a call for as long as it takes: the stack has the call itself.
+/// The parts of a call that the event needs after the stack has consumed the call itself.
 pub(super) struct Known {
     id: Arc<str>,
     pub(super) action: String,
@@ -29,24 +29,24 @@ impl Known {
     }
 }
 
-/// Watches one call and tells its end when dropped.
+/// Observes one call and emits its event on drop.
 pub(super) struct Finished<'a> {
     events: &'a Events,
     plugin: Option<&'a PluginName>,
     call: &'a Known,
-    /// Outcome and reason; `None` as long as there is no answer.
+    /// Outcome and reason; `None` until there is an answer.
     outcome: Option<(&'static str, &'static str)>,
     bytes_left_out: usize,
-    /// What was made inert, by family: `bracket:2,turn:1`.
+    /// Control syntax that was neutralized, by family: `bracket:2,turn:1`.
     neutralised: String,
-    /// What was noticed and left as it is: `base64,hex`.
+    /// Suspicious content that was left unchanged: `base64,hex`.
     flags: String,
     /// Plugins whose answers the arguments carry: `web-fetch`.
     tainted_by: String,
 }
 
 impl<'a> Finished<'a> {
-    /// `plugin` is the plugin the call is for, if there is one of that name: names of others are not repeated.
+    /// `plugin` is the target, if it exists. The event never repeats the name of an unknown plugin.
     pub(super) fn watch(events: &'a Events, call: &'a Known, plugin: Option<&'a PluginName>) -> Self {
         Self {
             events,
@@ -82,7 +82,7 @@ impl Finished<'_> {
         let Known { id, action, origin, accepted } = self.call;
         let action: String = action.chars().take(MAX_ACTION_CHARS).collect();
         let (outcome, reason) = self.outcome.unwrap_or(("cancelled", "the caller went away"));
-        // A tool's error is its own reason.
+        // For an error of the tool itself, reason and outcome are the same word.
         let reason = if reason == outcome { "" } else { reason };
         let message = match reason {
             "" => format!("{action}: {outcome}"),
@@ -144,7 +144,7 @@ mod tests {
         Call::new("c1", "hello", "greet", Origin::Model)
     }
 
-    /// The event of a call that ended so: its message and its fields, without the time it took.
+    /// The event's message and fields, without the fields that every event has.
     async fn told(end: Option<Guarded>) -> (String, Vec<(&'static str, String)>) {
         let events = Events::new();
         let mut listener = events.subscribe();

@@ -1,4 +1,4 @@
-//! The bottom of the stack: from the guard's words to the plugin's and back.
+//! The bottom of the stack: translates between the guard's types and the plugin's.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,17 +9,17 @@ use talon_plugin::{ExecuteError, ExecuteRequest, Executor, Follower, Metadata};
 use talon_proto::plugin::ToolCallRequest;
 use tower::Service;
 
-/// Hands calls to the instances of one plugin.
+/// Sends calls to the instances of one plugin.
 #[derive(Clone)]
 pub(super) struct ToPlugin {
     pub(super) executor: Executor,
 }
 
-/// Where calls to nobody would end, were they let through.
+/// The bottom of the stack for unknown plugins. `resolve` refuses those calls, so it is never reached.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Nowhere;
 
-/// `resolve` let a call through for which there is no plugin.
+/// `resolve` accepted a call to a plugin that does not exist.
 #[derive(Debug, thiserror::Error)]
 #[error("a call to the unknown plugin {0:?} came through resolve")]
 struct LetThrough(String);
@@ -70,7 +70,8 @@ fn request(call: Call) -> ExecuteRequest {
             credential_headers: call.credentials,
         },
         deadline: call.deadline,
-        // Below the deadline layer a wish is left only where it is what ends the call.
+        // The caller's timeout is passed on only if it is the one that ends the call; otherwise the deadline
+        // layer applies.
         configured_timeout: call
             .deadline
             .filter(|_| call.timeout.is_none())
@@ -82,11 +83,11 @@ fn request(call: Call) -> ExecuteRequest {
     }
 }
 
-/// Every way in which a plugin can fail, in the words of `ExecuteResponse.reason`. The text names the plugin, because
-/// its caller may have several.
+/// Maps every failure of a plugin to a value of `ExecuteResponse.reason`. The text names the plugin, because
+/// a caller may use several.
 ///
-/// An answer that came and was not accepted is a refusal, as it is in the layers above; everything else is a fault of
-/// the plugin, which counts for its breaker.
+/// An answer that was received and rejected is a refusal, as in the layers above. Everything else is a fault
+/// of the plugin and counts for its breaker.
 fn call_error(plugin: &str, error: ExecuteError) -> CallError {
     let text = format!("plugin {plugin}: {error}");
     let retryable = error.retryable();
@@ -96,12 +97,12 @@ fn call_error(plugin: &str, error: ExecuteError) -> CallError {
         ExecuteError::TimedOut { .. } => CallError::fault(reason::TIMED_OUT, text),
         ExecuteError::Status { .. } => CallError::fault(reason::PLUGIN_ERROR, text),
         ExecuteError::NotDecodable(_) => CallError::fault(reason::PLUGIN_ERROR, text),
-        // How HTTP/2 puts it helps nobody but the log's reader.
+        // HTTP/2 details are useful in the log only.
         ExecuteError::Transport(_) => {
             let text = format!("plugin {plugin}: the connection to it failed during the call");
             CallError::fault(reason::UNAVAILABLE, text).caused_by(error)
         }
-        // What is added to the enum later is some way of not being there.
+        // Any variant that is added to the enum later also means that the plugin is unavailable.
         _ => CallError::fault(reason::UNAVAILABLE, text),
     }
     .with_retryable(retryable)

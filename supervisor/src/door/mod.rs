@@ -1,8 +1,9 @@
-//! The door: every call to a plugin, from whomever it comes, goes through here and takes that plugin's guard stack.
+//! The dispatcher: every call to a plugin, from any client, goes through here and takes that plugin's guard
+//! stack.
 //!
-//! This is the one place where `talon-plugin` and `talon-guard` meet: `stack` assembles the layers,
-//! `directory` shows plugins to `resolve`, `innermost` hands calls to instances. The supervisor's own actions (`core`) are
-//! called like a plugin's, and take a stack too.
+//! This is the only place where `talon-plugin` and `talon-guard` meet. `stack` assembles the layers,
+//! `directory` presents plugins to `resolve`, and `plugin_service` sends calls to instances. The supervisor's
+//! own actions (`core`) are called like a plugin's and have a stack, too.
 
 mod apart;
 pub mod capabilities;
@@ -43,19 +44,20 @@ use innermost::ToPlugin;
 pub use numbers::Numbers;
 use stack::Gauges;
 
-/// Calls that wait for plugins on their first start, over all plugins. They are in no plugin's queue yet; 256 is a
-/// burst of several agents right after a boot. Further ones are refused at once, retryable.
+/// How many calls may wait for plugins on their first start, over all plugins. They are not in a plugin's
+/// queue yet. 256 is a burst of several agents right after a boot. Further calls are refused at once and are
+/// retryable.
 const MAX_FIRST_WAITERS: usize = 256;
 
-/// The door is closing: no new call is taken.
+/// The dispatcher is draining and accepts no new calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the supervisor is draining")]
 pub struct Draining;
 
-/// Guards the calls to all plugins of one registry.
+/// Dispatches calls to all plugins of one registry, through their guard stacks.
 pub struct Door {
     registry: Registry,
-    /// Exchanged as a whole under the lock of `entries`, so that no stack is built of two configurations.
+    /// Replaced as a whole under the lock of `entries`, so that no stack mixes two configurations.
     current: ArcSwap<Current>,
     events: Events,
     entries: RwLock<HashMap<String, Arc<Entry>>>,
@@ -64,47 +66,47 @@ pub struct Door {
     first_waiters: Semaphore,
 }
 
-/// One plugin's stack and its numbers.
+/// One plugin's stack with its counters.
 struct Entry {
-    /// What the stack was built from; another one means that it is stale.
+    /// The spec that the stack was built from. If the plugin's spec differs, the stack is stale.
     spec: Option<Arc<PluginSpec>>,
-    /// What the stack was built with.
+    /// The policy that the stack was built with.
     policy: CallPolicy,
-    /// The configuration asks for another stack.
+    /// The current configuration needs another stack.
     stale: AtomicBool,
     stack: Stack,
     gauges: Gauges,
     counters: Arc<Counters>,
     quarantine: Quarantine,
-    /// What of the quarantine was not told yet.
+    /// Changes of the quarantine that were not reported yet.
     news: Mutex<watch::Receiver<Option<Quarantined>>>,
     shown: Mutex<Option<Shown>>,
 }
 
-/// What a plugin declared, and what clients see of it. Made once for each declaration: a hostile one of some megabytes
-/// keeps a thread busy for a while, and whoever may look may look often.
+/// A declaration and its sanitized form for clients. Cached per declaration: sanitizing a hostile one of some
+/// megabytes keeps a thread busy for a while, and clients may ask often.
 struct Shown {
     declared: Arc<Capability>,
     guarded: Arc<PluginCapabilities>,
 }
 
-/// A plugin's calls at this moment.
+/// The current load of a plugin and its counters.
 #[derive(Debug, Clone, Default)]
 pub struct Gauge {
-    /// Calls that run.
+    /// Running calls.
     pub in_flight: usize,
-    /// Calls that wait for a place.
+    /// Queued calls.
     pub waiting: usize,
     /// `closed`, `open` or `half_open`.
     pub breaker: &'static str,
-    /// Set apart because its answers kept holding control syntax.
+    /// Quarantined, because its answers kept containing control syntax.
     pub quarantined: bool,
-    /// Since the supervisor started.
+    /// Counters since the supervisor started.
     pub counters: PluginCounters,
 }
 
 impl Door {
-    /// A door to the plugins of `registry`, with the limits of `config`.
+    /// A dispatcher for the plugins of `registry`, with the limits of `config`.
     #[must_use]
     pub fn new(registry: Registry, config: Arc<Config>, sanitizer: Sanitizer, events: Events) -> Self {
         Self {
@@ -118,12 +120,12 @@ impl Door {
         }
     }
 
-    /// From now on calls are held to the limits of another configuration. Stacks whose limits are the same stay, with their
-    /// queues and breakers; calls under way end as they began. What the guard keeps (texts to read on in, answers as they
-    /// came, fingerprints) stays unless its own limits changed.
+    /// Applies the limits of another configuration from now on. Stacks whose limits did not change are kept,
+    /// with their queues and breakers; calls in flight finish under the old limits. Stored data (pages of
+    /// long texts, raw answers, taint fingerprints) is kept unless its limits changed.
     ///
     /// # Errors
-    /// [`SettingsError`] if the operator's patterns are not taken; nothing has changed then.
+    /// [`SettingsError`] if the operator's patterns are invalid; then nothing changes.
     pub fn adopt(&self, config: Arc<Config>) -> Result<(), SettingsError> {
         let entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
         let before = self.current.load_full();
@@ -139,18 +141,20 @@ impl Door {
         Ok(())
     }
 
-    /// The configuration that calls are held to.
+    /// The configuration whose limits apply.
     #[must_use]
     pub fn config(&self) -> Arc<Config> {
         Arc::clone(&self.current.load().config)
     }
 
-    /// Runs one call. Every outcome is a guarded answer; dropping the future cancels the call down to the plugin.
+    /// Executes one call. Every outcome is a guarded answer. Dropping the future cancels the call, also in
+    /// the plugin.
     ///
     /// # Errors
-    /// [`Draining`] once [`Door::drain`] was called: the call was not begun, and another supervisor may take it.
+    /// [`Draining`] once [`Door::drain`] was called: the call was not started, and another supervisor may
+    /// take it.
     pub async fn call(&self, call: Call) -> Result<Guarded, Draining> {
-        // Counted before it is asked whether the door is open, so that drain sees every call that got through.
+        // The token is taken before the check, so that drain counts every call that passed it.
         let _in_flight = self.in_flight.token();
         if self.draining.load(Ordering::SeqCst) {
             return Err(Draining);
@@ -161,8 +165,8 @@ impl Door {
         {
             return Ok(self.through(&core.stack, &core.counters, call, None).await);
         }
-        // What is not granted is refused before anybody looks whether it is there: neither the answer nor the time it takes
-        // tells that.
+        // Calls that are not granted are refused before the lookup, so that neither the answer nor its timing
+        // reveals whether the plugin exists.
         let granted = call.granted.as_ref().is_none_or(|granted| granted.covers(&call.plugin, &call.action));
         let plugin = self.registry.get(&call.plugin).filter(|_| granted);
         let entry = plugin.as_ref().map(|plugin| self.entry(plugin));
@@ -174,7 +178,7 @@ impl Door {
         Ok(answer)
     }
 
-    /// Runs a call through a stack, counts it and tells how it ended.
+    /// Runs a call through a stack, counts it and emits its event.
     async fn through(
         &self,
         stack: &Stack,
@@ -194,30 +198,31 @@ impl Door {
         answer
     }
 
-    /// Waits for a plugin on its first start to tell what it offers, as calls wait for one that restarts. The
-    /// call's time runs meanwhile.
+    /// Waits for a plugin on its first start to declare its capabilities, as calls wait for a plugin that
+    /// restarts. The time counts towards the call's timeout.
     async fn first_words(&self, plugin: &Plugin, call: &Call) {
         if plugin.capability().is_some() {
             return;
         }
-        // As many as may queue for a plugin; the others are told at once that it is starting.
+        // At most this many calls wait, as in a plugin's queue. The others learn at once that the plugin is
+        // starting.
         let Ok(_waiting) = self.first_waiters.try_acquire() else { return };
         let timeout = self.policy(plugin).timeouts.timeout_of(call);
         let patience = timeout.min(plugin.spec().lifecycle.ready_wait);
-        // Whatever comes of it, resolve looks and says.
+        // The result does not matter: resolve checks the plugin's state.
         let _ = tokio::time::timeout_at(call.accepted + patience, plugin.settled()).await;
     }
 
-    /// Closes a plugin's breaker and lifts its quarantine: an operator has just started the plugin anew, and what they
-    /// know is about the time before.
+    /// Closes a plugin's breaker and lifts its quarantine: an operator has just restarted the plugin, so
+    /// earlier faults no longer count.
     pub fn forget_faults(&self, plugin: &Plugin) {
         let entry = self.entry(plugin);
         entry.gauges.breaker.reset();
         entry.quarantine.lift();
     }
 
-    /// The plugins that are set apart, and how much control syntax brought each there: for a supervisor that takes over, which
-    /// must not take them back.
+    /// The quarantined plugins, each with the amount of control syntax that caused it: for a supervisor that
+    /// takes over and must keep them in quarantine.
     #[must_use]
     pub fn quarantined(&self) -> Vec<(PluginName, u32)> {
         let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
@@ -228,8 +233,8 @@ impl Door {
         entries.iter().filter_map(apart).collect()
     }
 
-    /// Sets a plugin apart that another supervisor had set apart. It was told then, and is not told again. `false`: there is
-    /// no plugin of that name.
+    /// Quarantines a plugin that the previous supervisor had quarantined. That one reported it, so it is not
+    /// reported again. Returns `false` if there is no plugin of that name.
     pub fn quarantine(&self, name: &PluginName, neutralised: u32) -> bool {
         let Some(plugin) = self.registry.get(name.as_str()) else { return false };
         let entry = self.entry(&plugin);
@@ -239,32 +244,32 @@ impl Door {
         true
     }
 
-    /// The sanitizer that all stacks share.
+    /// The sanitizer shared by all stacks.
     #[must_use]
     pub fn sanitizer(&self) -> Sanitizer {
         self.current.load().shared.sanitizer.clone()
     }
 
-    /// Answers as they came, for administrators.
+    /// The store of raw (unsanitized) answers, for administrators.
     #[must_use]
     pub fn raw_answers(&self) -> RawStore {
         self.current.load().shared.raw.clone()
     }
 
-    /// How much of them is kept at most, in bytes.
+    /// The size limit of that store, in bytes.
     #[must_use]
     pub fn raw_bytes(&self) -> u64 {
         self.current.load().config.guard.keep_raw_bytes.get()
     }
 
-    /// What the supervisor itself offers, and the numbers of its calls; `None` if there is nothing.
+    /// The supervisor's own capabilities and the counters of their calls; `None` if it offers no actions.
     #[must_use]
     pub fn core(&self) -> Option<(Arc<PluginCapabilities>, PluginCounters)> {
         let current = self.current.load();
         current.core.as_ref().map(|core| (Arc::clone(&core.capabilities), core.counters.read()))
     }
 
-    /// How a plugin's calls are.
+    /// The current load of a plugin and its counters.
     #[must_use]
     pub fn gauge(&self, plugin: &Plugin) -> Gauge {
         let entry = self.entry(plugin);
@@ -277,7 +282,7 @@ impl Door {
         }
     }
 
-    /// What clients see of what a plugin declared.
+    /// The sanitized form of a plugin's declaration, for clients.
     #[must_use]
     pub fn capabilities(&self, plugin: &Plugin, declared: &Arc<Capability>) -> Arc<PluginCapabilities> {
         let entry = self.entry(plugin);
@@ -290,14 +295,14 @@ impl Door {
         guarded
     }
 
-    /// The limits of a plugin's calls.
+    /// The limits of calls to a plugin.
     #[must_use]
     pub fn policy(&self, plugin: &Plugin) -> CallPolicy {
         self.config().call_policy(plugin.name().as_str(), &plugin.spec())
     }
 
-    /// Tells, once, that a plugin has just been set apart. A call that ends sees it, because only the answer to a call
-    /// can bring it about.
+    /// Reports a new quarantine once. It runs at the end of each call, because only an answer can cause a
+    /// quarantine.
     fn tell_of_quarantine(&self, entry: &Entry, plugin: &Plugin) {
         if !entry.quarantine.is_quarantined() {
             return;
@@ -318,16 +323,17 @@ impl Door {
             .emit(NewEvent::new(EventKind::Quarantined, message).plugin(name).field("neutralised", count));
     }
 
-    /// Takes no new call and waits for those in flight, at most this long. Gives how many are left.
+    /// Stops accepting calls and waits for those in flight, for at most `grace`. Returns how many are still
+    /// running.
     pub async fn drain(&self, grace: Duration) -> usize {
         self.draining.store(true, Ordering::SeqCst);
         self.in_flight.close();
-        // Those that are left are ended by the plugins' own stop.
+        // Stopping the plugins ends the remaining calls.
         let _ = tokio::time::timeout(grace, self.in_flight.wait()).await;
         self.in_flight.len()
     }
 
-    /// Takes new calls again after a [`drain`](Self::drain).
+    /// Accepts calls again after a [`drain`](Self::drain).
     pub fn resume(&self) {
         self.in_flight.reopen();
         self.draining.store(false, Ordering::SeqCst);
@@ -339,7 +345,8 @@ impl Door {
         self.draining.load(Ordering::SeqCst)
     }
 
-    /// The stack of a plugin, built at its first call and again when its spec is another one or the configuration asks for it.
+    /// The stack of a plugin. It is built at the first call, and rebuilt when the spec or the configuration
+    /// has changed.
     fn entry(&self, plugin: &Plugin) -> Arc<Entry> {
         let spec = plugin.spec();
         let name = plugin.name().as_str();
@@ -353,13 +360,13 @@ impl Door {
             return Arc::clone(entry);
         }
         let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        // Somebody may have built it meanwhile: two stacks would be two queues.
+        // Another call may have built it meanwhile. A second stack would mean a second queue.
         if let Some(entry) = entries.get(name).filter(fresh) {
             return Arc::clone(entry);
         }
         let current = self.current.load();
         let policy = current.config.call_policy(name, &spec);
-        // The numbers outlive a change of the spec; the entries of plugins that are gone do not.
+        // The counters survive a change of the spec; entries of removed plugins are deleted.
         let before = entries.get(name);
         let counters = before.map(|entry| Arc::clone(&entry.counters)).unwrap_or_default();
         let quarantine = match before {

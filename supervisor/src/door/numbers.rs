@@ -1,4 +1,4 @@
-//! The numbers of all calls, for whoever shows them.
+//! Statistics of all calls, for monitoring.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use talon_plugin::name::RESERVED_NAME;
 use super::counters::{ByOutcome, Counters};
 use super::{Door, Gauge};
 
-/// The calls of a plugin, of the supervisor's own actions, or to nobody.
+/// Statistics of the calls to a plugin, to the supervisor's own actions, or to unknown plugins.
 #[derive(Debug)]
 pub struct Numbers {
-    /// The configured name, or what stands in its place.
+    /// The configured name, or a placeholder for calls without a plugin.
     pub name: String,
-    /// Its calls at this moment; `None` where nothing runs.
+    /// The current load; `None` if there is no process.
     pub gauge: Option<Gauge>,
-    /// Calls refused because too many waited.
+    /// Calls refused because the queue was full.
     pub shed: u64,
-    /// By action, how its calls ended.
+    /// The outcomes of calls by action.
     pub actions: Vec<(String, ByOutcome)>,
 }
 
 impl Door {
-    /// The numbers of everybody who can be called, and those of calls to nobody.
+    /// The statistics of every plugin, of the supervisor's own actions, and of calls to unknown plugins.
     #[must_use]
     pub fn numbers(&self) -> Vec<Numbers> {
         let without_process = |name: &str, counters: &Counters| Numbers {
@@ -46,7 +46,7 @@ impl Door {
         plugins.chain(core).chain([nowhere]).collect()
     }
 
-    /// Measures the guard's layers in calls that come in within this time.
+    /// Measures the guard's layers for calls that start within this time.
     pub fn measure_for(&self, time: Duration) {
         self.current.load().shared.watch.run_for(time);
     }

@@ -1,22 +1,22 @@
-//! How long recent calls took: enough for a median and a 99th percentile, in a few kilobytes a plugin.
+//! Latencies of recent calls: enough for a median and a 99th percentile, in a few kilobytes a plugin.
 
 use std::time::{Duration, Instant};
 
-/// How long one window collects. Two are kept, so that what is shown is between this and twice this old.
+/// The length of one window. Two are kept, so that the result covers between one and two windows.
 const WINDOW: Duration = Duration::from_secs(150);
-/// Each power of two is divided into so many: a value is told with an error of an eighth.
+/// Each power of two is divided into this many buckets, so that a value has an error of at most an eighth.
 const PARTS: u64 = 8;
-/// The smallest power of two that is divided; what is shorter is told to the microsecond.
+/// The smallest power of two that is divided; shorter times are exact to the microsecond.
 const FIRST_POWER: u32 = PARTS.ilog2();
-/// Values are microseconds below 2^36, which is 19 hours; longer ones count as that.
+/// The largest value is 2^36 microseconds (19 hours); longer times count as that.
 const LAST_POWER: u32 = 36;
 const BUCKETS: usize = ((LAST_POWER - FIRST_POWER) as usize + 1) * PARTS as usize;
 
-/// The times of recent calls.
+/// Latency histograms of the recent calls.
 #[derive(Debug)]
 pub(super) struct Recent {
     epoch: Instant,
-    /// Which window is the latest.
+    /// The number of the latest window.
     latest: u64,
     windows: [Box<[u32; BUCKETS]>; 2],
 }
@@ -28,7 +28,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Counts a call.
+    /// Records the latency of a call.
     pub(super) fn add(&mut self, took: Duration) {
         self.add_at(took, self.epoch.elapsed());
     }
@@ -39,7 +39,7 @@ impl Recent {
         *count = count.saturating_add(1);
     }
 
-    /// What so many of a hundred of the latest calls stayed below, in microseconds; 0 if there was none.
+    /// The given percentiles of recent latencies, in microseconds; 0 if there were no calls.
     pub(super) fn percentiles<const N: usize>(&mut self, of_hundred: [u64; N]) -> [u64; N] {
         self.percentiles_at(of_hundred, self.epoch.elapsed())
     }
@@ -60,7 +60,7 @@ impl Recent {
         })
     }
 
-    /// Empties what is too old.
+    /// Clears windows that are too old.
     fn turn(&mut self, now: Duration) {
         let current = u64::try_from(now.as_millis() / WINDOW.as_millis()).unwrap_or(u64::MAX);
         let passed = current.saturating_sub(self.latest);
@@ -74,7 +74,7 @@ impl Recent {
     }
 }
 
-/// Where a value counts.
+/// The bucket of a value.
 fn bucket(took: Duration) -> usize {
     let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).min((1 << LAST_POWER) - 1);
     if micros < PARTS {

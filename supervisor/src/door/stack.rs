@@ -11,17 +11,17 @@ use tower::{Service, ServiceBuilder};
 use super::apart::KeepBack;
 use crate::config::{CallPolicy, GuardStores};
 
-/// What a host may read of a stack.
+/// Handles for reading the state of a stack.
 #[derive(Clone)]
 pub(super) struct Gauges {
     pub(super) admission: AdmissionGauge,
     pub(super) breaker: BreakerGauge,
 }
 
-/// What all stacks of a door share.
+/// The layers and stores that all stacks of a dispatcher share.
 pub(super) struct Shared {
     pub(super) sanitizer: Sanitizer,
-    /// None if texts over their limit are cut.
+    /// `None` if texts over their limit are cut.
     pub(super) pages: Option<Pages>,
     pub(super) raw: RawStore,
     /// Measures the layers of all stacks.
@@ -40,7 +40,8 @@ impl Shared {
         }
     }
 
-    /// Keeps what another one kept, where its limits are the same. Pages are made inert by the patterns of their time.
+    /// Takes over the stores of `before` whose limits did not change. Pages stay as the patterns of their
+    /// time neutralized them.
     pub(super) fn keep_from(
         &mut self,
         before: &Self,
@@ -64,7 +65,7 @@ impl Shared {
         self.taint.clone().map(TaintLayer::new)
     }
 
-    /// The guard whose layers sanitize, limit and wrap.
+    /// The guard's sanitize, truncate and wrap layers.
     fn guard(&self, policy: &CallPolicy, oversize: Oversize) -> Guard {
         let settings = GuardSettings {
             envelope: policy.envelope,
@@ -77,7 +78,7 @@ impl Shared {
     }
 }
 
-/// Assembles the stack of a plugin. Calls go down the list, answers come up.
+/// Assembles the stack of a plugin. Calls pass the layers from top to bottom, answers from bottom to top.
 pub(super) fn build<D, S>(
     trace: TraceLayer,
     policy: CallPolicy,
@@ -96,18 +97,19 @@ where
     let gauges = Gauges { admission: admission.gauge(), breaker: breaker.gauge() };
     let guard = shared.guard(&policy, shared.pages.clone().map_or(Oversize::Cut, Oversize::Paged));
     let resolve = ResolveLayer::new(directory, policy.grants).max_argument_bytes(policy.max_argument_bytes);
-    // Each layer's own time is measured while somebody reads the metrics.
+    // Layers are timed only while metrics are being read.
     let watch = &shared.watch;
     let stack = ServiceBuilder::new()
-        // The span and the metrics: outermost, because it sees every outcome.
+        // Span and metrics: outermost, because it sees every outcome.
         .layer(watch.layer(Step::Trace, trace))
-        // Where arguments are from: above the envelope, because it remembers what really goes out.
+        // Taint tracking of arguments: above the envelope, because it fingerprints the content that really
+        // goes out.
         .option_layer(shared.taint_layer().map(|taint| watch.layer(Step::Taint, taint)))
-        // The envelope: the last thing done to content, so that nothing inside can be taken for it.
+        // The envelope: the last change of the content, so that nothing inside can imitate it.
         .layer(watch.layer(Step::Wrap, guard.wrap_layer()))
         // The size limit: on sanitized text, so that the limit is what the model gets.
         .layer(watch.layer(Step::Truncate, guard.truncate_layer()))
-        // Control syntax made inert: in content, error and structured content alike.
+        // Control syntax is neutralized: in content, error and structured content alike.
         .layer(watch.layer(Step::Sanitize, guard.sanitize_layer().reporting_to(quarantine.clone())))
         // Errors become answers: inside sanitize, because error texts come from plugins too.
         .layer(watch.layer(Step::Rescue, RescueLayer::new()))
@@ -115,27 +117,27 @@ where
         .layer(watch.layer(Step::Validate, ValidateLayer::keeping(shared.raw.clone())))
         // Plugin, action and arguments: refused calls never wake a plugin.
         .layer(watch.layer(Step::Resolve, resolve))
-        // Leaves a plugin alone that keeps sending control syntax: before anything is waited for.
+        // Rejects calls to a quarantined plugin, before any waiting.
         .layer(watch.layer(Step::Quarantine, QuarantineLayer::new(quarantine)))
-        // The instant after which nobody waits: above all waiting, so that waiting counts.
+        // The deadline: above all layers that wait, so that waiting counts.
         .layer(watch.layer(Step::Deadline, DeadlineLayer::new(policy.timeouts)))
-        // Leaves a plugin alone that keeps failing: above the queue, so that nobody queues for it.
+        // Rejects calls to a plugin that keeps failing: above the queue, so that they do not queue.
         .layer(watch.layer(Step::Breaker, breaker))
-        // A bounded queue, then so many at once: right above what it protects.
+        // A bounded queue and a concurrency limit: right above the plugin that they protect.
         .layer(watch.layer(Step::Admission, admission))
         .service(watch.service(Step::Instance, KeepBack(innermost)));
     (Stack::new(stack), gauges)
 }
 
-/// Assembles the stack of the supervisor's own actions, which answer at once and out of memory: the layers about waiting
-/// and failing have nothing to do there, and there is no message to validate.
+/// Assembles the stack of the supervisor's own actions. They answer at once and from memory, so they need no
+/// layers for waiting and failing, and there is no message to validate.
 pub(super) fn build_core<D, S>(policy: CallPolicy, shared: &Shared, directory: D, innermost: S) -> Stack
 where
     D: Directory,
     S: Service<Call, Response = Answer, Error = CallError> + Clone + Send + Sync + 'static,
     S::Future: Send + 'static,
 {
-    // Cut and never kept anew: what is kept already is read on in.
+    // Long texts are cut and not stored again: the pages they come from are stored already.
     let guard = shared.guard(&policy, Oversize::Cut);
     let stack = ServiceBuilder::new()
         .layer(TraceLayer::new(talon_plugin::name::RESERVED_NAME))

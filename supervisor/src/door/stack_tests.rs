@@ -54,7 +54,7 @@ where
     build(TraceLayer::new("hello"), policy, &shared, quarantine, Two, innermost)
 }
 
-/// A stack whose innermost service answers with `answer`, and how often that was asked.
+/// A stack whose innermost service answers with `answer`, and a counter of its calls.
 fn stack<F>(policy: CallPolicy, answer: F) -> (Stack, Arc<AtomicUsize>)
 where
     F: Fn(&Call) -> Result<ToolResultResponse, CallError> + Clone + Send + Sync + 'static,

@@ -1,5 +1,5 @@
-//! The host service for one connection that nobody made on `host.sock`: the supervisor made it itself, and says who is at its
-//! other end.
+//! Serves the host API on one connection that did not come through `host.sock`: the supervisor created it and
+//! states who the peer is.
 
 use std::io;
 use std::net::Shutdown;
@@ -18,18 +18,18 @@ use super::incoming::Client;
 use super::operators::Operators;
 use super::peer::Peer;
 
-/// One served connection. It is cut when this is dropped.
+/// One served connection. Dropping it cuts the connection.
 pub struct Alone {
-    /// A duplicate, by which it is cut whoever else holds it.
+    /// A duplicate, used to cut the connection even if other processes hold descriptors of it.
     stream: net::UnixStream,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl Alone {
-    /// Serves `stream` until its other end is closed. Its requests come from `peer`, whoever has that end. They have the limits
-    /// that those of one connection to `host.sock` have, with requests of their own to count. Must be called within a tokio
-    /// runtime.
+    /// Serves `stream` until its other end is closed. All requests count as requests of `peer`, whichever
+    /// process holds the other end. The limits of one connection to `host.sock` apply, with separate
+    /// counters. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// When there are too many open files.
@@ -44,7 +44,7 @@ impl Alone {
         let stream = UnixStream::from_std(stream)?;
         let stop = CancellationToken::new();
         let connection = Prompt::new(stream, Client::new(peer, ()));
-        // Who may operate came by `host.sock`.
+        // Operators' requests are accepted on `host.sock` only.
         let serving = Serving::new(service, Operators::new(None), max_argument_bytes);
         let served = serving.connection(connection, stop.clone());
         let task = tokio::spawn(async move {
@@ -55,10 +55,11 @@ impl Alone {
         Ok(Self { stream: held, stop, task })
     }
 
-    /// Asks the other end to make no further request (GOAWAY). Those under way may finish within this time; then it is cut.
+    /// Asks the client to send no further requests (GOAWAY). Those in flight may finish within this time;
+    /// then the connection is cut.
     pub async fn close(mut self, within: Duration) {
         self.stop.cancel();
-        // What is still there is cut by the drop.
+        // Drop cuts the connection if it is still open.
         let _ = timeout(within, &mut self.task).await;
     }
 }
@@ -66,7 +67,7 @@ impl Alone {
 impl Drop for Alone {
     fn drop(&mut self) {
         self.stop.cancel();
-        // An error says that it is cut already.
+        // An error means that it is closed already.
         let _ = self.stream.shutdown(Shutdown::Both);
         self.task.abort();
     }

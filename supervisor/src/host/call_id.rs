@@ -1,4 +1,4 @@
-//! Ids of calls: the caller's, if it chose a decent one, or else a new one.
+//! Ids of calls: chosen by the caller if valid, or else generated.
 
 use tonic::Status;
 use ulid::Ulid;
@@ -6,21 +6,22 @@ use ulid::Ulid;
 /// The longest id: room for a UUID, a trace id and a prefix.
 const MAX_CALL_ID_BYTES: usize = 128;
 
-/// The two names of a call.
+/// The two ids of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CallId {
-    /// What the caller knows it by.
+    /// The id that the caller uses.
     pub(super) asked: String,
-    /// What it goes by inside: in logs, events and on the plugin's wire. No other call ever has it.
+    /// The unique internal id: in logs, events and on the plugin's wire.
     pub(super) unique: String,
 }
 
-/// The id of a call. A new one is a ULID, so that ids sort by time; one that the caller chose gets a ULID behind it.
+/// The ids of a call. A generated id is a ULID, so that ids sort by time. An id chosen by the caller gets a
+/// ULID appended.
 ///
-/// Nothing keeps callers from choosing the same id twice. A plugin that keeps its answers by id, and is late with one,
-/// would answer the second call with what belongs to the first, and nobody could tell. With an id that no other call
-/// has, an answer to another call is one: `validate` refuses it. To refuse the second call instead would not help once
-/// the first is over, and would let one caller keep ids from another.
+/// Callers can choose the same id twice. A plugin that stores its answers by id, and is late with one, would
+/// answer the second call with the first one's answer, and the mistake could not be detected. With unique
+/// ids, `validate` refuses such an answer. Refusing the second call instead would not help once the first one
+/// is over, and would let one caller block the ids of another.
 ///
 /// An id ends up in logs, in metrics' exemplars and on the plugin's wire, so its characters are limited.
 pub(super) fn call_id(asked: String) -> Result<CallId, Status> {
@@ -35,11 +36,11 @@ pub(super) fn call_id(asked: String) -> Result<CallId, Status> {
              empty and get one"
         )));
     }
-    // A new id alone has no dot, so that nobody can choose one that another call gets.
+    // A generated id has no dot, so a caller cannot choose an id that becomes equal to a generated one.
     Ok(CallId { unique: format!("{asked}.{new}"), asked })
 }
 
-/// What a caller knows the call by that goes by this id inside.
+/// The caller's id for an internal id.
 pub(super) fn asked(unique: &str) -> &str {
     match unique.rsplit_once('.') {
         Some((asked, new)) if Ulid::from_string(new).is_ok() => asked,
@@ -64,7 +65,7 @@ mod tests {
         assert_eq!(first.asked, second.asked);
         assert_ne!(first.unique, second.unique);
         assert!(first.unique.starts_with("c1."), "{first:?}");
-        // What another call goes by inside can be chosen, and is another id all the same.
+        // A caller may choose another call's internal id; the result is a different id all the same.
         let copied = call_id(first.unique.clone()).unwrap();
         assert_ne!(copied.unique, first.unique);
         assert_eq!(

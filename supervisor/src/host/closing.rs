@@ -1,4 +1,4 @@
-//! The end of streams that would go on for ever: those of events and logs.
+//! Ends the endless streams (events and logs) when the supervisor stops.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
-/// How the error begins with which a stream ends when another supervisor takes over.
+/// Start of the error with which a stream ends when another supervisor takes over.
 pub const HANDING_OVER: &str = "another supervisor takes over";
 
-/// Ends the streams of one server. Clones are the same.
+/// Ends the streams of one server. Clones share state.
 #[derive(Debug, Clone, Default)]
 pub struct Closing {
     token: CancellationToken,
@@ -17,12 +17,13 @@ pub struct Closing {
 }
 
 impl Closing {
-    /// Ends them: the supervisor stops.
+    /// Ends the streams: the supervisor stops.
     pub fn end(&self) {
         self.token.cancel();
     }
 
-    /// Ends them with a word that there is somebody to connect to at once.
+    /// Ends the streams with an error that tells clients to reconnect at once, because another supervisor
+    /// takes over.
     pub fn hand_over(&self) {
         self.succeeded.store(true, Ordering::Release);
         self.token.cancel();
@@ -32,7 +33,7 @@ impl Closing {
         self.token.clone().cancelled_owned()
     }
 
-    /// The last word of a stream that did not end by itself.
+    /// The final status of a stream that is ended from here.
     pub(super) fn last_word(&self) -> Option<Status> {
         self.succeeded
             .load(Ordering::Acquire)

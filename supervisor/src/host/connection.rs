@@ -1,7 +1,7 @@
-//! One connection to the host service: its requests as they come, each on a task of its own.
+//! One connection to the host service. Each request runs on a separate task.
 //!
-//! `Execute` is nearly all of them, and is served on h2 itself, as the SDK does at the other end of the call: see `talon-wire`. All
-//! else is tonic's generated server's, behind the [gate](super::gate).
+//! Nearly all requests are `Execute`. It is served on h2 directly, as the SDK does on the plugin's side: see
+//! `talon-wire`. All other requests go to tonic's generated server, behind the [gate](super::gate).
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -25,12 +25,12 @@ use super::incoming::Connection;
 use super::operators::{Operators, Routes};
 use super::{FRAME_BYTES, MAX_STREAMS_PER_CONNECTION, REQUEST_SLACK_BYTES, WINDOW_BYTES};
 
-/// Headers of one request; ours have a few hundred bytes.
+/// Maximum size of a request's headers; usual ones have a few hundred bytes.
 const MAX_HEADER_BYTES: u32 = 16 << 10;
 
 const EXECUTE: &str = "/talon.host.v1.Host/Execute";
 
-/// What answers the requests of a server's connections.
+/// Answers the requests of a server's connections.
 pub(super) struct Serving<H: Host> {
     host: Arc<H>,
     requests: Requests,
@@ -39,8 +39,8 @@ pub(super) struct Serving<H: Host> {
 }
 
 impl<H: Host> Serving<H> {
-    /// The host service, and operators' requests beside it. Two services need no router, and a router would bring a web framework
-    /// along.
+    /// The host service, with operators' requests to the state service beside it. Two services need no
+    /// router, and a router would add a web framework.
     pub(super) fn new(host: H, operators: Operators, max_argument_bytes: usize) -> Arc<Self> {
         let (host, requests) = (Arc::new(host), Requests::default());
         let max_request_bytes = max_argument_bytes.saturating_add(REQUEST_SLACK_BYTES);
@@ -49,11 +49,11 @@ impl<H: Host> Serving<H> {
         Arc::new(Self { host, requests, others, max_request_bytes })
     }
 
-    /// Serves a connection until its other end lets go of it. From `stop` on no further request is taken, and it ends once those
-    /// under way were answered.
+    /// Serves a connection until the client closes it. Once `stop` is cancelled, no further request is
+    /// accepted, and the connection ends when those in flight are answered.
     ///
     /// # Errors
-    /// How it broke.
+    /// When the connection breaks.
     pub(super) async fn connection(
         self: Arc<Self>,
         connection: Connection,
@@ -91,8 +91,8 @@ impl<H: Host> Serving<H> {
         }
     }
 
-    /// One `Execute`. What a future holds is copied with it when its task is made and when it ends, so this one holds everything once:
-    /// an `async fn` would hold its arguments twice.
+    /// One `Execute`. A future is copied when its task is created and when it ends, so this one is kept
+    /// small: an `async fn` would hold its arguments twice.
     fn execute(
         self: Arc<Self>,
         request: Request<RecvStream>,
@@ -101,7 +101,7 @@ impl<H: Host> Serving<H> {
         let deadline = deadline_of(request.headers());
         let (Parts { headers, extensions, .. }, body) = request.into_parts();
         async move {
-            // Kept until the answer was taken.
+            // The permit is held until the client has received the answer.
             let mut place = None;
             let answer = {
                 let work = pin!(async {
@@ -122,7 +122,7 @@ impl<H: Host> Serving<H> {
         }
     }
 
-    /// Anything else.
+    /// Any other request.
     async fn other(self: Arc<Self>, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
         let deadline = deadline_of(request.headers());
         let work = async {

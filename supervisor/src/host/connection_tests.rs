@@ -13,7 +13,7 @@ use super::super::{MAX_REQUESTS_PER_UID, MAX_STREAMS_PER_CONNECTION};
 use super::*;
 use crate::config::Role;
 
-/// What serves, what it tells, and its connections' ends.
+/// The service, the calls that it observed, and the results of its connections.
 struct Fixture {
     serving: Arc<Serving<Endless>>,
     seen: mpsc::UnboundedReceiver<Seen>,
@@ -25,7 +25,7 @@ impl Fixture {
         Self { serving: Serving::new(Endless { seen: sender }, Operators::new(None), 1 << 20), seen }
     }
 
-    /// Somebody connects who may call, and takes answers of this many bytes at once.
+    /// Connects a client that may call and whose receive window has this size.
     async fn connect(&self, uid: u32, window: u32) -> SendRequest<Bytes> {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let rights = Some((Role::Call, Origin::Program));
@@ -44,7 +44,7 @@ impl Fixture {
 
 const WINDOW: u32 = 64 << 10;
 
-/// The head of a call goes out, and its message if there is one.
+/// Sends the headers of a call, and its message if there is one.
 fn call(sender: &mut SendRequest<Bytes>, plugin: Option<&str>) -> (ResponseFuture, h2::SendStream<Bytes>) {
     let head = Request::post(format!("http://host{EXECUTE}")).header("content-type", "application/grpc");
     let (answer, mut sending) = sender.send_request(head.body(()).unwrap(), false).unwrap();
@@ -55,7 +55,7 @@ fn call(sender: &mut SendRequest<Bytes>, plugin: Option<&str>) -> (ResponseFutur
     (answer, sending)
 }
 
-/// With what status an answer ends that has nothing else.
+/// The status of an answer without a body.
 async fn status(answer: ResponseFuture) -> Code {
     Status::from_header_map(answer.await.unwrap().headers()).map_or(Code::Ok, |status| status.code())
 }
@@ -83,7 +83,7 @@ async fn one_user_cannot_make_more_than_its_calls_at_once_and_others_get_in() {
     assert_eq!(status(call(&mut sender, Some("endless")).0).await, Code::ResourceExhausted);
     let mut other = fixture.connect(0, WINDOW).await;
     assert!(call(&mut other, Some(ANSWERS)).0.await.is_ok());
-    // Who gives up gives back: the stream is reset.
+    // Dropping the request resets the stream, which releases its permit.
     drop(held.pop());
     assert_eq!(fixture.seen.recv().await, Some(Seen::Dropped));
     let (_answer, _sending) = call(&mut sender, Some("endless"));
@@ -97,7 +97,7 @@ async fn a_call_whose_answer_nobody_takes_keeps_its_place() {
     while held.len() < MAX_REQUESTS_PER_UID {
         let mut sender = fixture.connect(1000, 0).await;
         for _ in 0..MAX_STREAMS_PER_CONNECTION {
-            // Its head needs no window.
+            // Headers need no window.
             let answer = call(&mut sender, Some(ANSWERS)).0.await.unwrap();
             assert_eq!(answer.headers().get("grpc-status"), None);
             held.push(answer);
@@ -106,7 +106,7 @@ async fn a_call_whose_answer_nobody_takes_keeps_its_place() {
     let mut sender = fixture.connect(1000, WINDOW).await;
     assert_eq!(status(call(&mut sender, Some("endless")).0).await, Code::ResourceExhausted);
     drop(held.pop());
-    // Its reset comes by another connection than what is asked here.
+    // The reset uses another connection than this call, so it may arrive later.
     while status(call(&mut sender, Some(ANSWERS)).0).await == Code::ResourceExhausted {}
     let _under_way = call(&mut sender, Some("endless"));
     assert_eq!(fixture.seen.recv().await, Some(Seen::Began));

@@ -1,4 +1,4 @@
-//! A host service for tests of what stands around one.
+//! A host service for tests of the server around it.
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -18,17 +18,17 @@ use tonic::{Request, Response, Status};
 use super::peer::require;
 use crate::config::Role;
 
-/// What happens to a call at the far side of the server.
+/// What the service observes of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     Began,
     Dropped,
 }
 
-/// A call of this plugin is answered at once.
+/// Calls of this plugin are answered at once.
 pub(super) const ANSWERS: &str = "answers";
 
-/// A host whose other calls never end by themselves, and tell when they are dropped.
+/// A host whose calls stay pending, except those of [`ANSWERS`], and that reports when they are dropped.
 pub(super) struct Endless {
     pub(super) seen: mpsc::UnboundedSender<Seen>,
 }

@@ -26,10 +26,12 @@ use super::wire;
 use crate::audit::CallRecording;
 use crate::config::Role;
 
-/// How much of it counts: identifiers are far shorter, and it is the key of a table.
+/// Maximum length of a session id. Real ones are far shorter. It is the key of a table, so it has to be
+/// bounded.
 const MAX_SESSION_CHARS: usize = 128;
 
-/// How much of a call's progress waits for a reader who is slow; then the oldest is left out. A second's worth and some.
+/// How many progress updates are buffered for a slow reader; then the oldest are dropped. Enough for about a
+/// second.
 const PROGRESS_ROOM: usize = 16;
 
 pub(super) async fn execute(
@@ -40,7 +42,7 @@ pub(super) async fn execute(
     Ok(Response::new(begun.answer(service).await?))
 }
 
-/// The same, with what is told of the call before it ends.
+/// Like [`execute`], with progress updates before the answer.
 pub(super) fn streaming(
     service: &HostService,
     request: Request<ExecuteRequest>,
@@ -48,14 +50,14 @@ pub(super) fn streaming(
     let (follower, heard) = broadcast::channel(PROGRESS_ROOM);
     let begun = begin(service, request, Some(Handed::<dyn Follow>::new(Arc::new(Told(follower)))))?;
     let service = service.clone();
-    // On a task of its own, so that a reader who does not read keeps neither the call's place nor its deadline waiting.
-    // Letting go of the stream ends it.
+    // The call runs on a separate task, so that a slow reader delays neither its queueing nor its deadline.
+    // Dropping the stream ends the call.
     let call = tokio::spawn(async move { begun.answer(&service).await });
     let state = Some((heard, AbortOnDropHandle::new(call)));
     let updates = futures_util::stream::unfold(state, |state| async move {
         let (mut heard, mut call) = state?;
         tokio::select! {
-            // What was told before the answer goes before it.
+            // Progress that was reported before the answer is sent before it.
             biased;
             Some(progress) = next(&mut heard) => {
                 let kind = Some(execute_update::Kind::Progress(progress));
@@ -71,7 +73,7 @@ pub(super) fn streaming(
     Ok(Response::new(updates.boxed()))
 }
 
-/// What is told next; `None` once nobody is left who could tell. What a slow reader did not take in time is left out.
+/// The next progress update; `None` once all senders are gone. Updates that a slow reader missed are skipped.
 async fn next(heard: &mut broadcast::Receiver<Progress>) -> Option<Progress> {
     loop {
         match heard.recv().await {
@@ -82,19 +84,19 @@ async fn next(heard: &mut broadcast::Receiver<Progress>) -> Option<Progress> {
     }
 }
 
-/// Passes on what is told of a call.
+/// Forwards a call's progress to the stream.
 struct Told(broadcast::Sender<Progress>);
 
 impl Follow for Told {
     fn progress(&self, progress: f64, total: Option<f64>, message: &Sanitized) {
-        // An error only says that nobody listens any more.
+        // An error only means that the client has gone away.
         let _ = self.0.send(Progress { progress, total, message: wire(message) });
     }
 }
 
-/// A call that may be made, and is recorded from here on.
+/// A call that passed all checks and is recorded in the audit log.
 struct Begun {
-    /// The id that its caller knows it by.
+    /// The id that the caller uses.
     asked: String,
     call: Call,
     recording: CallRecording,
@@ -137,7 +139,8 @@ fn begin(
 }
 
 impl Begun {
-    /// Makes the call. A caller that goes away drops this future, and with it the call down to the plugin's wire.
+    /// Executes the call. If the caller goes away, this future is dropped, which cancels the call down to the
+    /// plugin.
     async fn answer(self, service: &HostService) -> Result<ExecuteResponse, Status> {
         let Self { asked, call, recording } = self;
         let accepted = call.accepted;
@@ -150,13 +153,13 @@ impl Begun {
     }
 }
 
-/// The trace that a call's metadata makes it a part of.
+/// The trace that the request's metadata refers to, if any.
 fn trace(request: &Request<ExecuteRequest>) -> Option<Handed<dyn Traced>> {
     let trace = CallTrace::of_headers(request.metadata().as_ref())?;
     Some(Handed::<dyn Traced>::new(Arc::new(Tied(trace))))
 }
 
-/// A call's trace as the guard knows it.
+/// Adapts a call's trace to the guard's trait.
 struct Tied(CallTrace);
 
 impl Traced for Tied {
@@ -169,25 +172,25 @@ impl Traced for Tied {
     }
 }
 
-/// As much of a caller's own words as a line of the log has.
+/// A prefix of a text from the caller, short enough for a log line.
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_SESSION_CHARS)]
 }
 
-/// Whose conversation a call belongs to: the kernel says who calls, and that one which of its sessions. Nobody can name
-/// another's.
+/// Identifies the conversation of a call: the kernel states the uid, and the client states which of that
+/// user's sessions. So a client cannot name another user's session.
 fn scope(uid: u32, context: &BTreeMap<String, String>) -> Arc<str> {
     format!("{uid}:{}", session(context)).into()
 }
 
-/// As much of the session's name as counts.
+/// The session id, cut to its maximum length.
 fn session(context: &BTreeMap<String, String>) -> &str {
     let whole = context.get(SESSION_KEY).map_or("", String::as_str);
     let end = whole.char_indices().nth(MAX_SESSION_CHARS).map_or(whole.len(), |(at, _)| at);
     &whole[..end]
 }
 
-/// A guarded answer as it goes over the wire; `talon exec` prints the same.
+/// The response for a guarded answer; `talon exec` prints the same.
 #[must_use]
 pub fn response(call_id: String, guarded: Guarded, took: Duration) -> ExecuteResponse {
     let Parts { block, outcome, content, error, structured_content, report, .. } = guarded.into_parts();
@@ -211,7 +214,7 @@ pub fn response(call_id: String, guarded: Guarded, took: Duration) -> ExecuteRes
     }
 }
 
-/// What a guard did, as it goes over the wire.
+/// The guard's report as a protocol message.
 #[must_use]
 pub fn report_on_wire(report: Report) -> GuardReport {
     let kinds = report.kinds.iter().map(|((family, kind), count)| (format!("{family}/{kind}"), *count));

@@ -1,7 +1,9 @@
-//! What every request passes before its body is read: is its peer anybody, is there room, and does the body come.
+//! Checks every request before its body is read: the peer's rights, the request limits and the time for the
+//! body.
 //!
-//! The server reads a request's message before it asks the service, and holds what it has read for as long as the
-//! client likes. So many half-sent requests would hold much memory, also those of a peer who may do nothing at all.
+//! The server reads a request's message before it calls the service, and holds what it has read for as long
+//! as the client likes. Without this check, many half-sent requests would hold much memory, even from a peer
+//! without any rights.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -23,7 +25,7 @@ use crate::config::Role;
 type Request = http::Request<Body>;
 type Response = http::Response<Body>;
 
-/// The places for requests of one server. Clones are the same.
+/// Limits the concurrent requests of one server. Clones share state.
 #[derive(Clone)]
 pub(super) struct Requests(Arc<Places>);
 
@@ -34,7 +36,7 @@ impl Default for Requests {
 }
 
 impl Requests {
-    /// Lets a request in; it keeps its place until its answer was taken.
+    /// Admits a request; the permit is held until the client has received the answer.
     pub(super) fn admit(&self, extensions: &http::Extensions) -> Result<Place, Status> {
         let peer = permitted(extensions, Role::Call)?.peer;
         self.0.take(peer.uid).ok_or_else(|| {
@@ -46,7 +48,7 @@ impl Requests {
     }
 }
 
-/// Stands in front of what tonic's server answers.
+/// A tower service in front of tonic's generated server.
 #[derive(Clone)]
 pub(super) struct Gate<S> {
     inner: S,
@@ -86,9 +88,9 @@ pin_project! {
     /// The answer to a request.
     #[project = AdmittedProjection]
     pub(super) enum Admitted<F> {
-        /// That it was not let in.
+        /// The request was refused.
         Refused { answer: Option<Response> },
-        /// The service's, and the place that it keeps until it was taken.
+        /// The service's answer, with the permit that is held until the client has received it.
         Let {
             #[pin]
             answer: F,
@@ -101,7 +103,7 @@ impl<F: Future<Output = Result<Response, Infallible>>> Future for Admitted<F> {
     type Output = Result<Response, Infallible>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        /// Futures are polled until they are ready, and no further.
+        /// A future must not be polled again after it is ready.
         const POLLED_AGAIN: &str = "it was not answered yet";
         Poll::Ready(Ok(match self.project() {
             AdmittedProjection::Refused { answer } => answer.take().expect(POLLED_AGAIN),

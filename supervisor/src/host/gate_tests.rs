@@ -12,7 +12,7 @@ use tonic::codegen::Bytes;
 use super::super::peer::Peer;
 use super::*;
 
-/// A service that reads bodies, and never answers those that are whole.
+/// A service that reads bodies, and never answers complete requests.
 #[derive(Clone, Default)]
 struct Reader {
     ended: Arc<Mutex<Vec<Code>>>,

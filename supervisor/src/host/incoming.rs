@@ -1,4 +1,4 @@
-//! Connections as they come in: who is at the other end, and whether there is room for one more.
+//! Accepts connections: identifies the peer and enforces the connection limits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,35 +14,38 @@ use tonic::transport::server::Connected;
 use super::peer::Peer;
 use super::socket::SOCKET_NAME;
 
-/// Connections at once. Each costs a task and, while it transfers, up to its window; 256 clients are more than one
-/// machine's people and agents. One more is closed at once, which its client reports as such.
+/// Maximum concurrent connections. Each costs a task and, during a transfer, up to its window. 256 clients
+/// are more than the users and agents of one machine. A further connection is closed at once, which its
+/// client reports.
 pub const MAX_CONNECTIONS: usize = 256;
-/// Connections of one uid at once: whatever one user does, others (an operator first of all) still get in.
+/// Maximum concurrent connections of one uid, so that one user cannot lock out others (an operator first of
+/// all).
 pub const MAX_CONNECTIONS_PER_UID: usize = 192;
-/// The wait after `accept` failed for want of descriptors or memory, which does not get better by trying at once.
+/// The wait after `accept` failed for lack of descriptors or memory, since an immediate retry would fail
+/// again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 static CROWDED: Throttle = Throttle::new();
 static NOT_LET_IN: Throttle = Throttle::new();
 
-/// Tells who a peer is from what the kernel says about it; `None` for one that is not let in at all.
+/// Identifies a peer by its kernel credentials; `None` refuses the connection.
 pub type Recognise = Arc<dyn Fn(&UCred) -> Option<Peer> + Send + Sync>;
 
-/// Tells whether connections are accepted. Clones are the same.
+/// Checks whether the accept loop is alive. Clones share state.
 #[derive(Debug, Clone)]
 pub struct Pulse(mpsc::Sender<oneshot::Sender<()>>);
 
-/// Who answers that.
+/// The accept loop's end of the probe.
 pub(super) type Heart = mpsc::Receiver<oneshot::Sender<()>>;
 
 impl Pulse {
     pub(super) fn new() -> (Self, Heart) {
-        // One asks at a time, and whoever asks again before there was an answer waits for room.
+        // One probe at a time; further ones wait until it is answered.
         let (asks, heart) = mpsc::channel(1);
         (Self(asks), heart)
     }
 
-    /// Whether the loop that accepts connections answers within this time.
+    /// Whether the accept loop answers within this time.
     pub async fn answers(&self, within: Duration) -> bool {
         let (answers, answer) = oneshot::channel();
         let asked = async { self.0.send(answers).await.is_ok() && answer.await.is_ok() };
@@ -53,7 +56,8 @@ impl Pulse {
 /// One accepted connection.
 pub(super) type Connection = Prompt<Client>;
 
-/// Who is at its other end, and what is given back when it ends: its place among the connections, say.
+/// The peer of a connection, and a guard that is dropped when the connection ends (such as its connection
+/// permit).
 pub(super) struct Client {
     peer: Peer,
     _held: Box<dyn Send + Sync>,
@@ -65,16 +69,16 @@ impl Client {
     }
 }
 
-/// Lets connections of one socket in: who is known, while there is room.
+/// Accepts the connections of one socket: of known peers, within the limits.
 pub(crate) struct Doorman {
-    /// What the socket is called in the log.
+    /// The socket's name in the log.
     socket: &'static str,
     recognise: Recognise,
     places: Arc<Places>,
 }
 
-/// The connections of a listener. It never ends and never fails: what goes wrong with one connection is logged and ends that
-/// connection.
+/// The connections of a listener. The stream never ends and never fails: an error of one connection is logged
+/// and ends only that connection.
 pub(super) fn connections(
     listener: UnixListener,
     recognise: Recognise,
@@ -90,7 +94,7 @@ pub(super) fn connections(
                     return Some((connection, (listener, doorman, heart)));
                 }
                 Some(answer) = heart.recv() => {
-                    // Whoever asked may have given up.
+                    // The caller may have stopped waiting.
                     let _ = answer.send(());
                 }
             }
@@ -99,13 +103,13 @@ pub(super) fn connections(
 }
 
 impl Doorman {
-    /// For the socket of this name.
+    /// An acceptor for the socket of this name.
     pub(crate) fn new(socket: &'static str, recognise: Recognise, places: Arc<Places>) -> Self {
         Self { socket, recognise, places }
     }
 
-    /// The next connection that is let in. What goes wrong with one is logged and ends that one. Nothing is lost when this is
-    /// dropped before it is done.
+    /// The next accepted connection. An error of one connection is logged and ends only that connection. This
+    /// is cancel safe: no connection is lost when the future is dropped.
     pub(crate) async fn next(&self, listener: &UnixListener) -> (UnixStream, Peer, Place) {
         loop {
             match listener.accept().await {

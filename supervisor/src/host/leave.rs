@@ -1,6 +1,6 @@
-//! `Shutdown` and `HandOver`: the end of this supervisor, for its plugins too or not.
+//! `Shutdown` and `HandOver`: ending this supervisor, with its plugins or without.
 //!
-//! Both are only asked for here; what happens then is the matter of whoever runs the supervisor's life.
+//! These handlers only forward the request. `serve` decides and acts.
 
 use std::path::PathBuf;
 
@@ -14,28 +14,29 @@ use super::service::HostService;
 use super::status_text;
 use crate::config::Role;
 
-/// What a client asked for.
+/// A client's request to end the supervisor.
 #[derive(Debug)]
 pub enum Asked {
-    /// To end, and the plugins with it. Answered as soon as that has begun.
+    /// Stop the supervisor and its plugins. Answered as soon as that has started.
     Shutdown(oneshot::Sender<()>),
-    /// To hand over to this process. Answered with the socket to connect to, or why not.
+    /// Hand over to this process. Answered with the path of the socket to connect to, or an error text.
     HandOver {
-        /// Who asks, as the kernel says.
+        /// The process that asks, from kernel credentials.
         pid: u32,
         /// The answer.
         answer: oneshot::Sender<Result<PathBuf, String>>,
     },
 }
 
-/// Passes on what clients ask for. Clones are the same.
+/// Sends such requests to `serve`. Clones share state.
 #[derive(Debug, Clone)]
 pub struct Leaving(mpsc::Sender<Asked>);
 
-/// What clients ask for, and who hears it.
+/// A channel for such requests.
 #[must_use]
 pub fn asked() -> (Leaving, mpsc::Receiver<Asked>) {
-    // It is heard at once, but for the time in which the supervisor ends; who asks then finds no room.
+    // Requests are received at once, except while the supervisor ends. A request in that time finds the
+    // channel full.
     let (sender, receiver) = mpsc::channel(1);
     (Leaving(sender), receiver)
 }

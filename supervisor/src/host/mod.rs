@@ -1,7 +1,7 @@
-//! `talon.host.v1.Host` on `host.sock`: the only way in.
+//! `talon.host.v1.Host` on `host.sock`: the supervisor's API.
 //!
-//! One file for each group of requests. Who asks is what the kernel says about the connection (`peer`), and how
-//! much anybody may ask at once is bounded here.
+//! One file for each group of requests. Kernel credentials identify the client (`peer`), and the limits on
+//! concurrent requests are set here.
 
 mod alone;
 mod call_id;
@@ -43,21 +43,22 @@ pub use service::{About, HostService};
 pub use socket::{BindError, FileIdentity, HostSocket, SOCKET_NAME, SocketFile, bind_host, regroup};
 pub(crate) use socket::{Living, bind_named};
 
-/// What a request may carry beside its arguments: names, the call's id and the session context.
+/// The size of a request without its arguments: names, the call's id and the session context.
 const REQUEST_SLACK_BYTES: usize = 64 << 10;
-/// Requests of one connection at once. An agent's parallel calls share a connection; further ones wait in its own
-/// client.
+/// Maximum concurrent requests of one connection. An agent's parallel calls share a connection; further ones
+/// wait in its client.
 pub const MAX_STREAMS_PER_CONNECTION: u32 = 128;
-/// Requests of one uid at once, over all its connections, from their headers to the last byte of their answers. Each
-/// may hold a request that is half sent, which with the default `guard.max_argument_bytes` (1 MiB and some slack) makes
-/// 272 MiB at the most.
+/// Maximum concurrent requests of one uid over all its connections, each from its headers to the last byte of
+/// its answer. Each may hold a half-sent request; with the default `guard.max_argument_bytes` (1 MiB and some
+/// slack) that is 272 MiB at most.
 pub const MAX_REQUESTS_PER_UID: usize = 256;
-/// Requests at once, of everybody.
+/// Maximum concurrent requests of all clients.
 pub const MAX_REQUESTS: usize = 512;
-/// Followers of events and logs at once, over all connections: each keeps a place in a broadcast queue.
+/// Maximum concurrent streams of events and logs, over all connections: each holds a position in a broadcast
+/// queue.
 pub const MAX_FOLLOWERS: usize = 64;
-/// The longest text of a gRPC error. It travels in HTTP/2 headers, where 16 KiB break the connection; a sentence is
-/// far below.
+/// Maximum length of a gRPC error text. It travels in HTTP/2 headers, where 16 KiB break the connection; a
+/// sentence is far below.
 const MAX_STATUS_BYTES: usize = 2 << 10;
 
 fn draining() -> Status {
@@ -66,13 +67,13 @@ fn draining() -> Status {
     ))
 }
 
-/// A text that may quote others, made inert and cut so that it fits into a header.
+/// Neutralizes a text that may contain untrusted parts, and cuts it so that it fits into a header.
 fn status_text<'t>(text: impl Into<Raw<'t>>) -> String {
     text.into().line_within(MAX_STATUS_BYTES).into_string()
 }
 
-/// A text on its way to a client, where it is a plain string from here on. So only what is fit to be shown gets here:
-/// [`Sanitized`](talon_sanitize::Sanitized) and words of our own.
+/// Converts a text for a client to a plain string. Only displayable text is accepted:
+/// [`Sanitized`](talon_sanitize::Sanitized) and the supervisor's own constants.
 fn wire(text: impl Shown) -> String {
     text.to_string()
 }

@@ -1,8 +1,9 @@
-//! What a call may be: what its peer may call, narrowed by whom the call is for.
+//! Which actions a call may use: those granted to the peer, further restricted by whom the call is made for.
 //!
-//! Everybody may narrow their own call (`within`). The agent calls for others, and what those may is the operator's word
-//! (`agent.allow`), not the agent's: who they are, it says in the call's context, and it is believed because the connection is the
-//! one that the supervisor gave it. Nobody else's context is looked at here.
+//! Every client may restrict its own call (`within`). The agent makes calls for others, and the operator
+//! decides what those may call (`agent.allow`), not the agent. The agent states the user in the call's
+//! context. It is trusted because it uses the connection that the supervisor gave it. The context of other
+//! clients is ignored here.
 
 use std::sync::Arc;
 
@@ -17,17 +18,17 @@ use tonic::Status;
 use super::peer::Peer;
 use crate::config::{Allowed, Config};
 
-/// The most patterns of one request. 256: more than anybody lists. A request with more is refused.
+/// Maximum number of patterns of one request. 256 is more than any real list; a request with more is refused.
 const MAX_WITHIN: usize = 256;
-/// How much of what is no pattern is repeated.
+/// How much of an invalid pattern an error message repeats.
 const MAX_SHOWN_CHARS: usize = 80;
 
-/// What a call may be; `None`: everything.
+/// The actions that a call may use; `None` means all.
 ///
-/// `config` is the configuration that new calls are held to.
+/// `config` returns the configuration that applies to new calls.
 ///
 /// # Errors
-/// `InvalidArgument` if `within` holds what is no pattern, or if the agent does not say for whom it calls.
+/// `InvalidArgument` if `within` holds an invalid pattern, or if the agent does not state for whom it calls.
 pub(super) fn granted(
     peer: &Peer,
     request: &ExecuteRequest,
@@ -57,11 +58,11 @@ fn well_formed(within: &[String]) -> Result<Vec<ToolPattern>, Status> {
     Ok(within.to_vec())
 }
 
-/// What the operator's lists leave of a call of the agent.
+/// The operator's restrictions that apply to a call of the agent.
 fn listed(request: &ExecuteRequest, config: &Arc<Config>) -> Result<Vec<Layer>, Status> {
     let said = |key: &str| request.context.get(key).map(String::as_str).filter(|value| !value.is_empty());
     let missing = |key: &str| {
-        Status::invalid_argument(format!("the agent has to say for whom it calls: the context lacks {key}"))
+        Status::invalid_argument(format!("the agent must state on whose behalf it calls: the context lacks {key}"))
     };
     if said(SESSION_KEY).is_none() {
         return Err(missing(SESSION_KEY));
@@ -73,7 +74,8 @@ fn listed(request: &ExecuteRequest, config: &Arc<Config>) -> Result<Vec<Layer>, 
             Some(name) if named.contains_key(name) => {
                 layers.push(Layer::Listed { config: Arc::clone(config), list, name: name.to_owned() });
             }
-            // Where senders are told apart, a call of nobody must not be one of everybody. What no sub-agent calls is the session's.
+            // Where senders have lists, a call without a sender must not get more than a call with one. A
+            // call without a sub-agent is made by the session itself.
             None if !named.is_empty() && list != List::SubAgents => return Err(missing(list.key())),
             _ => {}
         }
@@ -81,20 +83,20 @@ fn listed(request: &ExecuteRequest, config: &Arc<Config>) -> Result<Vec<Layer>, 
     Ok(layers)
 }
 
-/// What all of the layers cover.
+/// A grant that covers what all of its layers cover.
 struct Narrowed(Vec<Layer>);
 
-/// One word about what a call may be.
+/// One restriction of a call.
 enum Layer {
-    /// The operator's, about the peer.
+    /// The operator's restriction of the peer.
     Peer(Arc<Allowed>),
-    /// The peer's own, about this call.
+    /// The peer's restriction of this call.
     Within(Vec<ToolPattern>),
-    /// The operator's, about whom the agent calls for.
+    /// The operator's restriction of the sender, channel or sub-agent that the agent calls for.
     Listed { config: Arc<Config>, list: List, name: String },
 }
 
-/// One of `agent.allow`.
+/// One of the lists in `agent.allow`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum List {
     Senders,
@@ -133,7 +135,8 @@ impl Layer {
         match self {
             Self::Peer(allowed) => allowed.covers(plugin, action),
             Self::Within(patterns) => patterns.iter().any(|pattern| covers(pattern, plugin, action)),
-            // The supervisor's own actions give what was given before, as for a peer.
+            // The supervisor's own actions only return what an earlier call received, so they are always
+            // allowed, as for a peer.
             Self::Listed { .. } => {
                 plugin == RESERVED_NAME
                     || self.patterns().iter().any(|pattern| covers(pattern, plugin, action))

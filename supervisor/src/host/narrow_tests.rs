@@ -26,7 +26,7 @@ fn request(within: &[&str], context: &[(&str, &str)]) -> ExecuteRequest {
     }
 }
 
-/// Which of some actions a call may be.
+/// Which of some actions a call may use.
 fn may(peer: &Peer, request: &ExecuteRequest, config: &Arc<Config>) -> Result<Vec<&'static str>, Status> {
     let granted = granted(peer, request, || Arc::clone(config))?;
     let all = ["files.read", "files.write", "files.wipe", "hello.greet", "hello.shout", "talon.read_more"];

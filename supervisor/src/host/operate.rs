@@ -1,7 +1,7 @@
-//! `Start`, `Stop`, `Restart`, `RefreshCapabilities` and `Approve`: what operators do to plugins. Each answers when the plugin
-//! got there, or says why it did not.
+//! `Start`, `Stop`, `Restart`, `RefreshCapabilities` and `Approve`: operations on plugins. Each is answered
+//! when the plugin has reached the state, or with the reason why it has not.
 //!
-//! An operator's wish outlives the operator: it is carried out also when the client goes away meanwhile.
+//! An operation is carried out even if the client goes away meanwhile.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub(super) async fn approve(
     Ok(Response::new(ApproveResponse { plugin: Some(service.view(&plugin)), approved }))
 }
 
-/// Checks the role and records who wants what.
+/// Checks the role and records the operation.
 pub(super) fn operator<T>(
     service: &HostService,
     request: &Request<T>,
@@ -88,7 +88,7 @@ pub(super) fn operator<T>(
 }
 
 impl HostService {
-    /// Carries out what gives a plugin a new process, and lets calls through to that at once. Not while the
+    /// Runs an operation that gives a plugin a new process, and admits calls to it at once. Refused while the
     /// supervisor is about to end.
     async fn renew<F>(
         &self,

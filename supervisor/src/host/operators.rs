@@ -1,5 +1,6 @@
-//! The way of an operator's request from `host.sock` to the service: judged by its peer's role, then passed on as it is.
-//! What is in it is for the service to read, which has nothing to lose but the state itself.
+//! Forwards operators' requests from `host.sock` to the state service. The peer's role is checked here; the
+//! request itself is not parsed. Only the state service reads it, and that process has access to nothing but
+//! the state.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
@@ -17,7 +18,7 @@ use crate::audit::Audit;
 use crate::config::Role;
 use crate::state::Keeper;
 
-/// What the paths of these requests begin with.
+/// Path prefix of these requests.
 pub(super) const PATH_PREFIX: &str = "/talon.state.v1.Operator/";
 
 /// The methods that stream.
@@ -26,7 +27,7 @@ const STREAMS: [&str; 4] = ["Export", "Import", "Backup", "Restore"];
 type Request = http::Request<Body>;
 type Response = http::Response<Body>;
 
-/// Passes operators' requests on.
+/// Forwards operators' requests.
 #[derive(Clone)]
 pub struct Operators {
     way: Option<Way>,
@@ -40,15 +41,15 @@ struct Way {
 }
 
 impl Operators {
-    /// To the service of this keeper; `None`: this supervisor keeps no state, and says so. Must be called within a tokio
-    /// runtime.
+    /// Forwards to this supervisor's service; with `None` it answers that this supervisor stores no state.
+    /// Must be called within a tokio runtime.
     #[must_use]
     pub fn new(keeper: Option<Keeper>) -> Self {
         let way = keeper.map(|keeper| Way { channel: channel(&keeper), keeper });
         Self { way, audit: Audit::default() }
     }
 
-    /// The same, with each request recorded.
+    /// Records each request in the audit log.
     #[must_use]
     pub fn recorded(self, audit: Audit) -> Self {
         Self { audit, ..self }
@@ -64,7 +65,7 @@ impl Operators {
             let permitted = permitted(request.extensions(), Role::Admin);
             if let Some(recording) = recording {
                 match &permitted {
-                    // Its end is the state service's to know.
+                    // Only the state service knows how it ends.
                     Ok(_) => recording.passed_on(),
                     denied => recording.ended(denied),
                 }
@@ -76,7 +77,8 @@ impl Operators {
                 let text = "this supervisor keeps no state (state.engine: off): set another engine and start it again";
                 return Ok(Status::failed_precondition(text).into_http());
             };
-            // What streams has a connection of its own, so that one that nobody takes up holds nobody else's.
+            // A streaming request gets a separate connection, so that a slow reader does not block other
+            // requests.
             let streams = STREAMS.contains(&method.as_str());
             let channel = if streams { self::channel(&keeper) } else { channel };
             Ok(pass_on(channel, request).await.unwrap_or_else(|_| not_there(&keeper).into_http()))
@@ -86,7 +88,7 @@ impl Operators {
 
 async fn pass_on(mut channel: Channel, request: Request) -> Result<Response, tonic::transport::Error> {
     let (mut parts, body) = request.into_parts();
-    // They are about the connection that it came on.
+    // The extensions describe the connection that the request came from.
     parts.extensions.clear();
     channel.ready().await?.call(Request::from_parts(parts, body)).await
 }
@@ -101,7 +103,7 @@ fn not_there(keeper: &Keeper) -> Status {
     ))
 }
 
-/// One connection, made when it is needed and again when the service was started again.
+/// A channel that connects when needed, and again after a restart of the service.
 fn channel(keeper: &Keeper) -> Channel {
     Endpoint::from_static("http://talon-state.invalid")
         .initial_stream_window_size(WINDOW_BYTES)
@@ -110,7 +112,7 @@ fn channel(keeper: &Keeper) -> Channel {
         .connect_with_connector_lazy(keeper.connector())
 }
 
-/// What answers on `host.sock`: the host service, and operators' requests beside it.
+/// The services on `host.sock`: the host service, and operators' requests beside it.
 #[derive(Clone)]
 pub(super) struct Routes<H> {
     pub(super) host: H,

@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection, as the kernel tells it, and what that one may do.
+//! The peer of a connection, from kernel credentials, and its rights.
 
 use std::sync::Arc;
 
@@ -11,32 +11,32 @@ use tonic::{Request, Status};
 
 use crate::config::{Allowed, Role};
 
-/// The process that connected. Its rights were decided when it connected and hold for the connection.
+/// The process that connected. Its rights are determined when it connects and hold for the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
-    /// Its effective uid at the time it connected.
+    /// Its effective uid when it connected.
     pub uid: u32,
-    /// Its effective gid at that time.
+    /// Its effective gid when it connected.
     pub gid: u32,
-    /// Its process id; 0 if the kernel does not tell. For the log only: a pid can be used again.
+    /// Its process id; 0 if the kernel does not report it. For the log only: pids are reused.
     pub pid: u32,
-    /// What it may do and as what its calls count; `None` for somebody the configuration does not know.
+    /// Its role, and the origin of its calls; `None` if the configuration does not list it.
     pub rights: Option<(Role, Origin)>,
-    /// What it may call; `None`: everything.
+    /// The actions that it may call; `None` means all.
     pub allowed: Option<Arc<Allowed>>,
-    /// It is the supervisor's own agent, over the connection that it was given: what it says of whom it calls for is believed, and
-    /// it has to say it.
+    /// It is the supervisor's own agent, on the connection that the supervisor gave it. It must state for
+    /// whom it calls, and that statement is trusted.
     pub agent: bool,
 }
 
 impl Peer {
-    /// The role in a word.
+    /// The role's name.
     #[must_use]
     pub fn role_name(&self) -> &'static str {
         self.rights.map_or("none", |(role, _)| role_name(role))
     }
 
-    /// As what its calls count, in a word.
+    /// The name of the origin of its calls.
     pub(crate) fn origin_name(&self) -> &'static str {
         self.rights.map_or("unknown", |(_, origin)| origin.word())
     }
@@ -64,53 +64,53 @@ fn role_name(role: Role) -> &'static str {
 
 static DENIED: Throttle = Throttle::new();
 
-/// A peer that may do what it asks for, with the origin of its calls.
+/// A peer that has the required role, with the origin of its calls.
 pub(super) struct Permitted {
     pub(super) peer: Peer,
     pub(super) origin: Origin,
 }
 
 impl Permitted {
-    /// What this peer is shown is only what it may call, unless it operates plugins.
+    /// A peer sees only what it may call, unless it operates plugins.
     pub(super) fn sees(&self) -> Seen<'_> {
         let operates = self.peer.rights.is_some_and(|(role, _)| role >= Role::Operate);
         Seen { only: self.peer.allowed.as_deref().filter(|_| !operates), operates }
     }
 }
 
-/// What of the plugins a peer is shown.
+/// Which plugins and actions a peer sees.
 #[derive(Clone, Copy)]
 pub(super) struct Seen<'p> {
     only: Option<&'p Allowed>,
-    /// Whether it decides about plugins, and has to see what it decides about.
+    /// Whether it decides about plugins, and so has to see them.
     pub(super) operates: bool,
 }
 
 impl Seen<'_> {
-    /// Whether it is shown this plugin.
+    /// Whether it sees this plugin.
     pub(super) fn plugin(&self, name: &str) -> bool {
         self.only.is_none_or(|allowed| allowed.covers_some(name))
     }
 
-    /// Whether it is shown this action.
+    /// Whether it sees this action.
     pub(super) fn action(&self, plugin: &str, action: &str) -> bool {
         self.only.is_none_or(|allowed| allowed.covers(plugin, action))
     }
 
-    /// Whether it is shown everything.
+    /// Whether it sees everything.
     pub(super) fn all(&self) -> bool {
         self.only.is_none()
     }
 }
 
-/// Lets a request through if its peer has at least this role. Otherwise the answer says which role is needed and as
-/// whom the peer is seen.
+/// Accepts a request if its peer has at least this role. Otherwise the error states the required role and the
+/// peer's identity.
 pub(super) fn require<T>(request: &Request<T>, needed: Role) -> Result<Permitted, Status> {
     let peer = request.extensions().get::<Peer>();
     check(peer, needed)
 }
 
-/// The same for a request whose message was not read yet.
+/// Like [`require`], for a request whose message was not read yet.
 pub(super) fn permitted(extensions: &http::Extensions, needed: Role) -> Result<Permitted, Status> {
     check(extensions.get::<Peer>(), needed)
 }

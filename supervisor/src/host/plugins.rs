@@ -1,4 +1,4 @@
-//! `ListPlugins` and `GetPlugin`: what clients see of plugins.
+//! `ListPlugins` and `GetPlugin`: plugins as clients see them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -25,7 +25,7 @@ pub(super) fn list(
 ) -> Result<Response<ListPluginsResponse>, Status> {
     let permitted = require(request, Role::Call)?;
     let mut plugins = service.plugins(permitted.sees());
-    // Whoever lists what can be called has to find the supervisor's own actions too.
+    // The list of everything callable includes the supervisor's own actions.
     plugins.extend(service.door.core().map(|(capabilities, counters)| core(&capabilities, counters)));
     Ok(Response::new(ListPluginsResponse { plugins }))
 }
@@ -66,9 +66,10 @@ pub(super) fn get(
     }))
 }
 
-/// What a peer is shown of what a plugin declares: what it may call. Who decides about changed actions has to see them, and
-/// nobody else does once they are refused: what they say might be meant for a model. Nor does a model behind somebody who
-/// decides, and it is not shown what it may not call.
+/// The part of a plugin's declaration that a peer sees: the actions it may call. A peer that decides about
+/// changed actions must see those, too. Refused actions are hidden from all others, because their texts might
+/// be meant to influence a model. The same holds for a model that acts for an operator, and it does not see
+/// actions that it may not call.
 fn shown(
     plugin: &Plugin,
     known: &PluginCapabilities,
@@ -94,7 +95,7 @@ fn shown(
 }
 
 impl HostService {
-    /// All plugins that a peer is shown, as it sees them.
+    /// All plugins that a peer sees.
     pub(super) fn plugins(&self, seen: Seen<'_>) -> Vec<host::Plugin> {
         let plugins = self.registry.list().into_iter();
         plugins
@@ -116,7 +117,7 @@ impl HostService {
         view
     }
 
-    /// One plugin as clients see it.
+    /// One plugin with everything that clients can see of it.
     pub(super) fn view(&self, plugin: &Plugin) -> host::Plugin {
         let snapshot = plugin.snapshot();
         let gauge = self.door.gauge(plugin);
@@ -158,7 +159,7 @@ impl HostService {
     }
 }
 
-/// The supervisor's own actions as clients see them: a plugin without a process.
+/// The supervisor's own actions, shown as a plugin without a process.
 fn core(capabilities: &PluginCapabilities, counters: PluginCounters) -> host::Plugin {
     host::Plugin {
         name: RESERVED_NAME.to_owned(),
@@ -188,8 +189,8 @@ fn instance(instance: &InstanceSnapshot) -> host::Instance {
     }
 }
 
-/// How a plugin is set up. What says how it is started and what it reaches on the host is for those who operate it: an
-/// argument or a path may hold a secret that the configuration took from elsewhere.
+/// A plugin's settings. Its command line and what it reaches on the host are visible to operators only: an
+/// argument or a path may contain a secret from the configuration.
 fn settings(service: &HostService, plugin: &Plugin, operates: bool) -> Settings {
     let all = all_settings(service, plugin);
     if operates {
@@ -213,7 +214,7 @@ fn all_settings(service: &HostService, plugin: &Plugin) -> Settings {
     Settings {
         command: wire(Raw::from(command.join(" ")).line()),
         sha256: snapshot.digest.or_else(|| spec.sha256.clone()).unwrap_or_default(),
-        // What is behind a bridge is of more interest than how the bridge itself shakes hands.
+        // For a bridged plugin, the bridged protocol is of more interest than the bridge's own.
         dialect: match spec.dialect {
             Dialect::Mcp | Dialect::OpenTalonV0 => spec.dialect,
             asked => snapshot.dialect.unwrap_or(asked),
@@ -242,7 +243,7 @@ fn all_settings(service: &HostService, plugin: &Plugin) -> Settings {
     }
 }
 
-/// A count for the wire; no count of ours comes near its limit.
+/// A count for the wire; ours never come near the limit.
 pub(super) fn count(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

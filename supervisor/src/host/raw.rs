@@ -1,5 +1,5 @@
-//! `ListRawAnswers` and `GetRawAnswer`: answers as they came, before the guard. For administrators alone, because what the
-//! guard keeps from models would reach them here.
+//! `ListRawAnswers` and `GetRawAnswer`: answers before the guard processed them. For administrators only,
+//! because they contain what the guard keeps away from models.
 
 use talon_guard::RawMessage;
 use talon_proto::host::{
@@ -49,7 +49,7 @@ pub(super) fn get(
     Ok(Response::new(GetRawAnswerResponse { about: Some(about(&kept)), message: kept.message.into() }))
 }
 
-/// By the id that the call had inside, or by the one that its caller chose; then the newest of those.
+/// Finds by internal id, or else the newest one with this caller's id.
 fn find(service: &HostService, call_id: &str) -> Option<RawMessage> {
     let kept = service.door.raw_answers();
     kept.get(call_id).or_else(|| kept.list().into_iter().find(|message| asked(&message.call_id) == call_id))

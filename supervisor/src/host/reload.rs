@@ -1,4 +1,4 @@
-//! `ReloadPlugin` and `Reload`: changes without a lost call.
+//! `ReloadPlugin` and `Reload`: changes at runtime without losing calls.
 
 use talon_plugin::{IfDown, Outcome, ReplaceError};
 use talon_proto::host::{
@@ -22,12 +22,12 @@ pub(super) async fn plugin(
     if service.door.is_draining() {
         return Err(draining());
     }
-    // It is looked for and replaced also when the client goes away meanwhile.
+    // The replacement is carried out even if the client goes away meanwhile.
     let (reloader, name, door) =
         (service.about.reloader.clone(), plugin.name().clone(), service.door.clone());
     let replacing = tokio::spawn(async move {
         let replaced = reloader.replace(&name, IfDown::Start).await?;
-        // An operator has looked at it: what is known is about the time before.
+        // An operator has checked the plugin, so earlier faults no longer count.
         door.forget_faults(&replaced.plugin);
         Ok(replaced)
     });
@@ -83,7 +83,7 @@ pub(super) async fn configuration(
 }
 
 fn on_wire(reloaded: Reloaded) -> ReloadResponse {
-    // Keys and problems quote files that an administrator wrote, which is no reason to trust them.
+    // Keys and problems quote configuration files, which are untrusted text.
     let lines = |texts: Vec<String>| texts.iter().map(|text| wire(Raw::from(text).line())).collect();
     let change = |Change { plugin, what, reason }| PluginChange {
         plugin,

@@ -1,4 +1,4 @@
-//! The server around the host service.
+//! The server of the host service.
 
 use std::io;
 use std::os::unix::net;
@@ -16,14 +16,14 @@ use super::connection::Serving;
 use super::incoming::{Heart, Pulse, Recognise, connections};
 use super::operators::Operators;
 
-/// How long connections may take to end once everything they asked for is answered.
+/// How long connections may take to close once all their requests are answered.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Why there is no server.
+/// Why the server did not start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The socket cannot be used; too many open files, mostly.
+    /// The socket cannot be used, mostly because of too many open files.
     #[error("host.sock cannot be served: {0}; see the open files limit (LimitNOFILE=)")]
     Listen(#[from] io::Error),
 }
@@ -36,9 +36,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Begins to serve, on a duplicate of the listener: who connects while there is no server waits in its queue for the
-    /// next. Must be called within a tokio runtime. `max_argument_bytes` is the largest `guard.max_argument_bytes` there is; a request beyond it
-    /// and some slack fails before it is read whole, with OUT_OF_RANGE.
+    /// Starts to serve on a duplicate of the listener: clients that connect while there is no server wait in
+    /// the listener's queue for the next one. Must be called within a tokio runtime. `max_argument_bytes` is
+    /// the largest `guard.max_argument_bytes` of all plugins; a larger request (plus some slack) fails with
+    /// OUT_OF_RANGE before it is read completely.
     ///
     /// # Errors
     /// [`ServeError::Listen`]
@@ -57,13 +58,14 @@ impl Server {
         Ok(Self { task: tokio::spawn(serving), stop, pulse })
     }
 
-    /// Whether it accepts connections.
+    /// A probe of the accept loop.
     #[must_use]
     pub fn pulse(&self) -> Pulse {
         self.pulse.clone()
     }
 
-    /// Resolves once the server has ended. Without having been asked to it does so only by a panic, which goes on here.
+    /// Resolves once the server has ended. Unless it was stopped, that can only be a panic, which is
+    /// propagated.
     pub async fn ended(&mut self) {
         if let Err(error) = (&mut self.task).await
             && let Ok(panic) = error.try_into_panic()
@@ -72,13 +74,14 @@ impl Server {
         }
     }
 
-    /// Accepts no more connections and ends those there are. A client that holds on to its own is cut off.
+    /// Stops accepting connections and ends the existing ones. A client that does not close its connection is
+    /// cut off.
     pub async fn stop(self) {
         self.close(CLOSE_TIMEOUT).await;
     }
 
-    /// Accepts no more connections, and tells every client to make no further request on its own (GOAWAY); those that are
-    /// under way may finish within this time. True if all did.
+    /// Stops accepting connections, and asks every client to send no further requests (GOAWAY). Requests in
+    /// flight may finish within this time. Returns true if all did.
     pub async fn close(mut self, within: Duration) -> bool {
         self.stop.cancel();
         let closed = tokio::time::timeout(within, &mut self.task).await.is_ok();
@@ -89,7 +92,7 @@ impl Server {
     }
 }
 
-/// Serves all that connect until `stop`, and then those who are connected until they were answered.
+/// Serves all connections until `stop`, then those that exist until their requests are answered.
 async fn serve<H: Host>(
     listener: UnixListener,
     recognise: Recognise,
@@ -107,7 +110,7 @@ async fn serve<H: Host>(
                     let served = serving.clone().connection(connection, stop.clone());
                     open.spawn(async move {
                         if let Err(error) = served.await {
-                            // Mostly somebody who went away, or speaks something else.
+                            // Mostly a client that went away, or one that speaks another protocol.
                             tracing::debug!(%error, "a connection to host.sock broke");
                         }
                     });

@@ -17,7 +17,7 @@ use super::super::{Alone, REQUEST_SLACK_BYTES, SOCKET_NAME, bind_host};
 use super::*;
 use crate::config::Role;
 
-/// Recognises everybody as the test's own process, with this right.
+/// Classifies every peer as the test process with these rights.
 fn everybody(rights: Option<(Role, Origin)>) -> Recognise {
     Arc::new(move |credentials| {
         Some(Peer {
@@ -74,14 +74,14 @@ async fn a_call_is_dropped_when_its_caller_gives_up() {
 #[tokio::test]
 async fn a_call_is_dropped_when_its_callers_connection_ends() {
     let mut fixture = start(ADMIN);
-    // A connection of its own runtime dies with it, as with a client process that is killed.
+    // A connection dies with its runtime, as with a client process that is killed.
     let dir = fixture.dir.path().to_owned();
     let client_side = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let mut client = client(&dir).await;
             let call = client.execute(ExecuteRequest::default());
-            // Long enough to have been sent; the test goes on only once it was seen.
+            // Long enough for the request to be sent; below, the test waits until it was received.
             let _ = tokio::time::timeout(Duration::from_millis(200), call).await;
         });
     });
@@ -152,7 +152,7 @@ async fn operators_need_the_role_admin_and_learn_that_nothing_keeps_state() {
     }
 }
 
-/// The host service for one connection, and a client that has its other end.
+/// The host service for one connection, and a client at its other end.
 async fn alone(seen: mpsc::UnboundedSender<Seen>) -> (Alone, HostClient<Channel>) {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
     theirs.set_nonblocking(true).unwrap();
@@ -177,7 +177,7 @@ async fn alone(seen: mpsc::UnboundedSender<Seen>) -> (Alone, HostClient<Channel>
 #[tokio::test]
 async fn a_connection_of_our_own_making_has_the_peer_that_it_was_given() {
     let (_alone, mut client) = alone(mpsc::unbounded_channel().0).await;
-    // The kernel would say that it is this process, and whoever runs it.
+    // Kernel credentials would show the test process and its user.
     let you = client.get_status(GetStatusRequest {}).await.unwrap().into_inner().you.unwrap();
     assert_eq!((you.uid, you.gid, you.pid), (1, 2, 3));
     assert_eq!((you.role.as_str(), you.origin.as_str()), ("call", "model"));

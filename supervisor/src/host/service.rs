@@ -1,4 +1,4 @@
-//! The service itself: what it stands on, and which file answers which request.
+//! The gRPC service: its state, and which module answers which request.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,30 +33,30 @@ use crate::door::Door;
 use crate::serve::Reloader;
 use crate::state::Keeper;
 
-/// What the supervisor says about itself; it does not change while it runs.
+/// Static information about the supervisor, and handles to its parts.
 #[derive(Clone)]
 pub struct About {
     /// When it started.
     pub started: SystemTime,
-    /// Where its sockets are.
+    /// The directory of its sockets.
     pub runtime_dir: PathBuf,
-    /// Where it keeps what must survive a restart.
+    /// The directory of persistent data.
     pub data_dir: PathBuf,
     /// The configuration file, if there is one.
     pub config_file: Option<PathBuf>,
-    /// Protections that this machine cannot give any plugin, each with its reason.
+    /// Protections that this machine cannot provide for plugins, each with its reason.
     pub not_enforced: Vec<String>,
-    /// What changes configuration and plugins.
+    /// Changes configuration and plugins at runtime.
     pub reloader: Reloader,
-    /// What keeps the plugins' state; `None` if nothing does.
+    /// The state service; `None` if state is off.
     pub keeper: Option<Keeper>,
     /// The agent; `None` if there is none.
     pub agent: Option<agent::Keeper>,
-    /// What processes use.
+    /// Resource usage of processes.
     pub usages: Usages,
-    /// Of which kind the machine's sandbox is, by name.
+    /// The name of the machine's sandbox tier.
     pub tier: &'static str,
-    /// Where calls and operations are recorded.
+    /// The audit log of calls and operations.
     pub audit: Audit,
 }
 
@@ -68,14 +68,14 @@ pub struct HostService {
     pub(super) events: Events,
     pub(super) about: Arc<About>,
     pub(super) followers: Arc<Semaphore>,
-    /// Ends the streams when the supervisor does.
+    /// Ends the streams when the supervisor ends.
     pub(super) closing: Closing,
     pub(super) leaving: Leaving,
 }
 
 impl HostService {
-    /// The service over a door and its registry. `closing` ends the streams of events and logs; `leaving` is who
-    /// is asked to end the supervisor, or to hand it over.
+    /// The service for a dispatcher and its registry. `closing` ends the streams of events and logs;
+    /// `leaving` receives requests to end the supervisor or to hand it over.
     #[must_use]
     pub fn new(
         registry: Registry,
@@ -89,20 +89,20 @@ impl HostService {
         Self { registry, door, events, about: Arc::new(about), followers, closing, leaving }
     }
 
-    /// The same for another server, whose streams are ended by themselves.
+    /// The same service for another server, with another closer for its streams.
     #[must_use]
     pub fn reopened(&self, closing: Closing) -> Self {
         Self { closing, ..self.clone() }
     }
 
-    /// What the supervisor says about itself.
+    /// Information about the supervisor.
     #[must_use]
     pub fn about(&self) -> Arc<About> {
         Arc::clone(&self.about)
     }
 
-    /// Records an operation from here to its end. One that is denied to somebody whom the configuration does not know is not:
-    /// such a user could fill the disk with it.
+    /// Records an operation until it ends. A denied operation of an unknown user is not recorded: such a user
+    /// could fill the disk.
     fn recording<T>(&self, request: &Request<T>, verb: &str, subject: &str) -> OperationRecording {
         let peer = request.extensions().get::<Peer>().filter(|peer| peer.rights.is_some());
         let nobody = Audit::default();
@@ -115,7 +115,7 @@ impl HostService {
         self.plugin_among(name, |_| true)
     }
 
-    /// The same for somebody who is not shown every name.
+    /// The same for a peer that does not see every plugin.
     pub(super) fn plugin_among(&self, name: &str, shown: impl Fn(&str) -> bool) -> Result<Plugin, Status> {
         if name == RESERVED_NAME && self.door.core().is_some() {
             return Err(Status::failed_precondition(status_text(format!(
@@ -135,7 +135,7 @@ impl HostService {
     }
 }
 
-/// In the words in which a call to it would be refused.
+/// The same text as the refusal of a call to an unknown plugin.
 fn unknown_plugin(name: &str, names: &[String]) -> String {
     let others = Others::of(name, names.iter().map(String::as_str));
     ResolveError::UnknownPlugin { plugin: name.to_owned(), others }.to_string()

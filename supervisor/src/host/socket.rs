@@ -1,4 +1,5 @@
-//! `host.sock`: bound so that nobody can connect before its owner and mode are right, and removed at the end.
+//! `host.sock`: created so that clients cannot connect before its owner and mode are set, and removed at the
+//! end.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,29 +13,29 @@ use talon_listen::ShortPath;
 
 /// The socket's name in the runtime directory.
 pub const SOCKET_NAME: &str = "host.sock";
-/// Owner and group may connect; what they may do then is a matter of their role.
+/// Owner and group may connect; their role decides what they may do.
 const SOCKET_MODE: u32 = 0o660;
-/// Connections that wait for `accept`: a burst of clients at once, and everybody who comes while one supervisor hands over to
-/// the next. Beyond it their connect waits or fails; the kernel's own bound is `net.core.somaxconn`.
+/// The listen backlog: enough for a burst of clients, and for all that connect during a handover between
+/// supervisors. Beyond it connects wait or fail; the kernel's limit is `net.core.somaxconn`.
 const BACKLOG: i32 = 1024;
 
 /// Why the socket cannot be bound.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
-    /// Something else has the socket's name.
+    /// A file that is not a socket has this name.
     #[error("{} exists and is not a socket: move it away", path.display())]
     NotASocket {
         /// The path.
         path: PathBuf,
     },
-    /// Somebody listens there.
+    /// Another process listens there.
     #[error("somebody else listens on {}: stop that program, or choose another runtime_dir", path.display())]
     InUse {
         /// The path.
         path: PathBuf,
     },
-    /// The group cannot be given.
+    /// The group cannot be set.
     #[error("cannot give {} to the group {gid}: {source}; start talon as root or as a member of that group", path.display())]
     Group {
         /// The path.
@@ -44,7 +45,7 @@ pub enum BindError {
         /// Why not.
         source: io::Error,
     },
-    /// It is somebody else's, who handed it in and only has it linked here.
+    /// The socket belongs to a service manager, which passed it in and only linked it here.
     #[error("{} was handed in by the service manager, which sets its group: see SocketGroup= of the socket unit", path.display())]
     HandedIn {
         /// The path.
@@ -53,7 +54,7 @@ pub enum BindError {
     /// A step failed.
     #[error("cannot {what} {}: {source}; check the runtime_dir's owner, mode and free space", path.display())]
     Io {
-        /// The step.
+        /// The operation.
         what: &'static str,
         /// The path.
         path: PathBuf,
@@ -62,13 +63,13 @@ pub enum BindError {
     },
 }
 
-/// A listening socket and the file that it must remove.
+/// A listening socket, and its file if it must be removed.
 #[derive(Debug)]
 pub struct HostSocket {
-    /// Clients connect to it; it does not block.
+    /// The listener; it does not block.
     pub listener: UnixListener,
-    /// Removed when this is dropped, unless somebody else's has taken its place. `None` where somebody else made the socket,
-    /// who removes it, too.
+    /// Removed when this is dropped, unless another socket has taken its place. `None` if another process
+    /// (the service manager) created the socket and removes it.
     pub file: Option<SocketFile>,
 }
 
@@ -81,11 +82,11 @@ pub struct SocketFile {
     kept: bool,
 }
 
-/// Device and inode: what was bound, whatever stands under its name later.
+/// Device and inode of the socket that was bound, to recognize it even if its name is reused.
 pub type FileIdentity = (u64, u64);
 
 impl SocketFile {
-    /// The file of a socket that another supervisor bound. It is not ours to remove before it is
+    /// The file of a socket that another supervisor bound. It is not removed on drop before it is
     /// [claimed](Self::claim).
     ///
     /// # Errors
@@ -96,18 +97,18 @@ impl SocketFile {
         Ok(Self { directory, name, identity, kept: true })
     }
 
-    /// For whoever takes it over.
+    /// The identity, for the supervisor that takes over.
     #[must_use]
     pub fn identity(&self) -> FileIdentity {
         self.identity
     }
 
-    /// From here on it is removed with this.
+    /// From now on the file is removed on drop.
     pub fn claim(&mut self) {
         self.kept = false;
     }
 
-    /// Leaves the file where it is: it is somebody else's now.
+    /// Leaves the file in place, because another supervisor uses it now.
     pub fn keep(mut self) {
         self.kept = true;
     }
@@ -121,16 +122,17 @@ impl Drop for SocketFile {
         if let Ok(found) = statat(&self.directory, self.name, AtFlags::SYMLINK_NOFOLLOW)
             && (found.st_dev, found.st_ino) == self.identity
         {
-            // What cannot be removed is removed by the next supervisor, which finds it dead.
+            // If removal fails, the next supervisor removes the dead socket.
             let _ = unlinkat(&self.directory, self.name, AtFlags::empty());
         }
     }
 }
 
-/// Binds `host.sock` in a runtime directory whose lock this process holds. `group` is the group that may connect;
-/// without one it stays the process's own.
+/// Binds `host.sock` in a runtime directory whose lock this process holds. `group` may connect; without one
+/// the socket keeps the process's group.
 ///
-/// A dead socket of an earlier supervisor is removed: the lock is ours and nobody answers on it.
+/// A dead socket of an earlier supervisor is removed: this process holds the lock, and nothing answers on the
+/// socket.
 ///
 /// # Errors
 /// [`BindError`]; nothing is left behind.
@@ -138,16 +140,17 @@ pub fn bind_host(runtime_dir: &Path, group: Option<u32>) -> Result<HostSocket, B
     bind_named(runtime_dir, SOCKET_NAME, group, Living::Stays)
 }
 
-/// What becomes of a socket of that name on which somebody listens.
+/// What to do if a process listens on a socket of that name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Living {
-    /// It stays, and nothing is bound.
+    /// Keep it, and fail.
     Stays,
-    /// Its file goes, since the directory's lock is ours: it is that of the supervisor which hands over to us.
+    /// Replace its file: this process holds the directory's lock, so it belongs to the supervisor that hands
+    /// over.
     Goes,
 }
 
-/// The same for a socket of another name.
+/// Like [`bind_host`], for a socket of another name.
 ///
 /// # Errors
 /// [`BindError`]; nothing is left behind.
@@ -178,7 +181,7 @@ pub(crate) fn bind_named(
     let made = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(io("look at"))?;
     let file = SocketFile { directory, name, identity: (made.st_dev, made.st_ino), kept: false };
 
-    // Until `listen` every connect is refused, so nobody slips in under a mode that is not the final one.
+    // Every connect is refused until `listen`, so that clients cannot connect before the final mode is set.
     if let Some(gid) = group {
         chownat(&file.directory, name, None, Some(Gid::from_raw(gid)), AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|source| BindError::Group { path: path.clone(), gid, source: source.into() })?;
@@ -189,11 +192,11 @@ pub(crate) fn bind_named(
     Ok(HostSocket { listener: socket.into(), file: Some(file) })
 }
 
-/// Gives the socket to another group, or back to our own: for a configuration that names another one while it is served.
-/// Connections that exist are not concerned. Blocking.
+/// Sets the socket's group, or resets it to the process's own, after a change of the configuration. Existing
+/// connections are not affected. Blocking.
 ///
 /// # Errors
-/// [`BindError`]; the group stays then.
+/// [`BindError`]; then the group stays.
 pub fn regroup(runtime_dir: &Path, name: &str, group: Option<u32>) -> Result<(), BindError> {
     let path = runtime_dir.join(name);
     let gid = group.unwrap_or_else(|| rustix::process::getegid().as_raw());
@@ -231,7 +234,7 @@ fn clear(
     match UnixStream::connect(short.as_path()) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
         _ if living == Living::Goes => {}
-        // A full backlog, a foreign owner, an answer: whatever it is, it is not provably dead.
+        // A full backlog, a foreign owner, an answer: in all these cases the socket is not provably dead.
         _ => return Err(BindError::InUse { path: path.to_owned() }),
     }
     unlinkat(directory, name, AtFlags::empty()).map_err(|error| BindError::Io {
@@ -296,7 +299,7 @@ mod tests {
         let path = dir.path().join(SOCKET_NAME);
         let file = bind_host(dir.path(), None).unwrap().file.unwrap();
         let adopt = || SocketFile::adopt(dir.path(), SOCKET_NAME, file.identity()).unwrap();
-        // One that did not take over leaves it.
+        // A supervisor that did not claim it leaves the file.
         drop(adopt());
         let mut adopted = adopt();
         file.keep();

@@ -23,7 +23,7 @@ pub(super) fn status(
 ) -> Result<Response<GetStatusResponse>, Status> {
     let permitted = require(request, Role::Call)?;
     let about = &service.about;
-    // Names of files are what whoever put them there made them.
+    // File names are untrusted text.
     let line = |text: Raw<'_>| wire(text.line());
     let refused = |refused: &Refused| RefusedPlugin {
         name: line(Raw::from(&refused.name)),

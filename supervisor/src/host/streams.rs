@@ -1,7 +1,7 @@
-//! `WatchEvents` and `Logs`: what goes on, to those who follow it.
+//! `WatchEvents` and `Logs`: streams of events and log lines.
 //!
-//! Nothing is queued for a follower but its place in a broadcast, which is bounded: one that reads too slowly loses
-//! the oldest and is told how many.
+//! There is no queue per follower, only a position in a bounded broadcast. A follower that reads too slowly
+//! loses the oldest items and learns how many.
 
 use std::time::SystemTime;
 
@@ -80,7 +80,7 @@ pub(super) fn logs(
     Ok(Response::new(service.until_closing(stream, place)))
 }
 
-/// Where the last `tail` of `len` lines begin; 0 means all of them.
+/// The index of the first of the last `tail` lines; 0 means all lines.
 fn tail_start(len: usize, tail: u32) -> usize {
     match usize::try_from(tail) {
         Ok(0) | Err(_) => 0,
@@ -114,7 +114,7 @@ impl HostService {
         })
     }
 
-    /// The stream until the supervisor ends; it keeps its place that long.
+    /// The stream until the supervisor ends; it holds its permit for that time.
     fn until_closing<T: Send + 'static>(
         &self,
         stream: impl Stream<Item = Result<T, Status>> + Send + 'static,
@@ -149,7 +149,7 @@ fn event_on_wire(event: &Event) -> host::Event {
     }
 }
 
-/// A call's progress goes by the id that its caller knows it by, as `ExecuteStreaming` tells it.
+/// Progress events show the id that the caller uses, as `ExecuteStreaming` does.
 fn field(event: &Event, key: &str, value: &Sanitized) -> String {
     let value = wire(value);
     match (event.kind, key) {

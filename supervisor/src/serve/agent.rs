@@ -1,4 +1,4 @@
-//! The agent, while this supervisor is the one that serves. Whatever is wrong with it, everything else goes on.
+//! The agent, while this supervisor serves. Problems with it never stop the rest of the supervisor.
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -16,7 +16,7 @@ use crate::host::{Alone, BindError, HostSocket, Living, Peer, Recognise, bind_na
 use crate::service::HealthChecks;
 use crate::state::{self, AGENT_DIR};
 
-/// What it is called: in the log, and among the uids that were handed out.
+/// The service's name: in the log, and in the list of assigned uids.
 const NAME: &str = "talon-agent";
 
 /// Why it does not run. The texts end with what to do next.
@@ -32,16 +32,16 @@ enum NotRun {
     Accept(#[source] io::Error),
 }
 
-/// What of it runs here.
+/// This supervisor's part of the agent.
 pub(super) struct AgentSide {
-    /// `None`: nobody wants an agent.
+    /// `None` if no agent is configured.
     keeper: Option<Keeper>,
-    /// `agent.sock`, from the first opening on: it stays when the agent is started again, and while another supervisor takes over.
+    /// `agent.sock`, once opened: it stays open across restarts of the agent, and during a handover.
     socket: Option<HostSocket>,
     open: Option<Open>,
 }
 
-/// What there is of it between opening and closing.
+/// What exists between `open` and `close`.
 struct Open {
     _clients: Clients,
     started: Option<Started>,
@@ -52,7 +52,7 @@ struct Started {
     _told: AbortOnDropHandle<()>,
 }
 
-/// What holds on to the agent; `None` where nobody wants one, or where it could keep nothing.
+/// The agent's supervisor; `None` if no agent is configured, or if state is off.
 pub(super) fn keeper(config: &Config, events: &Events) -> Option<Keeper> {
     if !config.agent.enabled {
         return None;
@@ -67,12 +67,12 @@ pub(super) fn keeper(config: &Config, events: &Events) -> Option<Keeper> {
 }
 
 impl AgentSide {
-    /// Not open. `socket` is what an earlier supervisor handed over.
+    /// Not open yet. `socket` comes from the previous supervisor.
     pub(super) fn new(keeper: Option<Keeper>, socket: Option<HostSocket>) -> Self {
         Self { keeper, socket, open: None }
     }
 
-    /// Starts it, and lets its clients in. `serve` leads to the plugins.
+    /// Starts it, and accepts its clients. `serve` serves its connections to the plugins.
     pub(super) async fn open(
         &mut self,
         config: &Arc<Config>,
@@ -93,7 +93,8 @@ impl AgentSide {
             });
         match start(config, registry, &keeper, workspace, Arc::new(serve)) {
             Ok(started) => self.open.as_mut().expect("it was just put there").started = Some(started),
-            // Its clients are let in all the same, so that they learn this, and not that there is no agent.
+            // Clients are accepted all the same, so that they learn the reason, and not just that there is no
+            // agent.
             Err(error) => fail(&keeper, &error),
         }
     }
@@ -101,8 +102,8 @@ impl AgentSide {
     fn let_in(&mut self, config: &Config, recognise: Recognise, keeper: &Keeper) -> Result<Clients, NotRun> {
         let socket = match self.socket.take() {
             Some(socket) => socket,
-            // One that is there belongs to a supervisor that is gone, or hands over to us without knowing of it: the directory's
-            // lock is ours.
+            // An existing socket belongs to a supervisor that is gone, or to one that hands over to us but
+            // had no agent socket to pass on: we hold the directory's lock.
             None => bind_named(&config.runtime_dir, SOCKET_NAME, config.host_gid(), Living::Goes)?,
         };
         let clients = Clients::accept(&socket.listener, recognise, keeper.clone());
@@ -110,8 +111,8 @@ impl AgentSide {
         clients.map_err(NotRun::Accept)
     }
 
-    /// Stops it: no more clients, and what it has begun may finish within its grace period. `agent.sock` stays, and whoever
-    /// connects waits in its queue. May be called again, and dropped in between.
+    /// Stops it: no more clients, and what has begun may finish within its grace period. `agent.sock` stays,
+    /// and new clients wait in its queue. May be called again, and is cancel safe.
     pub(super) async fn close(&mut self, within: Duration) {
         let Some(keeper) = &self.keeper else { return };
         if let Some(Open { started: Some(Started { service, .. }), .. }) = self.open.take() {
@@ -120,19 +121,19 @@ impl AgentSide {
         keeper.close_door(within).await;
     }
 
-    /// `agent.sock`, if it is there.
+    /// `agent.sock`, if it is open.
     pub(super) fn socket(&self) -> Option<&HostSocket> {
         self.socket.as_ref()
     }
 
-    /// Everything is ours now: the file that another supervisor made, too.
+    /// Takes ownership of the file, also if another supervisor created it.
     pub(super) fn claim(&mut self) {
         if let Some(file) = self.socket.as_mut().and_then(|socket| socket.file.as_mut()) {
             file.claim();
         }
     }
 
-    /// Leaves the file to whoever has the socket now.
+    /// Leaves the file to the supervisor that has the socket now.
     pub(super) fn keep(self) {
         if let Some(file) = self.socket.and_then(|socket| socket.file) {
             file.keep();
@@ -140,7 +141,7 @@ impl AgentSide {
     }
 }
 
-/// Starts it, and waits for nothing.
+/// Starts it, without waiting.
 fn start(
     config: &Arc<Config>,
     registry: &Registry,

@@ -1,14 +1,14 @@
-//! How many descriptors the supervisor may have.
+//! The supervisor's limit of open descriptors.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Fewer than this are worth a word. Each plugin takes about a dozen, each caller one; and the kernel counts
-/// descriptors that a user's processes have under way to each other against this limit of whoever sends the next one,
-/// so that without uids of their own plugins could use it up.
+/// A lower limit is reported. Each plugin takes about a dozen, each client one. The kernel also counts
+/// descriptors in flight over sockets per user, against the limit of the process that sends the next one. So
+/// plugins that share a uid could use it up.
 const ENOUGH: u64 = 65_536;
 
-/// Raises our soft limit to the hard one. The soft one is 1,024 for the sake of `select()`, which nothing here uses;
-/// plugins get a limit of their own.
+/// Raises the soft limit to the hard one. The soft limit is 1,024 for the sake of `select()`, which nothing
+/// here uses; plugins get a separate limit.
 pub(super) fn raise_limit() {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };

@@ -1,4 +1,4 @@
-//! Which plugins there are: those of the plugin directory and those of the configuration.
+//! Finds the plugins in the plugin directory and in the configuration.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use talon_sanitize::{Raw, inert};
 
 use crate::config::Config;
 
-/// Registers everything that passes its checks, which starts it. Gives what was refused, each with its reason: one
-/// bad plugin never stops the others.
+/// Registers every plugin that passes its checks, which starts it. Returns those that were refused, each with
+/// the reason: one bad plugin never stops the others.
 pub(super) async fn register_all(config: &Arc<Config>, registry: &Registry, events: &Events) -> Vec<Refused> {
     let looking = Arc::clone(config);
-    // Reads whole files where there are digests to compare.
+    // Where digests are configured, it reads whole files.
     let found = tokio::task::spawn_blocking(move || find(&looking)).await;
     let Discovered { plugins, mut refused } = match found {
         Ok(found) => found,
@@ -30,8 +30,8 @@ pub(super) async fn register_all(config: &Arc<Config>, registry: &Registry, even
     refused
 }
 
-/// The configuration's own come first: of two with one name, the one that was named wins over the one that was found.
-/// Blocking.
+/// The configured plugins come first: of two with one name, the configured one has precedence over the
+/// discovered one. Blocking.
 pub(crate) fn find(config: &Config) -> Discovered {
     let (plugins, refused) = config.configured_plugins();
     let mut all = Discovered { plugins, refused };
@@ -43,7 +43,7 @@ pub(crate) fn find(config: &Config) -> Discovered {
     all
 }
 
-/// The one plugin of this name, as configuration and disk say now. `None`: neither knows it. Blocking.
+/// The plugin of this name, by the current configuration and files. `None` if neither has it. Blocking.
 pub(crate) fn find_one(config: &Config, name: &PluginName) -> Result<Option<PluginSpec>, Refused> {
     if let Some(entry) = config.plugins.tools.plugins.get(name.as_str()) {
         let source = format!("plugins.tools.plugins.{name}");
@@ -57,16 +57,16 @@ pub(crate) fn find_one(config: &Config, name: &PluginName) -> Result<Option<Plug
     refused.into_iter().find(|refused| is_about(refused, name) || refused.path == *dir).map_or(Ok(None), Err)
 }
 
-/// Whether something that was refused would have been the plugin of this name.
+/// Whether this refusal is about the plugin of this name.
 pub(crate) fn is_about(refused: &Refused, name: &PluginName) -> bool {
     refused.name == name.as_str()
         || PluginName::from_file_name(&refused.name).is_ok_and(|of_file| of_file == *name)
 }
 
-/// Says what was refused, in the log and as events.
+/// Reports refused plugins, in the log and as events.
 pub(crate) fn tell_refused(refused: &[Refused], events: &Events) {
     for refused in refused {
-        // Names of files are what whoever put them there made them, and reasons quote them.
+        // File names are untrusted text, and reasons quote them.
         let (name, reason) = (Raw::from(&refused.name).line(), Raw::from(&refused.reason).line());
         let path = Raw::of(refused.path.display()).line();
         tracing::warn!(plugin = ?name, %path, "refused: {reason}");

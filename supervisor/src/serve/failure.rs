@@ -1,4 +1,4 @@
-//! Why a supervisor could not start, or ended by itself.
+//! Errors of starting and running a supervisor.
 
 use std::io;
 
@@ -9,41 +9,41 @@ use super::TakeoverError;
 use crate::host::{BindError, ServeError};
 use crate::state::{NoProgram, NotOpened};
 
-/// Why the supervisor could not start, or ended by itself. The texts end with what to do next.
+/// Why the supervisor could not start, or ended unexpectedly. The texts end with what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeFailure {
-    /// The image that plugins are started from could not be made.
+    /// The stage executable, from which plugins are started, could not be created.
     #[error("cannot prepare the jail: {0}")]
     Stage(#[from] talon_jail::StageError),
-    /// The plugins' side could not begin; another supervisor may run.
+    /// The registry could not start; another supervisor may be running.
     #[error(transparent)]
     Setup(#[from] SetupError),
     /// The socket could not be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// The sanitizer does not take the operator's patterns.
+    /// The operator's patterns are invalid.
     #[error("guard.forbidden_patterns: {0}")]
     Patterns(#[from] SettingsError),
     /// The socket failed while serving.
     #[error(transparent)]
     Serve(#[from] ServeError),
-    /// There is nothing to keep state with.
+    /// The program of the state service is missing.
     #[error(transparent)]
     StateProgram(#[from] NoProgram),
-    /// A listener for metrics that was handed in cannot be served.
+    /// An inherited listener for metrics cannot be served.
     #[error(transparent)]
     Admin(#[from] crate::admin::ListenerError),
-    /// State cannot be kept.
+    /// The state service does not serve.
     #[error(transparent)]
     State(#[from] NotOpened),
-    /// Another supervisor was not taken over from.
+    /// The takeover from another supervisor failed.
     #[error(transparent)]
     Takeover(#[from] TakeoverError),
-    /// Nothing can be recorded.
+    /// The audit log could not start.
     #[error("cannot start the audit log's thread: {0}; see whether the process limit (ulimit -u) is reached")]
     Audit(#[source] io::Error),
-    /// The kernel does not deliver signals.
+    /// Signal handlers could not be installed.
     #[error("cannot wait for signals: {0}")]
     Signals(#[source] io::Error),
 }

@@ -1,12 +1,12 @@
-//! Sockets that a service manager hands in, by their names (`FileDescriptorName=`).
+//! Sockets that a service manager passes in, by their names (`FileDescriptorName=`).
 //!
-//! | name | what it is |
+//! | name | contents |
 //! |---|---|
-//! | `host` | what becomes `host.sock`: a listening unix stream socket, at any path. Its mode and owner are the unit's business |
+//! | `host` | becomes `host.sock`: a listening unix stream socket, at any path. Its mode and owner are set by the unit |
 //! | `admin` | a listener for metrics and health: a unix stream socket, or TCP on loopback. There may be several |
-//! | `handover` | what the supervisor before this one left in the manager's store |
+//! | `handover` | what the previous supervisor left in the manager's store |
 //!
-//! What comes under another name is left alone, and said in the log.
+//! Sockets of other names are not used, which is logged.
 
 use std::env;
 use std::io;
@@ -26,19 +26,19 @@ const HOST: &str = "host";
 /// The name of listeners for metrics and health.
 const ADMIN: &str = "admin";
 
-/// The most sockets that are looked at; of a unit that hands in more the rest is left alone, with a word in the log.
+/// Maximum number of sockets; further ones are not used, which is logged.
 const MAX_SOCKETS: usize = 16;
 
-/// What was handed in.
+/// The inherited sockets.
 #[derive(Debug, Default)]
 pub struct Sockets {
-    /// What becomes `host.sock`. It does not block.
+    /// The listener for `host.sock`. It does not block.
     pub host: Option<UnixListener>,
     /// Listeners for metrics and health.
     pub admin: Vec<AdminListener>,
-    /// What the supervisor before this one left, the latest last: sealed parcels, not yet opened.
+    /// Sealed bundles of the previous supervisor, the latest last.
     pub handover: Vec<OwnedFd>,
-    /// What was not taken, and why, for a log that was not there yet.
+    /// Messages about unused sockets, because the log is not initialized yet.
     pub(super) left: Vec<String>,
 }
 
@@ -51,20 +51,20 @@ pub enum AdminListener {
     Tcp(TcpListener),
 }
 
-/// Why what was handed in cannot be used. The text ends with what to do next.
+/// Why an inherited socket cannot be used. The text ends with what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InheritedError {
-    /// The socket named `host` is none that clients could connect to.
+    /// Clients could not connect to the socket named `host`.
     #[error(
         "the socket that was handed in as \"host\" is no listening unix stream socket ({0}): use \
          ListenStream= with a path, and FileDescriptorName=host"
     )]
     Host(io::Error),
-    /// There is more than one.
+    /// There are several sockets named `host`.
     #[error("more than one socket was handed in as \"host\": leave one ListenStream= in the socket unit")]
     Hosts,
-    /// A socket named `admin` is none that may be served.
+    /// A socket named `admin` must not be served.
     #[error(
         "a socket that was handed in as \"admin\" is no listening unix stream socket and no TCP listener on loopback \
          ({0}): use ListenStream= with a path or with 127.0.0.1 or [::1], and FileDescriptorName=admin"
@@ -73,11 +73,11 @@ pub enum InheritedError {
 }
 
 impl Sockets {
-    /// Takes what `$LISTEN_FDS` says was handed in; nothing where there is no such variable. The variables are removed, so
-    /// this must run before there are threads, and once.
+    /// Takes the sockets that `$LISTEN_FDS` announces; empty without that variable. The variables are
+    /// removed, so this must run before threads are started, and only once.
     ///
     /// # Errors
-    /// [`InheritedError`] for a socket that has one of our names and is not what that name says.
+    /// [`InheritedError`] if a socket has one of our names but is not of that kind.
     pub fn of_process() -> Result<Self, InheritedError> {
         let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
         let mut handed = ListenFd::from_env();
@@ -114,7 +114,7 @@ fn host(handed: &mut ListenFd, place: usize) -> io::Result<UnixListener> {
 }
 
 fn admin(handed: &mut ListenFd, place: usize) -> io::Result<AdminListener> {
-    // One that is of the other kind stays where it is.
+    // A socket of the other kind is not consumed.
     if let Ok(Some(listener)) = handed.take_unix_listener(place) {
         listens(&listener)?;
         listener.set_nonblocking(true)?;

@@ -1,14 +1,15 @@
-//! What the supervisor takes from itself, and gets for itself, before it has threads.
+//! Hardening of the supervisor process itself, before it has threads.
 //!
-//! What a service's unit closes is closed for plugins too, so some things must stay open there. They are closed here, for this
-//! process alone.
+//! Restrictions in a service's unit also apply to plugins, so some things must stay allowed there. They are
+//! forbidden here, for this process alone.
 
-/// Closes what no part of the supervisor needs, has it take no more memory than it uses, and has it see its plugins' processes. To be called before any thread is
-/// started. Gives what did not come about, for the log, which is not there yet; none of it keeps a supervisor from its work.
+/// Drops privileges that no part of the supervisor needs, disables huge pages to save memory, and makes sure
+/// that it sees its plugins' processes. Must be called before threads are started. Returns what failed,
+/// because the log is not initialized yet; no failure stops the supervisor.
 #[must_use]
 pub fn confine() -> Vec<String> {
     let mut notes = Vec::new();
-    // Nothing that it starts ever needs more than it has itself.
+    // No process that it starts needs more privileges than it has.
     if let Err(error) = rustix::thread::set_no_new_privs(true) {
         notes.push(format!("the supervisor could still gain privileges by executing files: {error}"));
     }

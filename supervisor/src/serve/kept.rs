@@ -1,4 +1,4 @@
-//! The start of what keeps the plugins' state: before any plugin's, since they find their sockets when they begin.
+//! Starts the state service, before all plugins, since they expect their state sockets at their start.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use crate::config::{Config, Engine, Secret, Surroundings};
 use crate::service::HealthChecks;
 use crate::state::{self, Keeper};
 
-/// What the service is called: in the log, and among the uids that were handed out.
+/// The service's name: in the log, and in the list of assigned uids.
 const NAME: &str = "talon-state";
-/// What holds on to the service; `None` where no state is wanted.
+/// The state service's supervisor; `None` if state is off.
 pub(crate) fn keeper(config: &Arc<Config>, events: &Events) -> Option<Keeper> {
     let open = state::plugins(&config.state)?;
     let quotas = Arc::clone(config);
     Some(Keeper::new(open, Arc::new(move |plugin| quotas.state_quota(plugin.as_str())), events.clone()))
 }
 
-/// What all plugins share, the way to their state among it.
+/// The settings that all plugins share, including their access to state.
 pub(crate) fn settings(config: &Config, keeper: Option<&Keeper>) -> Settings {
     let state = keeper.map(|keeper| Arc::new(keeper.clone()) as Arc<dyn StateSockets>);
     Settings { state, ..config.talon_plugin_settings() }
 }
 
-/// Starts the service and waits until its database is open. `Err(None)`: a signal ended the start.
+/// Starts the service and waits until its database is open. `Err(None)`: a signal interrupted the start.
 pub(super) async fn start(
     config: &Config,
     registry: &Registry,
@@ -45,7 +45,7 @@ pub(super) async fn start(
     }
 }
 
-/// Starts the service, and waits for nothing: plugins that connect meanwhile wait in the queues of their sockets.
+/// Starts the service without waiting: plugins that connect meanwhile wait in the queues of their sockets.
 pub(crate) fn run(
     config: &Config,
     uid_range: Option<RangeInclusive<u32>>,
@@ -63,7 +63,7 @@ pub(crate) fn run(
     Ok(service)
 }
 
-/// Tells of state that could be imported, until something was.
+/// Logs that there is state that could be imported, until an import was made.
 fn tell_of_imports(config: &Config) {
     let home = Surroundings::of_process().home;
     let marker = config.state.data_dir.join(state::IMPORTED_FILE);

@@ -1,8 +1,8 @@
-//! Whether a process is one of ours: a plugin, or something that a plugin started.
+//! Whether a process is a plugin, or was started by one.
 //!
-//! A plugin that shares our uid would otherwise be an administrator on `host.sock`. This keeps an honest-looking
-//! plugin out of other plugins' business; one that makes a stranger of its uid work for it is held only by a uid of
-//! its own.
+//! A plugin that shares our uid would otherwise be an administrator on `host.sock`. This check stops a plugin
+//! that connects itself or through its children. It does not stop one that makes an unrelated process of the
+//! same uid act for it; only a separate uid does.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,15 +12,16 @@ use nix::sys::signal::kill;
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::{Pid, getpid};
 
-/// How far up ancestors are followed. A process that nests deeper is taken for a plugin's: no shell session does.
+/// How many ancestors are followed. No shell session nests deeper; a process that does counts as a plugin's.
 const MAX_GENERATIONS: usize = 256;
 
-/// How often a walk is begun anew when an ancestor ended in the middle of it.
+/// How often a walk is repeated if an ancestor ended meanwhile.
 const WALKS: usize = 3;
 
-/// Whether `pid` is below us, or below one of these monitors: they were another supervisor's children. When it cannot be told, because it has ended already, it is.
+/// Whether `pid` is a descendant of this process, or of one of these monitors, which were another
+/// supervisor's children. If this is unknown because the process has ended, the answer is true.
 pub(super) fn is_ours(pid: i32, monitors: &BTreeSet<u32>) -> bool {
-    // A process of a foreign pid namespace has no number here, and is nobody's child here.
+    // A process of a foreign pid namespace has no number here, so it is not our child.
     pid > 0 && (0..WALKS).find_map(|_| walk(Pid::from_raw(pid), monitors)).unwrap_or(true)
 }
 
@@ -33,7 +34,7 @@ fn walk(mut pid: Pid, monitors: &BTreeSet<u32>) -> Option<bool> {
         match parent(pid) {
             Some(parent) if parent.as_raw() <= 1 => return Some(false),
             Some(parent) => pid = parent,
-            // There, but hidden from us: where /proc is mounted with hidepid, our own children are known all the same.
+            // It exists, but is hidden: even with /proc mounted with hidepid, our own children are visible.
             None if kill(pid, None) != Err(Errno::ESRCH) => return Some(false),
             None => return None,
         }
@@ -41,7 +42,7 @@ fn walk(mut pid: Pid, monitors: &BTreeSet<u32>) -> Option<bool> {
     Some(true)
 }
 
-/// Asked of the kernel, which answers also for one that has ended, and takes nothing of its exit.
+/// Asks the kernel, which also answers for a child that has ended, without reaping it.
 fn is_our_child(pid: Pid) -> bool {
     let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
     waitid(Id::Pid(pid), look).is_ok()
@@ -49,7 +50,7 @@ fn is_our_child(pid: Pid) -> bool {
 
 fn parent(pid: Pid) -> Option<Pid> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // `pid (name) state ppid …`, where the name may hold anything.
+    // `pid (name) state ppid …`, where the name may contain anything.
     let stat = String::from_utf8_lossy(&stat);
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok().map(Pid::from_raw)
 }
@@ -71,7 +72,7 @@ mod tests {
         assert!(!is_ours(nix::unistd::getppid().as_raw(), &none));
         assert!(!is_ours(1, &none));
         assert!(!is_ours(0, &none));
-        // A shell that waits for a child of its own: a grandchild of ours.
+        // A shell with a child: a grandchild of ours.
         let mut shell = Command::new("sh")
             .args(["-c", "cat & echo $!; wait"])
             .stdin(Stdio::piped())
@@ -83,13 +84,13 @@ mod tests {
         std::io::BufRead::read_line(&mut std::io::BufReader::new(shell.stdout.take().unwrap()), &mut line)
             .unwrap();
         assert!(is_ours(line.trim().parse().unwrap(), &none));
-        // What stands below a monitor that was taken over is ours wherever it came from.
+        // A descendant of an inherited monitor is ours whatever its own parent is.
         let parent = nix::unistd::getppid().as_raw();
         assert!(is_ours(parent, &BTreeSet::from([parent.cast_unsigned()])));
         drop(shell.stdin.take());
         let pid = shell.id();
         shell.wait().unwrap();
-        // Gone: it cannot be told any more.
+        // It has ended, so its ancestors are unknown.
         assert!(is_ours(number(pid), &none));
     }
 }

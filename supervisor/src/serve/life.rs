@@ -1,4 +1,4 @@
-//! From the start of the plugins to whatever ends the supervisor.
+//! From the start of the plugins to the end of the supervisor.
 
 use std::path::Path;
 use std::pin::pin;
@@ -20,25 +20,25 @@ use super::running::Running;
 use super::signals::{Signals, Stop};
 use crate::host::Asked;
 
-/// How long processes that were handed over may take to be taken up before the old supervisor is told to go, and what was not
-/// taken up is left to be started anew. A process answers within milliseconds, or hangs.
+/// How long adopting inherited processes may take. Then the old supervisor is released, and plugins whose
+/// processes were not adopted are started anew. A process answers within milliseconds, or hangs.
 const ADOPT_WITHIN: Duration = Duration::from_secs(10);
 
-/// How a supervisor's life ends.
+/// Why the supervisor ends.
 pub(super) enum End {
-    /// A signal, or what its life hung on.
+    /// A signal, or its lifeline was cut.
     Stop(Stop),
     /// A client asked for it.
     Asked,
-    /// Another supervisor has everything.
+    /// Another supervisor has taken over.
     HandedOver,
-    /// It cannot go on; nothing of another supervisor's was taken over.
+    /// A failure; nothing of another supervisor was taken over.
     Failed(ServeFailure),
-    /// It did not take over from another one, which goes on.
+    /// The takeover from another supervisor failed; that one continues.
     NotOurs(ServeFailure),
 }
 
-/// Waits for the end.
+/// Waits for the reason to end.
 pub(super) async fn live(
     running: &mut Running,
     signals: &mut Signals,
@@ -54,8 +54,8 @@ pub(super) async fn live(
         tokio::select! {
             stop = signals.stop() => {
                 if arrival.is_succession() {
-                    // What the store keeps stays there, and a supervisor that runs goes on.
-                    arrival.failed("it was told to stop").await;
+                    // The store keeps its content, and a running supervisor continues.
+                    arrival.failed("it was asked to stop").await;
                     return End::HandedOver;
                 }
                 return End::Stop(stop);
@@ -77,7 +77,7 @@ pub(super) async fn live(
             }
             Some(asked) = asks.recv() => match asked {
                 Asked::Shutdown(answer) => {
-                    // Whoever asked may have gone.
+                    // The client may have gone away.
                     let _ = answer.send(());
                     return End::Asked;
                 }
@@ -92,7 +92,7 @@ pub(super) async fn live(
                     let outcome = tokio::select! {
                         outcome = running.hand_over(pid, answer, asks) => outcome,
                         stop = signals.stop() => {
-                            tracing::warn!("told to stop while handing over: nothing is handed over");
+                            tracing::warn!("stop requested during the handover: the handover is aborted");
                             return End::Stop(stop);
                         }
                     };
@@ -105,18 +105,18 @@ pub(super) async fn live(
                 }
             },
             () = running.server_ended() => {
-                tracing::error!("host.sock ended by itself; stopping");
+                tracing::error!("host.sock ended unexpectedly; stopping");
                 return End::Asked;
             }
         }
     }
 }
 
-/// Resolves when what was handed over is taken up or refused, or takes too long.
+/// Resolves when all inherited processes are adopted or refused, or when the time is over.
 async fn adopted(registry: &Registry, events: &Events) {
     let mut news = events.subscribe_but_calls();
     let waits = async {
-        // What no plugin asks for is never taken up; all plugins settle.
+        // Processes that no plugin claims are never adopted, but all plugins settle.
         let plugins = registry.list();
         let all = join_all(plugins.iter().map(Plugin::settled));
         let each = async {
@@ -133,7 +133,7 @@ async fn adopted(registry: &Registry, events: &Events) {
     }
 }
 
-/// Whether there are processes of which nobody knows yet what becomes of them.
+/// Whether there are inherited processes whose adoption is still open.
 fn under_way(adopted: &Adopted) -> bool {
     adopted.taken_over + adopted.refused < adopted.handed
 }

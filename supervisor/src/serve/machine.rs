@@ -1,11 +1,11 @@
-//! What this machine can enforce, and what an operator must know of it before the first plugin starts.
+//! What this machine can enforce, reported before the first plugin starts.
 
 use std::sync::Arc;
 
-/// How the text of a protection begins for which something weaker stands in.
+/// Prefix of the text about a protection that is replaced by a weaker one.
 pub(crate) const STAND_IN: &str = "only a stand-in: ";
 
-/// Some milliseconds, which are the kernel's and not ours.
+/// Takes some milliseconds, mostly in the kernel.
 pub(super) async fn look_at(stage: &Arc<talon_jail::Stage>) -> talon_jail::Machine {
     let stage = Arc::clone(stage);
     match tokio::task::spawn_blocking(move || talon_jail::probe(&stage)).await {
@@ -34,7 +34,7 @@ pub(super) fn tell(machine: &talon_jail::Machine, mode: talon_jail::Mode, not_en
     }
 }
 
-/// Protections that do not hold, each with its reason.
+/// Protections that are not enforced, each with the reason.
 #[must_use]
 pub fn not_enforced(report: &talon_jail::Report) -> Vec<String> {
     let line = |protection: &talon_jail::Protection| match &protection.status {

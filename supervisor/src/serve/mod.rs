@@ -1,32 +1,32 @@
-//! The supervisor's start, its life and its end.
+//! Start, operation and end of the supervisor.
 //!
 //! ```text
-//! log ─► what was handed over ─► runtime directory (lock) ─► state ─► host.sock ─► plugins ─► ready
+//! log ─► inherited state ─► runtime directory (lock) ─► state ─► host.sock ─► plugins ─► ready
 //!                                                                                              │ SIGTERM, SIGINT
 //! exit 0 ◄─ socket removed ◄─ plugins, then state stopped ◄─ calls in flight finished ◄────────┤
-//! exit 0 ◄─ the next supervisor has it all, and the plugins run on ◄─ handover ◄───────────────┘
+//! exit 0 ◄─ the next supervisor has everything, and the plugins keep running ◄─ handover ◄─────┘
 //! ```
 //!
-//! Whatever fails before *ready* undoes what came before it, by dropping it; what another supervisor handed over stays with
-//! that one, or in the store that it came from.
+//! A failure before *ready* undoes all earlier steps, by dropping them. State that another supervisor offered
+//! stays with that one, or in the store it came from.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
 //! | `machine` | what this machine can enforce |
-//! | `kept` | what keeps the plugins' state |
+//! | `state_service` | the service that stores the plugins' state |
 //! | `agent` | the agent, and `agent.sock` |
-//! | `discover` | which plugins there are |
-//! | `peers`, `kin` | who asks on `host.sock` |
-//! | `reload` | another configuration, and newer plugins, while it runs |
-//! | `ready` | when the start is over |
-//! | `life`, `running` | from then to the end; what runs, and how it stops |
-//! | `signals` | what asks it to stop |
-//! | `handover` | one supervisor after the other |
-//! | `notify`, `status_line`, `watchdog` | what a service manager is told |
-//! | `inherited` | what it hands in |
-//! | `itself` | what the supervisor takes from itself |
-//! | `watched` | `admin.sock`, while we are the ones who serve |
-//! | `files` | changed files, followed |
+//! | `discover` | finds plugins |
+//! | `peers`, `process_tree` | identifies clients of `host.sock` |
+//! | `reload` | changes of configuration and plugins at runtime |
+//! | `ready` | the end of the start |
+//! | `lifecycle`, `running` | from then to the end; what runs, and how it stops |
+//! | `signals` | signals that stop it |
+//! | `handover` | handover to the next supervisor |
+//! | `notify`, `status_line`, `watchdog` | messages to a service manager |
+//! | `inherited` | sockets from a service manager |
+//! | `hardening` | restrictions of the supervisor process itself |
+//! | `admin_listeners` | `admin.sock`, while this supervisor serves |
+//! | `files` | watched files |
 
 mod agent;
 mod descriptors;
@@ -82,19 +82,19 @@ use signals::Signals;
 pub use signals::{Lifeline, stdin_ends};
 use watched::Watched;
 
-/// How a supervisor begins, beside its configuration.
+/// Options of a start, beside the configuration.
 #[derive(Debug, Default)]
 pub struct Beginning {
-    /// What its life hangs on, apart from signals.
+    /// Ends the supervisor when it resolves, in addition to signals.
     pub lifeline: Option<Lifeline>,
-    /// What a service manager handed in.
+    /// Sockets from a service manager.
     pub sockets: Sockets,
-    /// Whether to take over from the supervisor that runs on the same runtime directory.
+    /// Whether to take over from the supervisor that runs in the same runtime directory.
     pub takeover: bool,
 }
 
-/// Runs a supervisor until a signal ends it, or what its life hangs on, or another supervisor takes over. Must be called within
-/// a tokio runtime.
+/// Runs a supervisor until a signal or its lifeline ends it, or another supervisor takes over. Must be called
+/// within a tokio runtime.
 ///
 /// # Errors
 /// [`ServeFailure`]; nothing that it started is left then.
@@ -109,19 +109,19 @@ pub async fn serve(loaded: Loaded, beginning: Beginning) -> Result<(), ServeFail
     for left in sockets.left.drain(..) {
         tracing::warn!("a descriptor that was handed in is not used: {left}");
     }
-    // Signals first: one that comes during the start ends it in order.
+    // Signals first: a signal during the start ends it in an orderly way.
     let mut signals = Signals::new(lifeline).map_err(ServeFailure::Signals)?;
     let hangups = Hangups::new().map_err(ServeFailure::Signals)?;
     let manager = Manager::of_process();
     let more_time = manager.extending(ready::START_LIMIT);
-    // Before anything that records.
+    // Before anything is recorded.
     let series = admin::metrics::install();
     let events = Events::new();
     let sanitizer =
         Sanitizer::new(&Settings { forbidden_patterns: config.guard.forbidden_patterns.clone() })?;
     let stage = Arc::new(talon_jail::Stage::from_current_exe()?.keeping_a_spare());
     let machine = machine::look_at(&stage).await;
-    // Last of what can be known before anything of another supervisor's is touched.
+    // The last check before anything of another supervisor is touched.
     let mut arrival = tokio::select! {
         arrival = arrive(&mut sockets, &config, takeover, &manager) => arrival?,
         _ = signals.stop() => return Ok(()),
@@ -188,7 +188,7 @@ pub async fn serve(loaded: Loaded, beginning: Beginning) -> Result<(), ServeFail
     let pulse = tokio::sync::watch::Sender::new(None);
     let _fed = watchdog::feed(&manager, &registry, pulse.subscribe());
     let status = status_line::keep(&manager, &registry, &events, reloader.clone());
-    // Here is the place for what else runs as long as the supervisor does: a line each.
+    // Tasks that run as long as the supervisor: one line each.
     let hangups = hangups.obey(reloader.clone());
     let files = files::follow(reloader);
 
@@ -211,7 +211,7 @@ pub async fn serve(loaded: Loaded, beginning: Beginning) -> Result<(), ServeFail
         pulse,
     };
     let socket_path = config.runtime_dir.join(SOCKET_NAME);
-    // From here on it is asked for until the plugins have settled.
+    // From here on `settled` asks for more time.
     drop(more_time);
     let end = match running.open().await {
         Ok(()) => life::live(&mut running, &mut signals, &mut asks, &manager, arrival, &socket_path).await,
@@ -221,12 +221,12 @@ pub async fn serve(loaded: Loaded, beginning: Beginning) -> Result<(), ServeFail
         }
         Err(error) => End::Failed(error),
     };
-    // What is stopping is not changed any more.
+    // No more changes while it stops.
     drop((hangups, files, status));
     running.end(end, &mut signals, &manager).await
 }
 
-/// The plugins' side, and what keeps their state. `Err(None)`: a signal ended the start.
+/// Starts the plugins' side and the state service. `Err(None)`: a signal interrupted the start.
 async fn begin(
     config: &Arc<Config>,
     stage: Arc<talon_jail::Stage>,

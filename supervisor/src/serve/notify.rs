@@ -1,7 +1,8 @@
-//! The service manager: what it is told, and what it keeps for us.
+//! The service manager: messages to it, and its store of descriptors.
 //!
-//! Messages are those of `sd_notify(3)`. What is said again and again never waits, because what says it is the event loop: a
-//! manager that does not read loses it. What is said once (that the start is over, say) waits for a second for room.
+//! Messages are those of `sd_notify(3)`. Repeated messages never wait, because the event loop sends them: if
+//! the manager does not read, they are lost. Messages that are sent once (such as the end of the start) wait
+//! up to a second.
 
 use std::env;
 use std::fmt::Write as _;
@@ -26,34 +27,35 @@ use talon_listen::Throttle;
 use tokio::time::{Instant, interval};
 use tokio_util::task::AbortOnDropHandle;
 
-/// The name under which the manager keeps what the next supervisor takes over.
+/// The name of the stored descriptor for the next supervisor.
 pub(super) const STORED: &str = "handover";
 
-/// Says that the unit has a store for descriptors: systemd sets it from version 254 on.
+/// Set if the unit has a descriptor store: systemd sets it from version 254 on.
 const STORE_VARIABLE: &str = "FDSTORE";
-/// The same from the unit file, for the versions before.
+/// The same, set by the unit file, for earlier versions.
 const OWN_STORE_VARIABLE: &str = "TALON_FDSTORE";
 
-/// The longest status, in bytes: a line that fits on a screen. What is longer is cut, with a mark.
+/// Maximum length of the status in bytes: a line that fits on a screen. A longer one is cut, with a mark.
 const MAX_STATUS_BYTES: usize = 200;
 
-/// How long the manager may take to have read all that it was sent before. It reads in one loop what all units send, so
-/// some seconds are a busy machine; one that takes longer does not read at all, and then nothing was stored.
+/// How long the manager may take to process all earlier messages. It reads those of all units in one loop, so
+/// some seconds mean a busy machine. If it takes longer, it does not read at all, and nothing was stored.
 const BARRIER_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long what is said once waits for room in the manager's queue. It is full for some milliseconds, or for good.
+/// How long messages that are sent once wait for room in the manager's queue. It is full for some
+/// milliseconds, or for good.
 const ROOM_WITHIN: Duration = Duration::from_secs(1);
 
-/// For what is said once.
+/// For messages that are sent once.
 const WAITS: SendFlags = SendFlags::empty();
 
-/// How much more time is asked for, and how often: the manager waits for so long for one that is stuck.
+/// How much more time is requested, and how often: a supervisor that hangs is noticed after this time.
 const EXTEND_BY: Duration = Duration::from_secs(20);
 const EXTEND_EVERY: Duration = Duration::from_secs(5);
 
 static NOT_SENT: Throttle = Throttle::new();
 
-/// The service manager, if there is one. Clones are the same.
+/// The service manager, if there is one. Clones share state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Manager {
     inner: Option<Arc<Inner>>,
@@ -65,11 +67,11 @@ struct Inner {
     address: SocketAddrUnix,
     stores: bool,
     watchdog: Option<Duration>,
-    /// Whether it was told that the start is over.
+    /// Whether the end of the start was reported.
     started: AtomicBool,
 }
 
-/// A reload that goes on; its end is told when this is dropped.
+/// A reload in progress; its end is reported on drop.
 pub(crate) struct Reloading(Manager);
 
 impl Drop for Reloading {
@@ -79,8 +81,8 @@ impl Drop for Reloading {
 }
 
 impl Manager {
-    /// The one that `$NOTIFY_SOCKET` names; none where there is no such variable. An address that cannot be used is said
-    /// in the log, and then there is none either.
+    /// The manager that `$NOTIFY_SOCKET` names; none without that variable. An unusable address is logged,
+    /// and then there is none either.
     pub(super) fn of_process() -> Self {
         let Some(path) = env::var_os("NOTIFY_SOCKET").filter(|path| !path.is_empty()) else {
             return Self::default();
@@ -88,7 +90,7 @@ impl Manager {
         match Self::at(path.as_bytes()) {
             Ok(manager) => manager,
             Err(error) => {
-                tracing::warn!(%error, "NOTIFY_SOCKET cannot be used: the service manager is told nothing");
+                tracing::warn!(%error, "NOTIFY_SOCKET cannot be used: the service manager receives no notifications");
                 Self::default()
             }
         }
@@ -113,22 +115,23 @@ impl Manager {
         Ok(Self { inner: Some(Arc::new(inner)) })
     }
 
-    /// Whether there is one.
+    /// Whether there is a manager.
     pub(super) fn is_there(&self) -> bool {
         self.inner.is_some()
     }
 
-    /// Whether it keeps descriptors for the next supervisor.
+    /// Whether it stores descriptors for the next supervisor.
     pub(super) fn stores(&self) -> bool {
         self.inner.as_ref().is_some_and(|inner| inner.stores)
     }
 
-    /// Within which time it has to hear [`fed`](Self::fed) again and again; `None` if it does not wait for that.
+    /// The watchdog interval, within which [`fed`](Self::fed) must be called repeatedly; `None` without a
+    /// watchdog.
     pub(super) fn watchdog(&self) -> Option<Duration> {
         self.inner.as_ref()?.watchdog.filter(|every| !every.is_zero())
     }
 
-    /// The start is over, or a reload.
+    /// Reports the end of the start, or of a reload.
     pub(crate) fn ready(&self) {
         if let Some(inner) = &self.inner {
             inner.started.store(true, Ordering::Release);
@@ -136,8 +139,9 @@ impl Manager {
         self.tell(WAITS, &[NotifyState::Ready]);
     }
 
-    /// A reload begins, which ends with what is returned, also if it changes nothing. One in the middle of the start is told to
-    /// nobody: its end would be taken for the end of the start.
+    /// Reports the start of a reload; its end is reported when the result is dropped, also if nothing
+    /// changed. During the start nothing is reported, because the end of the reload would be taken for the
+    /// end of the start.
     pub(crate) fn reload(&self) -> Option<Reloading> {
         let started = self.inner.as_ref()?.started.load(Ordering::Acquire);
         started.then(|| {
@@ -149,32 +153,32 @@ impl Manager {
     fn reloading(&self) {
         match NotifyState::monotonic_usec_now() {
             Ok(now) => self.tell(WAITS, &[NotifyState::Reloading, now]),
-            Err(error) => tracing::warn!(%error, "the service manager is not told of the reload"),
+            Err(error) => tracing::warn!(%error, "the service manager was not notified of the reload"),
         }
     }
 
-    /// The end begins.
+    /// Reports that the supervisor stops.
     pub(super) fn stopping(&self) {
         self.tell(WAITS, &[NotifyState::Stopping]);
     }
 
-    /// What `systemctl status` shows: one line, made inert by whoever wrote it.
+    /// Sets the text in `systemctl status`: one line, neutralized by the caller.
     pub(super) fn status(&self, line: &str) {
         self.tell(SendFlags::DONTWAIT, &[NotifyState::Status(&one_line(line))]);
     }
 
-    /// Everything that has to run does.
+    /// Feeds the watchdog.
     pub(super) fn fed(&self) {
         self.tell(SendFlags::DONTWAIT, &[NotifyState::Watchdog]);
     }
 
-    /// What goes on may take so much longer, from now.
+    /// Allows the current operation this much more time from now.
     fn extend(&self, by: Duration) {
         let by = u32::try_from(by.as_micros()).unwrap_or(u32::MAX);
         self.tell(SendFlags::DONTWAIT, &[NotifyState::ExtendTimeoutUsec(by)]);
     }
 
-    /// Asks for more time again and again until the handle is dropped, for this long at the most.
+    /// Requests more time repeatedly until the handle is dropped, for at most this long.
     pub(super) fn extending(&self, limit: Duration) -> Option<AbortOnDropHandle<()>> {
         let manager = self.clone();
         self.is_there().then(|| {
@@ -189,23 +193,23 @@ impl Manager {
         })
     }
 
-    /// Lets go of what it keeps for us.
+    /// Removes the stored descriptors.
     pub(super) fn forget_stored(&self) {
         let name = format!("FDNAME={STORED}");
         self.tell(WAITS, &["FDSTOREREMOVE=1", &name].map(NotifyState::Custom));
     }
 
-    /// Has it keep a descriptor for the next supervisor, and waits until it does, as far as that can be known. Blocking,
-    /// for at most ten seconds.
+    /// Stores a descriptor for the next supervisor, and waits until the manager has processed it, as far as
+    /// that is visible. Blocks for at most ten seconds.
     ///
     /// # Errors
     /// When there is no manager, or it does not read.
     pub(super) fn store(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
         let inner = self.inner.as_ref().ok_or(io::ErrorKind::NotFound)?;
-        // There is one at a time.
+        // There is only one at a time.
         self.forget_stored();
         let name = format!("FDNAME={STORED}");
-        // Its other end is closed, which the manager would take for its end.
+        // The other end of this socket is closed, which the manager would take for a hangup (so no FDPOLL).
         let state = ["FDSTORE=1", &name, "FDPOLL=0"].map(NotifyState::Custom);
         inner.send(WAITS, &text(&state), &[descriptor])?;
         inner.barrier()
@@ -216,7 +220,7 @@ impl Manager {
         if let Err(error) = inner.send(how, &text(state), &[])
             && let Some(unsaid) = NOT_SENT.word()
         {
-            tracing::warn!(%error, unsaid, "the service manager could not be told something");
+            tracing::warn!(%error, unsaid, "a notification to the service manager failed");
         }
     }
 }
@@ -235,7 +239,7 @@ impl Inner {
         Ok(())
     }
 
-    /// The manager closes what it gets here once it has dealt with all that came before.
+    /// The manager closes the descriptor once it has processed all earlier messages.
     fn barrier(&self) -> io::Result<()> {
         let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         self.send(WAITS, "BARRIER=1\n", &[theirs.as_fd()])?;
@@ -245,7 +249,7 @@ impl Inner {
         if retry_on_intr(|| poll(&mut waits, Some(&within)))? == 0 {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        // Its end, and nothing else.
+        // End of file, and no data.
         match std::fs::File::from(ours).read(&mut [0])? {
             0 => Ok(()),
             _ => Err(io::ErrorKind::InvalidData.into()),
@@ -260,7 +264,7 @@ fn text(state: &[NotifyState<'_>]) -> String {
     })
 }
 
-/// Newlines would end the message, and begin another one.
+/// Newlines would end the message, and start another one.
 fn one_line(text: &str) -> String {
     let inert: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
     if inert.len() <= MAX_STATUS_BYTES {

@@ -28,7 +28,7 @@ fn a_status_is_one_bounded_line() {
 #[test]
 fn a_reload_says_when_it_began() {
     let (manager, socket, _dir) = manager();
-    // In the middle of the start its end would be taken for the start's.
+    // During the start its end would be taken for the end of the start.
     assert!(manager.reload().is_none());
     manager.ready();
     assert_eq!(heard(&socket), "READY=1\n");
@@ -41,7 +41,7 @@ fn a_reload_says_when_it_began() {
 #[test]
 fn a_manager_that_does_not_read_holds_nobody_up() {
     let (manager, socket, _dir) = manager();
-    // Far more than any queue of datagrams takes.
+    // More than any datagram queue holds.
     for _ in 0..100_000 {
         manager.fed();
     }

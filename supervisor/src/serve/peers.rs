@@ -1,4 +1,4 @@
-//! From what the kernel says about a peer to what the configuration says about it.
+//! Classifies peers: from kernel credentials to configured rights.
 
 use std::ffi::CString;
 use std::sync::Arc;
@@ -12,16 +12,17 @@ use crate::admin::Admit;
 use crate::config::PeerPolicy;
 use crate::host::{Peer, Recognise};
 
-/// Recognises peers by the policy of the moment in which they connect.
+/// Classifies peers by the policy at the time they connect.
 ///
-/// The kernel tells a peer's uid and primary group. Its further groups are those that the user database gives that
-/// uid: a process cannot add to them, and they are read when it connects. What stands below a monitor that `registry` took over
-/// is a plugin's as much as what stands below us.
+/// The kernel reports a peer's uid and primary group. Its supplementary groups are those that the user
+/// database assigns to that uid (a process cannot add to them), read when it connects. Descendants of a
+/// monitor that `registry` has inherited count as plugins, as our own descendants do.
 pub(super) fn recognise(policy: Arc<ArcSwap<PeerPolicy>>, registry: Registry) -> Recognise {
     let own_uid = Uid::effective().as_raw();
     Arc::new(move |credentials| {
         let (uid, gid) = (credentials.uid(), credentials.gid());
-        // A plugin with a uid of its own is nobody the configuration knows; one with ours would be we ourselves.
+        // A plugin with a separate uid is unknown to the configuration; one with our uid would count as our
+        // own user.
         if uid == own_uid && kin::is_ours(credentials.pid().unwrap_or_default(), &registry.monitors()) {
             return None;
         }
@@ -34,7 +35,8 @@ pub(super) fn recognise(policy: Arc<ArcSwap<PeerPolicy>>, registry: Registry) ->
     })
 }
 
-/// Who may read health and metrics: root, this process's own user, and members of a group. Nobody that runs below us.
+/// Who may read health and metrics: root, this process's own user, and members of a group, but none of our
+/// descendants.
 pub(super) fn watchers(group: Option<u32>, registry: Registry) -> Admit {
     let own_uid = Uid::effective().as_raw();
     Arc::new(move |credentials| {

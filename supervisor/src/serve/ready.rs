@@ -1,4 +1,4 @@
-//! When the start is over: every configured plugin is ready, or has failed for a reason that is said.
+//! The end of the start: every configured plugin is ready, or has failed with a reported reason.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use talon_plugin::{EventKind, Events, NewEvent, Plugin, Registry, State};
 
 use super::notify::Manager;
 
-/// For how long a service manager is asked for more time, at most. What takes longer than a quarter of an hour to start is left to
-/// the unit's own `TimeoutStartSec=`, which counts from then.
+/// How long a service manager is asked for more time at a start, at most. After a quarter of an hour, the
+/// unit's own `TimeoutStartSec=` counts.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// Waits until every plugin has settled, and says so.
+/// Waits until every plugin has settled, and reports it.
 pub(super) async fn settled(registry: &Registry, events: &Events, socket: &Path, manager: &Manager) {
     let plugins = registry.list();
     let more_time = manager.extending(START_LIMIT);

@@ -1,4 +1,4 @@
-//! What runs once the start is over, and how it stops.
+//! The running supervisor, and how it stops.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,48 +20,48 @@ use crate::door::Door;
 use crate::host::{Alone, Closing, HostService, HostSocket, Operators, Pulse, Server};
 use crate::state::Keeper;
 
-/// For how long a service manager is asked for more time at the end, at most; then the unit's own `TimeoutStopSec=` counts. The
-/// end is bounded by itself: by some times the grace period.
+/// How long a service manager is asked for more time at the end, at most; then the unit's own
+/// `TimeoutStopSec=` counts. Stopping is bounded by a few grace periods anyway.
 const STOP_LIMIT: Duration = Duration::from_secs(15 * 60);
 
-/// A supervisor at work.
+/// A running supervisor.
 pub(super) struct Running {
     pub(super) events: Events,
     pub(super) registry: Registry,
     pub(super) door: Arc<Door>,
     pub(super) keeper: Option<Keeper>,
-    /// What keeps the plugins' state, while it runs.
+    /// The state service, while it runs.
     pub(super) kept: Option<Service>,
     pub(super) service: HostService,
-    /// Who may do what: exchanged when the configuration is.
+    /// The rights of peers: replaced with the configuration.
     pub(super) peers: Arc<ArcSwap<PeerPolicy>>,
     pub(super) socket: HostSocket,
-    /// The agent, its clients among it.
+    /// The agent with its clients.
     pub(super) agent: AgentSide,
-    /// `None` while nobody is let in.
+    /// `None` while no clients are accepted.
     pub(super) server: Option<Server>,
-    /// Health and metrics.
+    /// The listeners for health and metrics.
     pub(super) watched: Watched,
-    /// Its directory is written to by one supervisor at a time.
+    /// The audit log: one supervisor at a time writes to its directory.
     pub(super) audit: Audit,
     /// Ends the streams of events and logs of the server.
     pub(super) closing: Closing,
-    /// Whether the server accepts connections, for the watchdog.
+    /// The probe of the server's accept loop, for the watchdog.
     pub(super) pulse: watch::Sender<Option<Pulse>>,
 }
 
 impl Running {
-    /// The configuration that is in force.
+    /// The active configuration.
     pub(super) fn config(&self) -> Arc<Config> {
         self.door.config()
     }
 
-    /// How long calls in flight may take to finish, at an end.
+    /// How long calls in flight may take to finish when it stops.
     pub(super) fn grace(&self) -> Duration {
         self.config().plugins.tools.lifecycle.grace_period.get()
     }
 
-    /// Lets clients in.
+    /// Accepts clients.
     pub(super) async fn open(&mut self) -> Result<(), ServeFailure> {
         let config = self.config();
         self.closing = Closing::default();
@@ -83,7 +83,7 @@ impl Running {
         Ok(())
     }
 
-    /// Resolves when the server ends without having been asked to.
+    /// Resolves when the server ends unexpectedly.
     pub(super) async fn server_ended(&mut self) {
         match &mut self.server {
             Some(server) => {
@@ -94,7 +94,7 @@ impl Running {
         }
     }
 
-    /// Does what the end of the supervisor's life asks for.
+    /// Carries out the end: stop, handover or failure.
     pub(super) async fn end(
         mut self,
         end: End,
@@ -123,7 +123,7 @@ impl Running {
                     stored = self.store(manager) => if stored {
                         let registry = self.registry.clone();
                         self.let_go().await;
-                        // The next one is started into our cgroup.
+                        // The next supervisor is started into our cgroup.
                         registry.let_go_of_groups();
                         return Ok(());
                     },
@@ -150,8 +150,8 @@ impl Running {
         result
     }
 
-    /// Ends everything in order: calls in flight may finish within the grace period, then plugins stop, and then what keeps
-    /// their state. A further signal ends it at once.
+    /// Stops everything in order: calls in flight may finish within the grace period, then plugins stop, and
+    /// then the state service. A second signal stops it at once.
     async fn stop(mut self, signals: &mut Signals, at_once: bool) {
         let grace = if at_once { Duration::ZERO } else { self.grace() };
         tokio::select! {
@@ -163,10 +163,11 @@ impl Running {
         }
         self.closing.end();
         self.pulse.send_replace(None);
-        // The files go before the last connections do, so that no client finds one and gets no answer.
+        // The files are removed before the last connections end, so that no client finds a file without
+        // getting an answer.
         drop(self.socket.file);
         drop(self.agent);
-        // Last of all but the calls' own way: whoever watches sees it drain.
+        // Late, so that monitoring can watch it drain.
         self.watched.close().await;
         if let Some(server) = self.server.take() {
             server.stop().await;
@@ -188,12 +189,12 @@ impl Running {
             }
             self.registry.shutdown(grace.saturating_sub(began.elapsed())).await;
         };
-        // From the first moment on: what the agent has begun is most of what is waited for.
+        // The agent stops concurrently: its turns are most of what is waited for.
         tokio::join!(plugins, self.agent.close(grace));
     }
 }
 
-/// The largest arguments that any plugin may be called with: what the socket must let through.
+/// The largest arguments of all plugins: the limit of the socket.
 pub(super) fn largest_arguments(config: &Config, registry: &Registry) -> usize {
     let of_plugin =
         |plugin: &Plugin| config.call_policy(plugin.name().as_str(), &plugin.spec()).max_argument_bytes;

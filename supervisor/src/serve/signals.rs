@@ -5,7 +5,7 @@ use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
-/// What asked the supervisor to stop.
+/// What stopped the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     Terminate,
@@ -23,25 +23,26 @@ impl Stop {
     }
 }
 
-/// Resolves when nobody holds the other end any more.
+/// Resolves when the other end of the lifeline is closed.
 pub type Lifeline = oneshot::Receiver<()>;
 
-/// A lifeline that is standard input: its other end is a pipe of whoever started this supervisor for itself. However that
-/// process ends, the kernel closes it.
+/// A lifeline on standard input: its other end is a pipe of the process that started this supervisor. The
+/// kernel closes it however that process ends.
 #[must_use]
 pub fn stdin_ends() -> Lifeline {
     let (held, lifeline) = oneshot::channel();
-    // A thread of its own, which nobody waits for: reading can only be ended from the other side.
+    // A separate, detached thread: the read can only be ended from the other side.
     let watch = move || {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         drop(held);
     };
-    // Without the thread `held` is dropped with the closure, and the supervisor ends, which is the safe side.
+    // If the thread cannot start, `held` is dropped with the closure, and the supervisor ends, which is the
+    // safe behaviour.
     let _ = std::thread::Builder::new().name("talon-lifeline".to_owned()).spawn(watch);
     lifeline
 }
 
-/// Signals from now on; none of them ends the process by itself any more.
+/// Handles signals from now on, so that they no longer end the process.
 pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -57,7 +58,7 @@ impl Signals {
         })
     }
 
-    /// Resolves at the next signal that asks to stop. Safe to call again and to drop.
+    /// Resolves at the next stop signal. Cancel safe; may be called again.
     pub(super) async fn stop(&mut self) -> Stop {
         tokio::select! {
             Some(()) = self.terminate.recv() => Stop::Terminate,
@@ -67,7 +68,7 @@ impl Signals {
     }
 }
 
-/// Once only: that it is cut is said one time, and asking for a stop again must not mean "at once".
+/// Resolves only once: a second stop request would mean "at once".
 async fn cut(lifeline: &mut Option<Lifeline>) {
     match lifeline {
         Some(held) => {

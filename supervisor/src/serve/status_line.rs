@@ -1,4 +1,4 @@
-//! What `systemctl status` shows of the plugins: "12 plugins: 11 ready, 1 failed (jira: handshake timeout)".
+//! The plugins' summary in `systemctl status`: "12 plugins: 11 ready, 1 failed (jira: handshake timeout)".
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use super::Reloader;
 use super::notify::Manager;
 use crate::sentence::{self, One};
 
-/// The shortest time between two of them: a plugin that dies and starts all the time changes it with every step.
+/// The shortest time between two updates: a plugin in a crash loop changes the line with every step.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Keeps the line true until the handle is dropped.
+/// Updates the line until the handle is dropped.
 pub(super) fn keep(
     manager: &Manager,
     registry: &Registry,
@@ -30,7 +30,8 @@ pub(super) fn keep(
                     manager.status(&line);
                     told = line;
                 }
-                // Whatever happens may change it; what was missed is in the next look.
+                // Any event may change the line; missed events do not matter, because the line is computed
+                // anew.
                 if matches!(news.recv().await, Err(RecvError::Closed)) {
                     return;
                 }
@@ -41,7 +42,7 @@ pub(super) fn keep(
     })
 }
 
-/// The line for these plugins, and for those that were refused before they were any.
+/// The line for these plugins, and for those that were refused.
 pub(super) fn line(plugins: &[Plugin], refused: &[Refused]) -> String {
     let known: Vec<_> = plugins.iter().map(Plugin::snapshot).collect();
     let known = known.iter().map(|snapshot| One {

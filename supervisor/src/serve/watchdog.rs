@@ -1,6 +1,6 @@
-//! The watchdog is fed for as long as everything that has to run answers: the driver of every instance, and the loop that
-//! accepts connections. It has no timer that could go on alone: who feeds it is one more task of the same event loop, and what
-//! does not answer is not fed for.
+//! Feeds the service manager's watchdog as long as everything essential answers: the driver task of every
+//! instance, and the accept loop. It does not use an independent timer: the feeding task runs on the same
+//! event loop, and does not feed if a part does not answer.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use tokio_util::task::AbortOnDropHandle;
 use super::notify::Manager;
 use crate::host::Pulse;
 
-/// So many times it is fed within the time after which it bites. Two of three may come too late: a busy machine is not a
+/// How often it feeds within the watchdog interval. Two of three may come too late: a busy machine is not a
 /// stuck supervisor.
 const TIMES: u32 = 3;
-/// What the loop that accepts connections is called.
+/// The name of the accept loop in the log.
 const LISTENER: &str = "host.sock";
-/// How many of those who do not answer are named in one line of the log.
+/// Maximum number of unresponsive parts that a log line names.
 const MAX_NAMED: usize = 8;
 
-/// Feeds it until the handle is dropped; `None` where nobody waits for that. `host` is who accepts connections, if anybody
-/// should just now.
+/// Feeds it until the handle is dropped; `None` without a watchdog. `host` is the probe of the accept loop,
+/// while the server should accept connections.
 pub(super) fn feed(
     manager: &Manager,
     registry: &Registry,
@@ -50,7 +50,7 @@ pub(super) fn feed(
     })))
 }
 
-/// Who does not answer within this time.
+/// The parts that do not answer within this time.
 async fn silent(
     registry: &Registry,
     host: &mut watch::Receiver<Option<Pulse>>,
@@ -66,12 +66,12 @@ async fn silent(
     let plugins = registry.list();
     let drivers = join_all(plugins.iter().map(async |plugin| {
         let silent = plugin.silent(within).await;
-        // One that was ended answers no more, and is not listed any more either.
+        // A driver of a deregistered plugin does not answer, and is no longer listed.
         let there = !silent.is_empty() && registry.get(plugin.name().as_str()).is_some();
         silent.into_iter().filter(move |_| there).map(|instance| driver(plugin, instance)).collect::<Vec<_>>()
     }));
     let (listens, drivers) = tokio::join!(listener, drivers);
-    // One that was closed in order meanwhile does not answer, and need not.
+    // A server that was closed meanwhile need not answer.
     let closed = host.has_changed().unwrap_or(true);
     let listener = (!listens && !closed).then(|| LISTENER.to_owned());
     drivers.into_iter().flatten().chain(listener).collect()

@@ -1,4 +1,4 @@
-//! What monitoring reads, while this supervisor is the one that serves: `admin.sock` has its place once, so that one supervisor
+//! The listeners for monitoring, while this supervisor serves: `admin.sock` exists once, so one supervisor
 //! closes it before the next binds it.
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,7 +18,7 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Closed. `inherited` are served besides `admin.sock`, each time anew.
+    /// Closed. `inherited` listeners are served besides `admin.sock`, with a new duplicate each time.
     pub(super) fn new(inherited: Vec<AdminListener>, sources: Sources) -> Self {
         Self { inherited, sources, open: None }
     }

@@ -1,4 +1,4 @@
-//! Connections of our own to a service: one end of a pair, of which the other is handed over.
+//! The supervisor's connections to a service: socket pairs, of which one end is passed to the service.
 
 use std::io;
 use std::os::unix::net;
@@ -13,7 +13,7 @@ use tower::Service;
 
 type Stream = TokioIo<UnixStream>;
 
-/// What makes connections for a channel.
+/// A connector for a channel.
 pub(crate) trait Connector:
     Service<Uri, Response = Stream, Error = io::Error, Future = BoxFuture<'static, io::Result<Stream>>>
     + Send
@@ -28,11 +28,11 @@ impl<S> Connector for S where
 {
 }
 
-/// Makes connections by `connect`, which hands the other end over.
+/// A connector that calls `connect`, which passes the other end to the service.
 pub(crate) fn connector(
     connect: impl Fn() -> io::Result<net::UnixStream> + Send + 'static,
 ) -> impl Connector {
-    // The URI only fills a header: there is one place to connect to.
+    // The URI only fills a header: there is a single target.
     tower::service_fn(move |_: Uri| {
         let connected = connect();
         async move {
@@ -44,7 +44,8 @@ pub(crate) fn connector(
     })
 }
 
-/// One connection, made when it is needed and again when the service was started again. Must be called within a tokio runtime.
+/// A channel that connects when needed, and again after a restart of the service. Must be called within a
+/// tokio runtime.
 pub(crate) fn channel(connect: impl Fn() -> io::Result<net::UnixStream> + Send + 'static) -> Channel {
     Endpoint::from_static("http://service.invalid").connect_with_connector_lazy(connector(connect))
 }

@@ -1,4 +1,4 @@
-//! Whether a service still answers: one that hangs is missed by everybody who needs it.
+//! Health checks of a service: a service that hangs would block all its users.
 
 use std::future::Future;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use super::held::Held;
 use super::kind::Kind;
 use super::status::KeeperState;
 
-/// How a service is looked after: as plugins are.
+/// Health check settings, as for plugins.
 #[derive(Debug, Clone, Copy)]
 pub struct HealthChecks {
     /// The time between two checks.
     pub interval: Duration,
     /// How long an answer may take.
     pub timeout: Duration,
-    /// So many missed in a row, and it is killed and started again.
+    /// After this many failures in a row, the service is killed and restarted.
     pub threshold: u32,
 }
 
-/// Asks the service again and again how it is, by `ask`, for as long as it runs; kills it when it does not say. A refusal is an
-/// answer, and a database that does not answer is one, too.
+/// Calls `ask` in intervals while the service runs, and kills the service if it does not answer. A refusal
+/// counts as an answer, and so does the report that its database does not answer.
 pub(crate) async fn watch<K, A>(
     held: Held<K>,
     service: Service,
@@ -40,7 +40,7 @@ pub(crate) async fn watch<K, A>(
             missed = 0;
             continue;
         }
-        // Where no connection can be had, nobody answers.
+        // A failed connection counts as no answer.
         match timeout(checks.timeout, ask()).await {
             Ok(Ok(())) => missed = 0,
             Ok(Err(status)) if status.code() != Code::Unavailable => missed = 0,

@@ -1,4 +1,4 @@
-//! What of a service outlives its processes.
+//! The state of a service that outlives its processes.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -14,7 +14,7 @@ use super::kind::Kind;
 use super::session;
 use super::status::{KeeperState, KeeperStatus};
 
-/// The supervisor's hold on a service. Clones are the same.
+/// A handle to a service. Clones share state.
 pub(crate) struct Held<K> {
     inner: Arc<Inner<K>>,
 }
@@ -22,13 +22,14 @@ pub(crate) struct Held<K> {
 struct Inner<K> {
     kind: K,
     events: Events,
-    /// It should have something else than it was given.
+    /// Wakes the session when the desired state has changed.
     changed: Notify,
     status: watch::Sender<KeeperStatus>,
-    /// Ends the session, and with its control socket the service. Another one once the service may run again.
+    /// Ends the session, and the service with its control socket. Replaced once the service may run again.
     closing: Mutex<CancellationToken>,
-    /// Ends the session with the present process. That one's end of the socket may have been handed on, so that the session
-    /// would not end by itself, and somebody else would be given what is meant for the next process.
+    /// Ends the session with the current process. The process may have passed its end of the socket on; then
+    /// the session would not end when the process does, and another process would receive what is meant for
+    /// the next one.
     session: Mutex<CancellationToken>,
 }
 
@@ -39,7 +40,7 @@ impl<K> Clone for Held<K> {
 }
 
 impl<K: Kind> Held<K> {
-    /// Without a process yet: it gets one by being given to the registry as a service's link.
+    /// A handle without a process. It gets one when it is registered as a service's link.
     pub(crate) fn new(kind: K, events: Events) -> Self {
         let inner = Inner {
             kind,
@@ -56,17 +57,17 @@ impl<K: Kind> Held<K> {
         &self.inner.kind
     }
 
-    /// How the service is.
+    /// The status of the service.
     pub(crate) fn status(&self) -> KeeperStatus {
         self.inner.status.borrow().clone()
     }
 
-    /// The same, and what becomes of it.
+    /// The status, with changes.
     pub(crate) fn subscribe(&self) -> watch::Receiver<KeeperStatus> {
         self.inner.status.subscribe()
     }
 
-    /// Has the session give the service what it was not given.
+    /// Makes the session reconcile the service with the desired state.
     pub(crate) fn changed(&self) {
         self.inner.changed.notify_one();
     }
@@ -75,18 +76,18 @@ impl<K: Kind> Held<K> {
         self.inner.changed.notified().await;
     }
 
-    /// Cancelled when the service that runs now is to end.
+    /// Cancelled when the current service is to end.
     pub(crate) fn closing(&self) -> CancellationToken {
         self.inner.closing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Lets a service run again after one was stopped. What it should have is kept, and the next process gets it.
+    /// Lets a service run again after a stop. The desired state is kept, and the next process gets it.
     pub(crate) fn reopen(&self) {
         *self.inner.closing.lock().unwrap_or_else(PoisonError::into_inner) = CancellationToken::new();
         self.note(|status| *status = KeeperStatus::default());
     }
 
-    /// Changes what is said about the service, and tells those who listen if that changes what it does.
+    /// Updates the status, and emits an event if the state changes.
     pub(crate) fn note(&self, change: impl FnOnce(&mut KeeperStatus)) {
         let mut changed = None;
         self.inner.status.send_modify(|status| {
@@ -105,7 +106,7 @@ impl<K: Kind> Held<K> {
         }
     }
 
-    /// Ends the session there is, and begins another.
+    /// Ends the current session and starts another.
     fn next_session(&self) -> CancellationToken {
         let next = self.closing().child_token();
         let mut session = self.inner.session.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,7 +142,7 @@ impl<K: Kind> Link for Held<K> {
             status.pid = 0;
             status.restarts += u64::from(again_in.is_some());
             status.state = KeeperState::Backoff;
-            // What it said itself before it ended says more.
+            // A problem that the service reported before it ended is more specific.
             if status.refused.is_none() {
                 status.problem = Some(inert!("it ended: {}", how));
             }

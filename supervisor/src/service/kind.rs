@@ -1,4 +1,4 @@
-//! What one service differs in from another.
+//! The trait that each managed service implements.
 
 use std::future::Future;
 
@@ -7,22 +7,22 @@ use talon_control::{Control, ControlError};
 
 use super::held::Held;
 
-/// Our end of a service's control socket.
+/// The supervisor's end of a service's control socket.
 pub(crate) type Line<K> = Control<<K as Kind>::To, <K as Kind>::From>;
 
-/// What one service should have, and what becomes of what it says.
+/// The desired state of one service, and the handling of its messages.
 pub(crate) trait Kind: Send + Sync + Sized + 'static {
-    /// What it is called in the log and in events: `state service`.
+    /// Its name in the log and in events: `state service`.
     const CALLED: &'static str;
-    /// What it is told.
+    /// Messages to the service.
     type To: Message;
-    /// What it says.
+    /// Messages from the service.
     type From: Message + Default;
-    /// What its present process was given so far.
+    /// What the current process has received so far.
     type Given: Default + Send;
 
-    /// Gives it what it should have and was not given yet; with nothing given, what it begins with. Called at the start of each
-    /// process, whenever something [changed](Held::changed), and after each of its words.
+    /// Sends what the process should have and has not received yet; at first, its initial settings. Called at
+    /// the start of each process, after each [change](Held::changed), and after each message from it.
     ///
     /// An error ends the session, and with it the process.
     fn give(
@@ -31,9 +31,9 @@ pub(crate) trait Kind: Send + Sync + Sized + 'static {
         given: &mut Self::Given,
     ) -> impl Future<Output = Result<(), ControlError>> + Send;
 
-    /// Takes in what it says.
+    /// Handles a message from the service.
     fn hear(held: &Held<Self>, given: &mut Self::Given, said: Self::From);
 
-    /// A process of it is gone. What waited for it is let go of, so that whoever waits learns that now.
+    /// The process has ended. Whatever waited for it is dropped, so that the callers learn it now.
     fn ended(&self);
 }

@@ -1,22 +1,22 @@
-//! What the supervisor has of a service of its own, whichever it is: how it is, one session a process of it, connections that wait
-//! for one, and whether it still answers.
+//! The common part of the supervisor's own services (state and agent): status, one session per process, a
+//! queue of connections, and health checks.
 //!
 //! ```text
-//! registry ─ Link ─► Held ── one session a process ══ control: Kind::give ⇒ Kind::hear ══► the service
+//! registry ─ Link ─► ServiceHandle ── one session per process ══ control: reconcile ⇒ receive ══► the service
 //!                      │
-//!                      └─► Status, events, log
+//!                      └─► status, events, log
 //! ```
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `kind` | what one service differs in from another |
-//! | `held` | what outlives its processes |
-//! | `session` | one process of it, from its start to its end |
-//! | `status` | how it is |
-//! | `waiting` | what waits to be handed over |
-//! | `connect` | connections of our own to it |
-//! | `health` | whether it still answers |
-//! | `server` | what it has to see of a database server |
+//! | `managed_service` | the trait that each service implements |
+//! | `handle` | the state that outlives its processes |
+//! | `session` | one process, from start to end |
+//! | `status` | its status |
+//! | `bounded_queue` | connections that wait to be passed to it |
+//! | `connect` | the supervisor's own connections to it |
+//! | `health` | health checks |
+//! | `database_paths` | the paths of a database server that its jail shows |
 
 mod connect;
 mod health;

@@ -1,14 +1,14 @@
-//! What a service has to see of a database server.
+//! The paths of a database server that a service's jail must show.
 
 use std::path::{Path, PathBuf};
 
-/// Where servers on this machine have their sockets.
+/// Where local servers have their sockets.
 const SERVER_SOCKETS: [&str; 2] = ["/run/postgresql", "/var/run/postgresql"];
 
-/// What has to be seen of a server on this machine, and of the certificates of one elsewhere.
+/// The socket directories of a local server, and the certificate files that the URL names.
 pub(crate) fn of_server(url: &str) -> Vec<PathBuf> {
     let sockets = SERVER_SOCKETS.iter().map(PathBuf::from).filter(|path| path.is_dir());
-    // Addresses are read by the service; here it only matters which file one names.
+    // The service parses the URL; here only the file that it names matters.
     let named = url.split(['?', '&', ' ']).find_map(|part| part.strip_prefix("sslrootcert="));
     let certificates = named.map(Path::new).filter(|path| path.is_absolute());
     sockets.chain(certificates.map(Path::to_owned)).collect()

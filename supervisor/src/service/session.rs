@@ -1,4 +1,5 @@
-//! One process of a service: given what it should have, and heard, until it ends.
+//! The session with one process of a service: sends it what it should have, and receives its messages, until
+//! it ends.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -10,21 +11,23 @@ use tokio_util::sync::CancellationToken;
 use super::held::Held;
 use super::kind::{Kind, Line};
 
-/// What a service may say in [`WINDOW`]. It says something when its database stops or begins to answer, when it needs something of
-/// us, and in answer to each reload: a few words a minute. One that says more is not what it should be. Its session is ended, and
-/// with that it. A number for its whole life would end one that lives for long.
+/// Maximum number of messages from a service in [`WINDOW`]. It reports changes of its database's
+/// availability, requests, and answers to reloads: a few messages a minute. One that sends more is
+/// misbehaving; its session is ended, and the process with it. A limit for the whole lifetime would end a
+/// service that runs for long.
 const MAX_SAID: u32 = 100;
-/// What they are counted in.
+/// The window in which messages are counted.
 const WINDOW: Duration = Duration::from_mins(1);
 
-/// From its start to its end, or ours. Our end of the control socket is dropped with this, and the process ends by that.
+/// Runs until the process ends or `ends` is cancelled. This drops our end of the control socket, which makes
+/// the process end.
 pub(super) async fn run<K: Kind>(held: Held<K>, control: OwnedFd, ends: CancellationToken) {
     let ended = async {
         let line = Line::<K>::new(control).map_err(ControlError::from)?;
         talk(&held, &line).await
     };
     match ends.run_until_cancelled(ended).await {
-        // Its exit says the rest.
+        // The exit of the process reports the rest.
         None | Some(Ok(())) => {}
         Some(Err(error)) => tracing::error!(%error, "the control socket of the {} is closed", K::CALLED),
     }
@@ -49,7 +52,7 @@ async fn talk<K: Kind>(held: &Held<K>, line: &Line<K>) -> Result<(), ControlErro
     }
 }
 
-/// How much was said.
+/// Counts messages in a window.
 struct Said {
     since: Instant,
     words: u32,
@@ -60,7 +63,7 @@ impl Said {
         Self { since, words: 0 }
     }
 
-    /// Whether one more word may be.
+    /// Whether one more message is allowed.
     fn one_more(&mut self, now: Instant) -> bool {
         if now.saturating_duration_since(self.since) >= WINDOW {
             *self = Self::from(now);

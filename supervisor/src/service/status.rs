@@ -1,48 +1,48 @@
-//! How a service is, as its keeper knows.
+//! The status of a managed service.
 
 use talon_sanitize::{Raw, Sanitized};
 
-/// How a service is.
+/// The status of a service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeeperStatus {
-    /// What it does.
+    /// Its state.
     pub state: KeeperState,
     /// `sqlite` or `postgres`, once it has opened its database.
     pub engine: String,
-    /// The file, or the server without credentials.
+    /// The database file, or the server without credentials.
     pub place: String,
-    /// Why it does not serve; `None` if it does.
+    /// Why it does not serve; `None` if it serves.
     pub problem: Option<Sanitized>,
-    /// What is wrong while it serves all the same, each with what to do.
+    /// Problems that do not stop it from serving, each with what to do.
     pub complaints: Vec<Sanitized>,
-    /// Its process; 0 if there is none.
+    /// The pid of its process; 0 if there is none.
     pub pid: u32,
-    /// The uid of that.
+    /// The uid of its process.
     pub uid: u32,
-    /// How often it was started again.
+    /// How often it was restarted.
     pub restarts: u64,
-    /// Whether it refused to open its database, and whether that may pass.
+    /// Whether it refused to open its database, and whether a retry may help.
     pub(crate) refused: Option<Passing>,
 }
 
-/// What a service does.
+/// The state of a service.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum KeeperState {
-    /// It opens its database.
+    /// It is opening its database.
     #[default]
     Starting,
-    /// It answers.
+    /// It serves requests.
     Serving,
-    /// It runs, and its database does not answer.
+    /// It runs, but its database does not answer.
     Unavailable,
-    /// It ended, and will be started again.
+    /// It ended, and will be restarted.
     Backoff,
-    /// It cannot be started before somebody changes something.
+    /// It cannot be started without a change by the operator.
     Failed,
 }
 
 impl KeeperState {
-    /// The word as the host API shows it.
+    /// The state's name in the host API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl KeeperState {
     }
 }
 
-/// Whether trying again may help.
+/// Whether a retry may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passing {
     Maybe,
@@ -63,14 +63,14 @@ pub(crate) enum Passing {
 }
 
 impl KeeperStatus {
-    /// It has opened its database: this one.
+    /// Records that it has opened this database.
     pub(crate) fn opened(&mut self, engine: &str, place: &str) {
         self.engine = said(engine).into_string();
         self.place = said(place).into_string();
         self.refused = None;
     }
 
-    /// It refused to open its database. Gives why, for the log.
+    /// Records that it refused to open its database. Returns the reason, for the log.
     pub(crate) fn refused(&mut self, why: &str, may_pass: bool) -> Sanitized {
         let problem = said(why);
         self.refused = Some(if may_pass { Passing::Maybe } else { Passing::No });
@@ -79,9 +79,9 @@ impl KeeperStatus {
     }
 }
 
-/// A text of the service's own on its way to people.
+/// Sanitizes a text from the service for display.
 pub(crate) fn said(text: &str) -> Sanitized {
-    /// The longest that is shown: a sentence with a path or two.
+    /// Maximum length of a displayed text: a sentence with a path or two.
     const MAX_SHOWN_BYTES: usize = 2 << 10;
     Raw::from(text).line_within(MAX_SHOWN_BYTES)
 }

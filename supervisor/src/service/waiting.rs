@@ -1,4 +1,4 @@
-//! What waits to be handed over to a service that starts or is busy.
+//! A queue for items that wait until a service has started or is no longer busy.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,12 +11,12 @@ pub(crate) struct Waiting<T> {
 }
 
 impl<T> Waiting<T> {
-    /// Room for so many.
+    /// A queue with this capacity.
     pub(crate) fn new(most: usize) -> Self {
         Self { most, queue: Mutex::default() }
     }
 
-    /// Puts one more at the end; gives it back if there is no room.
+    /// Appends an item; returns it if the queue is full.
     pub(crate) fn push(&self, one: T) -> Result<(), T> {
         let mut queue = self.queue();
         if queue.len() >= self.most {
@@ -26,17 +26,17 @@ impl<T> Waiting<T> {
         Ok(())
     }
 
-    /// The one that waits longest.
+    /// The oldest item.
     pub(crate) fn pop(&self) -> Option<T> {
         self.queue().pop_front()
     }
 
-    /// Puts one that was popped back to where it was. There is room for it, whoever came meanwhile.
+    /// Puts a popped item back to the front. It always fits, even if the queue was filled meanwhile.
     pub(crate) fn put_back(&self, one: T) {
         self.queue().push_front(one);
     }
 
-    /// Lets go of all but these.
+    /// Drops all items except these.
     pub(crate) fn retain(&self, wanted: impl Fn(&T) -> bool) {
         self.queue().retain(wanted);
     }

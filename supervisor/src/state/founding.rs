@@ -1,17 +1,18 @@
-//! What a program with the founding documents' layout has left, which can be imported.
+//! Finds state in the layout of the founding documents (an earlier program), which can be imported.
 
 use std::path::{Path, PathBuf};
 
-/// Where such a program keeps its state, below the home directory, unless it was told otherwise.
+/// The default state directory of such a program, below the home directory.
 const DEFAULT_DIR: &str = ".opentalon";
-/// What an import leaves in the data directory, with what was imported and when. While it is there nothing is advised.
+/// Marker file that an import leaves in the data directory, with what was imported and when. It suppresses
+/// the advice to import.
 pub const IMPORTED_FILE: &str = "imported";
-/// What it has in there.
+/// Files and directories in that layout.
 const PARTS: [&str; 3] = ["sessions", "memory/memories.yaml", "plugins"];
 
-/// The directories that hold state in that layout: the default one, and the data directory itself, which may have been
-/// such a program's. None once something was imported ([`IMPORTED_FILE`]): a database says nothing of that, since the first
-/// start makes it.
+/// The directories that hold state in that layout: the default one, and the data directory itself, which such
+/// a program may have used. Empty once something was imported ([`IMPORTED_FILE`]). The database cannot show
+/// that, since the first start creates it.
 #[must_use]
 pub fn to_import(data_dir: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     if data_dir.join(IMPORTED_FILE).exists() {

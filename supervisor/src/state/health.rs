@@ -1,4 +1,4 @@
-//! How the service is asked whether it still answers: one that hangs holds what every plugin keeps.
+//! Health checks of the state service: if it hangs, no plugin reaches its state.
 
 use talon_plugin::Service;
 use talon_proto::state::DescribeRequest;
@@ -7,8 +7,8 @@ use talon_proto::state::operator_client::OperatorClient;
 use super::keeper::Keeper;
 use crate::service::{self, HealthChecks};
 
-/// Asks the service again and again how it is, for as long as it runs; kills it when it does not say. A database that does
-/// not answer is no such case: it says so.
+/// Checks the service in intervals while it runs, and kills it if it does not answer. The report that its
+/// database does not answer counts as an answer.
 pub async fn watch(keeper: Keeper, service: Service, checks: HealthChecks) {
     let operator = OperatorClient::new(keeper.channel());
     let ask = move || {

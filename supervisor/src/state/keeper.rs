@@ -1,5 +1,5 @@
-//! What `talon-state` should have: the sockets of the plugins that run, and the connections of operators. It is told again
-//! after each of its restarts, so that a plugin notices of one no more than a wait.
+//! The desired state of `talon-state`: the sockets of the running plugins, and operators' connections. After
+//! a restart the service gets all of it again, so that plugins notice only a delay.
 
 use std::fmt;
 use std::io;
@@ -18,61 +18,65 @@ use super::kept::Kept;
 use crate::config::Quota;
 use crate::service::{self, Connector, Held, KeeperState, KeeperStatus, Passing};
 
-/// How long the first start may take until the database is open. A large one is examined for up to 5 s then, and an
-/// earlier supervisor's may still be ending; what takes longer is stuck, and the start is given up with its reason.
+/// How long the first start may take until the database is open. Checking a large one takes up to 5 s, and an
+/// earlier supervisor's process may still be ending. What takes longer is stuck; then the start fails with
+/// the reason.
 const OPEN_WITHIN: Duration = Duration::from_secs(30);
-/// How long a refusal that may pass is waited out at the first start: the process of a supervisor that was killed a moment
-/// ago still holds the database until the kernel has ended it.
+/// How long transient refusals are retried at the first start: the process of a supervisor that was just
+/// killed holds the database until the kernel has ended it.
 const PASSING: Duration = Duration::from_secs(5);
-/// How often the first start is tried for a service that ends without saying why: what ends so thrice goes on to.
+/// How often the first start is tried if the service ends without giving a reason. A service that fails three
+/// times will fail again.
 const SILENT_ENDS: u64 = 3;
 
-/// Whose quota is what.
+/// Looks up the quota of a plugin.
 pub(crate) type Quotas = Arc<dyn Fn(&PluginName) -> Quota + Send + Sync>;
 
-/// Why the service does not serve at the first start. The text ends with what to do next.
+/// Why the service did not open its database at the first start. The text ends with what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("state cannot be kept: {why}")]
 pub struct NotOpened {
     why: String,
-    /// Whether somebody else held the database, so that it may go away by itself.
+    /// Whether another process held the database, so that a retry may help.
     pub may_pass: bool,
 }
 
-/// The supervisor's hold on `talon-state`. Clones are the same.
+/// Supervises `talon-state`. Clones share state.
 #[derive(Clone)]
 pub struct Keeper {
     pub(super) held: Held<Kept>,
 }
 
 impl Keeper {
-    /// Without a process yet: it gets one by being given to the registry as a service's link.
+    /// A supervisor without a process. It gets one when it is registered as a service's link.
     #[must_use]
     pub fn new(open: Open, quotas: Quotas, events: Events) -> Self {
         Self { held: Held::new(Kept::new(open, quotas), events) }
     }
 
-    /// From now on plugins' processes that start have these quotas.
+    /// Sets the quotas for plugin processes that start from now on.
     pub fn set_quotas(&self, quotas: Quotas) {
         self.held.kind().set_quotas(quotas);
     }
 
-    /// How the service is.
+    /// The status of the service.
     #[must_use]
     pub fn status(&self) -> KeeperStatus {
         self.held.status()
     }
 
-    /// What a plugin may keep.
+    /// The quota of a plugin.
     #[must_use]
     pub fn quota(&self, plugin: &PluginName) -> Quota {
         self.held.kind().quota(plugin)
     }
 
-    /// Resolves when the service has opened its database for the first time, also if that does not answer yet.
+    /// Resolves when the service has opened its database for the first time, even if the database does not
+    /// answer yet.
     ///
     /// # Errors
-    /// [`NotOpened`] when it refused, for a reason that does not pass within seconds, or did nothing for half a minute.
+    /// [`NotOpened`] if it refused for a reason that does not pass within seconds, or reported nothing for
+    /// half a minute.
     pub async fn opened(&self) -> Result<(), NotOpened> {
         let mut status = self.held.subscribe();
         let began = Instant::now();
@@ -102,19 +106,19 @@ impl Keeper {
         }
     }
 
-    /// Lets a service run again after one was stopped. What plugins were promised is kept: their sockets stayed open, and
-    /// the next process gets them.
+    /// Lets the service run again after a stop. Plugins notice nothing: their sockets stayed open, and the
+    /// next process gets them.
     pub(crate) fn reopen(&self) {
         self.held.reopen();
     }
 
-    /// A channel to the service's operator side. What is asked is taken as soon as it runs. Must be called within a tokio
-    /// runtime.
+    /// A channel to the service's operator API. Requests wait until the service runs. Must be called within a
+    /// tokio runtime.
     pub(crate) fn channel(&self) -> Channel {
         service::channel(self.connects())
     }
 
-    /// The same for whoever wants a channel of their own making.
+    /// A connector for callers that build their channel themselves.
     pub(crate) fn connector(&self) -> impl Connector + use<> {
         service::connector(self.connects())
     }
@@ -144,7 +148,7 @@ impl StateSockets for Keeper {
     }
 }
 
-/// Takes a socket back when it is dropped.
+/// Withdraws a socket when it is dropped.
 struct Detach {
     held: Held<Kept>,
     id: u64,

@@ -1,4 +1,4 @@
-//! What a process of `talon-state` is given, and what it says.
+//! The control protocol with a process of `talon-state`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,10 +17,10 @@ use super::keeper::Quotas;
 use crate::config::Quota;
 use crate::service::{Held, KeeperState, KeeperStatus, Kind, Line, Waiting, said};
 
-/// Operators' connections that may wait to be handed over. They wait while the service starts; each is a person or a script.
+/// Maximum number of operators' connections that wait while the service starts; each is a person or a script.
 const MAX_WAITING_OPERATORS: usize = 16;
 
-/// `talon-state`.
+/// The state service.
 pub(super) struct Kept {
     open: Open,
     quotas: ArcSwap<Quotas>,
@@ -28,8 +28,8 @@ pub(super) struct Kept {
     operators: Waiting<OwnedFd>,
 }
 
-/// Ours are kept open beside those that were handed over: a plugin that connects while the service is being started
-/// again waits in the queue of its socket.
+/// The supervisor keeps its descriptors of these sockets open: a plugin that connects while the service
+/// restarts waits in the socket's queue.
 #[derive(Default)]
 struct Sockets {
     last_id: u64,
@@ -42,12 +42,12 @@ struct Socket {
     listener: Arc<OwnedFd>,
 }
 
-/// What its present process has.
+/// What the current process has received.
 #[derive(Default)]
 pub(super) struct Given {
-    /// It was told what to open.
+    /// The `Open` message was sent.
     opens: bool,
-    /// It said that it is ready, so that it may be given sockets. What was given stays given, however often it says so.
+    /// It reported that it is ready and may receive sockets. A repeated report does not reset anything.
     ready: bool,
     sockets: BTreeSet<u64>,
 }
@@ -70,7 +70,7 @@ impl Kept {
         (self.quotas.load())(plugin)
     }
 
-    /// The socket of a plugin's process; gives the number by which it is known.
+    /// Adds the socket of a plugin's process; returns its id.
     pub(super) fn add(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> u64 {
         let quota = self.quota(plugin);
         let mut sockets = self.sockets();
@@ -91,12 +91,12 @@ impl Kept {
         self.sockets().wanted.remove(&id);
     }
 
-    /// A duplicate of a socket that was added and not removed.
+    /// A duplicate of an attached socket.
     pub(super) fn socket(&self, id: u64) -> io::Result<OwnedFd> {
         self.sockets().wanted.get(&id).ok_or(io::ErrorKind::NotFound)?.listener.try_clone()
     }
 
-    /// A connection of an operator's, to be handed over.
+    /// Queues an operator's connection for the service.
     pub(super) fn operator(&self, connection: OwnedFd) -> io::Result<()> {
         self.operators.push(connection).map_err(|_| io::Error::other("too many operators wait for it"))
     }
@@ -162,13 +162,13 @@ impl Kind for Kept {
                 }
                 held.note(|status| answers(status, &problem));
             }
-            // A newer service may say more than this supervisor knows.
+            // A newer service may send messages that this supervisor does not know.
             None => {}
         }
     }
 
     fn ended(&self) {
-        // Whoever waits on one learns now that nobody takes it.
+        // The dropped connections tell their clients that no service takes them.
         self.operators.retain(|_| false);
     }
 }

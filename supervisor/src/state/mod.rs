@@ -1,20 +1,20 @@
-//! The supervisor's side of kept state: it starts `talon-state`, and hands it the sockets of plugins and
-//! connections of operators. It opens no database, and reads nothing of what is kept.
+//! The supervisor's side of the state service: it starts `talon-state`, and passes it the sockets of plugins
+//! and the connections of operators. It neither opens a database nor reads stored data.
 //!
 //! ```text
-//! plugin ─ k ─────────────┐ listening socket, handed over       operator ─ host.sock ─ host::operators ─ pair, handed over ┐
-//!                         ▼                                                                                         ▼
-//!  Keeper ══ control: Open, AttachPlugin, DetachPlugin, AttachOperator ⇒ Ready, Refused, Availability ══► talon-state
+//! plugin ─ k ─────────────┐ listening socket, passed on       operator ─ host.sock ─ host::state_proxy ─ pair, passed on ─┐
+//!                         ▼                                                                                          ▼
+//!  StateSupervisor ══ control: Open, AttachPlugin, DetachPlugin, AttachOperator ⇒ Ready, Refused, Availability ══► talon-state
 //! ```
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `keeper` | our hold on it, as everybody else has it |
-//! | `kept` | what it should have, held against what a process of it was given, and what it says |
-//! | `health` | how it is asked whether it still answers |
-//! | `opening` | what it is told to open |
+//! | `supervisor` | the handle that other modules use |
+//! | `control` | the control protocol: desired state, what the process has received, and its messages |
+//! | `health` | health checks |
+//! | `open_request` | which database it opens |
 //! | `program`, `service` | where its program is, and how it is run |
-//! | `founding` | what could be imported |
+//! | `import` | state that could be imported |
 
 mod founding;
 mod health;

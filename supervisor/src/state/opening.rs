@@ -1,4 +1,4 @@
-//! What `talon-state` is told to open.
+//! The requests that tell `talon-state` which database to open.
 
 use std::path::Path;
 
@@ -6,16 +6,17 @@ use talon_proto::state::{Layers, Open, Postgres, Sqlite, open};
 
 use crate::config::{Engine, Secret, State};
 
-/// Where the plugins' key-values lie, below the data directory.
+/// The directory of the plugins' key-values, below the data directory.
 pub const STATE_DIR: &str = "state";
 /// Their database.
 pub const STATE_FILE: &str = "state.db";
-/// Where sessions and memory lie, below the data directory.
+/// The directory of sessions and memory, below the data directory.
 pub const AGENT_DIR: &str = "agent";
 /// Their database.
 pub const AGENT_FILE: &str = "agent.db";
 
-/// The plugins' key-values, which one process has alone. `None` when the configuration wants no state.
+/// The database of the plugins' key-values, which a single process opens. `None` if the configuration turns
+/// state off.
 #[must_use]
 pub fn plugins(state: &State) -> Option<Open> {
     let file = state.data_dir.join(STATE_DIR).join(STATE_FILE);
@@ -28,7 +29,7 @@ pub fn plugins(state: &State) -> Option<Open> {
     })
 }
 
-/// The agent's sessions and memory, which others may open beside it.
+/// The database of the agent's sessions and memory, which other processes may open as well.
 #[must_use]
 pub fn agents(state: &State) -> Option<Open> {
     let file = state.data_dir.join(AGENT_DIR).join(AGENT_FILE);
@@ -44,7 +45,8 @@ pub fn agents(state: &State) -> Option<Open> {
 fn engine(engine: Engine, file: &Path, max_bytes: u64, url: Option<&Secret>) -> Option<open::Engine> {
     match engine {
         Engine::Sqlite => {
-            // A path that is no text would have to come from the environment, and is then refused by its own name.
+            // A path that is not UTF-8 would have to come from the environment; opening it fails with its
+            // (lossy) name.
             let path = file.to_string_lossy().into_owned();
             Some(open::Engine::Sqlite(Sqlite { path, max_bytes }))
         }

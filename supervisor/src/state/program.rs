@@ -1,18 +1,18 @@
-//! Where `talon-state` is.
+//! Finds the `talon-state` program.
 
 use std::path::{Path, PathBuf};
 
 use crate::installed::{self, NotInstalled};
 
-/// The program is nowhere to be found.
+/// The program was not found.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}, or set state.program, or run without state (state.engine: off)")]
 pub struct NoProgram(#[from] NotInstalled);
 
-/// The program that the configuration names, or the one that was installed with this `talon`.
+/// The program that the configuration names, or the one installed with this `talon`.
 ///
 /// # Errors
-/// [`NoProgram`] says where it was looked for.
+/// [`NoProgram`] states where it was searched.
 pub fn find(configured: Option<&Path>) -> Result<PathBuf, NoProgram> {
     match configured {
         Some(program) => Ok(program.to_owned()),

@@ -1,4 +1,4 @@
-//! How `talon-state` is run: jailed like a plugin, with its home and nothing else of ours.
+//! How `talon-state` is run: jailed like a plugin, with its home directory and no other files of ours.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use talon_plugin::spec::SandboxSettings;
 
 use crate::service::of_server;
 
-/// The wait before it is started again: short, since plugins wait meanwhile; doubled with each death soon after.
+/// The first wait before a restart: short, since plugins wait meanwhile. It doubles with each early exit.
 const BACKOFF_INITIAL: Duration = Duration::from_millis(100);
-/// The longest such wait. A database that cannot be opened does not get better by more attempts, and an operator who
-/// mended it should not have to wait longer.
+/// The longest such wait. More attempts do not help a database that cannot be opened, but an operator who has
+/// repaired it should not wait longer.
 const BACKOFF_MAX: Duration = Duration::from_secs(10);
-/// How long it may take to finish what it has begun: it gives itself 5 s for that.
+/// How long it may take to stop: it allows itself 5 s for that.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// Under `name`, in `home`; with a server, which is on the network.
+/// The service spec under `name`, with this `home`; if it uses a database server, it gets network access.
 #[must_use]
 pub fn service(
     name: PluginName,
@@ -47,8 +47,9 @@ pub fn service(
     }
 }
 
-/// What it may use. A thousand plugin processes may have 32 connections each to it. What those have under way it bounds
-/// itself, far below this memory. Its database may become as large as the disk, or as `state.max_bytes` says.
+/// Its resource limits. A thousand plugin processes may have 32 connections each. It bounds their requests
+/// itself, far below this memory. Its database may become as large as the disk, or as `state.max_bytes`
+/// allows.
 fn limits() -> Limits {
     Limits { nofile: 65_536, memory_bytes: 4 << 30, fsize_bytes: u64::MAX, ..Limits::default() }
 }

@@ -1,4 +1,4 @@
-//! The open store, what it is for, and whether it answers.
+//! The open store, the layers it was opened for, and whether it answers.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,31 +15,31 @@ use crate::failure::{Asker, cut, status};
 use crate::gate::Rooms;
 use crate::run::Starter;
 
-/// The shortest wait between two looks at a database that does not answer. The store says how long it waits itself.
+/// The shortest wait between two checks of a database that does not answer. The store's own wait may be longer.
 const SHORTEST_WAIT: Duration = Duration::from_millis(50);
 
 /// What was opened.
 #[derive(Debug)]
 enum Opened {
     Store(Store),
-    /// A file that cannot be opened, in whose place a copy can be put.
+    /// A file that cannot be opened, which a restore can replace.
     ForRestore(OpenedForRestore),
 }
 
-/// What all who are served share.
+/// The database, shared by all connections.
 #[derive(Debug)]
 pub(crate) struct Database {
     opened: Opened,
     pub(crate) layers: Layers,
     /// The file, where the engine has one.
     pub(crate) file: Option<PathBuf>,
-    /// Sockets of plugins that are served now.
+    /// How many plugin sockets are served now.
     pub(crate) sockets: AtomicU32,
-    /// What each plugin may ask at once.
+    /// The request budget of each plugin.
     pub(crate) rooms: Rooms,
-    /// Held by the import that is going on.
+    /// Locked by the running import.
     pub(crate) imports: tokio::sync::Mutex<()>,
-    /// What is wrong with it, while something is.
+    /// The current problem of the database, if there is one.
     problem: Mutex<Option<String>>,
     trouble: Notify,
 }
@@ -49,7 +49,7 @@ impl Database {
         Self::of(Opened::Store(store), layers, engine)
     }
 
-    /// Where only a restore can help, and what the problem is.
+    /// A database that only a restore can repair, with its problem.
     pub(crate) fn for_restore(
         place: OpenedForRestore,
         layers: Layers,
@@ -81,7 +81,7 @@ impl Database {
     /// The store.
     ///
     /// # Errors
-    /// FAILED_PRECONDITION if only a restore can be done.
+    /// FAILED_PRECONDITION if only a restore is possible.
     pub(crate) fn store(&self) -> Result<&Store, Status> {
         match &self.opened {
             Opened::Store(store) => Ok(store),
@@ -89,7 +89,7 @@ impl Database {
         }
     }
 
-    /// Puts a copy in the place of what there is, or looks whether it could be.
+    /// Replaces the database with a copy, or checks whether that is possible.
     pub(crate) async fn restore(&self, from: &Path, check_only: bool) -> Result<Restored, Error> {
         match &self.opened {
             Opened::Store(store) => store.restore(from, check_only).await,
@@ -103,7 +103,7 @@ impl Database {
         }
     }
 
-    /// The engine's name, where the database is without credentials, and its version (0: it is not one of ours).
+    /// The engine's name, the location of the database without credentials, and its version (0: not a Talon database).
     pub(crate) fn describe(&self) -> (&'static str, String, u32) {
         match &self.opened {
             Opened::Store(store) => (store.engine(), store.place(), store.schema_version()),
@@ -118,7 +118,7 @@ impl Database {
         self.store().map(Store::counters).unwrap_or_default()
     }
 
-    /// Ends it; what was begun is finished.
+    /// Closes it; requests that have begun are finished.
     pub(crate) async fn close(&self) {
         if let Opened::Store(store) = &self.opened {
             store.close().await;
@@ -128,7 +128,7 @@ impl Database {
     /// The plugins' key-values.
     ///
     /// # Errors
-    /// FAILED_PRECONDITION if they are not what was opened.
+    /// FAILED_PRECONDITION if it was not opened for them.
     pub(crate) fn key_values(&self) -> Result<Arc<dyn KeyValues>, Status> {
         match self.layers {
             Layers::KeyValues => Ok(self.store()?.key_values()),
@@ -138,7 +138,7 @@ impl Database {
         }
     }
 
-    /// An error on its way to whoever asked. Each is looked at: it may say that the database is gone.
+    /// Converts an error for the client. Each error is checked: it may say that the database is unavailable.
     pub(crate) fn failed(&self, error: &Error, asker: Asker) -> Status {
         if matches!(error, Error::Unavailable { .. }) {
             self.is_gone(error);
@@ -146,7 +146,7 @@ impl Database {
         status(error, asker)
     }
 
-    /// Looks whether the database answers now, and remembers what it finds.
+    /// Checks whether the database answers now, and remembers the result.
     pub(crate) async fn check(&self) -> Result<(), Error> {
         let Opened::Store(store) = &self.opened else { return Ok(()) };
         let checked = store.check().await;
@@ -156,12 +156,12 @@ impl Database {
         checked
     }
 
-    /// What is wrong with the database; empty while it answers.
+    /// The problem of the database; empty while it answers.
     pub(crate) fn problem(&self) -> String {
         self.lock().clone().unwrap_or_default()
     }
 
-    /// The same, of a database that does not become better by waiting.
+    /// The same, for a problem that waiting does not solve.
     pub(crate) fn lasting_problem(&self) -> String {
         match self.opened {
             Opened::Store(_) => String::new(),
@@ -181,9 +181,9 @@ impl Database {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells the starter when the database stops answering and when it answers again. Looks at it only in between.
+    /// Notifies the starter when the database stops answering and when it answers again. It polls only in between.
     pub(crate) async fn watch(&self, starter: &Starter) {
-        // What was wrong at the start has been told, with `Ready`.
+        // `Ready` has reported a problem at the start.
         let mut told = !self.problem().is_empty();
         loop {
             self.trouble.notified().await;
@@ -206,13 +206,13 @@ impl Database {
     }
 }
 
-/// Says whether the starter is still there.
+/// Returns whether the starter is still there.
 async fn tell(starter: &Starter, problem: String) -> bool {
     let message = FromState { what: Some(from_state::What::Availability(Availability { problem })) };
     starter.send(&message, None).await.is_ok()
 }
 
-/// Counts a served socket for as long as it is.
+/// Counts a socket while it is served.
 #[derive(Debug)]
 pub(crate) struct Served(Arc<Database>);
 

@@ -1,7 +1,7 @@
-//! The store's errors as those of gRPC.
+//! Converts the store's errors to gRPC statuses.
 //!
-//! A plugin is told what it can do something about. What is wrong with the database itself is for the operator, and for
-//! the log: to a plugin it is a generic text.
+//! A plugin gets the errors that it can do something about. A failure of the database itself is for the operator and
+//! the log: a plugin gets a generic text.
 
 use std::time::Duration;
 
@@ -13,21 +13,21 @@ use talon_store::{Error, Resource};
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 
-/// After how many milliseconds another try makes sense, in the header that gRPC's own retries look at.
+/// The header that gRPC clients read for retries: after how many milliseconds to try again.
 pub(crate) const RETRY_HEADER: &str = "grpc-retry-pushback-ms";
-/// When another try makes sense if nothing better is known.
+/// When to try again if nothing better is known.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Who is told.
+/// Who made the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asker {
-    /// Somebody who is not told about the machine.
+    /// A plugin, which must not learn anything about the machine.
     Plugin,
-    /// Whose machine it is.
+    /// The operator of the machine.
     Operator,
 }
 
-/// What is answered instead of a result.
+/// The status for an error.
 pub(crate) fn status(error: &Error, asker: Asker) -> Status {
     match error {
         Error::Invalid { .. } => Status::invalid_argument(cut(error.to_string())),
@@ -87,7 +87,7 @@ fn later(code: Code, text: String, retry_in: Duration) -> Status {
     status
 }
 
-/// What everybody's requests run into, once a second.
+/// Logs errors that every request may meet, at most once a second.
 fn log(error: &Error) {
     static FAILED: Throttle = Throttle::new();
     if let Some(unsaid) = FAILED.word() {

@@ -1,8 +1,8 @@
-//! What every request passes before a service sees it: is there room, does its body come, is it answered in time.
+//! The limits that every request passes before a service sees it: number, size and time.
 //!
-//! A service reads a request's message before it looks at it, and holds what it has read for as long as the client
-//! likes. So half-sent requests are bounded in number, bytes and time, for each plugin by itself, however many sockets
-//! its instances have: what one plugin does costs no other its place.
+//! A service reads a request's message before it checks it, and holds what it has read for as long as the client
+//! wants. So half-sent requests are bounded in number, bytes and time, for each plugin separately, however many sockets
+//! its instances have: one plugin cannot use up the capacity of another.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -25,15 +25,15 @@ use tower_service::Service;
 
 use crate::limits::{MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, MAX_REQUESTS, MAX_WRITES};
 
-/// What is refused without a place keeps none.
+/// A response that holds its request's permit; a refused request has none.
 type Answer = http::Response<Held<Body, Option<Arc<Place>>>>;
 
-/// The rooms of all plugins that have sockets.
+/// The request budgets of all plugins that have sockets.
 #[derive(Debug, Default)]
 pub(crate) struct Rooms(Mutex<BTreeMap<PluginId, Weak<Room>>>);
 
 impl Rooms {
-    /// The room of a plugin, which all its sockets share.
+    /// The budget of a plugin, which all its sockets share.
     pub(crate) fn of(&self, plugin: &PluginId) -> Arc<Room> {
         let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(room) = rooms.get(plugin).and_then(Weak::upgrade) {
@@ -46,7 +46,7 @@ impl Rooms {
     }
 }
 
-/// How much one plugin, or one operator's connection, may ask at once, counted.
+/// The concurrent requests of one plugin, or of one operator's connection.
 #[derive(Debug)]
 pub(crate) struct Room {
     requests: AtomicUsize,
@@ -56,12 +56,13 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Of a plugin.
+    /// The budget of a plugin.
     pub(crate) fn of_plugin() -> Arc<Self> {
         Self::with(MAX_REQUEST_BYTES)
     }
 
-    /// Of an operator's connection. Its requests may be streams of many gigabytes, of which little is held at once.
+    /// The budget of an operator's connection. Its requests may be streams of many gigabytes, of which little is held
+    /// at once.
     pub(crate) fn of_operator() -> Arc<Self> {
         Self::with(usize::MAX)
     }
@@ -71,25 +72,25 @@ impl Room {
         Arc::new(Self { requests, bytes, most_bytes, writes: Semaphore::new(MAX_WRITES) })
     }
 
-    /// Waits until it is a write's turn among those of the same plugin. It is over when what is returned is dropped.
+    /// Waits for one of the plugin's write permits, which is released when dropped.
     pub(crate) async fn write(&self) -> Option<SemaphorePermit<'_>> {
-        // It is never closed.
+        // The semaphore is never closed.
         self.writes.acquire().await.ok()
     }
 }
 
-/// Stands in front of a service, for one connection.
+/// Limits the requests of one connection to a service.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate<S> {
     inner: S,
     room: Arc<Room>,
     closed: CancellationToken,
-    /// How long a request may take, whatever its client says.
+    /// The longest time for a request, whatever its client says.
     most: Duration,
 }
 
 impl<S> Gate<S> {
-    /// `closed` once no new request is taken.
+    /// `closed` is cancelled when no new request may start.
     pub(crate) fn new(inner: S, room: Arc<Room>, closed: CancellationToken, most: Duration) -> Self {
         Self { inner, room, closed, most }
     }
@@ -146,7 +147,7 @@ async fn answer(response: http::Response<Body>, place: Option<Arc<Place>>) -> Re
     Ok(response.map(|body| Held::new(body, place)))
 }
 
-/// A message that is too large is refused by the library, as a number out of range.
+/// Replaces the library's error for a message that is too large, which says "out of range".
 fn in_our_words(response: http::Response<Body>) -> http::Response<Body> {
     let too_large = response.headers().get(Status::GRPC_STATUS).is_some_and(|code| {
         code.as_bytes().iter().fold(0, |number, digit| number * 10 + i32::from(digit.wrapping_sub(b'0')))
@@ -162,7 +163,7 @@ fn in_our_words(response: http::Response<Body>) -> http::Response<Body> {
     Status::invalid_argument(text).into_http()
 }
 
-/// How long the client is going to wait: at most eight digits and a unit.
+/// The client's timeout from the header: at most eight digits and a unit.
 fn wanted(headers: &http::HeaderMap) -> Option<Duration> {
     let text = headers.get("grpc-timeout")?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
@@ -181,7 +182,7 @@ fn wanted(headers: &http::HeaderMap) -> Option<Duration> {
     }
 }
 
-/// A request's place in its socket's room; free again when dropped.
+/// A request's share of the budget, released when dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     room: Arc<Room>,
@@ -189,7 +190,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Says whether so many bytes more fit in.
+    /// Adds bytes, and returns whether they fit in the budget.
     fn grow(&self, bytes: usize) -> bool {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.room.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= self.room.most_bytes
@@ -203,7 +204,7 @@ impl Drop for Place {
     }
 }
 
-/// A request's body whose bytes are counted.
+/// A request's body that counts its bytes.
 #[derive(Debug)]
 pub(crate) struct Counted {
     body: Incoming,

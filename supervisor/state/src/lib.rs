@@ -1,21 +1,21 @@
-//! `talon-state`: serves kept state, in a process of its own without privileges.
+//! `talon-state`: serves stored state from a separate, unprivileged process.
 //!
-//! Whoever starts it (the supervisor; the command line, for a database that nobody serves) holds the other end of its
-//! standard input, says which database to open, and hands over sockets: a listening one for each plugin, which is that
-//! plugin's namespace, and connections for operators. It has no other way in.
+//! The process that starts it (the supervisor; the command line, for a database that no process serves) holds the other
+//! end of its standard input, says which database to open, and passes sockets to it: a listening one for each plugin,
+//! which is that plugin's namespace, and connections for operators. There is no other way to reach it.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `run` | the life of the process: opens, serves what is handed over, ends with its lifeline |
-//! | `opening` | opens what the starter wants |
-//! | `database` | the open store, what it is for, and whether it answers |
+//! | `run` | the lifecycle of the process: opens, serves the sockets that it gets, ends with its lifeline |
+//! | `opening` | opens the database that the starter asks for |
+//! | `database` | the open store, the layers it was opened for, and whether it answers |
 //! | `sockets` | the listening sockets of plugins and the connections of operators |
-//! | `gate` | what every request passes: room, size, time |
+//! | `gate` | the limits of every request: number, size, time |
 //! | `plugin` | `talon.state.v1.State` for one plugin |
 //! | `operator` | `talon.state.v1.Operator` |
-//! | `failure` | the store's errors as those of gRPC |
+//! | `failure` | the store's errors as gRPC statuses |
 //! | `limits` | every limit, with its reason |
-//! | `exchange` | the founding layout: YAML files out of a store and into it |
+//! | `exchange` | export and import of the founding layout: YAML files |
 
 mod database;
 pub mod exchange;

@@ -1,5 +1,5 @@
-//! Every limit of the service, each with its reason. Those of keys, values and pages are the store's, and
-//! how long a client may be silent at first is `talon-listen`'s.
+//! Every limit of the service, each with its reason. The limits of keys, values and pages are in the store, the
+//! time for a client's first bytes in `talon-listen`.
 
 use std::time::Duration;
 
@@ -12,41 +12,41 @@ pub const MAX_SOCKETS: usize = 1024;
 pub const MAX_CONNECTIONS: usize = 32;
 /// Connections of operators at once. The supervisor has one, and the command line one for itself.
 pub const MAX_OPERATORS: usize = 16;
-/// Requests of one connection at once. Further ones wait in the client, as HTTP/2 has it.
+/// Requests of one connection at once. Further ones wait in the client, as HTTP/2 specifies.
 pub const MAX_STREAMS: u32 = 128;
 /// Requests of one plugin at once, over all its sockets, from their headers to the last byte of their answers. Each
-/// answer may have a mebibyte, so this also bounds what answers hold that nobody takes. One more gets
+/// answer may have a mebibyte, so this also bounds the answers that clients do not read. One more gets
 /// RESOURCE_EXHAUSTED.
 pub const MAX_REQUESTS: usize = 256;
-/// Writes of one plugin that are under way in the store at once; further ones wait for them. As many share an fsync well,
-/// and they are a quarter of what may wait there: one plugin's flood is not what all others stand behind.
+/// Writes of one plugin that run in the store at once; further ones wait. This many share an fsync well, and they are a
+/// quarter of what may wait there: the writes of one plugin do not block all others.
 pub const MAX_WRITES: usize = 64;
 /// Bytes of one plugin's unanswered requests. Sixty-four writes of the largest values at once fit in; a request beyond
 /// it gets RESOURCE_EXHAUSTED.
 pub const MAX_REQUEST_BYTES: usize = 72 << 20;
-/// The largest message: both values of a comparison, and the key with the frame around it. What is larger gets
+/// The largest message: both values of a comparison, and the key with its framing. A larger one gets
 /// INVALID_ARGUMENT before it is read.
 pub const MAX_MESSAGE_BYTES: usize = 2 * MAX_VALUE_BYTES + (64 << 10);
-/// Headers of one request; ours have a few hundred bytes.
+/// Headers of one request; those of Talon's clients have a few hundred bytes.
 pub const MAX_HEADER_BYTES: u32 = 16 << 10;
 /// HTTP/2 frames of up to 1 MiB, as on `host.sock`: with the default of 16 KiB large values take twice as long.
 pub const FRAME_BYTES: u32 = 1 << 20;
-/// What one stream, and one connection, may send ahead of being read: one whole message of the largest kind.
+/// How much one stream, and one connection, may send before it is read: one message of the largest size.
 pub const WINDOW_BYTES: u32 = 2 << 20;
-/// How long a plugin's request may take, from its headers to its answer. The body comes over a unix socket and a write
-/// waits five seconds for another process at most, so what takes longer hangs. A client that names less gets less.
+/// The longest time for a plugin's request, from its headers to its answer. The body comes over a unix socket and a
+/// write waits five seconds for another process at most, so a longer request hangs. A client may set a shorter timeout.
 pub const MAX_PLUGIN_TIME: Duration = Duration::from_secs(30);
 /// The same for an operator, who may send or purge gigabytes.
 pub const MAX_OPERATOR_TIME: Duration = Duration::from_secs(3600);
-/// How long an operator's stream may pause. What sends it reads files of its own disk.
+/// How long an operator's stream may pause. The sender only reads files from a local disk.
 pub const MAX_PAUSE: Duration = Duration::from_secs(30);
-/// How long requests that were begun may go on once a socket is detached or the process is to end.
+/// How long running requests may take once a socket is detached or the process has to end.
 pub const CLOSE_GRACE: Duration = Duration::from_secs(5);
-/// The wait after `accept` failed for want of descriptors or memory, which does not get better by trying at once.
+/// The wait after `accept` failed for lack of descriptors or memory, which an immediate retry would not solve.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Messages of an export or import on their way to the operator. Each file chunk has 64 KiB.
+/// Messages of an export or import that are buffered for the operator. Each file chunk has 64 KiB.
 pub const MAX_STREAMED: usize = 16;
 /// How much of a file one message of a stream carries.
 pub const CHUNK_BYTES: usize = 64 << 10;
-/// The largest copy that is received. State is small; a copy beyond this is put back by hand while nothing runs.
+/// The largest copy that is received. State is small; a larger copy has to be restored by hand while nothing runs.
 pub const MAX_COPY_BYTES: u64 = 64 << 30;

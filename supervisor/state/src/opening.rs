@@ -1,4 +1,4 @@
-//! Opens what the starter wants, or says why not.
+//! Opens the database that the starter asks for.
 
 use talon_child::chain;
 use talon_child::opening::{Wanted, refused};
@@ -7,10 +7,10 @@ use talon_store::{Engine, Error, OpenError};
 
 use crate::database::Database;
 
-/// Opens it.
+/// Opens the database.
 ///
 /// # Errors
-/// What the starter is told instead.
+/// The refusal that the starter gets.
 pub(crate) async fn open(wanted: Wanted) -> Result<Database, Refused> {
     let Wanted { engine, layers, open, for_restore } = wanted;
     let store = match open.clone().open().await {
@@ -24,7 +24,7 @@ pub(crate) async fn open(wanted: Wanted) -> Result<Database, Refused> {
         Err(error) => return Err(refused(&error)),
     };
     let database = Database::new(store, layers, &engine);
-    // A server that cannot be reached is remembered, and told with `Ready`.
+    // A server that cannot be reached is no error: `Ready` reports it.
     match database.check().await {
         Ok(()) | Err(Error::Unavailable { .. }) => Ok(database),
         Err(error) => Err(refused(&error.into())),

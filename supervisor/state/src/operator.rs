@@ -1,4 +1,4 @@
-//! `talon.state.v1.Operator`: what an operator may do with kept state. Whoever has the connection may do all of it.
+//! `talon.state.v1.Operator`: an operator's access to stored state. The connection gives access to all of it.
 
 mod copies;
 mod entries;
@@ -30,11 +30,11 @@ pub(crate) use scratch::Scratch;
 /// Serves one connection of an operator.
 pub(crate) struct Service {
     database: Arc<Database>,
-    /// Streams end with the process; what they have done by then stays.
+    /// Ends the streams when the process ends; what they have done by then stays.
     closed: CancellationToken,
 }
 
-/// What goes to the operator piece by piece.
+/// A streamed response to the operator.
 type Pieces<T> = BoxStream<'static, Result<T, Status>>;
 
 impl Service {
@@ -47,7 +47,7 @@ impl Service {
     }
 }
 
-/// The next piece of what an operator sends; `None` after the last.
+/// The next message of an operator's stream; `None` after the last.
 async fn next<T>(from: &mut Streaming<T>) -> Result<Option<T>, Status> {
     tokio::time::timeout(MAX_PAUSE, from.message()).await.unwrap_or_else(|_late| {
         Err(Status::deadline_exceeded(format!("nothing came for {} s", MAX_PAUSE.as_secs())))
@@ -60,7 +60,7 @@ impl Operator for Service {
         &self,
         _request: Request<DescribeRequest>,
     ) -> Result<Response<DescribeResponse>, Status> {
-        // What is wrong is part of the answer.
+        // The problem is part of the answer.
         let problem = self.database.check().await.err().map(|error| chain(&error));
         let (engine, place, schema_version) = self.database.describe();
         let counters = self.database.counters();

@@ -1,4 +1,4 @@
-//! `talon.state.v1.State`: one plugin's own key-values. Whose they are was said when its socket was handed over.
+//! `talon.state.v1.State`: one plugin's key-values. The message that passed the socket says which plugin it is for.
 
 use std::sync::Arc;
 
@@ -93,10 +93,10 @@ impl State for Service {
     }
 }
 
-/// Which page is asked for.
+/// Parses the requested page.
 ///
 /// # Errors
-/// [`Error::Invalid`] for what was never a token.
+/// [`Error::Invalid`] for an invalid token.
 pub(crate) fn page(token: &str, size: u32) -> Result<PageRequest, Error> {
     if token.is_empty() {
         return Ok(PageRequest::first(size));
@@ -104,7 +104,7 @@ pub(crate) fn page(token: &str, size: u32) -> Result<PageRequest, Error> {
     Ok(PageRequest::after(PageToken::parse(token)?, size))
 }
 
-/// What leads to the next page, as the wire has it.
+/// The token of the next page, in the form of the wire.
 pub(crate) fn token(next: Option<PageToken>) -> String {
     next.map(|token| token.to_string()).unwrap_or_default()
 }

@@ -1,4 +1,5 @@
-//! The life of the process: it opens what it is told to, serves what it is handed, and ends with its lifeline.
+//! The lifecycle of the process: it opens the requested database, serves the sockets that it gets, and ends with its
+//! lifeline.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -20,10 +21,10 @@ use crate::opening;
 use crate::operator::Scratch;
 use crate::sockets::{PluginSocket, serve_operator};
 
-/// The control socket, to whoever started us.
+/// The control socket to the process that started this one.
 pub(crate) type Starter = Control<FromState, ToState>;
 
-/// Serves whoever has the other end of `control`, until it is closed or SIGTERM comes.
+/// Serves the process at the other end of `control`, until that is closed or SIGTERM comes.
 pub async fn run(control: OwnedFd) -> End {
     let (starter, mut signals) = match (Control::new(control), Signals::listen()) {
         (Ok(starter), Ok(signals)) => (starter, signals),
@@ -55,13 +56,13 @@ pub async fn run(control: OwnedFd) -> End {
                 retryable = refused.retryable,
                 "the database is not opened"
             );
-            // If nobody hears it, the log has it.
+            // If the starter has gone, the log has the reason.
             let _told = starter.send(&from_us(from_state::What::Refused(refused)), None).await;
             return End::Refused;
         }
     };
     if let Some(file) = database.file.clone() {
-        // It waits for the disk only.
+        // It only accesses the disk.
         let _swept = tokio::task::spawn_blocking(move || Scratch::sweep(&file)).await;
     }
     let (engine, place, schema_version) = database.describe();
@@ -92,7 +93,7 @@ async fn opened(open: Open) -> Result<Database, NotOpened> {
     opening::open(wanted).await.map_err(NotOpened::Refused)
 }
 
-/// Does what comes over the control socket, and in the end lets what was begun be finished.
+/// Handles the messages of the control socket, and waits for running requests at the end.
 async fn serve(starter: &Starter, signals: &mut Signals, database: &Arc<Database>) -> End {
     let mut serving = Serving::new(Arc::clone(database));
     let working = async {
@@ -108,7 +109,7 @@ async fn serve(starter: &Starter, signals: &mut Signals, database: &Arc<Database
         };
         tokio::select! {
             end = obeying => end,
-            // The watch ends when nobody hears it. The control socket says so too.
+            // The watch ends when the starter has gone. The control socket reports that too.
             () = async { watching.await; std::future::pending().await } => End::Asked,
             () = signals.terminated() => End::Asked,
         }
@@ -132,7 +133,7 @@ fn lost(error: &ControlError) -> End {
     End::Protocol
 }
 
-/// Why a message was not obeyed. The starter hears nothing of it: it asked wrongly, and others are served on.
+/// Why a message was ignored. It is only logged: the starter made a mistake, and the other sockets are still served.
 #[derive(Debug, thiserror::Error)]
 enum NotObeyed {
     #[error("the database is open already")]
@@ -153,10 +154,10 @@ enum NotObeyed {
     TooMany,
 }
 
-/// What is served.
+/// The sockets that are served.
 struct Serving {
     database: Arc<Database>,
-    /// By the starter's numbers; cancelled to detach.
+    /// By the starter's ids; cancelled to detach.
     sockets: HashMap<u64, CancellationToken>,
     operators: TaskTracker,
     tasks: TaskTracker,
@@ -223,7 +224,7 @@ impl Serving {
         Ok(())
     }
 
-    /// Takes nothing new, and waits for what was begun.
+    /// Stops accepting requests, and waits for those that run.
     async fn finish(self) {
         self.closed.cancel();
         self.tasks.close();

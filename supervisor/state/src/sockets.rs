@@ -1,4 +1,4 @@
-//! The listening sockets of plugins and the connections of operators: who is let in, and for how long.
+//! The listening sockets of plugins and the connections of operators: access control and shutdown.
 
 mod connection;
 
@@ -24,26 +24,26 @@ use crate::plugin;
 /// A plugin's socket.
 pub(crate) struct PluginSocket {
     listener: UnixListener,
-    /// Whose namespace everybody has who connects there.
+    /// The namespace of all clients of this socket.
     namespace: Namespace,
     /// The only uid that may connect.
     uid: u32,
     database: Arc<Database>,
-    /// What the plugin may ask at once, whichever of its sockets it comes by.
+    /// The plugin's request budget, shared by all its sockets.
     room: Arc<Room>,
     server: StateServer<plugin::Service>,
-    /// Connections of other users, ever.
+    /// How many connections of other users were refused.
     refused: u64,
-    /// Each socket has words of its own: they name its plugin, and one plugin's mischief hides no other's.
+    /// One throttle for each socket: the log lines name its plugin, and one plugin's refusals must not hide another's.
     strangers: Throttle,
     crowded: Throttle,
 }
 
 impl PluginSocket {
-    /// Takes over a listening socket.
+    /// Takes ownership of a listening socket.
     ///
     /// # Errors
-    /// FAILED_PRECONDITION if the plugins' key-values are not what was opened.
+    /// FAILED_PRECONDITION if the database was not opened for the plugins' key-values.
     pub(crate) fn new(
         listener: UnixListener,
         namespace: Namespace,
@@ -68,7 +68,7 @@ impl PluginSocket {
         })
     }
 
-    /// Serves whoever connects and is the right one, until `closed`; what was begun by then is finished.
+    /// Serves clients with the right uid, until `closed`; running requests are finished.
     pub(crate) async fn serve(mut self, closed: CancellationToken) {
         let _served = Served::by(&self.database);
         let room = Arc::clone(&self.room);
@@ -91,7 +91,7 @@ impl PluginSocket {
                 },
             }
         }
-        // Nobody connects any more while the last requests are finished.
+        // No client can connect while the last requests are finished.
         drop(self.listener);
         let finished =
             tokio::time::timeout(CLOSE_GRACE, async { while connections.join_next().await.is_some() {} });

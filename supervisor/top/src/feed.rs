@@ -1,5 +1,5 @@
-//! What the supervisor tells, brought to the screen: its status again and again, events as they happen, and the log lines of
-//! the plugin that is looked at. Each comes back by itself when the supervisor is restarted.
+//! Fetches data from the supervisor: polls its status, follows its events, and follows the log lines of
+//! the selected plugin. Each task reconnects after a restart of the supervisor.
 
 use std::time::Duration;
 
@@ -14,15 +14,16 @@ use crate::host::{Host, prompt};
 use crate::model::Told;
 use crate::reading::{Reading, inert};
 
-/// News that wait for the screen; past it the supervisor is read more slowly, and its own bounds hold.
+/// Queued updates for the screen. If the queue is full, the tasks read more slowly, and the supervisor's own limits
+/// apply.
 const NEWS: usize = 256;
-/// Kept log lines of a plugin that come first: a screenful.
+/// Stored log lines of a plugin to fetch first: a screenful.
 const TAIL: u32 = 200;
-/// How soon a supervisor that is gone is looked for again, at first and after many times. A restart takes a second or two.
+/// Delay before the next reconnect attempt, at first and after many attempts. A restart takes a second or two.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The tasks that ask, and where their news arrive.
+/// The tasks that fetch data, and the queue of their updates.
 pub(crate) struct Feed {
     news: mpsc::Receiver<Told>,
     interval: watch::Sender<Duration>,
@@ -42,13 +43,13 @@ impl Feed {
         Self { news, interval, wanted, tasks }
     }
 
-    /// One more task, which may fail.
+    /// Spawns another task, which may fail.
     #[cfg(test)]
     pub(crate) fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }
 
-    /// What is wanted from now on.
+    /// Sets the polling interval and the plugin to follow.
     pub(crate) fn want(&self, interval: Duration, plugin: Option<String>) {
         self.interval.send_if_modified(|now| std::mem::replace(now, interval) != interval);
         self.wanted.send_if_modified(|now| {
@@ -58,10 +59,10 @@ impl Feed {
         });
     }
 
-    /// The next news.
+    /// The next update.
     ///
     /// # Errors
-    /// A task panicked: whoever draws has to end, since nothing would come any more.
+    /// A task panicked: the caller has to exit, since no further updates would arrive.
     pub(crate) async fn next(&mut self) -> Result<Told, JoinError> {
         loop {
             tokio::select! {
@@ -70,19 +71,19 @@ impl Feed {
                         return Ok(told);
                     }
                 }
-                // They end by a panic alone.
+                // Tasks only end by a panic.
                 Some(ended) = self.tasks.join_next() => ended?,
             }
         }
     }
 
-    /// News that are there already.
+    /// An update that is already queued.
     pub(crate) fn more(&mut self) -> Option<Told> {
         self.news.try_recv().ok()
     }
 }
 
-/// Growing waits between vain tries.
+/// Exponential backoff between failed attempts.
 struct Pause(Duration);
 
 impl Pause {
@@ -96,7 +97,7 @@ impl Pause {
     }
 }
 
-/// Asks for the status until nobody wants it any more.
+/// Polls the status until the receiver is dropped.
 async fn statuses(host: Host, mut every: watch::Receiver<Duration>, tell: mpsc::Sender<Told>) {
     let mut pause = Pause::new();
     loop {
@@ -146,7 +147,7 @@ async fn events(host: Host, tell: mpsc::Sender<Told>) {
     }
 }
 
-/// Follows the plugin that is looked at, and changes over when that is another one.
+/// Follows the selected plugin, and switches when another one is selected.
 async fn one_plugin(host: Host, mut about: watch::Receiver<Option<String>>, tell: mpsc::Sender<Told>) {
     let mut pause = Pause::new();
     loop {
@@ -169,7 +170,7 @@ async fn one_plugin(host: Host, mut about: watch::Receiver<Option<String>>, tell
     }
 }
 
-/// One plugin's actions and lines, until the stream ends; then some time has passed.
+/// Follows one plugin's actions and log lines until the stream ends, and then waits for the backoff.
 async fn follow(host: &Host, plugin: &str, tell: &mpsc::Sender<Told>, pause: &mut Pause) {
     let request = GetPluginRequest { name: plugin.to_owned(), for_model: false };
     let about = prompt(host.client().get_plugin(request)).await;
@@ -195,10 +196,10 @@ async fn follow(host: &Host, plugin: &str, tell: &mpsc::Sender<Told>, pause: &mu
     pause.wait().await;
 }
 
-/// Says why something does not come, if that is the supervisor's decision. That it is gone is said by the status.
+/// Reports a refusal by the supervisor. A lost connection is reported by the status poll.
 async fn withheld(host: &Host, status: &Status, tell: &mpsc::Sender<Told>) {
     if matches!(status.code(), tonic::Code::PermissionDenied | tonic::Code::ResourceExhausted) {
-        // Nobody there to hear it is nobody to tell.
+        // The receiver is dropped only at exit.
         let _ = tell.send(Told::Withheld(host.explain(status))).await;
     }
 }

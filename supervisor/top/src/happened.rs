@@ -1,4 +1,4 @@
-//! What happened to plugins and what they wrote, as lines that may be shown.
+//! Events and log lines of plugins, sanitized for display.
 
 use std::collections::VecDeque;
 
@@ -7,15 +7,15 @@ use talon_sanitize::{Raw, Sanitized, inert};
 
 use crate::reading::inert;
 
-/// Events that are kept, of all plugins together: some screens of what was before the one that is asked about. The oldest is
-/// forgotten.
+/// The most events to store, for all plugins together: some screens of history before the event of interest. The oldest
+/// is dropped.
 pub(crate) const MAX_EVENTS: usize = 1000;
-/// Log lines that are kept of the one plugin that is looked at. The oldest is forgotten; `talon plugin logs` has more.
+/// The most log lines to store of the selected plugin. The oldest is dropped; `talon plugin logs` has more.
 pub(crate) const MAX_LINES: usize = 500;
-/// The most of one text that is kept: some lines of a wide screen.
+/// The most bytes to store of one text: some lines of a wide screen.
 const MAX_TEXT_BYTES: usize = 1024;
 
-/// How much it matters.
+/// How severe an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -23,19 +23,20 @@ pub(crate) enum Tone {
     Bad,
 }
 
-/// One line of the past.
+/// An event or a log line.
 #[derive(Debug, Clone)]
 pub(crate) struct Happened {
     pub(crate) unix_ms: u64,
     pub(crate) plugin: Sanitized,
-    /// The event's kind, or where a log line was written to.
+    /// The event's kind, or the stream of a log line.
     pub(crate) what: Sanitized,
     pub(crate) text: Sanitized,
     pub(crate) tone: Tone,
 }
 
 impl Happened {
-    /// An event, unless it is one of those that come with every call: these are in the numbers, and would drive out all others.
+    /// Converts an event. `None` for routine events of each call: the counters include these, and they would displace
+    /// all others.
     pub(crate) fn event(event: &Event) -> Option<Self> {
         let outcome = event.fields.get("outcome").map(String::as_str);
         let tone = match (event.kind.as_str(), outcome) {
@@ -70,7 +71,7 @@ impl Happened {
     }
 }
 
-/// The latest of something, so many at most.
+/// The latest entries, up to a capacity.
 #[derive(Debug)]
 pub(crate) struct Latest {
     kept: VecDeque<Happened>,

@@ -11,25 +11,25 @@ use talon_sanitize::{Raw, Sanitized};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-/// How long a supervisor may take to answer before it counts as gone; it answers these from memory.
+/// How long a supervisor may take to answer before it counts as gone; it answers these requests from memory.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A supervisor, by its socket. Cheap to clone; each request connects again if the last connection is gone.
+/// A supervisor, by its socket. Cheap to clone; each request reconnects if the last connection was lost.
 #[derive(Debug, Clone)]
 pub(crate) struct Host(Client);
 
 impl Host {
-    /// Must be called within a runtime; connects when there is something to ask.
+    /// Must be called within a runtime; connects on the first request.
     pub(crate) fn new(path: PathBuf) -> Self {
         Self(Client::lazy(path))
     }
 
-    /// Repeats nothing by itself: that a supervisor is gone is to be seen at once.
+    /// A client that never retries: a lost supervisor has to be visible at once.
     pub(crate) fn client(&self) -> HostClient<Channel> {
         self.0.host()
     }
 
-    /// What an error means, in one line that ends with what to do.
+    /// Explains an error in one line that ends with what to do.
     pub(crate) fn explain(&self, status: &Status) -> Sanitized {
         let path = self.0.path().display();
         let text = match (status.code(), talon_client::reason(status)) {
@@ -55,7 +55,7 @@ impl Host {
     }
 }
 
-/// An answer within the patience of this program.
+/// Adds the timeout to a request.
 pub(crate) async fn prompt<T>(answer: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
     let slow = || Err(Status::deadline_exceeded("no answer"));
     tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(|_| slow())

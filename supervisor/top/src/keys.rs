@@ -1,11 +1,11 @@
-//! Which key does what.
+//! Key bindings.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::model::{Command, Model};
 use crate::order;
 
-/// What the help shows: keys and what they do.
+/// The help: keys and their effects.
 pub(crate) const HELP: [(&str, &str); 11] = [
     ("↑ ↓ k j", "choose a plugin; Home and End the first and the last"),
     ("Enter", "show it whole: instances, actions, what happened, what it wrote"),
@@ -20,7 +20,7 @@ pub(crate) const HELP: [(&str, &str); 11] = [
     ("q", "quit; so does Ctrl-C. Ctrl-Z goes to the background"),
 ];
 
-/// What a key means as things are. Ctrl-Z is not among them: it is no matter of the model.
+/// The command for a key in the current state. Ctrl-Z is handled elsewhere, because it does not concern the model.
 pub(crate) fn command(model: &Model, key: &KeyEvent) -> Option<Command> {
     if key.kind == KeyEventKind::Release {
         return None;

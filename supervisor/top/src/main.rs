@@ -1,12 +1,12 @@
-//! `talon top`: a supervisor and its plugins, live.
+//! `talon top`: a live view of a supervisor and its plugins.
 //!
-//! A client of `host.sock` like every other, in a program of its own: the one that holds privileges links no terminal.
-//! `talon top` finds the socket and executes this program.
+//! An ordinary client of `host.sock`. It is a separate program, so that the privileged one does not link a terminal
+//! library. `talon top` finds the socket and executes this program.
 //!
 //! ```text
-//! host.sock ── feed.rs ── Told ──► model.rs ──► view/ ──► screen.rs ── terminal
-//!              (GetStatus, WatchEvents, Logs)    ▲   (pure)      │
-//!                                                └── Command ── keys.rs
+//! host.sock ── feed.rs ── Update ──► model.rs ──► view/ ──► screen.rs ── terminal
+//!              (GetStatus, WatchEvents, Logs)      ▲   (pure)      │
+//!                                                  └── Command ── keys.rs
 //! ```
 
 mod feed;
@@ -36,7 +36,7 @@ use crate::model::Model;
 use crate::order::By;
 use crate::view::theme::Theme;
 
-/// The exit codes of `talon` that this program has.
+/// Exit codes, the same as those of `talon`.
 const USAGE: u8 = 2;
 const UNREACHABLE: u8 = 5;
 const FAILED: u8 = 70;
@@ -48,16 +48,16 @@ struct Args {
     /// The supervisor's socket.
     #[arg(long, value_name = "PATH")]
     socket: PathBuf,
-    /// How often the supervisor is asked, in milliseconds.
+    /// How often to query the supervisor, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(100..=3_600_000))]
     interval_ms: u64,
-    /// Only plugins whose name or state holds this.
+    /// Only plugins whose name or state contains this text.
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
-    /// What comes first.
+    /// The sort key.
     #[arg(long, value_enum, default_value_t = By::Worst)]
     sort: By,
-    /// Print one picture and end: needs no terminal.
+    /// Print one snapshot and exit: needs no terminal.
     #[arg(long)]
     once: bool,
     /// Print JSON; with --once.
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         Err(error) => return fail(FAILED, &format!("cannot start the runtime: {error}; try again")),
     };
     let code = runtime.block_on(run(args));
-    // The terminal may be read by a thread that only a key wakes; nothing is left to wait for.
+    // A thread may still block in a read of the terminal; do not wait for it.
     runtime.shutdown_background();
     code
 }
@@ -93,7 +93,7 @@ async fn run(args: Args) -> ExitCode {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return fail(USAGE, "this is no terminal: use `talon top --once`, which prints one picture");
     }
-    // Whether colours are wanted was decided by who started us; the library would look at the environment again.
+    // `talon` has decided whether to use colours; without this the library would check the environment again.
     crossterm::style::force_color_output(!args.no_color);
     let feed = Feed::start(&host, model.interval);
     match screen::run(model, feed, Theme { color: !args.no_color }).await {
@@ -102,7 +102,7 @@ async fn run(args: Args) -> ExitCode {
     }
 }
 
-/// To standard output; a reader that went away got what it wanted.
+/// Prints to standard output; a closed pipe is not an error.
 fn print(model: &Model, json: bool) -> ExitCode {
     let mut out = io::stdout().lock();
     let written = if json {
@@ -117,7 +117,7 @@ fn print(model: &Model, json: bool) -> ExitCode {
     }
 }
 
-/// One line to whoever started this program; if nobody hears it, there is nobody to tell.
+/// Prints one line to stderr; ignores errors, as there is nowhere to report them.
 fn fail(code: u8, text: &str) -> ExitCode {
     let _ = writeln!(io::stderr(), "talon: {text}");
     ExitCode::from(code)

@@ -1,4 +1,4 @@
-//! What is looked at, and how: the state behind the screen. Pure; keys and news go in, and the view reads it.
+//! The state behind the screen. Pure: commands and updates go in, and the view reads it.
 
 use std::time::Duration;
 
@@ -9,39 +9,39 @@ use crate::order::{self, By};
 use crate::rates::AllRates;
 use crate::reading::{Plugin, Reading};
 
-/// How often the supervisor is asked, by choice: + and − go through them.
+/// Polling intervals to choose from with + and −.
 pub(crate) const INTERVALS_MS: [u64; 7] = [250, 500, 1000, 2000, 5000, 10_000, 60_000];
-/// The longest filter: as long as a plugin's name may be.
+/// The longest filter: the maximum length of a plugin's name.
 const MAX_FILTER_CHARS: usize = 64;
-/// Further lines that are shown by a page up or down.
+/// Lines per page up or page down.
 const PAGE: usize = 10;
 
-/// News of the supervisor.
+/// An update from the supervisor.
 #[derive(Debug)]
 pub(crate) enum Told {
-    /// It answered.
+    /// The supervisor answered.
     Reading(Box<Reading>),
-    /// It does not answer, for this reason.
+    /// The supervisor does not answer, for this reason.
     Gone(Sanitized),
     Event(Happened),
-    /// A line that a plugin wrote.
+    /// A log line of a plugin.
     Line(Happened),
-    /// The lines of this plugin come from here on, and it has these actions.
+    /// The actions of a plugin; its log lines follow.
     About(Sanitized, Vec<Sanitized>),
-    /// Why events and log lines do not come.
+    /// Why the supervisor refuses events and log lines.
     Withheld(Sanitized),
 }
 
-/// What somebody at the keyboard wants.
+/// A command from the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Command {
     Quit,
-    /// So many further down, or up.
+    /// This many lines down, or up if negative.
     Move(isize),
     First,
     Last,
     Open,
-    /// Whatever was opened last.
+    /// Closes what was opened last.
     Close,
     Help,
     Pause,
@@ -66,7 +66,7 @@ pub(crate) enum Link {
     Gone(Sanitized),
 }
 
-/// All that the screen shows.
+/// Everything that the screen shows.
 #[derive(Debug)]
 pub(crate) struct Model {
     pub(crate) link: Link,
@@ -76,25 +76,25 @@ pub(crate) struct Model {
     pub(crate) by: By,
     pub(crate) reversed: bool,
     pub(crate) filter: String,
-    /// Whether keys go into the filter.
+    /// Whether keys edit the filter.
     pub(crate) typing: bool,
-    /// The plugin under the cursor, by name, so that the cursor stays on it while others move.
+    /// The selected plugin, by name, so that the cursor stays on it while rows move.
     pub(crate) selected: Option<Sanitized>,
-    /// Whether that one is shown whole.
+    /// Whether its details are open.
     pub(crate) open: bool,
     pub(crate) help: bool,
-    /// How many lines the past is scrolled back.
+    /// How many lines the timeline is scrolled back.
     pub(crate) back: usize,
     pub(crate) events: Latest,
-    /// Whose lines and actions those below are.
+    /// The plugin that the lines and actions below belong to.
     pub(crate) about: Sanitized,
     pub(crate) actions: Vec<Sanitized>,
     pub(crate) lines: Latest,
     pub(crate) withheld: Option<Sanitized>,
     pub(crate) interval: Duration,
-    /// When it was seen that the supervisor is another process than before, in milliseconds since 1970.
+    /// When a restart of the supervisor was noticed, in milliseconds since 1970.
     pub(crate) restarted_unix_ms: Option<u64>,
-    /// It was asked to end.
+    /// Whether to exit.
     pub(crate) over: bool,
 }
 
@@ -124,19 +124,19 @@ impl Model {
         }
     }
 
-    /// The plugins as they are shown.
+    /// The visible plugins.
     pub(crate) fn shown(&self) -> Vec<&Plugin> {
         let Some(reading) = &self.reading else { return Vec::new() };
         order::shown(reading, &self.rates, &self.filter, self.by, self.reversed)
     }
 
-    /// The one under the cursor, and where it stands among those that are shown.
+    /// The selected plugin and its index among the visible ones.
     pub(crate) fn current(&self) -> Option<(usize, &Plugin)> {
         let name = self.selected.as_ref()?;
         self.shown().into_iter().enumerate().find(|(_, plugin)| plugin.name == name.as_str())
     }
 
-    /// The plugin whose lines and actions are wanted.
+    /// The plugin whose log lines and actions to follow.
     pub(crate) fn wanted(&self) -> Option<String> {
         let (_, plugin) = self.current().filter(|_| self.open)?;
         Some(plugin.name.as_str().to_owned())
@@ -150,7 +150,7 @@ impl Model {
                     |reading: &Reading| (reading.supervisor.pid, reading.supervisor.started_unix_ms);
                 if self.reading.as_ref().is_some_and(|before| started(before) != started(&reading)) {
                     self.restarted_unix_ms = Some(reading.unix_ms);
-                    // A pause would go on showing what is no more.
+                    // While paused the screen would keep showing outdated data.
                     self.paused = false;
                 }
                 if !self.paused {
@@ -160,7 +160,7 @@ impl Model {
             Told::Gone(why) => self.link = Link::Gone(why),
             Told::Event(happened) => self.events.push(happened),
             Told::Line(happened) => {
-                // One that was under way when another plugin was chosen.
+                // A queued line may belong to the plugin that was selected before.
                 if happened.plugin == self.about.as_str() {
                     self.lines.push(happened);
                 }
@@ -181,7 +181,7 @@ impl Model {
         self.keep_selected();
     }
 
-    /// The cursor stands on a plugin that is shown, if one is.
+    /// Keeps the cursor on a visible plugin, if there is one.
     fn keep_selected(&mut self) {
         if self.current().is_none() {
             self.selected = self.shown().first().map(|plugin| plugin.name.clone());

@@ -1,4 +1,4 @@
-//! `--once`: what the screen would show, as text or JSON, for pipes and scripts.
+//! `--once`: the contents of the screen as text or JSON, for pipes and scripts.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::rates::Rates;
 use crate::reading::{Plugin, Reading, Usage};
 use crate::view;
 
-/// How wide the text is: all columns of the table, since no terminal bounds it.
+/// The page width: all columns fit, since there is no terminal to limit it.
 const COLUMNS: u16 = 160;
 
-/// Reads twice, so long apart that rates mean something.
+/// Reads twice, one interval apart, so that rates can be computed.
 pub(crate) async fn read(host: &Host, model: &mut Model) -> Result<(), Status> {
     for wait in [Duration::ZERO, model.interval] {
         tokio::time::sleep(wait).await;
@@ -26,7 +26,7 @@ pub(crate) async fn read(host: &Host, model: &mut Model) -> Result<(), Status> {
     Ok(())
 }
 
-/// The table, a line each; cells that make control syntax together are made inert once more.
+/// The table, one line per row; each line is sanitized again, because cells can form control syntax together.
 pub(crate) fn text(model: &Model) -> Vec<Sanitized> {
     view::as_text(model, COLUMNS).into_iter().map(|line| Raw::from(line).text()).collect()
 }

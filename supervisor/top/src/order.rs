@@ -1,14 +1,14 @@
-//! Which plugins are shown, and in which order.
+//! Filters and sorts the plugins.
 
 use std::cmp::Ordering;
 
 use crate::rates::AllRates;
 use crate::reading::{Plugin, Reading};
 
-/// By what plugins are sorted.
+/// What to sort plugins by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum By {
-    /// What is wrong first, then who is busiest.
+    /// Failures first, then by activity.
     #[default]
     Worst,
     Name,
@@ -21,7 +21,7 @@ pub(crate) enum By {
     LogLines,
 }
 
-/// All of them, with the key that chooses one and its name.
+/// All sort keys, with their keyboard keys and names.
 pub(crate) const ALL: [(By, char, &str); 9] = [
     (By::Worst, 'w', "worst"),
     (By::Name, 'n', "name"),
@@ -39,7 +39,7 @@ impl By {
         ALL.iter().find(|(by, ..)| *by == self).map_or("", |(_, _, name)| name)
     }
 
-    /// As the command line has it.
+    /// The value on the command line.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Worst => "worst",
@@ -54,14 +54,14 @@ impl By {
         }
     }
 
-    /// The one after it.
+    /// The next sort key.
     pub(crate) fn next(self) -> Self {
         let at = ALL.iter().position(|(by, ..)| *by == self).unwrap_or_default();
         ALL[(at + 1) % ALL.len()].0
     }
 }
 
-/// How bad it is: 0 fine, 1 to be watched, 2 wrong.
+/// The severity: 0 fine, 1 needs watching, 2 failed.
 pub(crate) fn badness(plugin: &Plugin) -> u8 {
     match plugin.state.as_str() {
         "failed" | "refused" | "unhealthy" => 2,
@@ -73,7 +73,7 @@ pub(crate) fn badness(plugin: &Plugin) -> u8 {
     }
 }
 
-/// The plugins whose name or state holds the filter, sorted.
+/// The plugins whose name or state contains the filter, sorted.
 pub(crate) fn shown<'r>(
     reading: &'r Reading,
     rates: &AllRates,
@@ -89,14 +89,14 @@ pub(crate) fn shown<'r>(
         .collect();
     plugins.sort_by(|left, right| {
         let order = compare(left, right, rates, by);
-        // Equal ones keep still while numbers change.
+        // Equal plugins keep their order while numbers change.
         let order = if reversed { order.reverse() } else { order };
         order.then_with(|| left.name.cmp(&right.name))
     });
     plugins
 }
 
-/// What is large comes first, but for names.
+/// Descending, except for names.
 fn compare(left: &Plugin, right: &Plugin, rates: &AllRates, by: By) -> Ordering {
     let (fast, slow) = (rates.of(&left.name), rates.of(&right.name));
     let large =

@@ -1,21 +1,21 @@
-//! How fast things happen: the difference of two readings over the time between them.
+//! Rates: the difference of two readings over the time between them.
 
 use std::collections::HashMap;
 
 use crate::reading::{Instance, Plugin, Reading, Usage};
 
-/// What happened a second. `None` where two readings do not compare: the first one, or after the supervisor or the process was
-/// another one.
+/// Rates per second. `None` if two readings cannot be compared: at the first one, or after a restart of the supervisor
+/// or the process.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Rates {
     pub(crate) calls: Option<f64>,
     pub(crate) errors: Option<f64>,
     pub(crate) log_lines: Option<f64>,
-    /// Percent of one processor.
+    /// In percent of one CPU.
     pub(crate) cpu: Option<f64>,
 }
 
-/// The rates of all plugins, their sum, and the supervisor's own processor time.
+/// The rates of all plugins, their sum, and the supervisor's own CPU usage.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AllRates {
     pub(crate) plugins: HashMap<String, Rates>,
@@ -24,11 +24,11 @@ pub(crate) struct AllRates {
 }
 
 impl AllRates {
-    /// What happened from one reading to the next.
+    /// The rates between two readings.
     pub(crate) fn between(before: &Reading, now: &Reading) -> Self {
         let seconds = now.at.saturating_duration_since(before.at).as_secs_f64();
         let (was, is) = (&before.supervisor, &now.supervisor);
-        // Another supervisor counts from zero.
+        // A new supervisor counts from zero.
         if seconds <= 0.0 || was.pid != is.pid || was.started_unix_ms != is.started_unix_ms {
             return Self::default();
         }
@@ -45,7 +45,7 @@ impl AllRates {
         all
     }
 
-    /// One plugin's.
+    /// The rates of one plugin.
     pub(crate) fn of(&self, plugin: &str) -> Rates {
         self.plugins.get(plugin).copied().unwrap_or_default()
     }
@@ -85,7 +85,7 @@ fn rates(before: &Plugin, now: &Plugin, seconds: f64) -> Rates {
     }
 }
 
-/// The same process, not the next one of that instance.
+/// Whether it is the same process, and not its successor.
 fn is_same(one: &Instance, other: &Instance) -> bool {
     one.index == other.index && one.generation == other.generation && one.pid == other.pid
 }
@@ -110,7 +110,7 @@ mod tests {
     fn rates_are_differences_over_the_time_between() {
         let (before, now) = scenes::two_readings();
         let all = AllRates::between(&before, &now);
-        // The scene is two seconds long.
+        // The two readings are two seconds apart.
         let search = all.of("code-search");
         assert_eq!((search.calls, search.errors), (Some(120.5), Some(1.0)));
         assert_eq!(search.cpu, Some(25.0));

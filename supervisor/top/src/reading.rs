@@ -1,8 +1,7 @@
-//! What a supervisor says of itself and its plugins at one moment, with texts that may be shown and numbers that are there or
-//! not.
+//! One status of the supervisor and its plugins, with sanitized texts and optional numbers.
 //!
-//! All that comes over the socket may quote a plugin, so every text is made inert here, where it comes in: nothing behind this
-//! module holds a plain string that somebody else wrote.
+//! Anything that arrives over the socket may quote a plugin, so every text is sanitized here, on arrival: no other
+//! module handles untrusted plain strings.
 
 use std::collections::HashMap;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -13,15 +12,15 @@ use talon_sanitize::{Raw, Sanitized};
 /// One answer to `GetStatus`.
 #[derive(Debug, Clone)]
 pub(crate) struct Reading {
-    /// When it came, for differences.
+    /// When it arrived, for computing rates.
     pub(crate) at: Instant,
-    /// The same by the clock, in milliseconds since 1970.
+    /// The same as wall-clock time, in milliseconds since 1970.
     pub(crate) unix_ms: u64,
     pub(crate) supervisor: Supervisor,
     pub(crate) plugins: Vec<Plugin>,
 }
 
-/// The supervisor's own part.
+/// The supervisor itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Supervisor {
     pub(crate) version: Sanitized,
@@ -31,10 +30,10 @@ pub(crate) struct Supervisor {
     pub(crate) tier: Sanitized,
     pub(crate) taken_over: u32,
     pub(crate) config_problem: Sanitized,
-    /// `on`, `off` or `failing`; empty while the supervisor does not say.
+    /// `on`, `off` or `failing`; empty if the supervisor does not report it.
     pub(crate) audit: Sanitized,
     pub(crate) audit_lost: u64,
-    /// How what keeps plugins' state is.
+    /// The state of the service that stores plugins' state.
     pub(crate) kept: Sanitized,
     pub(crate) usage: Option<Usage>,
     pub(crate) log_lines_dropped: u64,
@@ -51,19 +50,19 @@ pub(crate) struct Plugin {
     pub(crate) replacement_problem: Sanitized,
     pub(crate) breaker: Sanitized,
     pub(crate) quarantined: bool,
-    /// How many of its actions are not what was approved, its own texts among them.
+    /// How many of its actions differ from what was approved; its own texts count as one.
     pub(crate) changed: usize,
     pub(crate) actions: u32,
     pub(crate) not_enforced: Vec<Sanitized>,
     pub(crate) in_flight: u32,
     pub(crate) waiting: u32,
-    /// Deaths since the supervisor started, by reason.
+    /// Exits since the supervisor started, by reason.
     pub(crate) restarts: Vec<(Sanitized, u64)>,
     pub(crate) instances: Vec<Instance>,
     pub(crate) counters: Counters,
 }
 
-/// What is counted of a plugin's calls, and how long they took.
+/// Counters and latencies of a plugin's calls.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counters {
     pub(crate) calls: u64,
@@ -71,7 +70,7 @@ pub(crate) struct Counters {
     pub(crate) errors: u64,
     pub(crate) log_lines: u64,
     pub(crate) log_lines_dropped: u64,
-    /// In microseconds; `None` as long as no call of late is known.
+    /// In microseconds; `None` without recent calls.
     pub(crate) p50_us: Option<u64>,
     pub(crate) p99_us: Option<u64>,
 }
@@ -91,7 +90,7 @@ pub(crate) struct Instance {
     pub(crate) usage: Option<Usage>,
 }
 
-/// What processes use.
+/// Resource usage of processes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Usage {
     pub(crate) cpu_us: u64,
@@ -100,7 +99,7 @@ pub(crate) struct Usage {
 }
 
 impl Reading {
-    /// Takes an answer that has just come.
+    /// Converts an answer that has just arrived.
     pub(crate) fn now(status: &GetStatusResponse) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self::of(status, Instant::now(), u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
@@ -126,12 +125,12 @@ impl Reading {
         Self { at, unix_ms, supervisor, plugins: status.plugins.iter().map(plugin).collect() }
     }
 
-    /// The plugin of that name.
+    /// The plugin with this name.
     pub(crate) fn plugin(&self, name: &str) -> Option<&Plugin> {
         self.plugins.iter().find(|plugin| plugin.name.as_str() == name)
     }
 
-    /// How many plugins there are in each state, the most frequent first.
+    /// The number of plugins in each state, the most frequent first.
     pub(crate) fn by_state(&self) -> Vec<(Sanitized, usize)> {
         let mut counts: HashMap<&str, usize> = HashMap::new();
         for plugin in &self.plugins {
@@ -149,7 +148,7 @@ impl Plugin {
         self.instances.iter().filter(|instance| instance.state == "ready").count()
     }
 
-    /// What all of its processes use, if that is known of one.
+    /// The usage of all its processes; `None` if it is not known for any.
     pub(crate) fn usage(&self) -> Option<Usage> {
         let known: Vec<Usage> = self.instances.iter().filter_map(|instance| instance.usage).collect();
         (!known.is_empty()).then(|| {
@@ -219,7 +218,7 @@ fn usage(usage: &host::Usage) -> Usage {
     Usage { cpu_us: usage.cpu_us, memory_bytes: usage.memory_bytes, processes: usage.processes }
 }
 
-/// One line of what anybody may have written.
+/// Sanitizes untrusted text to one line.
 pub(crate) fn inert(text: &String) -> Sanitized {
     Raw::from(text).line()
 }

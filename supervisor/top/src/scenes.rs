@@ -1,4 +1,4 @@
-//! What the tests look at: a supervisor with six plugins, read twice.
+//! Test data: a supervisor with six plugins, read twice.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,14 +12,14 @@ use crate::reading::Reading;
 /// 2026-05-04T10:00:00Z.
 pub(crate) const NOON_MS: u64 = 1_777_888_800_000;
 
-/// Two seconds apart.
+/// Two readings, two seconds apart.
 pub(crate) fn two_readings() -> (Reading, Reading) {
     let at = Instant::now();
     let later = at + Duration::from_secs(2);
     (Reading::of(&status(0), at, NOON_MS), Reading::of(&status(1), later, NOON_MS + 2000))
 }
 
-/// The supervisor at one of the two moments.
+/// The supervisor's status at one of the two times.
 pub(crate) fn status(moment: u64) -> GetStatusResponse {
     let ready = |name: &str, pid: u32, calls: u64, cpu_us: u64| Plugin {
         name: name.to_owned(),

@@ -1,7 +1,7 @@
-//! The terminal: taken while something is shown, and given back however this program ends.
+//! The terminal: switched to raw mode while the screen is shown, and restored however this program ends.
 //!
-//! It is given back when [`Screen`] is dropped, by a panic's hook (which ratatui sets, so that the panic's text is read), and
-//! the signals that end a program are waited for here. After SIGKILL nobody can; `reset` does.
+//! It is restored when [`Screen`] is dropped, and by a panic hook (set by ratatui, so that the panic message stays
+//! readable). The signals that end a program are handled here. After SIGKILL only `reset` helps.
 
 use std::io;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use crate::model::Model;
 use crate::view::draw;
 use crate::view::theme::Theme;
 
-/// The shortest time between two pictures. Twenty a second look alive, and a flood of events costs no more than that.
+/// The shortest time between two frames. Twenty per second look smooth, and bound the cost of a flood of events.
 const FRAME: Duration = Duration::from_millis(50);
 
-/// The terminal while it is ours.
+/// The terminal in raw mode.
 pub(crate) struct Screen(DefaultTerminal);
 
 impl Screen {
@@ -34,13 +34,13 @@ impl Screen {
         self.0.draw(|frame| draw(frame, model, theme)).map(|_| ())
     }
 
-    /// As a shell's user expects Ctrl-Z to work: the terminal is the shell's until we are in the foreground again.
+    /// Suspends on Ctrl-Z: restores the terminal for the shell until this process is in the foreground again.
     fn suspend(&mut self) -> io::Result<()> {
         ratatui::try_restore()?;
         self.0.show_cursor()?;
         kill_current_process_group(Signal::TSTP)?;
-        // What was drawn before is forgotten with the terminal it was drawn on, so all of it is drawn again. To clear the
-        // screen would ask the terminal where its cursor is, and fail where no answer comes.
+        // Initialise anew, so that everything is redrawn. Clearing the screen instead would query the
+        // cursor position, and fail if the terminal does not answer.
         self.0 = ratatui::try_init()?;
         Ok(())
     }
@@ -49,12 +49,12 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         ratatui::restore();
-        // A terminal that went away needs no cursor.
+        // If the terminal is gone, this fails, which does not matter.
         let _ = self.0.show_cursor();
     }
 }
 
-/// Shows the model until somebody ends it.
+/// Shows the model until the user quits.
 ///
 /// # Errors
 /// When the terminal cannot be used, or went away.
@@ -69,7 +69,7 @@ pub(crate) async fn run(mut model: Model, mut feed: Feed, theme: Theme) -> io::R
             event = input.next() => match event {
                 Some(Ok(event)) => {
                     if is_suspend(&event) {
-                        // The reader of keys must not take the shell's.
+                        // The thread that reads keys must not consume the shell's input.
                         drop(input);
                         screen.suspend()?;
                         input = EventStream::new();
@@ -118,7 +118,7 @@ fn is_suspend(event: &Event) -> bool {
         if key.code == KeyCode::Char('z') && key.modifiers.contains(KeyModifiers::CONTROL))
 }
 
-/// The signals that end a program.
+/// Signals that end the program.
 struct Ends {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::host::Host;
 
-    /// Run by the test below, in a terminal: what draws the screen panics.
+    /// Run by the test below in a terminal: panics while the screen is active.
     #[tokio::test]
     #[ignore = "it panics, in a terminal that the test below makes"]
     async fn panicking_child() {

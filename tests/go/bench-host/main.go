@@ -1,4 +1,4 @@
-// A host built with HashiCorp's go-plugin, as its documentation has one, that is told loads: so many callers call a plugin
+// A host built with HashiCorp's go-plugin, as its documentation has one, that runs loads: a number of callers call a plugin
 // again and again. Its name and the lines that it reads and writes are those of talon-bench's other contenders.
 package main
 

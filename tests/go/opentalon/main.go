@@ -155,7 +155,7 @@ func serve(manner, socket string) error {
 	}
 	fmt.Printf("1|unix|%s\n", socket)
 	if manner == "talks" {
-		// Whoever does not read it stops the program here.
+		// A client that does not read it blocks the program here.
 		for i := 0; i < 4096; i++ {
 			fmt.Printf("line %d %s\n", i, strings.Repeat("x", 100))
 		}

@@ -1,5 +1,5 @@
 // A plugin that HashiCorp's go-plugin serves, for the tests of what such programs do. By its flags it has a cookie, versions
-// and a service name of its own, and falls into the traps that real ones fall into.
+// and its own service name, and falls into the traps that real ones fall into.
 package main
 
 import (
@@ -26,7 +26,7 @@ var (
 	longSocket = flag.Int("long-socket", 0, "makes its socket in a directory whose path has so many bytes")
 )
 
-// libraryStreams is whether the library streams its output by itself.
+// libraryStreams is whether the library streams its output.
 var libraryStreams bool
 
 // set is one of the versions that it serves.

@@ -16,7 +16,7 @@ import (
 const pieceBytes = 1 << 10
 
 // streamed is GRPCStdio as go-plugin serves it from version 1.1 on: what is printed goes into pipes that are read through
-// the stream alone, so that it blocks the program when nobody reads it.
+// the stream alone, so that it blocks the program when no client reads it.
 type streamed struct {
 	once   sync.Once
 	pieces chan *stdio.Piece

@@ -152,7 +152,7 @@ sub is_open {
     return !$self->{answered} && defined $state && $state != CLOSED;
 }
 
-# Says that there will be an answer. Whoever waits for a stream waits for this first.
+# Says that there will be an answer. A client that waits for a stream waits for this first.
 sub begin {
     my ($self) = @_;
     return if $self->{begun}++ || !$self->is_open;

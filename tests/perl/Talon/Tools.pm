@@ -1,6 +1,6 @@
 package Talon::Tools;
 
-# What the plugin offers. Each tool runs in a process of its own, so that it may block, and be killed by its deadline.
+# What the plugin offers. Each tool runs in a separate process, so that it may block, and be killed by its deadline.
 
 use v5.32;
 use warnings;

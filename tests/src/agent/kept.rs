@@ -1,11 +1,11 @@
-//! What the agent of these tests keeps: the same at each run, so that what is shown of it can be compared.
+//! The fixed data of the tests' agent: the same in each run, so that output can be compared.
 
 use talon_proto::agent::{
     Approval, Cost, GetCostsResponse, GetStatusResponse, ListModelsResponse, Memory, Message, Model,
     NamedCost, ProviderState, Session, Tool, ToolCall, ToolResult, Workflow, WorkflowStep,
 };
 
-/// The session that a first question begins.
+/// The session that the first question creates.
 pub(super) const SESSION: &str = "01K0000000000000000000SESS";
 /// Noon of the first of June 2026.
 const NOON: u64 = 1_780_315_200_000;
@@ -78,7 +78,7 @@ pub(super) fn approvals() -> Vec<Approval> {
         why: "pattern: rm -rf".into(),
         state: state.into(),
         asked_unix_ms: NOON,
-        // Far enough that no test comes near it.
+        // Far enough in the future for every test.
         expires_unix_ms: 0,
         digest: "d1".into(),
         ..Approval::default()

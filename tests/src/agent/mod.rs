@@ -1,4 +1,4 @@
-//! An agent that says what a test wants: a real server of `talon.agent.v1` on a socket, behind which nothing thinks.
+//! A scripted agent: a real server of `talon.agent.v1` on a socket, without a model behind it.
 
 mod kept;
 mod service;
@@ -17,22 +17,22 @@ use tonic::Status;
 
 use crate::scratch::Scratch;
 
-/// Chunks that wait to be taken; no test says more ahead.
+/// Chunks that are buffered; no test sends more ahead.
 const AHEAD: usize = 64;
 
 /// One step of a turn.
 #[derive(Debug, Clone)]
 #[expect(clippy::large_enum_variant, reason = "a test has a few of them")]
 pub enum Step {
-    /// Says this.
+    /// Sends this chunk.
     Say(chunk::Kind),
-    /// Waits until somebody has decided.
+    /// Waits for a decision.
     Decided,
     /// Waits until the turn is cancelled.
     Cancelled,
 }
 
-/// An agent that is running, and its files. Dropping it ends it.
+/// A running agent, and its files. Dropping it ends it.
 pub struct FakeAgent {
     /// Where its socket is, and where a supervisor's would be.
     pub scratch: Scratch,
@@ -40,16 +40,16 @@ pub struct FakeAgent {
     task: JoinHandle<()>,
 }
 
-/// What it knows.
+/// The agent's state.
 #[derive(Default)]
 struct World {
-    /// What is asked, and what it says to that.
+    /// The questions, and the steps that answer them.
     turns: Mutex<HashMap<String, Vec<Step>>>,
-    /// What it says to whom attaches, and the decisions since that was laid down: whoever attaches may have decided first.
+    /// The steps for a client that attaches, and the decisions since they were set: the client may have decided first.
     attached: Mutex<Option<(Vec<Step>, watch::Receiver<u32>)>>,
     providers: Mutex<Vec<ProviderState>>,
     approvals: Mutex<Vec<Approval>>,
-    /// All that it was asked, in order.
+    /// All requests, in order.
     heard: Mutex<Vec<String>>,
     /// How many decisions and cancellations there were.
     decided: watch::Sender<u32>,
@@ -57,7 +57,7 @@ struct World {
 }
 
 impl FakeAgent {
-    /// Starts one.
+    /// Starts an agent.
     ///
     /// # Panics
     /// When its socket cannot be bound.
@@ -73,46 +73,46 @@ impl FakeAgent {
         let serving = tonic::transport::Server::builder()
             .serve_with_incoming(service, UnixListenerStream::new(listener));
         let task = tokio::spawn(async move {
-            // Its end is the test's.
+            // It ends with the test.
             let _ = serving.await;
         });
         Self { scratch, world, task }
     }
 
-    /// What it says to this.
+    /// Sets the answer to this question.
     ///
     /// # Panics
-    /// Never: no holder panics.
+    /// Never: no holder of the lock panics.
     pub fn says(&self, asked: &str, steps: Vec<Step>) {
         self.world.turns.lock().expect("no holder panics").insert(asked.to_owned(), steps);
     }
 
-    /// What it says to whom attaches; otherwise no session is in a turn.
+    /// Sets the answer to a client that attaches; without it no session is in a turn.
     ///
     /// # Panics
-    /// Never: no holder panics.
+    /// Never: no holder of the lock panics.
     pub fn says_to_attached(&self, steps: Vec<Step>) {
         let attached = (steps, self.world.decided.subscribe());
         *self.world.attached.lock().expect("no holder panics") = Some(attached);
     }
 
-    /// Its providers from now on.
+    /// Sets its providers.
     ///
     /// # Panics
-    /// Never: no holder panics.
+    /// Never: no holder of the lock panics.
     pub fn has_providers(&self, providers: Vec<ProviderState>) {
         *self.world.providers.lock().expect("no holder panics") = providers;
     }
 
-    /// Lets a turn go on that waits for a decision, as if somebody had made one.
+    /// Continues a turn that waits for a decision, as if there had been one.
     pub fn goes_on(&self) {
         self.world.decided.send_modify(|times| *times += 1);
     }
 
-    /// All that it was asked so far, in order.
+    /// All requests so far, in order.
     ///
     /// # Panics
-    /// Never: no holder panics.
+    /// Never: no holder of the lock panics.
     #[must_use]
     pub fn heard(&self) -> Vec<String> {
         self.world.heard.lock().expect("no holder panics").clone()
@@ -130,7 +130,7 @@ impl FakeAgent {
         self.scratch.join("agent.sock")
     }
 
-    /// A file of the test's.
+    /// Creates a file for the test.
     #[must_use]
     pub fn file(&self, name: &str, text: &str) -> PathBuf {
         self.scratch.write(name, text)
@@ -148,7 +148,7 @@ impl World {
         self.heard.lock().expect("no holder panics").push(what.to_string());
     }
 
-    /// Plays a turn; it ends early when nobody listens any more.
+    /// Plays a turn; it ends early when the client is gone.
     fn play(
         self: &Arc<Self>,
         steps: Vec<Step>,
@@ -161,7 +161,7 @@ impl World {
             for step in steps {
                 let goes_on = match step {
                     Step::Say(kind) => {
-                        // What waits can be found from elsewhere.
+                        // A pending approval can also be listed.
                         if let chunk::Kind::Approval(approval) = &kind {
                             world.approvals.lock().expect("no holder panics").push(approval.clone());
                         }
@@ -198,10 +198,10 @@ impl World {
     }
 }
 
-/// A text of a path.
+/// A path as text.
 ///
 /// # Panics
-/// When it is none: our paths are.
+/// When it is not UTF-8, which our paths are.
 #[must_use]
 pub fn text_of(path: &Path) -> String {
     path.to_str().expect("our paths are text").to_owned()

@@ -1,4 +1,4 @@
-//! The service of an agent that says what a test wants.
+//! The gRPC service of the scripted agent.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ pub(super) struct Service {
 type Answer<T> = Result<Response<T>, Status>;
 type Chunks = ReceiverStream<Result<Chunk, Status>>;
 
-/// A page of them: `page_token` is how many were given before.
+/// A page of the list: `page_token` is the number of earlier items.
 fn page<T>(all: Vec<T>, size: u32, token: &str) -> Result<(Vec<T>, String), Status> {
     let from = match token {
         "" => 0,
         token => token.parse().map_err(|_| Status::invalid_argument("no such page"))?,
     };
-    // Small pages, so that everybody has to turn them.
+    // Small pages, so that every client has to use several.
     let size = usize::try_from(size.clamp(1, 2)).unwrap_or(1);
     let next = if from + size < all.len() { (from + size).to_string() } else { String::new() };
     Ok((all.into_iter().skip(from).take(size).collect(), next))

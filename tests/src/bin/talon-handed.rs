@@ -1,5 +1,5 @@
-//! Becomes another program with descriptors from a test's service manager, as `sd_listen_fds(3)` has them: from 3 on, named in
-//! the environment, with this process's own number.
+//! Execs another program with descriptors from a test's service manager, as `sd_listen_fds(3)` specifies: from 3 on,
+//! named in the environment, with this process's pid.
 //!
 //! `talon-handed SOCKET COMMAND [ARGS]`
 
@@ -28,7 +28,7 @@ fn main() -> anyhow::Result<()> {
     let mut names = String::new();
     stream.read_to_string(&mut names)?;
     drop(stream);
-    // The connection had the first number, and the descriptors those after it: each moves down by one.
+    // The connection has the first number, and the descriptors those after it: each moves down by one.
     for (place, descriptor) in (FIRST..).zip(&mut handed) {
         *descriptor = descriptor.try_clone()?;
         ensure!(descriptor.as_raw_fd() == place, "descriptor {place} is somebody else's");

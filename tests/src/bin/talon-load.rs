@@ -1,5 +1,5 @@
-//! Clients at work while what they use is replaced: calls that only read, and writes of which each has a name of its own. At the
-//! end every write that was acknowledged has to be found exactly once.
+//! Clients that work while a plugin is replaced: calls that only read, and writes with unique names. At the end every
+//! acknowledged write has to be found exactly once.
 //!
 //! ```text
 //! talon-load SOCKET PLUGIN [READERS WRITERS NEWCOMERS]
@@ -8,8 +8,8 @@
 //!          {"phases": …}       at the end, as JSON in one line
 //! ```
 //!
-//! The plugin is `talon-ledger`. Readers and writers keep their connection, and come through by `talon-client` alone; a newcomer
-//! connects anew for each of its calls.
+//! The plugin is `talon-ledger`. Readers and writers keep their connection, and rely on `talon-client` alone to survive; a newcomer
+//! opens a new connection for each of its calls.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,14 +24,14 @@ use talon_proto::host::{ExecuteRequest, ExecuteResponse, Outcome};
 use talon_tests::args;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-/// Reads, acknowledged writes and answers to newcomers that make a phase long enough: each client got several, and a machine that is
-/// busy with other tests gets there within seconds.
+/// Reads, acknowledged writes and answers to newcomers that complete a phase: each client got several, and a machine
+/// that is busy with other tests gets there within seconds.
 const ENOUGH: [u64; 3] = [100, 50, 20];
-/// Entries that are looked up at once; their counts fit into one answer.
+/// Entries that are looked up in one call; their counts fit into one answer.
 const LOOKED_UP: usize = 200;
-/// Problems that are kept word for word in each phase.
+/// Problems whose text is kept in each phase.
 const MAX_TOLD: usize = 10;
-/// The most time one call gets, restarts included.
+/// The longest time of one call, restarts included.
 const TIMEOUT_MS: u64 = 60_000;
 
 /// The kinds of client.
@@ -51,11 +51,11 @@ struct Phase {
     newcomers_failed: u64,
     newcomer_max_us: u64,
     writes: u64,
-    /// Acknowledged is what the tool said yes to.
+    /// Writes that the tool confirmed.
     acknowledged: u64,
     /// Not begun, or refused: certainly without effect.
     writes_not_begun: u64,
-    /// Whether it took effect is not known.
+    /// Writes whose effect is unknown.
     writes_unknown: u64,
     write_max_us: u64,
     problems: Vec<String>,
@@ -241,7 +241,7 @@ impl Load {
         }
     }
 
-    /// Looks up every entry, and what became of it.
+    /// Looks up every entry and compares it with its outcome.
     async fn result(&self) -> Result<serde_json::Value> {
         let client = Client::connect(self.socket.clone()).await?;
         let written = std::mem::take(&mut self.tally().written);

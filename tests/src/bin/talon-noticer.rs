@@ -1,5 +1,5 @@
-//! A plugin that tells its host unasked whatever a test wants: progress of its own calls and of others', floods, tools that
-//! change. Written without the SDK, which would not let it lie.
+//! A plugin that sends its host any notices that a test wants: progress of its own calls and of others', floods,
+//! changed tools. Written without the SDK, which would prevent invalid ones.
 //!
 //! `talon-noticer [--echo DESCRIPTION]`
 
@@ -24,18 +24,18 @@ use tokio_stream::{Stream, StreamExt};
 use tonic::codegen::{Service, http};
 use tonic::{Request, Response, Status, Streaming};
 
-/// Notices that wait for the host; it is the test's own fault to tell more without a pause.
+/// Notices that are buffered for the host; a test must not send more without a pause.
 const ROOM: usize = 200_000;
 
 #[derive(Clone)]
 struct Noticer {
     notices: broadcast::Sender<Notice>,
-    /// What `echo` says of itself.
+    /// The description of `echo`.
     described: Arc<Mutex<String>>,
-    /// Actions that came later.
+    /// Actions that were added later.
     grown: Arc<Mutex<Vec<String>>>,
     release: Arc<Notify>,
-    /// A change of which nobody has heard yet.
+    /// A change that no listener has received yet.
     missed: Arc<AtomicBool>,
 }
 
@@ -95,7 +95,7 @@ impl Noticer {
                 for step in 1..=steps {
                     self.tell(progress(id, step.into(), Some(steps.into()), &arg("message")));
                 }
-                // The answer may overtake what was told on another stream; the test looks, then lets it go.
+                // The answer may overtake notices on another stream; the test checks first, then releases it.
                 self.release.notified().await;
                 format!("told {steps}")
             }

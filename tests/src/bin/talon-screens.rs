@@ -1,4 +1,4 @@
-//! Makes the pictures in `docs/images`: `talon top` and `talon status` of a real supervisor whose plugins are at work.
+//! Makes the pictures in `docs/images`: `talon top` and `talon status` of a real supervisor with busy plugins.
 //!
 //! Usage: talon-screens DIR
 
@@ -11,9 +11,9 @@ use talon_tests::picture::svg;
 use talon_tests::{Builder, Supervisor, Terminal, example, program};
 use tokio::task::JoinSet;
 
-/// How large the window is.
+/// The size of the window.
 const WINDOW: (u16, u16) = (120, 36);
-/// How long it works before the pictures are taken: long enough for percentiles and some deaths.
+/// How long the plugins work before the pictures are taken: long enough for percentiles and some deaths.
 const WORK: Duration = Duration::from_secs(12);
 
 #[tokio::main]
@@ -68,7 +68,7 @@ fn picture(terminal: &Terminal, path: &Path, title: &str) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// One that has something to show: plugins in two languages, one that fails, one that dies now and then.
+/// A supervisor with something to show: plugins in two languages, one that fails, one that dies now and then.
 async fn supervisor() -> Supervisor {
     let root = "config: { root: /usr/include }\nsandbox: { fs: { read: [/usr/include] } }\ninstances: 2";
     Builder::new()
@@ -82,7 +82,7 @@ async fn supervisor() -> Supervisor {
         .await
 }
 
-/// Calls of different plugins at different rates, for as long as it is held.
+/// Calls of different plugins at different rates, until it is dropped.
 fn work(supervisor: &Arc<Supervisor>) -> JoinSet<()> {
     type Call = (&'static str, &'static str, &'static [(&'static str, &'static str)], u64);
     const CALLS: [Call; 8] = [
@@ -103,7 +103,7 @@ fn work(supervisor: &Arc<Supervisor>) -> JoinSet<()> {
             pace.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
             loop {
                 pace.tick().await;
-                // What comes of it is what is to be seen.
+                // The result shows in the pictures.
                 let _ = supervisor.client.try_call(plugin, action, args).await;
             }
         });

@@ -1,4 +1,4 @@
-//! Appends to a session until it is killed, and says on standard output what was acknowledged: two of these write to one
+//! Appends to a session until it is killed, and prints what was acknowledged: two of these write to one
 //! session at once.
 //!
 //! ```text
@@ -13,7 +13,7 @@ use anyhow::bail;
 use talon_store::{Engine, Expected, Open, SessionId, Sessions};
 use talon_tests::appended::batch;
 
-/// Writers of this process at once. The other has as many.
+/// Concurrent writers of this process. The other process has as many.
 const WRITERS: usize = 4;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -45,7 +45,7 @@ async fn append(
     for number in 0u32.. {
         let messages = batch(&writer, number);
         let appended = sessions.append(session, Expected::Any, messages).await?;
-        // One line in one write: the test reads up to the last whole one.
+        // One line in one write: the test reads up to the last complete one.
         let line = format!("append {} {writer} {number}\n", appended[0].sequence);
         let mut out = told.lock().unwrap_or_else(PoisonError::into_inner);
         out.write_all(line.as_bytes()).and_then(|()| out.flush())?;

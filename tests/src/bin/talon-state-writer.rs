@@ -1,10 +1,10 @@
-//! Writes to a plugin's state socket until that breaks, or until it is told to stop, and says on standard output what was
-//! acknowledged. Before, and after it was told to stop, it reads everything and says what is there.
+//! Writes to a plugin's state socket until that breaks, or until it is asked to stop, and prints what was
+//! acknowledged. Before that, and after the stop, it reads everything and prints what it finds.
 //!
 //! ```text
 //! talon-state-writer SOCKET FIRST end|go-on      stdin: end of file means stop
 //! have KEY NUMBER … checked   ack KEY NUMBER …   [have KEY NUMBER … checked]
-//! torn WHAT                   refused WHAT       something that must not be, after which it ends
+//! torn WHAT                   refused WHAT       an error, after which it ends
 //! ```
 
 use std::error::Error as _;
@@ -22,13 +22,13 @@ use tokio::io::AsyncReadExt as _;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-/// Writers at once, so that they share commits.
+/// Concurrent writers, so that they share commits.
 const WRITERS: usize = 16;
 /// Keys of each, over and over again, so that the database stays small.
 const KEYS: usize = 8;
-/// How long it tries again for. What keeps state is started again within seconds; this only ends what hangs.
+/// How long it retries. The state service is restarted within seconds; this is only a limit for hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The wait before another try.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
 struct Shared {
@@ -72,16 +72,16 @@ async fn main() -> anyhow::Result<()> {
     if shared.go_on {
         shared.check().await?;
     }
-    // The read of standard input holds a thread until its end, which may come later than ours.
+    // The read of standard input blocks a thread until its end, which may come later.
     std::process::exit(0);
 }
 
 impl Shared {
-    /// One line in one write: the test reads up to the last whole one.
+    /// One line in one write: the test reads up to the last complete one.
     fn say(&self, line: &str) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         if out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush()).is_err() {
-            // Nobody listens any more.
+            // The reader is gone.
             std::process::exit(0);
         }
     }
@@ -115,7 +115,7 @@ impl Shared {
         }))
     }
 
-    /// Every other write is a plain one.
+    /// Every second write is a plain one.
     async fn write(&self, writer: usize, mut there: Numbers) -> anyhow::Result<()> {
         let mut last_try = None;
         for turn in 0usize.. {
@@ -135,7 +135,7 @@ impl Shared {
                     std::process::exit(4);
                 }
                 Err(_) if !self.go_on => break,
-                // Whether it was done is not known: what is there says so.
+                // Whether it was done is unknown: reading the value shows it.
                 Err(_) => loop {
                     let began = *last_try.get_or_insert_with(tokio::time::Instant::now);
                     anyhow::ensure!(began.elapsed() < PATIENCE, "{key}: nobody answers");
@@ -171,12 +171,12 @@ impl Shared {
         let expected = there.map(|number| value(&key, number));
         let request = CompareAndSetRequest { key, expected, value: Some(new) };
         let answer = client.compare_and_set(request).await?.into_inner();
-        // Nobody else writes this key.
+        // No other writer uses this key.
         answer.swapped.then_some(()).ok_or_else(|| Status::aborted("another value stands there"))
     }
 }
 
-/// Whether that is the connection's end, or the service's, rather than an answer.
+/// Whether the connection or the service ended, instead of an answer.
 fn is_break(status: &Status) -> bool {
     status.code() == Code::Unavailable || status.source().is_some()
 }

@@ -1,4 +1,4 @@
-//! A plugin with a tool for each thing that an MCP host may want to see: those that the conformance suite of MCP asks for
+//! A plugin with a tool for each feature of an MCP host: those that the conformance suite of MCP calls
 //! by name (`test_…`), and some of our own.
 
 use std::process::ExitCode;
@@ -37,7 +37,7 @@ fn asked_for() -> Vec<Tool> {
         |_, cx: Context| async move {
             for step in [0.0, 50.0, 100.0] {
                 cx.progress(step, Some(100.0), &format!("Completed step {step} of 100"));
-                // The host takes ten a second, and drops what comes faster.
+                // The host takes ten a second, and drops faster ones.
                 tokio::time::sleep(Duration::from_millis(150)).await;
             }
             Ok::<_, ToolError>("done".to_owned())
@@ -48,7 +48,7 @@ fn asked_for() -> Vec<Tool> {
             log("a line of the log");
             Ok::<_, ToolError>("logged".to_owned())
         });
-    // Of these two the suite wants that nothing is asked of the caller in between, which no plugin can.
+    // For these two the suite requires that the caller is asked for nothing meanwhile, which no plugin can do.
     let quiet = ["test_streaming_elicitation", "test_tool_with_logging"].map(|name| {
         Tool::dynamic(action(name, "Answers, and nothing else."), |_, _| async {
             Ok::<_, ToolError>("answered".to_owned())

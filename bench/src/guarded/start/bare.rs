@@ -1,4 +1,4 @@
-//! Plugins started by hand and asked for their capabilities by tonic as it comes.
+//! Plugins started without Talon and asked for their capabilities by unmodified tonic.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -12,10 +12,10 @@ use tokio::process::{Child, Command};
 
 use crate::guarded::bubblewrap;
 
-/// What starts them.
+/// How they are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Nothing: `posix_spawn`.
+    /// Directly: `posix_spawn`.
     Alone,
     /// Bubblewrap, with all the namespaces that it knows.
     Bubblewrap,
@@ -43,7 +43,7 @@ impl Way {
     }
 }
 
-/// From nothing until all of them, started at once, have told their capabilities. They are gone afterwards.
+/// The time until all of them, started at once, have returned their capabilities. They are ended afterwards.
 pub(super) async fn start(way: Way, scratch: &Scratch, at_once: usize) -> Result<Duration> {
     let sockets: Vec<_> = (0..at_once).map(|number| scratch.join(&format!("bare-{number}"))).collect();
     for sockets in &sockets {

@@ -14,15 +14,15 @@ use tokio::task::JoinSet;
 /// How long plugins may take to end; they have nothing to finish.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Uids that are nobody's on this machine, for the plugins of root.
+/// Uids that are unused on this machine, for the plugins when run as root.
 const FIRST_UID: usize = 92_000;
 
-/// With which jail.
+/// The jail that they run in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// With that of a profile.
+    /// That of a profile.
     Jailed(&'static str),
-    /// With none.
+    /// None.
     Plain,
 }
 
@@ -30,7 +30,7 @@ impl Kind {
     pub(super) const ALL: [Self; 4] =
         [Self::Plain, Self::Jailed("strict"), Self::Jailed("ports"), Self::Jailed("wide")];
 
-    /// As it is called in the table.
+    /// Its name in the table.
     pub(super) fn name(self) -> String {
         match self {
             Self::Jailed(profile) => format!("{profile} jail"),
@@ -53,14 +53,14 @@ impl Kind {
     }
 }
 
-/// Plugins that are known and do not run.
+/// Plugins that are registered but not running.
 pub(super) struct Ours {
     registry: Registry,
     plugins: Vec<(Kind, Plugin)>,
 }
 
 impl Ours {
-    /// So many of each kind.
+    /// This many of each kind.
     pub(super) fn new(scratch: &Scratch, kinds: &[Kind], each: usize) -> Result<Self> {
         let plugin = program("talon-bench-plugin");
         let file = scratch.write("talon.yaml", &config(scratch.path(), &plugin, kinds, each));
@@ -77,7 +77,7 @@ impl Ours {
         Ok(Self { registry, plugins })
     }
 
-    /// From nothing until all of a kind, started at once, are ready. They are stopped afterwards.
+    /// The time until all plugins of a kind, started at once, are ready. They are stopped afterwards.
     pub(super) async fn start(&self, kind: Kind) -> Result<Duration> {
         let of_kind =
             self.plugins.iter().filter(|(other, _)| *other == kind).map(|(_, plugin)| plugin.clone());
@@ -105,7 +105,7 @@ where
     Ok(())
 }
 
-/// The configuration of so many plugins of each kind, of which none is started by itself.
+/// The configuration of this many plugins of each kind, none of which is started automatically.
 fn config(scratch: &Path, plugin: &Path, kinds: &[Kind], each: usize) -> String {
     let scratch = scratch.display();
     let mut config =

@@ -10,7 +10,8 @@ use crate::suites::Bench;
 
 const CASE: &str = "events/fan-out";
 
-/// All of them together are fewer than may listen to a supervisor (64): those of the turn before may still be on their way out.
+/// All of them together are fewer than may listen to a supervisor (64): those of the previous turn may still be
+/// disconnecting.
 const LISTENERS: [(&str, usize); 3] = [("1 listener", 1), ("10 listeners", 10), ("50 listeners", 50)];
 
 pub(super) fn run(bench: &mut Bench<'_>, served: &Served) -> Result<()> {
@@ -20,7 +21,7 @@ pub(super) fn run(bench: &mut Bench<'_>, served: &Served) -> Result<()> {
     for _ in 0..rounds {
         bench.probe.look();
         for (name, count) in LISTENERS {
-            // They are there for their turn alone: whoever listened on meanwhile would be served as well.
+            // They are started for each turn: listeners that stay connected would be served as well.
             let mut command = guarded("listeners");
             command.arg(served.supervisor.socket()).arg(count.to_string());
             let mut driver = served.driver(name, &mut command)?;

@@ -1,4 +1,4 @@
-//! Lines that a plugin logs, none of which is dropped, beside a pipe that is read line by line.
+//! Lines that a plugin logs, none of which is dropped, compared with a pipe that is read line by line.
 
 use anyhow::Result;
 

@@ -1,5 +1,5 @@
-//! MCP on both sides: a server behind the bridge beside the same server asked directly, and Talon as a server beside the same
-//! calls through its socket.
+//! MCP on both sides: a server behind the bridge compared with the same server asked directly, and Talon as a server
+//! compared with the same calls through its socket.
 
 use anyhow::{Context, Result};
 use talon_tests::program;
@@ -16,7 +16,7 @@ const BRIDGED: &str = "behind the bridge";
 const HOST: &str = "host.sock";
 const TALON_MCP: &str = "talon mcp";
 
-/// One call after the other: a session over pipes is one conversation.
+/// One call after the other: a session over pipes is sequential.
 const LOAD: Load = Load { content_bytes: 1 << 10, concurrency: 1, millis: 0 };
 
 pub(super) fn inwards(bench: &mut Bench<'_>, served: &Served) -> Result<()> {

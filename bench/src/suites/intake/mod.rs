@@ -1,5 +1,5 @@
-//! What comes in besides calls, and what goes out of them: plugins' state, MCP on both sides, events to those who listen, the
-//! plugins' logs. One supervisor serves all of it.
+//! Everything besides calls: plugins' state, MCP on both sides, events to listeners, the plugins' logs. One supervisor
+//! serves all of it.
 
 mod events;
 mod log;
@@ -18,15 +18,16 @@ use crate::driver::{Driver, Made};
 use crate::guarded::PLUGIN;
 use crate::load::Load;
 
-/// The interpreter of the MCP server that the tests have.
+/// The interpreter of the tests' MCP server.
 const PYTHON: &str = "/usr/bin/python3";
 /// The plugin that is an MCP server.
 const SERVER: &str = "server";
 
-/// As many calls at once as one turn of events has; and a log of which nothing is dropped, whatever comes.
+/// As many concurrent calls as one turn of events has; and a log that never drops lines.
 const CALLS: &str = "concurrency: 256\nqueue: 256";
 const LOG: &str = "log:\n  lines_per_second: 1000000000\n  burst_lines: 1000000000\n";
-/// The plugins' lines are kept for `talon plugin logs` and go nowhere else: reading the supervisor's own log would be our work.
+/// The plugins' lines are stored for `talon plugin logs` only: otherwise we would have to read them in the supervisor's
+/// own log.
 const OWN_LOG: &str = "info,plugin=off";
 
 /// The supervisor of the suite.
@@ -54,7 +55,7 @@ async fn serve() -> Served {
     let mut builder = Builder::new().plugin(PLUGIN, &program("talon-bench-plugin"), &[], CALLS).config(LOG);
     let has_server = Path::new(PYTHON).exists();
     if has_server {
-        // Where every uid can read it: a checkout may be below a home directory.
+        // Installed where every uid can read it: a checkout may be below a home directory.
         let server = builder.scratch().install(&repository().join("tests/mcp/server.py"), "server.py");
         builder = builder.plugin(SERVER, &server, &[], "dialect: mcp");
     }
@@ -63,7 +64,7 @@ async fn serve() -> Served {
 }
 
 impl Served {
-    /// A driver whose calls this supervisor answers, and whose CPU time counts with its own.
+    /// A driver whose calls this supervisor answers, and whose CPU time includes the supervisor's.
     fn driver(&self, name: &'static str, command: &mut Command) -> Result<Driver> {
         Driver::start(name, command, vec![self.supervisor.pid()], self.supervisor.clone())
     }
@@ -81,7 +82,7 @@ fn stock(part: &str) -> Command {
     command
 }
 
-/// All take turns with the same load; each figure of each round is told.
+/// All take turns with the same load; each figure of each round is recorded.
 fn turns(
     bench: &mut Bench<'_>,
     case: &'static str,

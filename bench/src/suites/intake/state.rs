@@ -1,4 +1,4 @@
-//! A plugin's reads and durable writes beside SQLite alone on the same disk.
+//! A plugin's reads and durable writes compared with SQLite alone on the same disk.
 
 use std::os::unix::process::CommandExt as _;
 
@@ -40,12 +40,12 @@ pub(super) async fn run(bench: &mut Bench<'_>, served: &Served) -> Result<()> {
     Ok(())
 }
 
-/// Who asks is the socket and the peer's uid, so that the driver has to have the plugin's.
+/// The socket and the peer's uid identify the plugin, so the driver needs the plugin's uid.
 async fn plugin(name: &'static str, served: &Served, what: &str) -> Result<Driver> {
     let supervisor = &served.supervisor;
     let copy = supervisor.scratch.join("bin/talon-bench-stock");
     if !copy.is_file() {
-        // The plugin's uid may not get to where we are built.
+        // The plugin's uid may not read our build directory.
         supervisor.scratch.install(&program("talon-bench-stock"), "bin/talon-bench-stock");
     }
     let socket = socket_of(supervisor, PLUGIN).await;

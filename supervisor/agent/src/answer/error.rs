@@ -1,36 +1,36 @@
-//! Why an answer is none, for the model and for people.
+//! Why a final answer is rejected, for the model and for people.
 
 use talon_llm::model::NOTE_BEGINS;
 
 use super::Mismatch;
 use crate::prompt::fence;
 
-/// Why an answer was not accepted. Its text is a sentence for people, who see it when no retry is left.
+/// Why a final answer is rejected. Its text is a sentence for people, who see it when no retry is left.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    /// Nothing was said.
+    /// The answer is empty.
     #[error("The model gave an empty answer. Ask again, or choose another model.")]
     Empty,
     /// The provider withheld it.
     #[error("The provider withheld the model's answer. Put it differently, or choose another model.")]
     Withheld,
-    /// The model ran into its limit of tokens.
+    /// The model reached its token limit.
     #[error(
         "The model ran into its limit of tokens before its answer was whole. Ask for a shorter one, or allow it more tokens."
     )]
     CutOff,
-    /// A schema was asked for, and there is no JSON.
+    /// A schema is set, and the answer contains no JSON.
     #[error(
         "The model's answer holds no JSON, which the schema asks for. Choose a model that keeps to schemas, or a simpler schema."
     )]
     NoJson,
-    /// There is, and it does not fit.
+    /// It contains JSON, which does not fit.
     #[error("The model's answer does not fit the schema: {}. Choose a model that keeps to schemas, or a simpler schema.", join(.0))]
     Mismatch(Vec<Mismatch>),
 }
 
 impl AnswerError {
-    /// A word for programs.
+    /// The error code, for programs.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl AnswerError {
         }
     }
 
-    /// What the model is told, with which of how many tries this is.
+    /// The feedback to the model, with the number of this attempt and of all.
     #[must_use]
     pub fn feedback(&self, attempt: u32, of: u32) -> String {
         let what = match self {
@@ -63,7 +63,8 @@ impl AnswerError {
     }
 }
 
-/// A sentence of ours, and below it what does not fit. The values in it are a model's words, which may be a plugin's.
+/// A sentence of the agent, followed by the mismatches, quoted: their values come from the model, and may come from a
+/// plugin.
 pub(crate) fn quoted(sentence: &str, mismatches: impl IntoIterator<Item = String>) -> String {
     let each: Vec<String> = mismatches.into_iter().collect();
     fence::closed("mismatches", sentence, &each.join("\n"))

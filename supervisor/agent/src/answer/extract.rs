@@ -1,12 +1,12 @@
-//! JSON in the middle of words.
+//! Extracts JSON from text.
 
 use serde_json::Value;
 
-/// The most JSON values of one answer that are looked at. An answer has one; what a model quotes before it are a few.
+/// The most JSON values of one answer that are examined. The answer is one of them; models quote few others before it.
 const MAX_VALUES: usize = 32;
 
-/// The whole text if it is JSON; otherwise the balanced objects and lists in it that are JSON, in their order. Linear in the text
-/// but for what looks like JSON and is none, which is bounded by [`MAX_VALUES`], too.
+/// The whole text if it is JSON; otherwise its balanced objects and lists that are JSON, in order. Linear in the text,
+/// except for text that only looks like JSON, which [`MAX_VALUES`] bounds as well.
 pub(super) fn values(text: &str) -> Vec<Value> {
     if let Ok(whole) = serde_json::from_str(text) {
         return vec![whole];
@@ -21,7 +21,7 @@ pub(super) fn values(text: &str) -> Vec<Value> {
                     found.push(value);
                     from = start + length;
                 }
-                // Words in brackets; there may be JSON within.
+                // Brackets without JSON; there may be JSON inside.
                 Err(_) => from = start + 1,
             },
             None => from = start + 1,
@@ -30,7 +30,7 @@ pub(super) fn values(text: &str) -> Vec<Value> {
     found
 }
 
-/// How long the balanced piece is that the text begins with. Brackets in strings do not count.
+/// The length of the balanced piece at the start of the text. Brackets in strings do not count.
 fn balanced(text: &str) -> Option<usize> {
     let (mut open, mut in_string, mut escaped) = (Vec::new(), false, false);
     for (at, byte) in text.bytes().enumerate() {

@@ -1,7 +1,7 @@
-//! A JSON Schema that values are held against.
+//! Checks values against a JSON Schema.
 //!
-//! Nothing is fetched that a schema refers to, and its patterns run on an engine without backtracking, for both the schema and the
-//! value may be a stranger's.
+//! References to other documents are not fetched, and patterns run on an engine without backtracking, since both the
+//! schema and the value may be hostile.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use serde_json::Value;
 
 /// Larger schemas are refused. A whole API's types fit.
 const MAX_SCHEMA_BYTES: usize = 256 * 1024;
-/// Patterns whose program is larger make a schema unusable.
+/// A schema with a larger compiled pattern is rejected.
 const MAX_PROGRAM_BYTES: usize = 256 * 1024;
-/// What one answer hears of. More at once helps no model, and each costs tokens.
+/// The most mismatches reported for one answer. More do not help the model, and cost tokens.
 const MAX_MISMATCHES: usize = 8;
-/// How much of one message, and of one place, is shown: the validator quotes the value, and the place is made of its keys.
+/// The longest message and path that is shown: the validator quotes the value, and the path consists of its keys.
 const MAX_MESSAGE_CHARS: usize = 200;
 
 /// A schema, compiled.
@@ -24,7 +24,7 @@ pub struct Schema {
     validator: Validator,
 }
 
-/// A schema cannot be used.
+/// Why a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// It is too large.
@@ -33,7 +33,7 @@ pub enum SchemaError {
         /// Its size.
         bytes: usize,
     },
-    /// It is none, refers to something outside of itself, or has a pattern that is not linear.
+    /// It is no schema, refers to another document, or has a pattern that is not linear.
     #[error("this is no usable JSON Schema: {0}")]
     Unusable(String),
 }
@@ -41,9 +41,9 @@ pub enum SchemaError {
 /// One place where a value does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Where in the value, as a JSON pointer; empty for the whole of it.
+    /// Where in the value, as a JSON pointer; empty for the root.
     pub at: String,
-    /// What is wrong there.
+    /// The problem.
     pub what: String,
 }
 
@@ -74,7 +74,7 @@ impl Schema {
         Ok(Self { text: schema, validator })
     }
 
-    /// The schema itself, for providers that can hold a model to one.
+    /// The schema itself, for providers that can enforce one.
     #[must_use]
     pub fn text(&self) -> &Value {
         &self.text

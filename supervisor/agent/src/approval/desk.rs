@@ -1,4 +1,4 @@
-//! Where calls wait.
+//! The queue of calls that wait for a person's approval.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -19,7 +19,7 @@ use super::shelf::Shelf;
 use super::words::too_large;
 use crate::driver::{Caller, Confirm, Confirmed, Listener};
 
-/// Where calls wait for a person's word. It is durable: what it says has been written before.
+/// The queue of calls that wait for a person's approval. Durable: a state is on disk before anyone sees it.
 pub struct Desk {
     parking: Arc<Parking>,
     settings: RwLock<Arc<Settings>>,
@@ -37,7 +37,7 @@ impl Settings {
 }
 
 impl Desk {
-    /// With what was parked before.
+    /// Opens the queue with the calls that were parked before a restart.
     ///
     /// # Errors
     /// [`OpenError`]
@@ -47,31 +47,31 @@ impl Desk {
         Ok(Arc::new(Self { parking: Arc::new(parking), settings: RwLock::new(Settings::new(keys)) }))
     }
 
-    /// Goes by another configuration from the next call on; what is parked stays as it is.
+    /// Applies a new configuration to later calls. Calls that are already parked keep their terms.
     pub fn configure(&self, keys: &ConfirmKeys) {
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Settings::new(keys);
     }
 
-    /// When an action asks, leaving patterns aside.
+    /// Returns when an action needs approval, without looking at patterns.
     #[must_use]
     pub fn ask(&self, plugin: &str, action: &str, read_only: bool) -> Ask {
         self.settings().policy.ask(plugin, action, read_only)
     }
 
-    /// What is parked, oldest first; with `all`, also what was decided and is not forgotten yet.
+    /// Lists parked calls, oldest first. With `all`, also the decided ones that are still stored.
     pub async fn list(&self, all: bool) -> Vec<agent::Approval> {
         let parked = self.parking.now().await;
         let wanted = parked.values().filter(|one| all || one.record.state == State::Pending);
         wanted.map(|one| one.record.shown()).collect()
     }
 
-    /// How many wait, of one session or of all.
+    /// Counts the calls that wait, of one session or of all.
     pub async fn pending(&self, session: Option<&str>) -> usize {
         let parked = self.parking.now().await;
         pending(&parked, session)
     }
 
-    /// One of them.
+    /// Returns one call.
     pub async fn get(&self, id: &str) -> Option<agent::Approval> {
         let parked = self.parking.now().await;
         parked.get(id).map(|one| one.record.shown())
@@ -81,13 +81,15 @@ impl Desk {
         Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A turn goes on after the agent was restarted, and its sub-agents do not: nothing waits for their calls any more.
+    /// Cancels the calls that a turn's sub-agents parked: after a restart the turn is resumed, but its sub-agents are
+    /// not.
     pub(crate) async fn forget_subagents(&self, session: &str, turn: u64) {
         let session = session.to_owned();
         self.parking.whole(|parking| async move { parking.forget_subagents(&session, turn).await }).await;
     }
 
-    /// Says yes or no, for good. `digest` is what was seen, if it is not empty; `reason` goes with a denial; `by` is who says it.
+    /// Approves or denies a call, for good. `digest` is the digest of what the person saw, or empty; `reason` goes with
+    /// a denial; `by` names the person.
     ///
     /// # Errors
     /// [`DecideError`]; nothing was decided.
@@ -143,7 +145,8 @@ impl Confirm for Desk {
             };
         listener.hear(Kind::Approval((*place.shown).clone()));
         loop {
-            // Either there is an answer or its time is over; which, the desk says. The sender lives as long as the desk.
+            // Either there is an answer or the time is over; the queue says which. The sender lives as long as the
+            // queue.
             let decided = place.state.wait_for(|state| *state != State::Pending);
             let _ = tokio::time::timeout_at(place.deadline, decided).await;
             let id = place.id.clone();

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use super::{DecideError, Desk, MAX_PENDING, MAX_PENDING_A_SENDER, MAX_PENDING_A_SESSION, digest};
 use crate::driver::{Caller, Confirm, Confirmed, Listener, Nobody};
 
-/// Hands on what is parked.
+/// Forwards each parked call to the test.
 struct Heard(mpsc::UnboundedSender<Approval>);
 
 impl Listener for Heard {
@@ -48,7 +48,7 @@ impl Setting {
         Self { directory, store, desk }
     }
 
-    /// The agent is started anew.
+    /// Restarts the agent.
     async fn restarted(self, keys: &ConfirmKeys) -> Self {
         drop(self.desk);
         self.store.close().await;
@@ -206,7 +206,7 @@ async fn an_approval_lets_one_call_through_and_never_again_after_a_restart() {
     let _ = second.await;
     setting.desk.ended(&Call::new("c1").caller).await;
 
-    // What was let through before a restart may have been made.
+    // A call that was approved before a restart may have been made.
     let setting = setting.restarted(&keys()).await;
     assert!(!setting.desk.list(true).await.is_empty());
     let Confirmed::No(words) = setting.ask(Call::new("c1")).await else { panic!("it is not made twice") };
@@ -284,7 +284,7 @@ async fn nobodys_word_for_too_long_is_a_denial() {
     assert_eq!(setting.desk.list(true).await[0].state, "expired");
 }
 
-/// The key-values of the desk, as they lie in the store.
+/// The queue's key-values, as the store has them.
 async fn records(store: &Store) -> Vec<Entry> {
     let plugin = PluginId::new("agent-approvals").expect("an id");
     let page = store.key_values().entries(&plugin, "approval/", &PageRequest::default()).await;
@@ -325,7 +325,7 @@ async fn the_end_of_a_turn_cancels_what_waits_of_it_and_nothing_else() {
     let (of_other, three) = setting.park(Call::new("c1").of_session("S2")).await;
     let state = async |id: &str| setting.desk.get(id).await.map(|one| one.state).unwrap_or_default();
 
-    // Another sub-agent of that name has come to its end: this one is still waited for.
+    // Another sub-agent of the same name has ended; this call still has a waiter.
     setting.desk.ended(&Call::new("x").of_subagent("ResearchAgent").caller).await;
     assert_eq!(state(&two.id).await, "pending");
     of_sub.abort();
@@ -361,7 +361,7 @@ async fn so_many_wait_and_no_more() {
         panic!("all places are taken")
     };
     assert!(words.contains("too many calls wait"), "{words}");
-    // A place that becomes free is one.
+    // A freed slot can be used again.
     let (asked, first) = waiting.swap_remove(0);
     setting.desk.decide(&first.id, false, "", "", "alice").await.expect("it waits");
     let _ = asked.await;
@@ -498,7 +498,7 @@ async fn what_a_sub_agent_asked_before_a_restart_waits_no_longer() {
     setting.desk.decide(&three.id, true, "", "", "ada").await.expect("it waits");
     of_next.await.expect("it ends");
     let caller = Call::new("x").caller;
-    // While somebody waits for it, it is theirs.
+    // A call with a waiter is not cancelled.
     setting.desk.forget_subagents(&caller.session, caller.turn).await;
     assert_eq!(setting.desk.pending(None).await, 2);
     of_agent.abort();

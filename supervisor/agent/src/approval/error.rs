@@ -1,39 +1,39 @@
-//! Why a desk does not do something, for people.
+//! Errors of the approval queue, as sentences for people.
 
 use talon_store::Error;
 
-/// Of a denial's reason; the wire says so, too.
+/// The longest reason of a denial. The protocol documents it, too.
 pub(super) const MAX_REASON_BYTES: usize = 500;
 
-/// The desk could not be opened.
+/// The queue could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("parked calls cannot be read: {0}")]
 pub struct OpenError(#[from] Error);
 
-/// Why nothing was decided. Each is a sentence for people.
+/// Why a decision was rejected. Each text is a sentence for people.
 #[derive(Debug, thiserror::Error)]
 pub enum DecideError {
-    /// There is none of this id.
+    /// No call has this id.
     #[error("there is no approval {id:?}; `talon approval list` shows those that wait")]
     Unknown {
-        /// The beginning of what was asked for.
+        /// The beginning of the requested id.
         id: String,
     },
-    /// It was decided before.
+    /// It was already decided.
     #[error("it was {state} already, by {by}; what is decided stays decided")]
     Decided {
         /// What was decided.
         state: &'static str,
-        /// By whom.
+        /// The person who decided it.
         by: String,
     },
     /// It expired.
-    #[error("it has expired, and the model was told that nobody decided; ask it to make the call again")]
+    #[error("it has expired, and the model has received the denial; ask it to make the call again")]
     Expired,
     /// Its turn is over.
     #[error("its turn was ended, and the call will not be made; ask for it again")]
     Cancelled,
-    /// Something else was seen than what is parked.
+    /// The person saw another call than the parked one.
     #[error(
         "the digest is not this call's, so nothing was decided; look at it again with `talon approval list`"
     )]

@@ -1,21 +1,22 @@
-//! Calls that wait for a person's word: the policy that says which, and the desk where they wait.
+//! Calls that wait for a person's approval: the policy that selects them, and the queue in which they wait.
 //!
-//! [`policy`] decides, purely: an action that says it only reads does not ask unless a rule names it with `always`, a rule of the operator's says `always`, `destructive` or `never`,
-//! and a call whose arguments look like `rm -rf` asks unless such a rule says `never`. [`Desk`] parks what asks, durably, before
-//! anybody is told of it; a restart of the agent loses none of it.
+//! [`policy`] decides, without side effects. A read-only action needs no approval unless a rule that names it says
+//! `always`. An operator's rule says `always`, `destructive` or `never`. A call whose arguments look like `rm -rf`
+//! needs approval unless such a rule says `never`. [`Desk`] stores such a call before any client sees it, so a restart
+//! of the agent loses none.
 //!
 //! ```text
-//!            decide: yes             asked for once more, or still waited for
+//!            decide: yes             requested again, or still waited for
 //! pending ─┬───────────► approved ──────────────────────────────────────────► taken: the call is made
 //!          ├───────────► denied         decide: no
-//!          ├───────────► expired        after `agent.confirm.expires_after`; an approval that nobody took expires, too
+//!          ├───────────► expired        after `agent.confirm.expires_after`; an unused approval expires, too
 //!          └───────────► cancelled      its turn is over
 //! ```
 //!
-//! What a person approves is a digest over plugin, action and arguments: another call has another one, and finds no approval. An
-//! approval lets one call through, once: that it was taken is on the disk before the call is made.
+//! A person approves a digest over plugin, action and arguments. Another call has another digest, so the approval does
+//! not cover it. An approval lets one call through, once: that it was used is on disk before the call is made.
 //!
-//! Patterns are a net for accidents and no wall: whoever wants to get around one can. The wall is the plugin's jail.
+//! Patterns prevent accidents; they are no security boundary, and can be evaded. The boundary is the plugin's jail.
 
 mod desk;
 mod error;

@@ -1,4 +1,4 @@
-//! A parked call in memory, and who waits in front of it.
+//! A parked call in memory, and the requests that wait for it.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -10,15 +10,15 @@ use tokio::time::Instant;
 use super::record::{Record, State};
 use crate::driver::Confirmed;
 
-/// A record, and who has to do with it in this process.
+/// A stored record, with its state in this process.
 pub(super) struct Parked {
     pub(super) record: Record,
-    /// By the clock that nobody sets; only across a restart the wall clock is reckoned with.
+    /// By the monotonic clock. The wall clock counts only across a restart.
     pub(super) deadline: Instant,
     pub(super) state: watch::Sender<State>,
-    /// Alive while somebody waits for it.
+    /// Alive while a request waits for it.
     waiting: Weak<()>,
-    /// What came of it was told to somebody who asked, in this process: the same call is a new one from then on.
+    /// A caller received the outcome in this process. From then on, the same call is a new one.
     pub(super) told: bool,
 }
 
@@ -37,12 +37,12 @@ impl Parked {
         self.waiting.strong_count() > 0
     }
 
-    /// Whether something may still come of it.
+    /// Whether the call can still be made.
     pub(super) fn is_open(&self) -> bool {
         matches!(self.record.state, State::Pending | State::Approved)
     }
 
-    /// Takes a place in front of it.
+    /// Registers a waiter.
     pub(super) fn wait(&mut self) -> Place {
         let token = Arc::new(());
         self.waiting = Arc::downgrade(&token);
@@ -56,7 +56,7 @@ impl Parked {
     }
 }
 
-/// Somebody waits for a call; dropping it is going away.
+/// A registered waiter; dropping it unregisters.
 pub(super) struct Place {
     pub(super) id: String,
     pub(super) deadline: Instant,

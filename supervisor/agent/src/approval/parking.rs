@@ -1,4 +1,4 @@
-//! All parked calls, in memory as on the disk: what is asked, decided, expired, cancelled and forgotten.
+//! All parked calls, in memory and on disk: they are added, decided, expired, cancelled and removed here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,48 +17,49 @@ use super::shelf::Shelf;
 use super::words::{denied, not_stored, span, too_large};
 use crate::driver::{Caller, Confirmed};
 
-/// Calls that wait in all: 100 are more than anybody looks through, and with at most 256 KiB of arguments each they fit into 25 MiB of
-/// memory and into the namespace's quota. One more is denied at once, and the model is told why.
+/// The most calls that wait in total. A person does not review more than 100, and with at most 256 KiB of arguments
+/// each they fit into 25 MiB of memory and into the namespace's quota. A further call is denied at once, and the model
+/// receives the reason.
 pub const MAX_PENDING: usize = 100;
-/// Calls of one session that wait: three answers' worth of calls at once, so that one session cannot take all places.
+/// The most calls of one session that wait: three answers' worth of parallel calls, so that one session cannot use
+/// every slot.
 pub const MAX_PENDING_A_SESSION: usize = 30;
-/// Calls of one sender that wait: one user with many sessions cannot take all places, and two cannot either. One more is denied
-/// at once, and the model is told why. To be changed here.
+/// The most calls of one sender that wait: neither one user with many sessions nor two users can use every slot. A
+/// further call is denied at once, and the model receives the reason. Not configurable.
 pub const MAX_PENDING_A_SENDER: usize = 40;
-/// Decided calls that are kept, for `talon approval list --all`: the newest. Older ones are forgotten.
+/// The most decided calls that are stored for `talon approval list --all`: the newest.
 pub(super) const MAX_DECIDED: usize = 200;
-/// How long they are kept at most.
+/// The longest time for which a decided call is stored.
 const DECIDED_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// All parked calls.
 pub(super) struct Parking {
     shelf: Shelf,
-    /// By id, which is by age. Held while something is written: people decide, and seldom two at once.
+    /// By id, which sorts by age. Locked during a write: decisions are made by people, and rarely two at once.
     parked: Mutex<BTreeMap<String, Parked>>,
 }
 
 impl Parking {
-    /// With what is on the disk.
+    /// Loads the stored calls.
     pub(super) async fn open(shelf: Shelf) -> Result<Self, Error> {
         let now = Timestamp::now();
         let parked = shelf.load().await?.into_iter().map(|record| {
             let (asked, expires) = (record.asked_at.as_millis(), record.expires_at.as_millis());
-            // A clock that was set back meanwhile makes nothing wait longer than it was to wait from its beginning.
+            // If the clock was set back in the meantime, no call may wait longer than its original timeout.
             let left = (expires - now.as_millis()).clamp(0, (expires - asked).max(0));
             (record.id.clone(), Parked::new(record, Duration::from_millis(left.unsigned_abs())))
         });
         Ok(Self { parked: Mutex::new(parked.collect()), shelf })
     }
 
-    /// All of them as they are now.
+    /// Locks the calls, after expiring the ones that are overdue.
     pub(super) async fn now(&self) -> MutexGuard<'_, BTreeMap<String, Parked>> {
         let mut parked = self.parked.lock().await;
         self.tidy(&mut parked).await;
         parked
     }
 
-    /// Does something to its end, also if whoever wanted it goes away meanwhile: what is on the disk and what is in memory stay the
-    /// same.
+    /// Runs an operation to its end even if its caller is dropped, so that disk and memory stay consistent.
     pub(super) async fn whole<T, F>(self: &Arc<Self>, what: impl FnOnce(Arc<Self>) -> F) -> T
     where
         T: Send + 'static,
@@ -66,16 +67,16 @@ impl Parking {
     {
         match tokio::spawn(what(Arc::clone(self))).await {
             Ok(done) => done,
-            // A defect goes on where it would have without the task; nobody aborts it.
+            // A panic is passed on to the caller, as if there were no task; nothing aborts the task.
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // The runtime ends, and with it whoever waits here.
+                // The runtime shuts down, and the caller with it.
                 Err(_) => std::future::pending().await,
             },
         }
     }
 
-    /// Parks a call, or finds it.
+    /// Parks a call, or finds the one that is already parked.
     pub(super) async fn ask(&self, record: Record, left: Duration) -> Found {
         let mut parked = self.now().await;
         let known = parked
@@ -118,7 +119,7 @@ impl Parking {
         Found::Wait(one.wait())
     }
 
-    /// What came of a call that somebody waits for; `None` if nothing has yet.
+    /// Returns the outcome of a call that has a waiter; `None` while there is none.
     pub(super) async fn settle(&self, id: &str) -> Option<Confirmed> {
         let mut parked = self.now().await;
         match parked.get_mut(id) {
@@ -127,7 +128,7 @@ impl Parking {
         }
     }
 
-    /// The answer for whoever asks, `None` while there is none. An approval is taken by it.
+    /// Returns the caller's answer; `None` while there is none. This uses up an approval.
     async fn told(&self, one: &mut Parked) -> Option<Confirmed> {
         let record = &one.record;
         let answer = match record.state {
@@ -188,7 +189,7 @@ impl Parking {
         for one in parked.values_mut() {
             let call = &one.record.call;
             let is_of_turn = call.session == caller.session && call.turn == caller.turn;
-            // Two sub-agents of one name may be at work at once: what is still waited for is the other one's.
+            // Two sub-agents of the same name may run at once: a call that still has a waiter belongs to the other one.
             let is_its = of_agent || (call.subagent == caller.subagent && !one.is_waited_for());
             if is_of_turn && is_its && one.is_open() {
                 self.turn_at_last(one, State::Cancelled).await;
@@ -197,7 +198,7 @@ impl Parking {
         self.tidy(&mut parked).await;
     }
 
-    /// Cancels what sub-agents of a turn asked, and what nobody waits for.
+    /// Cancels the calls of a turn's sub-agents that have no waiter.
     pub(super) async fn forget_subagents(&self, session: &str, turn: u64) {
         let mut parked = self.parked.lock().await;
         for one in parked.values_mut() {
@@ -209,7 +210,7 @@ impl Parking {
         }
     }
 
-    /// Lets time pass: what waited for too long has expired, and old decided ones are forgotten.
+    /// Expires overdue calls, and removes old decided ones.
     async fn tidy(&self, parked: &mut BTreeMap<String, Parked>) {
         let now = Instant::now();
         for one in parked.values_mut().filter(|one| one.is_open() && one.deadline <= now) {
@@ -233,10 +234,10 @@ impl Parking {
         }
     }
 
-    /// Brings a record into another state: on the disk, then in memory, then to who waits.
+    /// Moves a record to another state: on disk, then in memory, then for its waiters.
     async fn turn(&self, one: &mut Parked, state: State, by: &str, reason: &str) -> Result<(), Error> {
         let next = one.record.turned(state, by, reason);
-        // What could be written once is not larger now, but for a reason and a name, which are bounded.
+        // The record was written before, and is larger now only by a reason and a name, which are bounded.
         let value = Shelf::written(&next).ok_or(Error::Invalid {
             what: "the approval",
             why: "is larger than the store takes".to_owned(),
@@ -247,7 +248,8 @@ impl Parking {
         Ok(())
     }
 
-    /// The same for an end that needs no disk: after a restart it is found again by its time, or by its turn being over.
+    /// The same for a final state that need not reach the disk: after a restart it follows from the deadline or from
+    /// the turn's end.
     async fn turn_at_last(&self, one: &mut Parked, state: State) {
         if let Err(error) = self.turn(one, state, "", "").await {
             tracing::warn!(target: "agent", approval = one.record.id, %error, ?state, "the end of a parked call cannot be stored");

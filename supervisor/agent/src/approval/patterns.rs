@@ -1,30 +1,30 @@
-//! What destroys, as far as it can be seen in a command: `rm -rf` and the like.
+//! Destructive commands that can be recognized by their text: `rm -rf` and the like.
 //!
-//! Each is an expression of the `regex` crate, which takes time that is linear in the text whatever the text is. `[^;&|\n]*` keeps
-//! within one command. Flags may stand in any order, together or apart, before or behind what they are about.
+//! Each pattern is an expression of the `regex` crate, so matching is linear in the text. `[^;&|\n]*` stays within one
+//! command. Flags may come in any order, combined or separate, before or after their operands.
 
 use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
 
-/// Programs of an expression that are larger are refused; the built-in ones have a tenth of it. An operator's expression that is
-/// larger is one with counted repetitions that multiply.
+/// The largest compiled expression. The built-in ones take a tenth of it. An operator's expression exceeds it only with
+/// nested counted repetitions.
 const MAX_PROGRAM_BYTES: usize = 1024 * 1024;
 
-/// Where a command may begin: so that `alarm -r` is no `rm`, and `/bin/rm` is one.
+/// Where a command may start: `alarm -r` is no `rm`, but `/bin/rm` is one.
 macro_rules! command {
     ($names:literal) => {
         concat!(r"(?:^|[^\w.-])(?:", $names, r")")
     };
 }
-/// The same where the name is a common word: only at the beginning of a command, also of one behind `sudo`.
+/// The same for a name that is a common word: only at the start of a command, or after `sudo`.
 macro_rules! bare_command {
     ($names:literal) => {
         concat!(r"(?m)(?:^|[;&|(`]|\bsudo\s(?:[^;&|\n]*\s)?)\s*(?:\S*/)?(?:", $names, r")(?:\s|;|&|$)")
     };
 }
 
-/// The name of each, which is what a person is shown, and its expression.
+/// The name of each, which is shown to people, and its expression.
 const BUILT_IN: [(&str, &str); 18] = [
     (
         "rm -rf",
@@ -39,7 +39,7 @@ const BUILT_IN: [(&str, &str); 18] = [
     ("shred", concat!(command!("shred|wipefs"), r"\s")),
     ("mkfs", concat!(command!(r"mkfs(?:\.\w+)?|mke2fs|mkswap"), r"(?:\s|$)")),
     ("dd if=", concat!(command!("dd"), r"\s(?:[^;&|\n]*\s)?(?:if|of)=")),
-    // Files of devices that swallow what is written to them are taken out before.
+    // Writes to harmless device files (`HARMLESS`) are removed from the text first.
     ("> /dev/", r">\|?\s*/dev/"),
     ("format", r"(?i)(?:^|[^\w.-])format(?:\.com|\.exe)?\s+(?:/\S+\s+)*[a-z]:"),
     ("fdisk", concat!(command!("[cs]?fdisk|sgdisk|parted"), r"(?:\s|$)")),
@@ -78,7 +78,7 @@ const BUILT_IN: [(&str, &str); 18] = [
     ("> a device", r"(?i)\b(?:tee|cp|mv|cat)\s[^;&|\n]*\s/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|disk|mapper/)"),
 ];
 
-/// Behind `>`, these destroy nothing.
+/// Targets after `>` that destroy nothing.
 const HARMLESS: &str = r">\|?\s*/dev/(?:null|stdout|stderr|tty|full|zero|fd/\d+)\b";
 
 static COMPILED: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
@@ -89,7 +89,7 @@ static COMPILED: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
 });
 static HARMLESS_COMPILED: LazyLock<Regex> = LazyLock::new(|| compile(HARMLESS).expect("a test compiles it"));
 
-/// An operator's expression, compiled.
+/// Compiles an operator's expression.
 ///
 /// # Errors
 /// A sentence.
@@ -101,7 +101,7 @@ pub(super) fn compile(expression: &str) -> Result<Regex, String> {
         .map_err(|error| error.to_string())
 }
 
-/// The name of the first that a text holds.
+/// Returns the name of the first built-in pattern that matches a text.
 pub(super) fn built_in(text: &str) -> Option<&'static str> {
     let text = HARMLESS_COMPILED.replace_all(text, " ");
     COMPILED.iter().find(|(_, expression)| expression.is_match(&text)).map(|(name, _)| *name)

@@ -1,6 +1,6 @@
-//! Whether a call asks first. Pure.
+//! Whether a call needs approval. No side effects.
 //!
-//! | | asks |
+//! | | needs approval |
 //! |---|---|
 //! | the first rule that names it says `always` | always, whatever it declares |
 //! | the action declares `read_only` | never |
@@ -11,7 +11,8 @@
 //! | `destructive`: it declares that it does not | no |
 //! | the default says `never`, and no rule names it | no, but for a pattern |
 //!
-//! A `never` that was written for all actions was not written with `rm -rf` in mind; one that names the action was.
+//! The default `never` leaves the patterns on, since it was not written with `rm -rf` in mind. A rule that names the
+//! action switches them off.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,23 +23,23 @@ use talon_agent_settings::{Ask, ConfirmKeys, ConfirmRule, covers};
 
 use super::patterns;
 
-/// Longer arguments are not looked at: the call asks. It is more than a host takes, and the time of looking stays bounded.
+/// Calls with longer arguments always need approval, so that matching time is bounded. The host accepts less than this.
 const MAX_LOOKED_AT_BYTES: usize = 4 * 1024 * 1024;
 
-/// Why a call asks.
+/// Why a call needs approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
-    /// The operator wants it.
+    /// An operator's rule says so.
     Always,
-    /// A pattern found something; its name, or the operator's expression.
+    /// A pattern matched; its name, or the operator's expression.
     Pattern(String),
     /// Its action declares that it may destroy something.
     Declared,
     /// Its action declares nothing.
     Undeclared,
-    /// An expression of the operator's cannot be used, so that nobody knows whether it would have found something.
+    /// An operator's expression does not compile, so it is unknown whether it would match.
     Unreadable(String),
-    /// Its arguments are too long to be looked at.
+    /// Its arguments are too long to be matched.
     TooLong,
 }
 
@@ -57,7 +58,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// A call, as policy sees it.
+/// A call, as the policy sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'c> {
     /// The plugin's name in the configuration.
@@ -82,8 +83,9 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Of the configuration. An expression that cannot be used makes every call ask that patterns are looked at for: the
-    /// configuration's check refuses it, and what gets past that is not to let anything through.
+    /// Creates the policy from the configuration. If an expression does not compile, every call to which patterns apply
+    /// needs approval: the configuration check rejects such an expression, and if one gets past it, nothing is let
+    /// through.
     #[must_use]
     pub fn new(keys: &ConfirmKeys) -> Self {
         let (mut patterns, mut unreadable) = (Vec::new(), None);
@@ -98,7 +100,7 @@ impl Policy {
         Self { default: keys.default, rules: keys.rules.clone(), patterns, unreadable }
     }
 
-    /// What holds for an action, leaving patterns aside.
+    /// Returns when an action needs approval, without looking at patterns.
     #[must_use]
     pub fn ask(&self, plugin: &str, action: &str, read_only: bool) -> Ask {
         match self.rule(plugin, action) {
@@ -112,11 +114,11 @@ impl Policy {
         self.rules.iter().find(|rule| covers(&rule.tool, plugin, action)).map(|rule| rule.ask)
     }
 
-    /// Why this call asks; `None` if it does not.
+    /// Returns why this call needs approval; `None` if it does not.
     #[must_use]
     pub fn asks(&self, call: Asked<'_>) -> Option<Why> {
         let rule = self.rule(call.plugin, call.action);
-        // What a plugin says of itself is weaker than what the operator says of it.
+        // The operator's rule outranks the plugin's declaration.
         if rule == Some(Ask::Always) {
             return Some(Why::Always);
         }
@@ -154,8 +156,9 @@ impl Policy {
     }
 }
 
-/// The texts that patterns are held against: each argument as it is; without what a shell takes away; the strings within its JSON
-/// one behind the other, which a list of words is; and all arguments together, for a program in one and its flags in the next.
+/// The texts that patterns are matched against: each argument; the argument without shell quoting; the strings inside
+/// its JSON, joined, since that may be an argument list; and all arguments joined, for a program in one and its flags
+/// in the next.
 fn texts(args: &BTreeMap<String, String>) -> Vec<String> {
     let mut texts = Vec::new();
     let mut flat: Vec<String> = Vec::new();
@@ -168,7 +171,7 @@ fn texts(args: &BTreeMap<String, String>) -> Vec<String> {
         flat.push(words);
     }
     if flat.len() > 1 {
-        // Arguments have no order; `command` and `args` are one in one order, `program` and `flags` in the other.
+        // Arguments have no order: both `command`, `args` and `program`, `flags` have to come out as one command.
         texts.push(unquoted(&flat.join(" ")));
         flat.reverse();
         texts.push(unquoted(&flat.join(" ")));
@@ -176,9 +179,9 @@ fn texts(args: &BTreeMap<String, String>) -> Vec<String> {
     texts
 }
 
-/// All strings in a JSON list or object, one behind the other; `None` for what is neither.
+/// All strings in a JSON list or object, joined; `None` for anything else.
 fn words(value: &str) -> Option<String> {
-    /// The parser bounds how deep this goes.
+    /// Recursion depth is bounded by the parser.
     fn gather(value: Value, into: &mut Vec<String>) {
         match value {
             Value::String(text) => into.push(text),
@@ -196,7 +199,7 @@ fn words(value: &str) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// Without quotes and escapes, and with lines that were broken put together: `"rm" -r\f` is `rm -rf` to a shell.
+/// Removes quotes and escapes, and joins continued lines: a shell reads `"rm" -r\f` as `rm -rf`.
 fn unquoted(text: &str) -> String {
     text.replace("\\\n", " ").replace("${IFS}", " ").replace("$IFS", " ").replace(['"', '\'', '\\'], "")
 }

@@ -1,4 +1,4 @@
-//! One parked call, as it is kept.
+//! The stored form of a parked call.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,32 +12,32 @@ use ulid::Ulid;
 use super::policy::{Asked, Why};
 use crate::driver::Caller;
 
-/// Arguments of a parked call. Nobody reads more before saying yes; a longer call is denied at once with a sentence. A rule that says
-/// `never` for its action lets it run without being shown.
+/// The largest arguments of a parked call. A person does not review more before approving; a larger call is denied at
+/// once. A rule `never` for its action lets it run without approval.
 pub(super) const MAX_SHOWN_BYTES: usize = 256 * 1024;
-/// What of each argument of a decided call stays: enough to know it again. The digest is that of all of it.
+/// What is stored of each argument of a decided call: enough to recognize the call. The digest covers the whole.
 const MAX_DECIDED_ARGUMENT_BYTES: usize = 1024;
 
-/// How it stands with a call.
+/// The state of a parked call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
-    /// Nobody has said anything.
+    /// Not decided yet.
     Pending,
     /// It may be made.
     Approved,
-    /// It was let through: somebody was told that it may be made.
+    /// The approval was used: a caller received it.
     Taken,
-    /// It may not.
+    /// It may not be made.
     Denied,
-    /// Nobody said anything for too long.
+    /// Not decided in time.
     Expired,
     /// Its turn is over.
     Cancelled,
 }
 
 impl State {
-    /// The word on the wire. Whether an approval was made use of is the loop's affair.
+    /// The word on the wire. Whether an approval was used concerns the loop alone.
     fn word(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -54,7 +54,7 @@ impl State {
 pub(super) struct Record {
     /// A ULID, so that ids sort by age.
     pub(super) id: String,
-    /// Which call it is.
+    /// Identifies the call.
     pub(super) call: Identity,
     pub(super) sender: String,
     pub(super) plugin: String,
@@ -68,13 +68,13 @@ pub(super) struct Record {
     pub(super) decided_by: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) decided_at: Option<Timestamp>,
-    /// With a denial.
+    /// The reason of a denial.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) reason: String,
 }
 
-/// By what a call is known again after a restart. The digest is part of it: an id says nothing about what is called, and models give
-/// the same one twice.
+/// How a call is recognized after a restart. The digest is part of it: an id does not say what is called, and models
+/// use the same id twice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
     pub(super) session: String,
@@ -103,8 +103,8 @@ impl Identity {
     }
 }
 
-/// SHA-256 over plugin, action and arguments, in hex. Each piece has its length in front, so that no text of one can pass for the
-/// beginning of the next.
+/// SHA-256 over plugin, action and arguments, in hex. Each piece is prefixed with its length, so that pieces cannot be
+/// shifted into each other.
 #[must_use]
 pub fn digest(plugin: &str, action: &str, args: &BTreeMap<String, String>) -> String {
     let mut hash = Sha256::new();
@@ -122,7 +122,7 @@ pub fn digest(plugin: &str, action: &str, args: &BTreeMap<String, String>) -> St
 }
 
 impl Record {
-    /// A call that asks; `None` if nobody could read it.
+    /// Creates the record of a call; `None` if its arguments are too large to review.
     pub(super) fn new(
         caller: &Caller,
         call_id: &str,
@@ -154,7 +154,7 @@ impl Record {
         })
     }
 
-    /// On the wire, for people.
+    /// The message that clients show to people.
     pub(super) fn shown(&self) -> agent::Approval {
         let millis = |time: Timestamp| time.as_millis().unsigned_abs();
         agent::Approval {
@@ -175,7 +175,8 @@ impl Record {
         }
     }
 
-    /// In another state. What was decided need not be shown whole any more, and there may be many.
+    /// Returns the record in another state. Decided records are shortened: they need not be shown in full, and may be
+    /// many.
     pub(super) fn turned(&self, state: State, by: &str, reason: &str) -> Self {
         let mut next = Self { state, ..self.clone() };
         if state != State::Taken {

@@ -1,4 +1,4 @@
-//! Where parked calls lie: the agent's own namespace of its key-values.
+//! The store of parked calls: a key-value namespace of the agent's own database.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use talon_store::{Error, Key, KeyValues, Namespace, PageRequest, PluginId};
 
 use super::record::Record;
 
-/// The namespace. No plugin's: these key-values are the agent's own database.
+/// The namespace, in the agent's own database and thus no plugin's.
 const NAMESPACE: &str = "agent-approvals";
-/// Each record has a key of its own.
+/// The prefix of each record's key.
 const PREFIX: &str = "approval/";
-/// Records a page when they are read.
+/// Records read per page.
 const PAGE: u32 = 100;
 
 /// Reads and writes records.
@@ -26,8 +26,8 @@ impl Shelf {
         Self { kv, namespace: Namespace::of(plugin) }
     }
 
-    /// All records, oldest first. One that cannot be read is removed: it was written by another version, and a call that nobody can
-    /// be shown is one that nobody can approve.
+    /// Loads all records, oldest first. Removes a record that cannot be read: another version wrote it, and a call that
+    /// cannot be shown cannot be approved.
     pub(super) async fn load(&self) -> Result<Vec<Record>, Error> {
         let mut records = Vec::new();
         let mut page = PageRequest::first(PAGE);
@@ -47,7 +47,7 @@ impl Shelf {
         }
     }
 
-    /// How a record is written; `None` if it is too large for the store.
+    /// Encodes a record; `None` if it is too large for the store.
     pub(super) fn written(record: &Record) -> Option<Vec<u8>> {
         let value = serde_json::to_vec(record).expect("texts, numbers and maps of them are always JSON");
         (value.len() <= talon_store::limits::MAX_VALUE_BYTES).then_some(value)

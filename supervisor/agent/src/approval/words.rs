@@ -1,4 +1,4 @@
-//! What a model is told where it was not let through.
+//! What the model receives when a call is not approved.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use talon_store::Error;
 
 use crate::driver::Confirmed;
 
-/// In the words that the model gets, where it was not the user who said no.
+/// The denial in the model's words, for reasons other than the user's decision.
 pub(super) fn denied(why: &str) -> Confirmed {
     Confirmed::No(format!("denied: {why}"))
 }
@@ -23,7 +23,7 @@ pub(super) fn not_stored(error: &Error) -> Confirmed {
     denied("this call needs the user's approval, and that could not be stored; nothing was run")
 }
 
-/// `24h`, `1m 30s`; never finer than a second, but for what is shorter.
+/// Formats a duration as `24h` or `1m 30s`; in milliseconds only below a second.
 pub(super) fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 3600, seconds / 60 % 60, seconds % 60) {

@@ -1,4 +1,4 @@
-//! A limit that is reached, in words.
+//! The text for a limit that is reached.
 
 use std::time::Duration;
 
@@ -6,48 +6,48 @@ use serde::{Deserialize, Serialize};
 
 use crate::loop_context::NEVER_OFFERED;
 
-/// What ended a turn.
+/// The limit that ended a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "limit", rename_all = "snake_case")]
 pub enum Limit {
-    /// The model was asked as often as it may be.
+    /// The model was asked as often as allowed.
     Iterations {
-        /// How often that is.
+        /// The limit.
         most: u32,
     },
     /// A tool failed too often.
     ToolErrors {
-        /// Which one.
+        /// The tool.
         tool: String,
-        /// How often.
+        /// The number of errors.
         errors: u32,
     },
-    /// A tool did the same again and again.
+    /// A tool returned the same result for the same arguments too often.
     IdenticalSuccesses {
-        /// Which one.
+        /// The tool.
         tool: String,
-        /// How often.
+        /// The number of successes.
         times: u32,
     },
-    /// Everything was the same again and again.
+    /// The same calls had the same results too often.
     NoProgress {
-        /// How often.
+        /// The number of repetitions.
         times: u32,
     },
     /// The turn took too long.
     WallTime {
-        /// How long it may take.
+        /// The limit.
         most: Duration,
     },
-    /// The turn became too dear.
+    /// The turn cost too much.
     Cost {
-        /// What it may cost, in millionths of a US dollar.
+        /// The limit, in millionths of a US dollar.
         most_micro_usd: u64,
     },
 }
 
 impl Limit {
-    /// A word for programs: logs, metrics, `--output json`.
+    /// The error code for logs, metrics and `--output json`.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl Limit {
         }
     }
 
-    /// For the person who asked: what happened, and what to do.
+    /// The message for the person: what happened, and what to do.
     #[must_use]
     pub fn for_user(&self) -> String {
         match self {
@@ -95,7 +95,7 @@ impl Limit {
         }
     }
 
-    /// For the transcript, so that the model knows in the next turn how this one ended.
+    /// The note in the transcript by which the model knows in the next turn how this one ended.
     #[must_use]
     pub fn for_model(&self) -> String {
         let what = match self {
@@ -114,7 +114,7 @@ impl Limit {
     }
 }
 
-/// What is counted under [`NEVER_OFFERED`] was called and cannot fail.
+/// The errors counted under [`NEVER_OFFERED`] belong to calls of tools that do not exist, which cannot fail.
 pub(super) fn failed(tool: &str, errors: u32) -> String {
     if tool == NEVER_OFFERED {
         format!("you called {tool} {}", times(errors))

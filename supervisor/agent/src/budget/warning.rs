@@ -1,11 +1,12 @@
-//! What the model is told before a limit ends the turn.
+//! Warnings to the model before a limit ends the turn.
 
 use talon_llm::model::NOTE_BEGINS;
 
 use super::limit::{dollars, failed, times};
 use crate::loop_context::LoopContext;
 
-/// From which share of time and money on the model is warned, in hundredths. At 80 there is room for a last question or two.
+/// The share of time and money from which the model is warned, in hundredths. 80 leaves room for a last question or
+/// two.
 const WARN_AT_PERCENT: u32 = 80;
 
 /// A limit that is near.
@@ -13,33 +14,33 @@ const WARN_AT_PERCENT: u32 = 80;
 pub enum Warning {
     /// The next question is the last.
     LastIteration,
-    /// One more error of this tool is too many.
+    /// One more error of this tool ends the turn.
     ToolErrors {
-        /// Which one.
+        /// The tool.
         tool: String,
-        /// How often it failed.
+        /// The number of its errors.
         errors: u32,
     },
-    /// One more success of this tool with the same result is too many.
+    /// One more success of this tool with the same result ends the turn.
     IdenticalSuccesses {
-        /// Which one.
+        /// The tool.
         tool: String,
-        /// How often there were any.
+        /// The number of such successes.
         times: u32,
     },
-    /// The same batch once more is too many.
+    /// The same batch once more ends the turn.
     NoProgress {
-        /// How often there was one.
+        /// The number of repetitions.
         times: u32,
     },
     /// Most of the time is used.
     WallTime {
-        /// How much is left.
+        /// The time left.
         left_seconds: u64,
     },
     /// Most of the money is spent.
     Cost {
-        /// How much is left, in millionths of a US dollar.
+        /// The money left, in millionths of a US dollar.
         left_micro_usd: u64,
     },
 }
@@ -75,14 +76,14 @@ impl Warning {
     }
 }
 
-/// All warnings as one note.
+/// Joins all warnings into one note.
 #[must_use]
 pub fn note(warnings: &[Warning]) -> String {
     let sentences: Vec<String> = warnings.iter().map(Warning::for_model).collect();
     format!("{NOTE_BEGINS}{}]", sentences.join(" "))
 }
 
-/// Told once: when the share is passed, not after every question from then on.
+/// Warns once, when the share is passed, instead of after every later question.
 pub(super) fn of_spending(context: &LoopContext) -> Vec<Warning> {
     let (budgets, before, now) = (context.budgets(), context.spent_before(), context.spent());
     let mut warnings = Vec::new();

@@ -1,8 +1,8 @@
-//! The running summary: what is no longer shown, written by a cheap model.
+//! The running summary of what is no longer shown, written by a cheap model.
 //!
-//! A question takes in what one question holds; what is longer is taken in by several, each of which goes on with the summary of the
-//! one before. What was summarized stays in the store. Without a model that summarizes, nothing is lost but its being shown: a
-//! question says how much of the conversation is missing in it.
+//! One question covers as many messages as fit; more messages take several questions, each of which continues from the
+//! previous summary. Summarized messages stay in the store. Without a model that summarizes, they are only no longer
+//! shown: a question says how much of the conversation is missing.
 
 use std::time::SystemTime;
 
@@ -17,31 +17,32 @@ use crate::context::{
 };
 use crate::driver::{Journal, JournalError, World};
 
-/// What one question takes in at most. 8,000 tokens are some twenty turns, and fit into the window of every model that is still in use.
+/// The most tokens that one question covers. 8,000 tokens are about twenty turns, and fit into the window of every
+/// current model.
 const MAX_QUESTION_TOKENS: usize = 8_000;
-/// What one message counts for: it is shown cut to 400 tokens, with the fence around it.
+/// The tokens of one message: it is truncated to 400, plus its fence.
 const MAX_MESSAGE_TOKENS: usize = 450;
-/// A summary is kept up to so many times what is shown of it; a model that writes more has not summarized.
+/// A summary may be this many times longer than what is shown of it; a model that writes more has not summarized.
 const KEPT_SECTIONS: usize = 2;
-/// Questions that compacting a session asks at most: some 250,000 tokens. Whoever has more compacts again.
+/// The most questions to compact a session: about 250,000 tokens. A longer session needs another run.
 const MAX_QUESTIONS: usize = 32;
-/// Shares of the window of the model that summarizes: question and answer together leave half of it.
+/// The divisor of the summarizing model's window: question and answer together leave half of it free.
 const WINDOW_SHARE: usize = 2;
 
-/// What one question brought.
+/// The result of one question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
     /// The new summary.
     pub summary: Summary,
-    /// How many of the messages it took in.
+    /// The number of messages that it covers.
     pub taken: usize,
-    /// What it cost, in picodollars.
+    /// Its cost, in picodollars.
     pub pico_usd: u128,
     /// Tokens of question and answer.
     pub usage: Usage,
 }
 
-/// Has one question take in the first of these messages: whole turns where one fits.
+/// Adds the first of these messages to the summary with one question: whole turns if at least one fits.
 ///
 /// # Errors
 /// Why there is no summary, for people.
@@ -88,7 +89,7 @@ fn asking<'a>(request: &'a Request, pins: &'a Pins, session: &'a str, input_toke
     }
 }
 
-/// By whom tokens are counted, and how many a question has: by the model that would be asked.
+/// The token counter of the model that would be asked, and the question's tokens.
 fn counting(chain: &Chain, ask: &Ask<'_>) -> (&'static dyn CountTokens, usize) {
     let route = chain.route(ask).ok().map(|(_, route)| route);
     let entry = route.as_ref().and_then(|route| chain.catalog().get(&route.candidates.first()?.model));
@@ -98,13 +99,13 @@ fn counting(chain: &Chain, ask: &Ask<'_>) -> (&'static dyn CountTokens, usize) {
             let room = Window(window).comfortable() / WINDOW_SHARE;
             (counter_for(&entry.id.name), room.min(MAX_QUESTION_TOKENS))
         }
-        // Nobody can be asked at this moment; who is asked when somebody has rested is not known.
+        // No model can be asked now, and it is unknown which one will be available first.
         None => (&Estimate, MAX_QUESTION_TOKENS),
     }
 }
 
-/// How many messages one question takes: as many turns as fit, or the beginning of one that does not. A call and its results are
-/// not taken apart, and one message is always taken.
+/// How many messages one question covers: as many turns as fit, or the beginning of one that does not. A call and its
+/// results stay together, and at least one message is covered.
 fn first(past: &[Past], room: usize, counter: &dyn CountTokens) -> usize {
     let (mut tokens, mut whole, mut part) = (0, 0, 0);
     for (i, one) in past.iter().enumerate() {
@@ -123,22 +124,22 @@ fn first(past: &[Past], room: usize, counter: &dyn CountTokens) -> usize {
     if whole > 0 { whole } else { part }
 }
 
-/// What compacting a session did.
+/// The result of compacting a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Compacted {
-    /// Messages that the summary took in.
+    /// Messages added to the summary.
     pub messages: u64,
-    /// What a model was shown of the session before, with nothing cut.
+    /// The tokens shown to a model before, if nothing were truncated.
     pub tokens_before: u64,
-    /// And what it is now.
+    /// The tokens shown now.
     pub tokens_after: u64,
     /// The summary.
     pub summary: String,
-    /// What it cost, in picodollars.
+    /// The cost, in picodollars.
     pub pico_usd: u128,
 }
 
-/// A session was not compacted, or not to the end.
+/// A session was not compacted, or not completely.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompactError {
     /// It could not be read or written.
@@ -149,10 +150,10 @@ pub enum CompactError {
     Model(String),
 }
 
-/// Puts a summary in the place of all but the latest `keep_turns` turns of a session in which no turn runs.
+/// Replaces all but the latest `keep_turns` turns of a session by a summary. No turn may run in it.
 ///
 /// # Errors
-/// [`CompactError`]; what was summarized until then is.
+/// [`CompactError`]; earlier steps stay in effect.
 pub async fn compact(
     world: &World,
     journal: &dyn Journal,
@@ -190,22 +191,22 @@ pub async fn compact(
     Ok(compacted)
 }
 
-/// Where the latest turns begin.
+/// The index at which the latest turns begin.
 fn older(past: &[Past], keep_turns: usize) -> usize {
     let turns: Vec<&[Past]> = past.chunk_by(|a, b| a.turn == b.turn).collect();
     let gone = turns.len().saturating_sub(keep_turns);
     turns.iter().take(gone).map(|turn| turn.len()).sum()
 }
 
-/// A summary that takes in a session's beginning piece by piece, and is kept whenever it stands for whole turns.
+/// A summary that grows message by message, and is stored whenever it covers whole turns.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) summary: Summary,
-    /// Messages taken in.
+    /// Messages covered in this run.
     pub(crate) taken: usize,
-    /// Messages before these, which were taken in and which the journal does not know of.
+    /// Messages covered before, without the journal knowing it.
     before: usize,
-    /// How many of all these it knows of.
+    /// How many of all these the journal knows of.
     known: usize,
     /// Whether it ends with a turn.
     whole: bool,
@@ -214,12 +215,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// One that goes on. `before` is how many messages the summary stands for already that the journal still has.
+    /// Continues a summary. `before` is the number of messages that it covers already and that the journal still has.
     pub(crate) fn new(summary: Summary, before: usize) -> Self {
         Self { summary, taken: 0, before, known: 0, whole: true, pico_usd: 0, usage: Usage::default() }
     }
 
-    /// One more question.
+    /// Extends the summary by one question.
     pub(crate) async fn go_on(
         &mut self,
         chain: &Chain,
@@ -243,7 +244,7 @@ impl Running {
         Ok(())
     }
 
-    /// Keeps it if it stands for whole turns. How many messages it stands for in the journal.
+    /// Stores the summary if it covers whole turns. Returns how many messages it replaces in the journal.
     pub(crate) async fn kept(&mut self, journal: &dyn Journal) -> Result<usize, JournalError> {
         let all = self.before + self.taken;
         if self.whole && all > self.known {
@@ -253,7 +254,7 @@ impl Running {
         Ok(self.known)
     }
 
-    /// How many messages it stands for that the journal still has.
+    /// The number of messages that it covers and the journal still has.
     pub(crate) fn unkept(&self) -> usize {
         self.before + self.taken - self.known
     }

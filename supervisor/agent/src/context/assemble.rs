@@ -1,4 +1,4 @@
-//! One question, put together.
+//! Assembles one question.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,24 +10,24 @@ use super::{CountTokens, Past, Sections, Stats, Status, Summary, Window, choose,
 use crate::prompt::Prompt;
 use crate::tools::Offer;
 
-/// What a question is made of.
+/// The parts of a question.
 #[derive(Debug, Clone, Copy)]
 pub struct Material<'a> {
     /// The prompt.
     pub prompt: &'a Prompt,
-    /// What is no longer in `history`.
+    /// The summary of what is no longer in `history`.
     pub summary: &'a Summary,
-    /// What was said and is not summarized yet, oldest first, with the turn that is going on.
+    /// The messages that are not summarized yet, oldest first, including the current turn.
     pub history: &'a [Past],
-    /// What may be called.
+    /// The tools that may be called.
     pub offer: &'a Offer,
     /// Names of tools that the session or a recalled workflow uses.
     pub used: &'a BTreeSet<String>,
-    /// What the person asked for in this turn.
+    /// The person's request in this turn.
     pub request: &'a str,
     /// The model's window.
     pub window: Window,
-    /// What each part may take, before it is fitted to the window.
+    /// The size of each part, before it is fitted to the window.
     pub sections: &'a Sections,
 }
 
@@ -38,16 +38,16 @@ pub struct Assembled {
     pub messages: Vec<Message>,
     /// The tools.
     pub tools: Vec<ToolSpec>,
-    /// What of the history has to go into the summary: if there is any, it is to be summarized, and the question put together anew.
-    /// If no summary can be had, the question can be asked as it is: it says what is missing.
+    /// The messages that have to be summarized; if there are any, summarize them and assemble the question again. If no
+    /// summary is available, the question can be asked as it is: it says what is missing.
     pub to_summarize: Vec<Range<usize>>,
-    /// How much of the window is used. [`Status::Full`] is not to be asked.
+    /// How full the window is. A [`Status::Full`] question must not be asked.
     pub status: Status,
-    /// What it was put together of.
+    /// Its composition.
     pub stats: Stats,
 }
 
-/// Puts a question together.
+/// Assembles a question.
 #[must_use]
 pub fn assemble(material: &Material<'_>, counter: &dyn CountTokens, sanitizer: &Sanitizer) -> Assembled {
     let window = material.window;

@@ -1,8 +1,8 @@
-//! Which tools are offered where not all fit.
+//! Selects the tools to offer where not all fit.
 //!
-//! First those that want to be there always (`always_include`) and those that this session or a recalled workflow uses, then by how
-//! well name, description and arguments go with what is asked. A word counts the more, the fewer tools have it. That is a guess: the
-//! operator's allow-list of a session is the better way to few tools.
+//! First come tools marked `always_include`, and those that this session or a recalled workflow uses; then the order is
+//! by how well name, description and arguments match the request. Words that fewer tools have count more. That is a
+//! heuristic: an allow-list of the session is the better way to few tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,27 +11,27 @@ use talon_llm::model::ToolSpec;
 use super::CountTokens;
 use crate::tools::Tool;
 
-/// What a tool costs beside its texts, as providers write them to the model.
+/// The tokens of a tool beside its texts, as providers present it to the model.
 const TOOL_OVERHEAD: usize = 8;
-/// A word in a tool's name says more than one in its description.
+/// The weight of a word in a tool's name, relative to one in its description.
 const NAME_WEIGHT: f64 = 3.0;
-/// Words that are the beginnings of one another from this length on are the same: `search` and `searches`.
+/// Words match if one is a prefix of the other and at least this long: `search` and `searches`.
 const MIN_STEM: usize = 4;
-/// What is looked at of a request; its beginning says what it is about.
+/// How much of a request is matched; its beginning says what it is about.
 const MAX_QUERY_CHARS: usize = 4096;
 
-/// What is offered.
+/// The tools that are offered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
-    /// By name.
+    /// The tools, by name.
     pub specs: Vec<ToolSpec>,
-    /// Names of what had no room.
+    /// Names of the tools that did not fit.
     pub left_out: Vec<String>,
-    /// Of what is offered.
+    /// Tokens of the offered tools.
     pub tokens: usize,
 }
 
-/// Chooses tools for a request. `used` names those that the session or a recalled workflow uses.
+/// Selects tools for a request. `used` names those that the session or a recalled workflow uses.
 #[must_use]
 pub fn choose<'t>(
     tools: impl IntoIterator<Item = &'t Tool>,
@@ -55,7 +55,7 @@ pub fn choose<'t>(
     });
     let (mut taken, mut sum) = (BTreeSet::new(), 0);
     for i in order {
-        // The best one is offered however large it is: without any tool a request for one is lost.
+        // The best tool is offered whatever its size: a request that needs a tool is lost without any.
         if taken.is_empty() || sum + tools[i].1 <= budget {
             taken.insert(i);
             sum += tools[i].1;
@@ -69,7 +69,7 @@ pub fn choose<'t>(
     }
 }
 
-/// Of a tool as it is offered.
+/// The tokens of an offered tool.
 #[must_use]
 pub fn tokens(spec: &ToolSpec, counter: &dyn CountTokens) -> usize {
     let parameters = counter.count(&spec.parameters.to_string());
@@ -119,7 +119,7 @@ fn weight(known: &BTreeMap<String, f64>, word: &str) -> f64 {
     near.map(|(_, weight)| weight / 2.0).fold(0.0, f64::max)
 }
 
-/// Words in small letters. Where a script has no spaces, each character is one.
+/// The words in lower case. In scripts without spaces, each character is a word.
 fn words(text: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     let mut word = String::new();

@@ -1,9 +1,9 @@
-//! Tool output, cut to its budget.
+//! Truncates tool output to its budget.
 //!
-//! The envelope stays whole: its first line says `truncated=yes` where it says anything, its last line is never touched, and what is
-//! cut is the text between them, where the sanitizer says that a cut leaves no half token. A notice of ours stands where it was cut.
-//! Structured content is dropped whole, for half of it is no JSON. The result is held against the rules for a block once more, so
-//! that a cut cannot make one that a guard would not have made.
+//! The envelope stays whole: its first line says `truncated=yes` where it says anything, its last line is never
+//! changed. Only the text between them is truncated, at a place where the sanitizer allows it, and replaced by a
+//! notice. Structured content is dropped as a whole, since half of it is not JSON. The result is checked against the
+//! rules for a block again, so that truncation cannot produce a block that no guard would have made.
 
 use std::fmt::Write as _;
 
@@ -11,10 +11,10 @@ use talon_guard::{QUOTE_MARK, Sanitizer, Wrapped};
 
 use super::tokens::{CountTokens, fit};
 
-/// How often to try again with less, where the notice and the sanitizer's cut still leave too many tokens.
+/// How often to retry with less, if the notice and the sanitizer's truncation still leave too many tokens.
 const MAX_TRIES: usize = 6;
 
-/// A text that is no block, as our own words are: cut between two characters, with a notice.
+/// Truncates a text without an envelope, such as the agent's own, between two characters, with a notice.
 #[must_use]
 pub fn plain(text: &str, tokens: usize, counter: &dyn CountTokens) -> String {
     if counter.count(text) <= tokens {
@@ -25,14 +25,14 @@ pub fn plain(text: &str, tokens: usize, counter: &dyn CountTokens) -> String {
     format!("{}{}", &text[..kept], self::notice(text.len() - kept))
 }
 
-/// A block with at most so many tokens. Where not even the envelope and the notice have room, they alone are what is left.
+/// Truncates a block to a number of tokens. If not even envelope and notice fit, they alone remain.
 #[must_use]
 pub fn block(block: &Wrapped, tokens: usize, counter: &dyn CountTokens, sanitizer: &Sanitizer) -> Wrapped {
     if counter.count(block) <= tokens {
         return block.clone();
     }
     let Some(parts) = Parts::of(block) else {
-        // A block is taken apart by the lines that make it one.
+        // A block is parsed by its marker lines.
         return empty(block.len(), sanitizer);
     };
     let around = counter.count(&parts.with("", parts.content.len() + parts.structured));
@@ -51,7 +51,7 @@ pub fn block(block: &Wrapped, tokens: usize, counter: &dyn CountTokens, sanitize
     Wrapped::received(&nothing, sanitizer).unwrap_or_else(|| empty(block.len(), sanitizer))
 }
 
-/// A block taken apart.
+/// A parsed block.
 struct Parts<'b> {
     /// ` nonce=…`, or nothing.
     nonce: &'b str,
@@ -74,7 +74,7 @@ impl<'b> Parts<'b> {
             None => ("", ""),
         };
         let inside = rest.strip_suffix(&format!("\n[/plugin_output{nonce}]"))?;
-        // Inert text holds no such delimiter, so the first one is the guard's.
+        // Neutralized text cannot contain this delimiter, so the first one is the guard's.
         let content = match inside.find(&format!("[structured{nonce}]\n")) {
             Some(at) if inside.ends_with(&format!("\n[/structured{nonce}]")) => {
                 inside[..at].trim_end_matches('\n')
@@ -101,7 +101,7 @@ impl<'b> Parts<'b> {
     }
 }
 
-/// In a quotation, each line with its mark: a mark that is cut through marks nothing.
+/// Whole lines of a quotation, each with its mark: an incomplete mark would have no effect.
 fn whole_lines(kept: &str, is_quoted: bool) -> &str {
     let last = kept.rfind('\n').map_or(0, |at| at + 1);
     if is_quoted && QUOTE_MARK.starts_with(&kept[last..]) {
@@ -115,7 +115,7 @@ fn notice(bytes: usize) -> String {
     format!("[truncated: cut to the model's budget, {bytes} bytes left out]")
 }
 
-/// An envelope around the notice alone.
+/// An envelope that contains only the notice.
 fn empty(bytes: usize, sanitizer: &Sanitizer) -> Wrapped {
     let bare = format!("[plugin_output]\n{}\n[/plugin_output]", notice(bytes));
     Wrapped::received(&bare, sanitizer).expect("a notice of our own is inert")

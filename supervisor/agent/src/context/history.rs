@@ -1,10 +1,10 @@
-//! Which turns are shown as they were, and which go into the summary.
+//! Selects the turns that are shown verbatim; older ones go into the summary.
 //!
-//! - The turn that is going on is shown: what was asked, and the latest exchange with tools whole but for the results' budget; the
-//!   exchanges before it newest first, as long as they fit.
-//! - Of the turns before it up to [`MAX_TURNS`] in all, as long as they fit. Once one does not, only [`KEPT_TURNS`] stay, so that there
-//!   is a summary to write every few turns and not with each.
-//! - Older results of tools are shown with [`MIN_RESULT_TOKENS`] each: what they said is in the model's words by then.
+//! - The current turn is shown: its request, and the latest exchange with tools, whole but for the results' budget;
+//!   then the exchanges before it, newest first, as long as they fit.
+//! - Earlier turns are shown up to [`MAX_TURNS`] in total, as long as they fit. Once one does not, only [`KEPT_TURNS`]
+//!   stay, so that a summary is due every few turns and not with each.
+//! - Older tool results are shown with [`MIN_RESULT_TOKENS`] each: by then the model has repeated what matters.
 //!
 //! A call and its results are shown or left out together (`units.rs`).
 
@@ -17,26 +17,26 @@ use talon_llm::model::Message;
 use super::units::{Unit, turns};
 use super::{CountTokens, MIN_RESULT_TOKENS, Sections, count_messages, cut, shares};
 
-/// Turns shown at most, with the one that is going on: the founding "last 5–10".
+/// The most turns shown, including the current one: the founding "last 5–10".
 pub const MAX_TURNS: usize = 10;
-/// Turns that stay when older ones go into the summary, if they fit.
+/// The turns that stay when older ones go into the summary, if they fit.
 pub const KEPT_TURNS: usize = 5;
 
 /// A message of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Past {
-    /// Of which turn; counts up. Notes of the agent belong to the turn in which they were made.
+    /// The turn's number. Notes of the agent belong to the turn in which they were made.
     pub turn: u64,
-    /// What was said.
+    /// The message.
     pub message: Message,
 }
 
-/// What is shown of a session.
+/// The part of a session that is shown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shown {
     /// The messages, oldest first.
     pub messages: Vec<Message>,
-    /// Which messages of the history are left out and not yet summarized, oldest first.
+    /// Ranges of the history that are left out and not summarized yet, oldest first.
     pub left_out: Vec<Range<usize>>,
     /// How many turns are shown.
     pub turns: usize,
@@ -48,7 +48,7 @@ pub struct Shown {
     pub recent_tokens: usize,
 }
 
-/// Chooses.
+/// Selects what to show.
 #[must_use]
 pub fn show(
     history: &[Past],
@@ -71,7 +71,7 @@ pub fn show(
     let mut shown: VecDeque<Unit> = VecDeque::new();
     let mut left_out = Vec::new();
 
-    // The latest exchange and what stands behind it, then what was asked.
+    // The latest exchange and everything after it, then the request.
     let latest = current.iter().rposition(|unit| unit.is_exchange).unwrap_or(current.len());
     let asked = current.iter().position(|unit| unit.is_exchange).unwrap_or(current.len());
     let mut result_tokens = 0;
@@ -87,7 +87,7 @@ pub fn show(
     };
     let asked_units = &current[..asked];
     let mut used = tokens(&mut shown.iter()).saturating_sub(result_tokens) + tokens(&mut asked_units.iter());
-    // Between them, newest first.
+    // The exchanges between them, newest first.
     let between = &current[asked..latest.max(asked)];
     let mut first_shown = 0;
     for (i, unit) in between.iter().enumerate().rev() {
@@ -105,7 +105,7 @@ pub fn show(
         shown.push_front(unit.clone());
     }
 
-    // The turns before, newest first; none of them while something behind them is left out.
+    // Earlier turns, newest first; none of them if something after them is left out.
     let mut fitting = Vec::new();
     let most = if dropped.is_empty() { MAX_TURNS - 1 } else { 0 };
     for turn in turns.iter().rev().take(most) {
@@ -135,7 +135,7 @@ pub fn show(
     Shown { messages, left_out, turns, cut: cutter.cut, result_tokens, recent_tokens: used }
 }
 
-/// From the first to the last of neighbours.
+/// The range from the first to the last of adjacent units.
 fn span<'u>(mut units: impl Iterator<Item = &'u Unit>) -> Option<Range<usize>> {
     let first = units.next()?;
     Some(first.range.start..units.last().unwrap_or(first).range.end)
@@ -148,7 +148,7 @@ struct Cutter<'c> {
 }
 
 impl Cutter<'_> {
-    /// An older unit, with its results cut short.
+    /// Shortens the results of an older unit.
     fn old(&mut self, unit: &Unit) -> Unit {
         let mut unit = unit.clone();
         for message in &mut unit.messages {
@@ -157,7 +157,7 @@ impl Cutter<'_> {
         unit
     }
 
-    /// The latest results, each cut to its share. Gives their tokens.
+    /// Truncates the latest results to their shares. Returns their tokens.
     fn share(&mut self, messages: &mut [Message], budget: usize) -> usize {
         let mut results: Vec<&mut Message> =
             messages.iter_mut().filter(|message| matches!(message, Message::Tool { .. })).collect();

@@ -1,4 +1,4 @@
-//! What each part of a question may take.
+//! The token budget of each part of a question.
 
 use super::Window;
 
@@ -25,14 +25,14 @@ impl Default for Sections {
 }
 
 impl Sections {
-    /// Of all sections.
+    /// The sum of all sections.
     #[must_use]
     pub fn total(self) -> usize {
         self.system + self.summary + self.recent + self.tool_results + self.tools
     }
 
-    /// The same, shortened evenly where a window has no room for them beside what is `fixed`: then all of them take what the window
-    /// has [comfortably](Window::comfortable), so that a question of ours alone never causes a warning.
+    /// Shrinks all sections evenly if the window has no room for them beside the `fixed` tokens: then they use what the
+    /// window has [comfortably](Window::comfortable), so that the agent's own question never causes a warning.
     #[must_use]
     pub fn within(self, window: Window, fixed: usize) -> Self {
         let (room, total) = (window.comfortable().saturating_sub(fixed), self.total());
@@ -50,8 +50,8 @@ impl Sections {
     }
 }
 
-/// Divides a budget among texts of these sizes: who needs less than an even share gets what it needs, and leaves the rest to the
-/// others.
+/// Divides a budget among texts of these sizes: a text smaller than an even share gets its size, and the others share
+/// the rest.
 #[must_use]
 pub fn shares(sizes: &[usize], budget: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();

@@ -1,13 +1,13 @@
-//! What a question was put together of.
+//! The composition of a question.
 
 use serde::Serialize;
 
 use super::{Accuracy, Status, Window};
 
-/// In tokens where nothing else is said.
+/// The composition of a question, in tokens unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Stats {
-    /// How they were counted.
+    /// How tokens were counted.
     pub accuracy: Accuracy,
     /// The model's window.
     pub window: Window,
@@ -17,13 +17,13 @@ pub struct Stats {
     pub system: usize,
     /// Running summary.
     pub summary: usize,
-    /// Turns as they were, without the latest results.
+    /// Verbatim turns, without the latest results.
     pub recent: usize,
     /// Latest results of tools.
     pub tool_results: usize,
     /// Tools.
     pub tools: usize,
-    /// All of it.
+    /// The total.
     pub total: usize,
     /// Turns shown.
     pub turns: usize,
@@ -35,6 +35,6 @@ pub struct Stats {
     pub tools_offered: usize,
     /// Tools for which there was no room.
     pub tools_left_out: usize,
-    /// Tokens of the summary for each token of what it stands for: 0.05 means that 95 % were saved. `None` without a summary.
+    /// Tokens of the summary per token that it replaces: 0.05 means that 95 % were saved. `None` without a summary.
     pub compression_ratio: Option<f64>,
 }

@@ -6,7 +6,7 @@ use talon_llm::model::{Arguments, Message};
 use super::{CountTokens, Sections, cut};
 use crate::prompt::fence;
 
-/// What one message is shown with to the model that summarizes. Whole tool logs are not sent to that one either.
+/// The longest message shown to the summarizing model. Whole tool logs are not sent to it either.
 const MAX_MESSAGE_TOKENS: usize = 400;
 
 /// A summary, as it is stored.
@@ -14,20 +14,20 @@ const MAX_MESSAGE_TOKENS: usize = 400;
 pub struct Summary {
     /// What it says.
     pub text: String,
-    /// How many messages it stands for.
+    /// How many messages it replaces.
     pub messages: u64,
-    /// How many tokens those had.
+    /// The tokens of those messages.
     pub tokens: u64,
 }
 
 impl Summary {
-    /// As the model gets it: as data behind a fence, for a model wrote it over texts that tools wrote.
+    /// The message for the model: as data behind a fence, since a model wrote it from tool output.
     #[must_use]
     pub fn message(&self, tokens: usize, counter: &dyn CountTokens) -> Message {
         Message::System { text: fence::within("summary", INTRODUCTION, &self.text, tokens, counter) }
     }
 
-    /// With what was summarized besides.
+    /// Returns the summary extended by these messages.
     #[must_use]
     pub fn replaced(&self, text: String, messages: &[Message], counter: &dyn CountTokens) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Summary {
         }
     }
 
-    /// Tokens of the summary for each of what it stands for; `None` if that is nothing.
+    /// Tokens of the summary per token that it replaces; `None` if it replaces nothing.
     #[must_use]
     pub fn ratio(&self, counter: &dyn CountTokens) -> Option<f64> {
         (self.tokens > 0).then(|| counter.count(&self.text) as f64 / self.tokens as f64)
@@ -52,7 +52,7 @@ replaces the old one. Keep what the user wants, decisions, facts, names, numbers
 done with which tool and what came of it, and what is still open. Leave out pleasantries and whatever no longer matters. Say of what \
 came from tools that it did. Write in the user's language, plainly, without a heading.";
 
-/// The question to the model that writes the summary: the old one and the messages that it is to take in.
+/// The question to the summarizing model: the old summary and the messages to add.
 #[must_use]
 pub fn request(
     old: &Summary,

@@ -1,4 +1,4 @@
-//! How many tokens a text has.
+//! Counts the tokens of a text.
 //!
 //! | models | counted by | |
 //! |---|---|---|
@@ -11,11 +11,11 @@
 
 use std::fmt;
 
-/// Whether a number is one or is about right.
+/// Whether a count is exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Accuracy {
-    /// By the model's own tokenizer. What providers add around messages is not in it.
+    /// By the model's own tokenizer. What providers add around messages is not included.
     Exact,
     /// By the scripts that a text is written in.
     Estimate,
@@ -23,10 +23,10 @@ pub enum Accuracy {
 
 /// Counts tokens.
 pub trait CountTokens: fmt::Debug + Send + Sync {
-    /// Of a text by itself. Time is linear in the text.
+    /// The tokens of a text on its own. Time is linear in the text.
     fn count(&self, text: &str) -> usize;
 
-    /// How good the number is.
+    /// Whether the count is exact.
     fn accuracy(&self) -> Accuracy;
 }
 
@@ -53,8 +53,8 @@ pub enum OpenAi {
     Cl100k,
 }
 
-/// The tokenizer's expressions backtrack and give up, with a panic, on white space of about a million characters, which is for a tool to
-/// write. Piece by piece the time is linear in the text and nothing gives up; what each seam can add to the count is one token in some
+/// The tokenizer's expressions backtrack, and panic on white space of about a million characters, which a tool can
+/// produce. In pieces the time is linear in the text and nothing panics; each boundary adds at most one token in about
 /// eight thousand.
 const MAX_PIECE_BYTES: usize = 32 * 1024;
 
@@ -72,7 +72,7 @@ impl CountTokens for OpenAi {
     }
 }
 
-/// The text in pieces that end behind a line where there is one in reach.
+/// Splits the text into pieces that end at line ends where possible.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -132,11 +132,11 @@ fn twentieths(c: char) -> u8 {
     }
 }
 
-/// No tokenizer makes longer tokens than this on average, but for runs of white space: an upper bound for where to look, not for
-/// what is there.
+/// The longest tokens on average of any tokenizer, except for runs of white space: it bounds how far to look, and is
+/// not a promise about the text.
 const MAX_BYTES_PER_TOKEN: usize = 32;
 
-/// The length in bytes of about the longest beginning of a text that has at most so many tokens; it ends between two characters.
+/// The length in bytes of about the longest prefix with at most so many tokens; it ends between two characters.
 #[must_use]
 pub fn fit(counter: &dyn CountTokens, text: &str, tokens: usize) -> usize {
     let most = text.floor_char_boundary(tokens.saturating_mul(MAX_BYTES_PER_TOKEN));

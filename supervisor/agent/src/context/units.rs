@@ -1,7 +1,7 @@
-//! A history in pieces that are not taken apart.
+//! A history in units that stay together.
 //!
 //! A call and its results are one [`Unit`]. A call without a result, as a crash leaves it, gets one that says so; a result without a call
-//! is left out. Providers refuse transcripts with either.
+//! is dropped. Providers reject transcripts with either.
 
 use std::ops::Range;
 
@@ -9,21 +9,21 @@ use talon_llm::model::Message;
 
 use super::Past;
 
-/// What stands for a result that there is none of.
+/// The result of a call whose result is missing.
 const NO_RESULT: &str = "error: this call was interrupted, and nothing is known of what it did";
 
-/// What is shown or left out as a whole.
+/// Messages that are shown or left out as a whole.
 #[derive(Debug, Clone)]
 pub(super) struct Unit {
-    /// Where it stands in the history.
+    /// Its range in the history.
     pub(super) range: Range<usize>,
-    /// Well formed by themselves.
+    /// Its messages, valid on their own.
     pub(super) messages: Vec<Message>,
     /// Calls with their results.
     pub(super) is_exchange: bool,
 }
 
-/// The history by turns, each by units.
+/// The history's turns, each split into units.
 pub(super) fn turns(history: &[Past]) -> Vec<Vec<Unit>> {
     let mut turns = Vec::new();
     let mut start = 0;
@@ -44,14 +44,14 @@ fn units(turn: &[Past], start: usize) -> Vec<Unit> {
         let range = start + at..start + at + 1 + results;
         at += 1 + results;
         let messages = match message {
-            // Without the call that it belongs to.
+            // A result without its call.
             Message::Tool { .. } => Vec::new(),
             Message::Assistant { calls, .. } if !calls.is_empty() => {
                 let results: Vec<&Message> =
                     turn[at - results..at].iter().map(|past| &past.message).collect();
                 exchange(message, results)
             }
-            // Results behind it are nobody's.
+            // Results after it belong to no call.
             _ => vec![message.clone()],
         };
         let is_exchange = messages.len() > 1;

@@ -14,7 +14,7 @@ use serde::Serialize;
 const WARN_LEFT: usize = 32_000;
 /// Below this much left, no question.
 const REFUSE_LEFT: usize = 16_000;
-/// Shares of a small window.
+/// The share of a small window, as a divisor.
 const WARN_SHARE: usize = 4;
 /// See [`WARN_SHARE`].
 const REFUSE_SHARE: usize = 8;
@@ -28,12 +28,12 @@ pub struct Window(pub usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Status {
-    /// Well.
+    /// It fits.
     Fits {
         /// Tokens left for the answer.
         left: usize,
     },
-    /// Just so.
+    /// It fits, but little is left.
     Tight {
         /// Tokens left for the answer.
         left: usize,
@@ -46,19 +46,19 @@ pub enum Status {
 }
 
 impl Window {
-    /// With less left than this there is a warning.
+    /// Below this many tokens left, there is a warning.
     #[must_use]
     pub fn warn_left(self) -> usize {
         WARN_LEFT.min(self.0 / WARN_SHARE)
     }
 
-    /// With less left than this nothing is asked.
+    /// Below this many tokens left, the question is not asked.
     #[must_use]
     pub fn refuse_left(self) -> usize {
         REFUSE_LEFT.min(self.0 / REFUSE_SHARE)
     }
 
-    /// What may be used without a warning.
+    /// The tokens that can be used without a warning.
     #[must_use]
     pub fn comfortable(self) -> usize {
         self.0 - self.warn_left()
@@ -79,7 +79,7 @@ impl Window {
 }
 
 impl Status {
-    /// For people, if there is something to say: what it is and what to do.
+    /// The message for people, if the window is tight or full: the problem and what to do.
     #[must_use]
     pub fn sentence(self) -> Option<String> {
         match self {

@@ -1,8 +1,8 @@
-//! What was spent, where a restart does not lose it: by session and by day, each by model.
+//! Durable costs by session and by day, each by model.
 //!
-//! The chain tells of each charge between two steps of a request, so nothing is written there: charges are gathered, and a task adds
-//! them to what is in the store. It is the only one who writes, so a sum is read, added to and written without a lock. What a killed
-//! process had not written yet is what was charged within the last write.
+//! The chain reports each charge between two steps of a request, so the report does not write: charges are collected,
+//! and a task adds them to the store. It is the only writer, so that it needs no lock to read, add and write. A killed
+//! process loses the charges since the last write.
 
 mod record;
 
@@ -17,23 +17,24 @@ use tokio::sync::Notify;
 
 pub use record::Spent;
 
-/// Whose key-values they are, in the agent's own database.
+/// The key-value namespace, in the agent's own database.
 const NAMESPACE: &str = "agent-costs";
-/// Sessions and days of which sums are kept. A million: more than a database of sessions has; beyond it nothing more is kept, and the
-/// log says so.
+/// The most sessions and days that are stored. A million: more sessions than a database has. Beyond that nothing more
+/// is stored, and the log says so.
 const MAX_RECORDS: u64 = 1_000_000;
-/// Days of which the sum is kept. Longer than a year, so that the same day a year ago is still there to compare with.
+/// How many days are stored: more than a year, so that the same day of the last year can be compared.
 const KEPT_DAYS: u64 = 400;
-/// Sums that wait to be written. Each is a session that was charged since the last write, which takes milliseconds.
+/// The most sums waiting to be written. Each is a session that was charged since the last write, which takes
+/// milliseconds.
 const MAX_WAITING: usize = 4096;
 
-/// What was spent.
+/// Stores costs.
 pub struct Costs {
     key_values: Arc<dyn KeyValues>,
     namespace: Namespace,
     waiting: Mutex<Waiting>,
     charged: Notify,
-    /// Held while sums are written.
+    /// Locked while sums are written.
     writing: tokio::sync::Mutex<()>,
 }
 
@@ -51,10 +52,10 @@ pub fn today() -> Day {
 }
 
 impl Costs {
-    /// What is kept in a store.
+    /// Opens the costs in a store.
     ///
     /// # Errors
-    /// Never, as its namespace is a name; for who calls it has errors of the store anyway.
+    /// Never, since the namespace is valid; the type is that of the caller's other errors.
     pub fn new(key_values: Arc<dyn KeyValues>) -> Result<Self, Error> {
         let quota = Quota { bytes: u64::MAX, keys: MAX_RECORDS };
         Ok(Self {
@@ -66,12 +67,12 @@ impl Costs {
         })
     }
 
-    /// Of a session, with what is not written yet.
+    /// The costs of a session, including those not written yet.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub async fn of_session(&self, session: &str) -> Result<Spent, Error> {
-        // While a sum is written it is in neither place.
+        // During a write, a sum is in neither place.
         let _settled = self.writing.lock().await;
         let mut spent = self.kept(&session_key(session)?).await?;
         if let Some(more) = self.lock().sessions.get(session) {
@@ -80,7 +81,7 @@ impl Costs {
         Ok(spent)
     }
 
-    /// Of a day, with what is not written yet.
+    /// The costs of a day, including those not written yet.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -93,7 +94,7 @@ impl Costs {
         Ok(spent)
     }
 
-    /// Tells a ledger what was spent today before this process began.
+    /// Loads into a ledger what was spent today before this process started.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -104,7 +105,7 @@ impl Costs {
         Ok(())
     }
 
-    /// Tells a ledger what a session had spent, unless it knows.
+    /// Loads into a ledger what a session has spent, unless the ledger has it.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -114,7 +115,7 @@ impl Costs {
         Ok(())
     }
 
-    /// Forgets a session.
+    /// Deletes a session's costs.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -124,7 +125,7 @@ impl Costs {
         self.key_values.delete(&self.namespace.plugin, &session_key(session)?).await.map(drop)
     }
 
-    /// Writes what is charged, for as long as it is polled.
+    /// Writes charges as they arrive, for as long as it is polled.
     pub async fn keep(self: Arc<Self>) {
         if let Err(error) = self.forget_old_days().await {
             tracing::warn!(
@@ -138,10 +139,10 @@ impl Costs {
         }
     }
 
-    /// Writes what was charged so far. It is written whole, also if nobody waits for it any more.
+    /// Writes the charges so far, to the end even if the caller is dropped.
     pub async fn write(self: &Arc<Self>) {
         let costs = Arc::clone(self);
-        // Its end is that of the runtime, or a panic that the log has.
+        // It fails only if the runtime ends, or with a panic, which is in the log.
         let _written = tokio::spawn(async move { costs.write_now().await }).await;
     }
 
@@ -170,7 +171,7 @@ impl Costs {
         }
     }
 
-    /// What could not be written is tried again with the next charge.
+    /// Retries what could not be written with the next charge.
     fn later(&self, keep: impl FnOnce(&mut Waiting)) {
         keep(&mut self.lock());
     }
@@ -220,7 +221,7 @@ impl Costs {
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        // No step of it panics halfway.
+        // No operation under this lock can panic halfway.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -239,7 +240,7 @@ fn session_key(session: &str) -> Result<Key, Error> {
     Key::new(format!("session/{session}"))
 }
 
-/// With leading zeros, so that keys are in the order of days.
+/// With leading zeros, so that keys sort by day.
 fn day_key(day: Day) -> Result<Key, Error> {
     Key::new(format!("{DAY}{:08}", day.0))
 }

@@ -1,4 +1,4 @@
-//! A sum, by model, as it is kept.
+//! The stored form of costs, by model.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use talon_llm::route::catalog::ModelRef;
 use talon_llm::route::cost::{Charge, Tally};
 
-/// Models of one sum. As many as a catalog has; what comes beyond is counted under [`OTHERS`].
+/// The most models of one sum, as many as a catalog has; further ones are counted under [`OTHERS`].
 const MAX_MODELS: usize = 1000;
-/// Under this stands what has no sum of its own.
+/// The name under which further models are counted.
 const OTHERS: &str = "(other)";
 
-/// What was spent, by model.
+/// Costs by model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     models: BTreeMap<ModelRef, Tally>,
@@ -76,7 +76,7 @@ impl Spent {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// What cannot be read is nothing: a sum that is lost is better than an agent that does not work.
+    /// Reads unreadable bytes as nothing: a lost sum is better than an agent that does not work.
     pub(super) fn from_bytes(bytes: &[u8]) -> Self {
         serde_json::from_slice(bytes).unwrap_or_else(|error| {
             tracing::error!(%error, "what was spent cannot be read, and is counted anew");

@@ -1,11 +1,12 @@
-//! The supervisor's door, over a connection that the supervisor hands in.
+//! The client of the supervisor's host service, over a connection that the supervisor passes to the agent.
 //!
-//! The agent can open no socket of the supervisor's; it asks for a connection and gets one ([`Connect`]). One that breaks is made
-//! again with the next question, and a supervisor that is just being replaced is waited for ([`talon_client::RECONNECT_WINDOW`]).
-//! What can be repeated without a doubt is; a call that may have been made is a [`HostError`].
+//! The agent cannot open the supervisor's sockets; it requests a connection and receives one ([`Connect`]). A broken
+//! connection is replaced at the next request, and a supervisor that is being replaced is waited for
+//! ([`talon_client::RECONNECT_WINDOW`]). Requests that can be repeated safely are; a call that may have been made is a
+//! [`HostError`].
 //!
-//! What plugins offer is asked anew for each turn. That is two questions over a local socket, and a list that was kept would have to
-//! be told of plugins that come, go, change, or are approved.
+//! The list of actions is requested for each turn. That takes two requests over a local socket, and a cached list would
+//! have to be invalidated when plugins start, stop, change, or are approved.
 
 use std::io;
 use std::sync::Arc;
@@ -21,32 +22,33 @@ use tonic::{Code, Status};
 
 use crate::driver::{Host, HostCall, HostError, Progress};
 
-/// The most tools that are taken from the supervisor. A model cannot choose among a fraction of that; those that come after, by
-/// plugin, are left out and that is logged. `agent.allow` makes a list shorter.
+/// The most tools that are accepted from the supervisor, far more than a model can choose from. Further ones, in the
+/// order of the plugins, are dropped and logged. `agent.allow` shortens the list.
 const MAX_TOOLS: usize = 4096;
-/// The most that their declarations weigh together: a plugin may declare 4 MiB. What comes after is left out and logged.
+/// The largest total size of their declarations: a plugin may declare 4 MiB. Further ones are dropped and logged.
 const MAX_TOOLS_BYTES: usize = 32 << 20;
-/// How many plugins are asked at once what they offer: more than one, so that a list of many does not wait for each.
+/// How many plugins are queried concurrently, so that a long list does not take one round trip per plugin.
 const ASKED_AT_ONCE: usize = 8;
 
-/// Gives connections to the host.
+/// Provides connections to the host.
 #[async_trait]
 pub trait Connect: Send + Sync {
-    /// A connected stream on which `talon.host.v1` is served; asked for when there is none, and when the last one broke.
+    /// Returns a connected stream on which `talon.host.v1` is served. Called when there is no connection, or the last
+    /// one broke.
     ///
     /// # Errors
-    /// Why there is none. [`io::ErrorKind::NotFound`], `ConnectionRefused` and `WouldBlock` say that there may be one soon, and are
-    /// waited out.
+    /// Why there is none. [`io::ErrorKind::NotFound`], `ConnectionRefused` and `WouldBlock` mean that there may be one
+    /// soon, and are retried.
     async fn connect(&self) -> io::Result<UnixStream>;
 }
 
-/// The supervisor, asked for a model.
+/// The client of the supervisor's host service.
 pub struct Door {
     client: Client,
 }
 
 impl Door {
-    /// Connects when there is something to ask. Must be called within a tokio runtime.
+    /// Connects at the first request. Must be called within a tokio runtime.
     #[must_use]
     pub fn new(connect: Arc<dyn Connect>) -> Self {
         let connect = move || {
@@ -56,7 +58,7 @@ impl Door {
         Self { client: Client::through(Arc::new(connect)) }
     }
 
-    /// What a plugin offers; `None` if it went away since it was listed.
+    /// The actions of a plugin; `None` if it stopped since it was listed.
     async fn capabilities(&self, name: &str) -> Result<Option<PluginCapabilities>, Status> {
         let asked = self.client.ask(|mut host| {
             let question = GetPluginRequest { name: name.to_owned(), for_model: true };
@@ -132,10 +134,10 @@ fn unreachable(status: Status) -> HostError {
     HostError::Unknown { why }
 }
 
-/// What is known of a call that has no answer.
+/// Whether a call without an answer may have been made.
 fn failed(error: CallError) -> HostError {
     let why = error.to_string();
-    // The supervisor says these before it asks a plugin; others it may say behind that.
+    // The supervisor returns these codes before it calls a plugin; it may return others afterwards.
     let refused = [Code::InvalidArgument, Code::PermissionDenied, Code::FailedPrecondition];
     match error.known {
         Known::NotBegun => HostError::NotMade { why },

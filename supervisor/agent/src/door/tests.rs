@@ -1,4 +1,4 @@
-//! The door over real sockets, with a supervisor that answers three questions.
+//! The host client over real sockets, with a supervisor that answers three requests.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -19,15 +19,15 @@ use tonic_prost::ProstCodec;
 
 use super::*;
 
-/// What all connections of a test know.
+/// The state shared by all connections of a test.
 #[derive(Default)]
 struct World {
     asked: Mutex<Vec<ExecuteRequest>>,
     /// The next call ends its connection instead of being answered.
     breaks: Mutex<Option<Arc<Notify>>>,
-    /// Connections that were asked for.
+    /// The number of requested connections.
     connected: AtomicU32,
-    /// So many of them are refused, as between two supervisors.
+    /// How many of them are refused, as between two supervisors.
     refused: AtomicU32,
 }
 
@@ -111,7 +111,7 @@ async fn execute(world: &World, request: ExecuteRequest) -> Result<Response<Upda
     Ok(Response::new(futures_util::stream::iter(updates)))
 }
 
-/// Hands connections in, each served until its world says that it ends.
+/// Provides connections, each served until the test ends it.
 struct Handed(Arc<World>, Arc<Notify>);
 
 #[async_trait]

@@ -1,25 +1,26 @@
-//! Whether whoever talks may call something, as the operator says.
+//! Whether the operator allows a caller to call an action.
 
 use std::sync::Arc;
 
 use talon_agent_settings::{AllowKeys, covers};
 
-/// The lists of `agent.allow` that hold for a turn's sender and for its channel. Each of them has to cover what is called, and an
-/// empty one covers nothing.
+/// The lists of `agent.allow` for a turn's sender and its channel. Each list has to cover the call; an empty one covers
+/// nothing.
 ///
-/// They are lists of their own beside [`super::TurnSpec::within`]: what the host hears of is bounded, and it holds them against a
-/// plugin's call itself. The agent's own tools never pass the host, so that for them these are what counts.
+/// They are separate from [`super::TurnSpec::within`]: the list sent to the host is bounded, and the host checks plugin
+/// calls against its own copy of `agent.allow`. The agent's built-in tools never reach the host, so this is their only
+/// check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allowed(Arc<[Vec<String>]>);
 
 impl Allowed {
-    /// Those of a sender on a channel; who is not named may call everything.
+    /// The lists of a sender and a channel; those not named in the configuration are not restricted.
     #[must_use]
     pub fn new(allow: &AllowKeys, sender: &str, channel: &str) -> Self {
         [allow.senders.get(sender), allow.channels.get(channel)].into_iter().flatten().cloned().collect()
     }
 
-    /// Whether all of them cover an action.
+    /// Whether all lists cover an action.
     #[must_use]
     pub fn cover(&self, plugin: &str, action: &str) -> bool {
         self.0.iter().all(|list| list.iter().any(|pattern| covers(pattern, plugin, action)))

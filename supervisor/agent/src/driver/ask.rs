@@ -14,7 +14,7 @@ use crate::loop_context::Failure;
 use crate::machine::Fact;
 
 impl Running<'_> {
-    /// Asks. The answer is the fact.
+    /// Asks the model; its answer is the fact.
     pub(super) async fn ask(&mut self) -> Result<Fact, Failure> {
         if let Some(Entry::Answered { answer, micro_usd }) = self.replay.pop_front() {
             self.rebuilt = true;
@@ -52,7 +52,7 @@ impl Running<'_> {
         }
     }
 
-    /// What others than the model's questions cost may have used up the rest: summaries, sub-agents.
+    /// Whether costs outside the model's questions (summaries, sub-agents) have used up the budget.
     fn too_dear(&self) -> Option<Limit> {
         let most = self.spec.budgets.micro_usd?;
         let spent = self.account.pico_usd / PICO_A_MICRO;
@@ -96,7 +96,7 @@ impl Running<'_> {
     }
 }
 
-/// The word for why there was nobody to ask. What passes by itself is `exhausted`: it is worth another try later.
+/// The error word if no model can be asked. `exhausted` means that a later attempt may succeed.
 pub(super) fn no_route(error: &RouteError) -> &'static str {
     let all: Vec<&Unfit> = match error {
         RouteError::UnknownPin(_) | RouteError::NoModels => return "no_provider",
@@ -121,10 +121,10 @@ pub(super) fn add(to: &mut Usage, more: Usage) {
     to.thinking_tokens = to.thinking_tokens.saturating_add(more.thinking_tokens);
 }
 
-/// Passes an answer's pieces on.
+/// Forwards an answer's pieces to the listener.
 struct Forward<'a> {
     listener: &'a dyn Listener,
-    /// Its text so far, which is all there is if the turn is ended in the middle.
+    /// The text so far: all that remains if the turn ends in the middle of an answer.
     heard: &'a mut String,
 }
 
@@ -136,7 +136,7 @@ impl Listen for Forward<'_> {
                 Kind::Text(agent::Text { text })
             }
             Heard::Piece(Chunk::Thinking(text)) => Kind::Thinking(agent::Thinking { text }),
-            // It is told when it is made.
+            // Clients receive a call when it is made.
             Heard::Piece(Chunk::Call(_)) => return,
             Heard::Withdrawn { model, class } => {
                 self.heard.clear();

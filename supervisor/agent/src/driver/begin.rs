@@ -1,4 +1,4 @@
-//! What a turn begins with: its journal, what is remembered, and what may be called.
+//! The beginning of a turn: its journal, its memories, and the tools on offer.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::machine::Turn;
 use crate::subagent::Within;
 use crate::tools::Offer;
 
-/// Patterns that fit nothing which are named in a notice; of more there is how many.
+/// The most patterns without a match that a notice names; it counts the rest.
 const MAX_NAMED: usize = 5;
 
 impl Running<'_> {
@@ -24,7 +24,7 @@ impl Running<'_> {
         let number = self.spec.caller.turn;
         if let Some(journal) = self.spec.journal.clone() {
             let (mut past, summary) = journal.past().await.map_err(stored)?;
-            // What it has of this turn comes again, from the entries.
+            // Messages of this turn are rebuilt from its entries.
             past.retain(|past| past.turn != number);
             self.said = Transcript::after(past);
             self.summary = summary;
@@ -55,7 +55,7 @@ impl Running<'_> {
         Entry::Asked { text: self.spec.request.clone(), with: Box::new(with) }
     }
 
-    /// Takes up a turn where it was interrupted. What narrowed it then narrows it now, beside what does so now.
+    /// Resumes an interrupted turn. Its restrictions from before apply together with the present ones.
     fn resume(&mut self, unfinished: Unfinished) -> Result<(), Failure> {
         let Unfinished { request, with, entries, .. } = unfinished;
         let AskedWith { within, no_tools, schema, model, thinking } = with;
@@ -83,7 +83,7 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// What is remembered and what may be called. Neither can fail a turn: without plugins it can still answer.
+    /// Collects memories and tools. Neither can fail a turn: it can answer without plugins.
     async fn gather(&self) -> (Recollection, Offer) {
         let (recalled, plugins) = tokio::join!(self.recall(), self.plugins());
         let own = self.own_tools();
@@ -91,7 +91,7 @@ impl Running<'_> {
         let plugins = plugins.into_iter().filter(|(name, _)| {
             let ours = names.contains(name.as_str());
             if ours {
-                tracing::warn!(target: "agent", plugin = %name, "not offered: the agent has tools of its own of this name; rename the plugin");
+                tracing::warn!(target: "agent", plugin = %name, "not offered: the agent has built-in tools of this name; rename the plugin");
             }
             !ours
         });
@@ -104,10 +104,10 @@ impl Running<'_> {
         (recalled, Offer::new(actions))
     }
 
-    /// A pattern that fits nothing is a slip, or names a plugin that is not up: the model would do without, and nobody know why. What
-    /// the operator grants a sub-agent may fit nothing.
+    /// Warns of patterns that match no action: a typing error, or a plugin that is not running. Without the notice the
+    /// model would silently do without. What the operator grants a sub-agent may match nothing.
     fn tell_unfit(&self, all: &[(String, PluginCapabilities)]) {
-        // Without the plugins nothing would fit, and that was told.
+        // Without plugins nothing can match, and a notice has already said that they are missing.
         if self.spec.no_tools || all.is_empty() || !self.spec.caller.subagent.is_empty() {
             return;
         }
@@ -130,15 +130,15 @@ impl Running<'_> {
         );
     }
 
-    /// Whether the turn may call it, by what it was narrowed to and by what the operator lets whoever talks call. A plugin's call
-    /// is looked at by the host as well; one of the agent's own here alone.
+    /// Whether the turn may call an action: its own restriction and the operator's lists have to allow it. The host
+    /// checks a plugin call again; a built-in tool is checked only here.
     pub(super) fn may(&self, plugin: &str, action: &str) -> bool {
         let patterns = &self.spec.within;
         (patterns.is_empty() || patterns.iter().any(|pattern| covers(pattern, plugin, action)))
             && self.spec.allowed.cover(plugin, action)
     }
 
-    /// A sub-agent has a task and no past.
+    /// A sub-agent has a task and no memories.
     async fn recall(&self) -> Recollection {
         if !self.spec.caller.subagent.is_empty() {
             return Recollection::default();
@@ -153,7 +153,7 @@ impl Running<'_> {
         match self.world.host.tools().await {
             Ok(plugins) => plugins,
             Err(error) => {
-                tracing::warn!(target: "agent", session = %self.spec.caller.session, %error, "a turn goes on without plugins");
+                tracing::warn!(target: "agent", session = %self.spec.caller.session, %error, "a turn continues without plugins");
                 self.notice(
                     "warn",
                     format!("No plugin can be called in this turn: {error}. See `talon status`."),

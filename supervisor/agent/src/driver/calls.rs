@@ -1,4 +1,4 @@
-//! The calls of one answer: all at once, each asked for first.
+//! Runs the calls of one answer concurrently, each after its approval.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use crate::loop_context::{Failure, Ran, ToolResult};
 use crate::machine::Fact;
 use crate::tools::{self, Batch, Checked, Planned, Tool};
 
-/// What the transcript has for calls that were under way when their turn was ended.
+/// The result of calls that were running when their turn ended.
 const ENDED: &str = "the turn was ended during this call, and it is not known what the call did";
 
-/// What the model gets for a call that nobody lets it make.
+/// The result of a call that is not allowed.
 const NOT_GRANTED: &str = "error: not_granted: this may not be called in this session; do without it";
 
-/// What came of one call.
+/// The outcome of one call.
 struct Brought {
     place: usize,
     result: ToolResult,
@@ -116,7 +116,7 @@ impl Running<'_> {
         Fact::Executed(results)
     }
 
-    /// What of these calls an interrupted turn had begun, and what came of some.
+    /// Which of these calls an interrupted turn had started, and the results that it has of them.
     fn begun_before(&mut self) -> (BTreeSet<usize>, BTreeMap<usize, ToolResult>) {
         let (mut began, mut brought) = (BTreeSet::new(), BTreeMap::new());
         loop {
@@ -131,7 +131,7 @@ impl Running<'_> {
         }
     }
 
-    /// One call: asked for, begun, made.
+    /// Makes one call: approval, journal entry, execution.
     async fn call(
         &self,
         place: usize,
@@ -142,7 +142,8 @@ impl Running<'_> {
         let (tool, args) = (checked.tool, checked.on_wire());
         let listener: Arc<dyn Listener> = Arc::clone(overheard) as _;
         let (result, truncated, latency) = 'made: {
-            // No tool is offered that may not be called. Should one be, nothing else stands before the agent's own.
+            // Tools that may not be called are not offered. This check protects the built-in tools, which have no
+            // other.
             if !self.may(&tool.plugin, &tool.action) {
                 break 'made (tools::said_no(NOT_GRANTED), false, Duration::ZERO);
             }
@@ -237,7 +238,7 @@ impl Running<'_> {
         }
     }
 
-    /// What is empty is not known, and left out.
+    /// The call's context. Unknown (empty) values are left out.
     fn host_context(&self) -> BTreeMap<String, String> {
         let caller = &self.spec.caller;
         let known = [
@@ -263,7 +264,7 @@ impl Running<'_> {
         }));
     }
 
-    /// What there is to learn of the turn, and how it is told at its end.
+    /// Records the calls for workflow memory and for the summary at the turn's end.
     pub(super) fn remember(&mut self, calls: &[ToolCall], results: &[ToolResult]) {
         for (call, result) in calls.iter().zip(results) {
             let tool = self.offer.get(&call.name);
@@ -275,7 +276,7 @@ impl Running<'_> {
     }
 }
 
-/// Each place is run once, so that it has no result yet; and if it had, the first one counts.
+/// Each call runs once, so its place is free; if it were not, the first result would stay.
 fn place_in(batch: &mut Batch, place: usize, result: ToolResult) {
     if let Err(error) = batch.put(place, result) {
         tracing::error!(target: "agent", %error, "a result came twice");

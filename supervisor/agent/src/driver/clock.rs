@@ -6,19 +6,19 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// A turn's clock. Clones are the same clock.
+/// A turn's clock. Clones share one clock.
 ///
-/// It stands still while a call waits for somebody's word and nothing else of the turn runs: who is at lunch takes no time from the
-/// model, and a tool that hangs takes it all the same.
+/// It is paused while a call waits for approval and nothing else of the turn runs: a person who is away takes no time
+/// from the model, but a tool that hangs does.
 #[derive(Debug, Clone)]
 pub struct Clock(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     state: Mutex<State>,
-    /// Told whenever the clock stops or goes on.
+    /// Notified whenever the clock pauses or continues.
     changed: watch::Sender<()>,
-    /// That of the turn within which this one runs.
+    /// The clock of the outer turn.
     outer: Option<Clock>,
 }
 
@@ -43,14 +43,14 @@ impl State {
     }
 }
 
-/// What a call is at.
+/// The state of a call.
 #[derive(Debug, Clone, Copy)]
 enum What {
     Waiting,
     Working,
 }
 
-/// While it lives, a call waits or works.
+/// Counts a call as waiting or working until it is dropped.
 #[derive(Debug)]
 #[must_use = "the clock counts what is held"]
 pub struct Held {
@@ -74,26 +74,26 @@ impl State {
 }
 
 impl Clock {
-    /// Begins now. `outer` is the clock of the turn within which this one runs: a call of that turn, which works, waits while
-    /// this one stands.
+    /// Starts a clock. `outer` is the clock of the outer turn: the call that runs this turn counts as waiting there
+    /// while this clock is paused.
     #[must_use]
     pub fn start(outer: Option<Self>) -> Self {
         let state = State { counted: Duration::ZERO, since: Instant::now(), waiting: 0, working: 0 };
         Self(Arc::new(Inner { state: Mutex::new(state), changed: watch::Sender::new(()), outer }))
     }
 
-    /// What was used so far.
+    /// The time used so far.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.state().elapsed(Instant::now())
     }
 
-    /// A call waits for a person.
+    /// Counts a call that waits for a person.
     pub fn wait(&self) -> Held {
         self.hold(What::Waiting)
     }
 
-    /// A call runs.
+    /// Counts a call that runs.
     pub fn work(&self) -> Held {
         self.hold(What::Working)
     }
@@ -103,7 +103,7 @@ impl Clock {
         Held { clock: self.clone(), what }
     }
 
-    /// Returns when so much was used.
+    /// Returns when this much time is used.
     pub async fn reached(&self, most: Duration) {
         let mut changed = self.0.changed.subscribe();
         loop {
@@ -115,7 +115,7 @@ impl Clock {
             if elapsed >= most {
                 return;
             }
-            // The sender is in this clock, so that neither branch ends by its being gone.
+            // This clock owns the sender, so `changed` cannot fail.
             if stands {
                 drop(changed.changed().await);
             } else {

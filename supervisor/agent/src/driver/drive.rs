@@ -1,4 +1,4 @@
-//! Runs a turn: facts in, effects performed.
+//! Runs a turn: passes facts to the machine and performs its effects.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,20 +20,20 @@ use crate::machine::{Activity, Effect, Event, Fact, Phase, Record, Turn};
 use crate::prompt::Prompt;
 use crate::tools::Offer;
 
-/// Runs turns on a [`World`].
+/// Runs turns in a [`World`].
 #[derive(Clone)]
 pub struct Driver {
     observe: Arc<dyn Observe>,
 }
 
 impl Driver {
-    /// One whose turns nobody counts.
+    /// A driver without metrics.
     #[must_use]
     pub fn new() -> Self {
         Self::observed(Arc::new(()))
     }
 
-    /// One whose turns somebody counts.
+    /// A driver whose turns are observed.
     #[must_use]
     pub fn observed(observe: Arc<dyn Observe>) -> Self {
         Self { observe }
@@ -63,77 +63,78 @@ impl RunTurns for Driver {
     }
 }
 
-/// A turn that runs.
+/// A running turn.
 pub(super) struct Running<'w> {
     pub(super) world: &'w World,
     pub(super) observe: &'w dyn Observe,
     pub(super) spec: TurnSpec,
     pub(super) clock: Clock,
     pub(super) began: Instant,
-    /// Since when it is in its state.
+    /// When it entered its state.
     entered: Instant,
-    /// What led there.
+    /// The event that led there.
     event: Event,
     pub(super) turn: Turn,
-    /// What a model may be shown: what was said before and in this turn, and the summary of what was before that.
+    /// What a model may be shown: the messages of earlier turns and of this one, and the summary of what came before.
     pub(super) said: Transcript,
     pub(super) summary: Summary,
-    /// Messages at the journal's beginning that the summary stands for, and the journal does not know it: half a turn.
+    /// How many messages at the journal's beginning the summary covers without the journal knowing it: a part of a
+    /// turn.
     pub(super) unkept: usize,
     pub(super) schema: Option<Arc<Schema>>,
     pub(super) prompt: Prompt,
     pub(super) recalled: Recollection,
     pub(super) offer: Arc<Offer>,
-    /// What the journal has of the turn, as far as it is not rebuilt yet.
+    /// The journal's entries of this turn that are not replayed yet.
     pub(super) replay: VecDeque<Entry>,
-    /// Whether the next fact is one of these.
+    /// Whether the next fact comes from the journal.
     pub(super) rebuilt: bool,
-    /// Whether clients have still to be told where an interrupted turn goes on.
+    /// Whether clients still have to be notified where an interrupted turn continues.
     pub(super) resumed: bool,
-    /// Whether the last one was, so that what it brought is written down already.
+    /// Whether the last fact came from the journal, so that its results are already written.
     pub(super) kept: bool,
-    /// The last calls and what came of them.
+    /// The last calls and their results.
     pub(super) batch: (Vec<ToolCall>, Vec<ToolResult>),
     pub(super) question: Option<Assembled>,
-    /// What the window of the model that is asked has to take, where that was looked at; otherwise 0.
+    /// The window that the model needs, if it was estimated; otherwise 0.
     pub(super) needed: u64,
-    /// What was heard of an answer that is not whole yet.
+    /// The text received so far of an unfinished answer.
     pub(super) heard: String,
     pub(super) account: Account,
 }
 
-/// What a turn's end tells.
+/// What the turn's end reports.
 #[derive(Default)]
 pub(super) struct Account {
     pub(super) pico_usd: u128,
-    /// What the machine knows of it.
+    /// The part that the machine was notified of.
     pub(super) micro_usd: u64,
-    /// What the last answer added to that.
+    /// What the last answer added to it.
     pub(super) last_micro_usd: u64,
-    /// Of questions that are not the machine's: summaries.
+    /// Usage of questions that the machine does not count: summaries.
     pub(super) usage: Usage,
-    /// Of all questions: the latest [`MAX_ATTEMPTS`].
+    /// The attempts of all questions: the latest [`MAX_ATTEMPTS`].
     pub(super) attempts: VecDeque<Attempt>,
-    /// Earlier ones, which are not kept.
+    /// The number of earlier attempts that were dropped.
     pub(super) attempts_left_out: usize,
     pub(super) model: Option<ModelRef>,
     pub(super) stats: Option<Stats>,
-    /// Plugin, action, and whether it succeeded.
+    /// Plugin, action, and whether the call succeeded.
     pub(super) calls: Vec<(String, String, bool)>,
-    /// A word that says more than the failure's own.
+    /// An error word that is more exact than the failure's own.
     pub(super) word: Option<&'static str>,
     pub(super) told_tight: bool,
 }
 
-/// Picodollars of a millionth of a dollar.
+/// Picodollars in a millionth of a dollar.
 pub(super) const PICO_A_MICRO: u128 = 1_000_000;
 
-/// Attempts of one turn that are kept and told: more than a turn has where not every question falls back. Of more the earliest are left
-/// out, and a notice says how many. To be changed here.
+/// The most attempts of a turn that are stored and reported. A turn exceeds it only if nearly every question falls
+/// back; then the earliest are dropped, and a notice says how many. Not configurable.
 pub(super) const MAX_ATTEMPTS: usize = 64;
 
 impl Account {
-    /// Keeps what one question tried.
+    /// Records the attempts of one question.
     pub(super) fn tried(&mut self, attempts: Vec<Attempt>) {
         self.attempts.extend(attempts);
         let too_many = self.attempts.len().saturating_sub(MAX_ATTEMPTS);
@@ -141,13 +142,13 @@ impl Account {
         self.attempts_left_out += too_many;
     }
 
-    /// Counts what was spent.
+    /// Adds to the turn's cost.
     pub(super) fn spend(&mut self, pico_usd: u128) {
         self.pico_usd = self.pico_usd.saturating_add(pico_usd);
     }
 
-    /// What the machine is told of with an answer: all that was spent since the last, in millionths of a dollar. Rounded up over the
-    /// whole of the turn and not each time.
+    /// The cost that the machine receives with an answer: everything since the previous one, in millionths of a dollar.
+    /// Rounded up over the whole turn instead of each time.
     pub(super) fn told(&mut self) -> u64 {
         let all = u64::try_from(self.pico_usd.div_ceil(PICO_A_MICRO)).unwrap_or(u64::MAX);
         self.last_micro_usd = all.saturating_sub(self.micro_usd);
@@ -156,7 +157,7 @@ impl Account {
     }
 }
 
-/// What comes behind effects.
+/// What follows after effects were performed.
 pub(super) enum Next {
     Fact(Fact),
     End(TurnEnd),
@@ -208,13 +209,14 @@ impl<'w> Running<'w> {
         }
     }
 
-    /// Nothing that an interrupted turn went through ended it.
+    /// A failure that is not part of the replayed journal.
     fn new_failure(&mut self, failure: Failure) -> Fact {
         self.rebuilt = false;
         Fact::Failed(failure)
     }
 
-    /// Hands a fact to the machine, and tells of its transitions. One that it does not take is a defect, which ends the turn.
+    /// Passes a fact to the machine and reports its transitions. A fact that the machine rejects is a defect, which
+    /// ends the turn.
     fn advance(&mut self, fact: Fact) -> Vec<Effect> {
         let rebuilt = std::mem::take(&mut self.rebuilt);
         self.kept = rebuilt;
@@ -231,7 +233,7 @@ impl<'w> Running<'w> {
                 }
                 advance.effects
             }
-            // It had ended already.
+            // The turn had already ended.
             Err(refused) => {
                 let reason = Failure::Internal(refused.to_string());
                 let sentence = reason.to_string();
@@ -255,7 +257,7 @@ impl<'w> Running<'w> {
         self.tell_loop(record.to, record.event, record.phase, record.iteration, &record.budgets);
     }
 
-    /// Performs effects until one of them brings a fact, which is the last one's to do.
+    /// Performs effects until one of them produces a fact, which only the last one does.
     async fn perform(&mut self, effects: Vec<Effect>) -> Result<Next, Failure> {
         for effect in effects {
             match effect {
@@ -267,13 +269,13 @@ impl<'w> Running<'w> {
                 Effect::CheckAnswer => {
                     let answer = self.turn.context().answer().cloned().unwrap_or_else(Answer::default);
                     let verdict = answer::check(&answer, self.schema.as_deref());
-                    // It follows from the answer, and is not known anew.
+                    // The verdict follows from the answer, so it is not in the journal.
                     self.rebuilt = !self.replay.is_empty();
                     return Ok(Next::Fact(Fact::Checked(verdict)));
                 }
                 Effect::Warn { note } => self.note(note, false).await?,
                 Effect::Feedback { text } => self.note(text, true).await?,
-                // Whatever ran was dropped with the future that waited for it.
+                // Everything that ran was dropped together with the future that waited for it.
                 Effect::CancelRunning => {}
                 Effect::Store => self.store().await,
                 Effect::TellDone(finished) => return Ok(Next::End(self.done(finished))),
@@ -283,21 +285,21 @@ impl<'w> Running<'w> {
         Err(Failure::Internal("the machine asked for nothing more".to_owned()))
     }
 
-    /// The clients' phase besides that of a transition.
+    /// Sets the activity that refines the phase shown to clients.
     pub(super) fn show(&self, activity: Activity) {
         let (state, context) = (self.turn.state(), self.turn.context());
         let phase = Phase::of(state, activity);
         self.tell_loop(state, self.event, phase, context.iteration(), &context.budget_use());
     }
 
-    /// All that the journal has of an interrupted turn is done again, and what comes is new.
+    /// Ends the replay: the journal has nothing more of the interrupted turn.
     pub(super) fn caught_up(&mut self) {
         if std::mem::take(&mut self.resumed) {
             self.show(Activity::Performing);
         }
     }
 
-    /// What is waited for, unless the turn is ended meanwhile.
+    /// Waits for a future, unless the turn is stopped first.
     pub(super) async fn unless_stopped<T>(&self, what: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             biased;
@@ -306,7 +308,7 @@ impl<'w> Running<'w> {
         }
     }
 
-    /// Somebody lets go of it, or its time is over.
+    /// Returns when the turn is cancelled or its time is over.
     pub(super) async fn stopped(&self) -> Failure {
         let most = self.spec.budgets.wall_time;
         tokio::select! {

@@ -1,4 +1,4 @@
-//! The supervisor's door, as a turn sees it.
+//! The supervisor's host service, as a turn sees it.
 
 use std::collections::BTreeMap;
 
@@ -6,54 +6,55 @@ use async_trait::async_trait;
 use talon_proto::host::ExecuteResponse;
 use talon_proto::plugin::PluginCapabilities;
 
-/// One call of one action, as the plugin gets it.
+/// A call of an action, as the plugin receives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostCall {
     /// The plugin's name in the configuration.
     pub plugin: String,
-    /// Which of its actions.
+    /// The action.
     pub action: String,
     /// Its arguments on the wire.
     pub args: BTreeMap<String, String>,
-    /// `session_id`, `conversation_id`, `sender`, `channel`, `subagent`, `correlation_id`: the host holds its allow-lists against
-    /// them, and hands on to the plugin what it declares and is granted.
+    /// `session_id`, `conversation_id`, `sender`, `channel`, `subagent`, `correlation_id`: the host checks its
+    /// allow-lists against them, and passes on to the plugin those that it declares and is granted.
     pub context: BTreeMap<String, String>,
-    /// The patterns of the session and of the sub-agent; the host refuses what they do not cover. Empty takes nothing away.
+    /// The patterns of the session and of the sub-agent; the host refuses calls that they do not cover. Empty restricts
+    /// nothing.
     pub within: Vec<String>,
 }
 
-/// How far a call has come.
+/// Progress of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// So far.
+    /// The progress so far.
     pub progress: f64,
-    /// Of how much, if it is known.
+    /// The total, if known.
     pub total: Option<f64>,
-    /// In words; sanitized by the host.
+    /// A message; sanitized by the host.
     pub message: String,
 }
 
-/// The door cannot be reached, or took what was asked for no question. What a plugin answered is never an error of this kind.
+/// The host cannot be reached, or rejected the request. A plugin's answer is never an error of this kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
-    /// It cannot be reached, or broke off: whether a call was made is not known.
+    /// The connection failed: whether the call was made is unknown.
     #[error("the supervisor cannot be asked: {why}")]
     Unknown {
-        /// What the connection said.
+        /// The connection's error.
         why: String,
     },
-    /// It was not made.
+    /// The call was not made.
     #[error("the supervisor did not make it: {why}")]
     NotMade {
-        /// What the supervisor said.
+        /// The supervisor's reason.
         why: String,
     },
 }
 
-/// Asks the supervisor, always `for_model`.
+/// The supervisor's host service, always asked `for_model`.
 #[async_trait]
 pub trait Host: Send + Sync {
-    /// What may be called, by plugin: guarded, without what is for people alone.
+    /// Lists the actions by plugin: sanitized, without the parts for people.
     ///
     /// # Errors
     /// [`HostError`]

@@ -8,14 +8,14 @@ use talon_llm::model::{Answer, Thinking};
 use crate::context::{Past, Summary};
 use crate::loop_context::ToolResult;
 
-/// What a turn makes durable, in the order in which it happens. From these a turn that was interrupted is rebuilt.
+/// What a turn makes durable, in order. An interrupted turn is rebuilt from these entries.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Entry {
     /// A person's message: the turn begins.
     Asked {
-        /// What they said.
+        /// The message.
         text: String,
-        /// What they said with it of this turn alone.
+        /// The options for this turn alone.
         with: Box<AskedWith>,
     },
     /// The model's answer, with its calls, and what it cost in millionths of a dollar.
@@ -25,34 +25,34 @@ pub enum Entry {
         /// What question and answer cost.
         micro_usd: u64,
     },
-    /// A call is about to be made: it may be, and nobody is waited for any more. A call without this, of a turn that was
-    /// interrupted, was never made.
+    /// A call is about to be made: it was approved, if it had to be. A call of an interrupted turn without this entry
+    /// was never made.
     Began {
         /// Which of the answer's calls, from 0.
         place: usize,
     },
-    /// What came of one call while others of the same answer still run or wait: a person may take hours.
+    /// The result of one call while others of the same answer still run or wait, which may take hours.
     Brought {
         /// Which of the answer's calls, from 0.
         place: usize,
-        /// What came of it.
+        /// What the call returned.
         result: ToolResult,
     },
-    /// What came of the calls, in their order.
+    /// The results of all calls, in the calls' order.
     Executed(Vec<ToolResult>),
-    /// A note of ours: a warning, or feedback on an answer that did not fit.
+    /// A note of the agent: a warning, or feedback on an answer that did not fit.
     Noted {
         /// The text.
         text: String,
-        /// It takes the place of the feedback before.
+        /// Replaces the previous feedback.
         feedback: bool,
     },
     /// The turn is over.
     Ended(Ended),
 }
 
-/// What a person says of one turn alone. It is kept with their message, so that a turn that goes on after a restart may do no more
-/// than it might before.
+/// A person's options for one turn. Stored with the message, so that a turn that resumes after a restart may not do
+/// more than before.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct AskedWith {
     /// See [`super::TurnSpec::within`].
@@ -67,7 +67,7 @@ pub struct AskedWith {
     /// The model for this turn ([`talon_llm::route::router::Pins::request`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How long it thinks.
+    /// How long the model thinks.
     #[serde(default)]
     pub thinking: Thinking,
 }
@@ -75,40 +75,40 @@ pub struct AskedWith {
 /// How a turn ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// `done`, or the word of what ended it.
+    /// `done`, or the error word.
     pub reason: String,
-    /// What the person was told, if it was not an answer.
+    /// The message that the person received, if it was not an answer.
     pub message: String,
-    /// What the model is told of it in the next turn; empty if there is an answer.
+    /// The note for the model in the next turn; empty if there is an answer.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub note: String,
 }
 
-/// Why nothing was kept.
+/// The session could not be written or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the session cannot be kept: {why}")]
 pub struct JournalError {
-    /// What the store said.
+    /// The store's error.
     pub why: String,
 }
 
-/// One session's past, and where its turns are written to. An entry that was acknowledged is on the disk.
+/// One session's history, to which its turns append. An acknowledged entry is on disk.
 #[async_trait]
 pub trait Journal: Send + Sync {
     /// Adds an entry of this turn.
     ///
     /// # Errors
-    /// [`JournalError`]; nothing of it was kept.
+    /// [`JournalError`]; nothing was stored.
     async fn add(&self, turn: u64, entry: Entry) -> Result<(), JournalError>;
 
-    /// What a model may be shown: what was said and is not summarized yet, and the running summary.
+    /// Returns the messages that are not summarized yet, and the running summary.
     ///
     /// # Errors
     /// [`JournalError`]
     async fn past(&self) -> Result<(Vec<Past>, Summary), JournalError>;
 
-    /// Puts a summary in the place of the oldest messages, so many of those that [`Journal::past`] gave; they have to be whole
-    /// turns.
+    /// Replaces the oldest messages by a summary: the first `messages` of those that [`Journal::past`] returned, which
+    /// have to be whole turns.
     ///
     /// # Errors
     /// [`JournalError`]

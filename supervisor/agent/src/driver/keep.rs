@@ -1,4 +1,4 @@
-//! What a turn writes down, bounded, and how it is closed.
+//! What a turn writes to its journal, within size limits, and how it is closed.
 
 use std::time::Duration;
 
@@ -13,33 +13,33 @@ use crate::context::{Estimate, cut};
 use crate::loop_context::{Failure, ToolResult};
 use crate::machine::State;
 
-/// What is kept of an answer's text. The store takes a megabyte a message; a model that says more in one answer has its end left out,
-/// and the answer is marked as cut off.
+/// The longest text of an answer. The store takes a megabyte per message; a longer text is truncated, and the answer
+/// marked as cut off.
 const MAX_TEXT_BYTES: usize = 1_000_000;
-/// What is kept of the arguments of all calls of an answer together, for they share a megabyte with what stands beside them. A call
-/// whose arguments have no room any more is sent back to the model as one that cannot be read.
+/// The most bytes of arguments of all calls of one answer, since they share a megabyte with the metadata. A call whose
+/// arguments exceed it goes back to the model as unreadable.
 const MAX_ARGUMENTS_BYTES: usize = 640 << 10;
-/// What is kept of names that a model or a provider made up: tools' names have 64, models' fewer.
+/// The longest name that a model or provider made up: tool names have at most 64 bytes, model names fewer.
 const MAX_NAME_BYTES: usize = 256;
-/// What of such arguments is kept, to say what they were.
+/// How much of such arguments is stored, to show what they were.
 const MAX_SHOWN_BYTES: usize = 200;
-/// A model's thoughts beyond this are not sent back to it.
+/// Longer thoughts are not sent back to the model.
 const MAX_THOUGHTS_BYTES: usize = 256 << 10;
-/// What is kept of a result. A model is shown 500 tokens of it, and of an older one 150; 50,000 are for who reads the session, and
-/// stay below the megabyte that the store takes in any script.
+/// The longest result. A model is shown 500 tokens of it, and 150 of an older one; 50,000 are for people who read the
+/// session, and stay below the store's megabyte in any script.
 const MAX_RESULT_TOKENS: usize = 50_000;
-/// What a tool said is kept to tell one result from another; a longer text is by its digest.
+/// The longest tool output that is stored to compare results; a longer one is replaced by its digest.
 const MAX_SAID_BYTES: usize = 4 << 10;
-/// How long a turn that is over waits until what it parked is let go of, and for what is learned of it: writes to the agent's own
-/// database.
+/// How long a finished turn waits until its parked calls are cancelled, and until its lessons are stored: both write to
+/// the agent's own database.
 const CLOSE_WITHIN: Duration = Duration::from_secs(10);
 
-/// How long a turn waits for one entry to be on the disk. 10 s: what takes milliseconds then takes a thousand times as long, and the
-/// turn ends as one that cannot be stored. To be changed here.
+/// How long a turn waits for one entry to reach the disk. 10 s: a write that usually takes milliseconds then takes a
+/// thousand times as long, and the turn ends because it cannot be stored. Not configurable.
 const WRITE_WITHIN: Duration = Duration::from_secs(10);
 
-/// A write that does not come back ends the turn like one that fails. It may be on the disk for all that; the journal is read so that an
-/// entry which was given up changes nothing but what is known.
+/// Ends the turn if a write hangs, as if it had failed. The entry may still reach the disk; the journal is read so that
+/// such an entry only adds knowledge.
 async fn in_time(write: impl Future<Output = Result<(), JournalError>>) -> Result<(), Failure> {
     match tokio::time::timeout(WRITE_WITHIN, write).await {
         Ok(written) => written.map_err(stored),
@@ -51,7 +51,7 @@ async fn in_time(write: impl Future<Output = Result<(), JournalError>>) -> Resul
 }
 
 impl Running<'_> {
-    /// Writes an entry down, and adds it to what a model is shown.
+    /// Writes an entry, and adds it to the transcript.
     pub(super) async fn write(&mut self, entry: Entry) -> Result<(), Failure> {
         let turn = self.spec.caller.turn;
         if let Some(journal) = &self.spec.journal {
@@ -68,13 +68,13 @@ impl Running<'_> {
     }
 
     pub(super) async fn append_results(&mut self) -> Result<(), Failure> {
-        // The machine has let go of them: it waits for the next answer.
+        // The machine no longer has them: it waits for the next answer.
         let (calls, results) = std::mem::take(&mut self.batch);
         self.remember(&calls, &results);
         self.write_unless_rebuilt(Entry::Executed(results)).await
     }
 
-    /// A note of ours. One that an interrupted turn had made is taken as it was.
+    /// Adds a note of the agent. A note that an interrupted turn had written is reused.
     pub(super) async fn note(&mut self, text: String, feedback: bool) -> Result<(), Failure> {
         if !self.replay.is_empty() {
             self.rebuild_notes();
@@ -99,13 +99,13 @@ impl Running<'_> {
         self.write(entry).await
     }
 
-    /// A call is begun. It waits until that is on the disk: a call that is not known to have been begun is made again.
+    /// Writes that a call starts, and waits for the disk: a call without this entry is made again after a restart.
     pub(super) async fn journal_began(&self, place: usize) -> Result<(), Failure> {
         let Some(journal) = &self.spec.journal else { return Ok(()) };
         in_time(journal.add(self.spec.caller.turn, Entry::Began { place })).await
     }
 
-    /// A result comes while others are still waited for. If it cannot be written now, that of all of them will say so.
+    /// Stores a result while other calls still run. If this write fails, the entry with all results reports it.
     pub(super) async fn keep_early(&self, place: usize, result: &ToolResult) {
         let Some(journal) = &self.spec.journal else { return };
         let entry = Entry::Brought { place, result: result.clone() };
@@ -114,8 +114,8 @@ impl Running<'_> {
         }
     }
 
-    /// Closes the turn in the journal, and has what can be learned of it remembered. Neither takes an answer away from who waits for
-    /// it: what of the turn happened is there already.
+    /// Closes the turn in the journal, and stores what can be learned from it. Failures do not take the answer away
+    /// from the client: everything that happened is stored already.
     pub(super) async fn store(&mut self) {
         self.replay.clear();
         let success = self.turn.state() == State::Finalize;
@@ -133,7 +133,7 @@ impl Running<'_> {
         }
         let let_go = self.world.confirm.ended(&self.spec.caller);
         if tokio::time::timeout(CLOSE_WITHIN, let_go).await.is_err() {
-            tracing::warn!(target: "agent", session = %self.spec.caller.session, "what waits for a person was not let go of in time");
+            tracing::warn!(target: "agent", session = %self.spec.caller.session, "parked calls were not cancelled in time");
         }
         if !self.spec.caller.subagent.is_empty() {
             return;
@@ -151,7 +151,7 @@ impl Running<'_> {
     }
 }
 
-/// What the model is told in the next turn of how this one ended.
+/// The note for the model in the next turn on how this one ended.
 fn note(failure: &Failure) -> String {
     let what = match failure {
         Failure::Limit(limit) => return limit.for_model(),
@@ -165,7 +165,7 @@ fn note(failure: &Failure) -> String {
     format!("[The turn was ended before a final answer: {what}. Do not begin it anew unasked.]")
 }
 
-/// An answer as it can be kept.
+/// Limits an answer to what can be stored.
 pub(super) fn bounded(mut answer: Answer) -> Answer {
     if answer.text.len() > MAX_TEXT_BYTES {
         let end = answer.text.floor_char_boundary(MAX_TEXT_BYTES);
@@ -195,15 +195,16 @@ pub(super) fn bounded(mut answer: Answer) -> Answer {
     answer
 }
 
-/// A name that is longer than names are is none, and is not kept whole.
+/// Truncates a name that is longer than real names are.
 fn short(name: &mut String) {
     name.truncate(name.floor_char_boundary(MAX_NAME_BYTES));
 }
 
-/// A result as it can be kept: the same for the machine and for the journal, so that a turn that goes on compares what it did.
+/// Limits a result to what can be stored. Machine and journal get the same, so that a resumed turn compares equal
+/// results.
 pub(super) fn kept(result: ToolResult, sanitizer: &Sanitizer) -> ToolResult {
     let ToolResult { ran, mut block, mut said } = result;
-    // A token has a byte at least, so that most results need not be counted.
+    // A token has at least one byte, so most results need not be counted.
     if block.len() > MAX_RESULT_TOKENS {
         block = match Wrapped::received(&block, sanitizer) {
             Some(whole) => cut::block(&whole, MAX_RESULT_TOKENS, &Estimate, sanitizer).into_string(),

@@ -1,14 +1,14 @@
-//! Who follows a turn.
+//! The receiver of a turn's chunks.
 
 use talon_proto::agent::chunk::Kind;
 
-/// Hears of a turn as it goes on. Must not block: a listener that is too slow is one that loses pieces.
+/// Receives a turn's chunks while it runs. Must not block: a slow listener loses pieces.
 pub trait Listener: Send + Sync {
-    /// One more chunk.
+    /// Receives a chunk.
     fn hear(&self, chunk: Kind);
 }
 
-/// Nobody does.
+/// Discards all chunks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nobody;
 

@@ -1,19 +1,18 @@
 //! Performs what the machine decides.
 //!
-//! A turn is run by one task: it hands facts to [`machine::Turn`](crate::machine::Turn), and performs the effects that come of
-//! them on the [`World`]. Everything outside is behind one of the traits here, so that each has an owner of its own, and a test can
-//! stand in for it.
+//! One task runs a turn: it passes facts to [`machine::Turn`](crate::machine::Turn), and performs the resulting effects
+//! in the [`World`]. Everything outside is behind one of these traits, which tests replace.
 //!
-//! | trait | who is behind it |
+//! | trait | implemented by |
 //! |---|---|
-//! | [`Host`] | the supervisor's door: plugins, guarded ([`crate::door`]) |
-//! | [`OwnTools`] | what the agent answers itself: `memory.*` ([`crate::recall`]), sub-agents ([`crate::subagent`]) |
-//! | [`Recall`] | what is remembered beyond a session ([`crate::recall`]) |
-//! | [`Confirm`] | whether a call may be made: policy, and a person's word ([`crate::approval`]) |
+//! | [`Host`] | the supervisor's host service: plugins, guarded ([`crate::door`]) |
+//! | [`OwnTools`] | the built-in tools: `memory.*` ([`crate::recall`]), sub-agents ([`crate::subagent`]) |
+//! | [`Recall`] | memory beyond a session ([`crate::recall`]) |
+//! | [`Confirm`] | approval of calls: policy, and a person's decision ([`crate::approval`]) |
 //! | [`Journal`] | the session in the store ([`crate::journal`]) |
-//! | [`Listener`] | who follows the turn |
-//! | [`Observe`] | who counts: metrics |
-//! | [`RunTurns`] | the driver itself, for those that start turns within turns |
+//! | [`Listener`] | the clients that follow the turn |
+//! | [`Observe`] | metrics |
+//! | [`RunTurns`] | the driver itself, for tools that start turns within turns |
 
 mod allowed;
 mod ask;

@@ -1,4 +1,4 @@
-//! What calls tell while they run.
+//! A listener between calls and clients that adds up costs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,7 +6,7 @@ use talon_proto::agent::chunk::Kind;
 
 use super::Listener;
 
-/// Passes on what calls tell, and counts what sub-agents among them cost: it is the turn's, too.
+/// Forwards the chunks of calls, and adds up the costs of sub-agents among them, which count for the turn.
 pub(super) struct Overheard {
     inner: Arc<dyn Listener>,
     pico_usd: Mutex<u128>,

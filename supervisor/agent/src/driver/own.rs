@@ -1,4 +1,4 @@
-//! Tools that the agent answers itself.
+//! Tools that the agent implements itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,35 +9,37 @@ use talon_proto::plugin::PluginCapabilities;
 use super::{Allowed, Caller, Clock, Listener};
 use crate::loop_context::ToolResult;
 
-/// A call of one of them.
+/// A call of a built-in tool.
 #[derive(Clone)]
 pub struct OwnCall {
-    /// Whose turn it is.
+    /// The turn.
     pub caller: Caller,
     /// The model's id of the call.
     pub call_id: String,
-    /// The name under which it is offered as a plugin: `memory`, `subagent`.
+    /// The plugin name under which it is offered: `memory`, `subagent`.
     pub plugin: String,
-    /// Which action.
+    /// The action.
     pub action: String,
     /// Its arguments on the wire.
     pub args: BTreeMap<String, String>,
-    /// What may be called in the turn: [`TurnSpec::within`](super::TurnSpec::within). What is started by this call may do no more.
+    /// The turn's restriction, [`TurnSpec::within`](super::TurnSpec::within). It binds everything that this call
+    /// starts.
     pub within: Vec<String>,
-    /// What the operator lets whoever talks call: [`TurnSpec::allowed`](super::TurnSpec::allowed). The same holds of it.
+    /// The operator's lists for the caller, [`TurnSpec::allowed`](super::TurnSpec::allowed). They bind everything that
+    /// this call starts.
     pub allowed: Allowed,
-    /// Who hears of what it does.
+    /// Receives the call's chunks.
     pub listener: Arc<dyn Listener>,
-    /// The turn's clock: what starts a turn within the turn passes it on ([`super::TurnSpec::outer`]).
+    /// The turn's clock, for a turn that the call starts ([`super::TurnSpec::outer`]).
     pub clock: Clock,
 }
 
-/// Actions that look like a plugin's to the model, and whose answers take the guard's layers like a plugin's.
+/// Built-in actions. The model sees them as a plugin's, and their answers pass the guard's layers like a plugin's.
 #[async_trait]
 pub trait OwnTools: Send + Sync {
-    /// What it offers in a turn of this caller; `None` for nothing.
+    /// The actions offered to this caller; `None` for none.
     fn capabilities(&self, caller: &Caller) -> Option<PluginCapabilities>;
 
-    /// Answers a call of one of them. A failure is a result, too.
+    /// Runs a call. A failure is a result, too.
     async fn call(&self, call: OwnCall) -> ToolResult;
 }

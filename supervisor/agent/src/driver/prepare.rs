@@ -1,4 +1,4 @@
-//! The next question to a model, put together.
+//! Assembles the next question to a model.
 
 use std::collections::BTreeSet;
 use std::time::SystemTime;
@@ -17,11 +17,11 @@ use crate::loop_context::Failure;
 use crate::machine::Activity;
 use crate::prompt::fence;
 
-/// Where no model can be asked at this moment, and none is configured: small enough for whichever will be.
+/// The window if no model can be asked now and none is configured: small enough for any model.
 const SMALL_WINDOW: usize = 32_000;
 
 impl Running<'_> {
-    /// Puts the next question together.
+    /// Assembles the next question.
     pub(super) async fn prepare(&mut self) -> Result<(), Failure> {
         self.rebuild_notes();
         if !self.replay.is_empty() {
@@ -32,7 +32,7 @@ impl Running<'_> {
         let mut question = self.assemble(asked.0, asked.1);
         self.needed = 0;
         if matches!(question.status, Status::Full { .. }) {
-            // A model that is the first choice otherwise may be too small for this one question.
+            // The model that is usually the first choice may be too small for this question.
             self.needed = needed(question.stats.total);
             asked = self.asked_model(self.needed);
             question = self.assemble(asked.0, asked.1);
@@ -61,7 +61,7 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// How full the window is: at each question, for whoever looks for why one was refused. Numbers alone.
+    /// Logs how full the window is, at each question, so that a refused one can be explained. Numbers only.
     fn log_fit(&self, question: &Assembled) {
         let (caller, stats) = (&self.spec.caller, &question.stats);
         tracing::debug!(
@@ -86,8 +86,8 @@ impl Running<'_> {
         }
     }
 
-    /// The counter and window of the model that would be asked now. Another one may answer in the end; then its window was looked
-    /// at when it was chosen.
+    /// The counter and window of the model that would be asked now. If another one answers in the end, its window was
+    /// checked when it was chosen.
     fn asked_model(&self, input_tokens: u64) -> (&'static dyn CountTokens, Window) {
         let request = Request {
             tools: self.offer.tools().map(|tool| tool.spec.clone()).collect(),
@@ -109,7 +109,7 @@ impl Running<'_> {
 
     pub(super) fn asking<'a>(&'a self, request: &'a Request, input_tokens: u64) -> Ask<'a> {
         let task = match self.spec.task {
-            // A person's question is a chat until a tool has brought something: then the loop goes on with that.
+            // A person's question is a chat until a tool has returned something; then it is orchestration.
             Task::Chat if self.has_results() => Task::Orchestration,
             task => task,
         };
@@ -131,7 +131,8 @@ impl Running<'_> {
         said.any(|past| past.turn == now && matches!(past.message, Message::Tool { .. }))
     }
 
-    /// How hard it is, by what the person asked: our own notes in the transcript look like theirs.
+    /// The complexity of what the person asked; the agent's notes in the transcript, which have the same role, are
+    /// excluded.
     fn complexity(&self, request: &Request) -> Complexity {
         let now = self.spec.caller.turn;
         let mut messages: Vec<Message> = Vec::new();
@@ -168,14 +169,14 @@ impl Running<'_> {
         };
         let mut question = assemble(&material, counter, &self.world.sanitizer);
         if let Some(schema) = &self.schema {
-            // In the role of who asked for it: what is in it is theirs, however it is put.
+            // In the user's role, since its content comes from the user.
             let form = Message::User { text: in_words(schema) };
             let tokens = count_messages(std::slice::from_ref(&form), counter);
             question.stats.system += tokens;
             question.stats.total += tokens;
             question.status = window.status(question.stats.total);
             question.stats.fit = question.status;
-            // A sub-agent's request says it already.
+            // A sub-agent's request already contains it.
             if self.spec.caller.subagent.is_empty() && !self.holds_to_the_form(&question.tools) {
                 let is_system = |message: &&Message| matches!(message, Message::System { .. });
                 let place = question.messages.iter().take_while(is_system).count();
@@ -185,8 +186,8 @@ impl Running<'_> {
         question
     }
 
-    /// Whether the provider is to hold the model to the schema. Beside tools several servers then let it call none; so it is asked for
-    /// in words, until the model has tried to answer.
+    /// Whether the provider enforces the schema. When tools are offered as well, several servers then let the model
+    /// call none; so the prompt asks for the form until the model has tried to answer.
     pub(super) fn holds_to_the_form(&self, tools: &[ToolSpec]) -> bool {
         tools.is_empty() || self.turn.context().retries() > 0
     }
@@ -200,8 +201,8 @@ fn in_words(schema: &Schema) -> String {
     fence::closed("schema", &introduction, &schema.text().to_string())
 }
 
-/// What a window has to take for a question of so many tokens and an answer: what is left of it is refused below an eighth, and below
-/// 16,000 of a large one ([`Window::refuse_left`]).
+/// The window that a question of this size needs, with its answer: a question is refused if less than an eighth of the
+/// window, or less than 16,000 tokens of a large one, would be left ([`Window::refuse_left`]).
 fn needed(tokens: usize) -> u64 {
     let all = tokens.saturating_add((tokens / 7).min(16_000)).saturating_add(1);
     u64::try_from(all).unwrap_or(u64::MAX)

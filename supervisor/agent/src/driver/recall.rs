@@ -1,23 +1,23 @@
-//! What is remembered beyond a session, as a turn sees it.
+//! Memory beyond a session, as a turn sees it.
 
 use async_trait::async_trait;
 
 use super::Caller;
 
-/// What goes with a request.
+/// Memories that match a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recollection {
     /// Facts and preferences, the most relevant first, within the section's tokens.
     pub memories: Vec<String>,
-    /// Workflows that worked for something like it, in words, the best first.
+    /// Workflows that worked for a similar request, as text, the best first.
     pub hints: Vec<String>,
     /// The same workflows, for the end of the turn.
     pub followed: Vec<Followed>,
-    /// Names of tools that they use, which are offered first.
+    /// Names of the tools that they use; these are offered first.
     pub tools: Vec<String>,
 }
 
-/// A workflow that a turn was shown.
+/// A workflow that was suggested to a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Followed {
     /// Its id in the store.
@@ -26,28 +26,28 @@ pub struct Followed {
     pub steps: Vec<(String, String)>,
 }
 
-/// What there is to learn of a turn.
+/// What a finished turn leaves for memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Learned {
-    /// Whose turn.
+    /// The turn.
     pub caller: Caller,
-    /// What was asked for.
+    /// The request.
     pub request: String,
-    /// Calls that were made, plugin and action, in their order, each with whether it succeeded.
+    /// Calls that were made, in order: plugin, action, and whether the call succeeded.
     pub calls: Vec<(String, String, bool)>,
     /// Whether the turn ended with an answer.
     pub success: bool,
-    /// What it had been shown.
+    /// The workflows that were suggested to it.
     pub followed: Vec<Followed>,
 }
 
-/// Remembers. Never fails a turn: what goes wrong is logged, and the turn goes on without.
+/// Memory beyond a session. Never fails a turn: errors are logged, and the turn continues without memories.
 #[async_trait]
 pub trait Recall: Send + Sync {
-    /// What goes with a request.
+    /// Returns what matches a request.
     async fn recall(&self, caller: &Caller, request: &str) -> Recollection;
 
-    /// Keeps what can be learned: a workflow of a turn that succeeded with two or more calls; a mark on the workflow that one that
-    /// failed had followed.
+    /// Stores what can be learned: the workflow of a successful turn with two or more calls; a failure mark on the
+    /// workflow that a failed turn followed.
     async fn learn(&self, learned: Learned);
 }

@@ -1,4 +1,4 @@
-//! A turn: who, what, within what; and everything that it stands on.
+//! The specification of a turn, and the environment in which it runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,129 +18,129 @@ use crate::context::{Sections, Stats};
 use crate::journal::Unfinished;
 use crate::prompt::Prompt;
 
-/// Whose turn it is.
+/// The turn for which a call is made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
     /// The session.
     pub session: String,
-    /// Its number in the session.
+    /// The turn's number in the session.
     pub turn: u64,
-    /// Who talks.
+    /// The user.
     pub sender: String,
-    /// Where.
+    /// The channel.
     pub channel: String,
-    /// The sub-agent that acts; empty for the agent itself.
+    /// The sub-agent that calls; empty for the agent itself.
     pub subagent: String,
-    /// In every line of the log that belongs to the turn.
+    /// Stands in every log line of the turn.
     pub correlation_id: String,
 }
 
-/// What a turn stands on. The same for all turns until the configuration changes; a turn keeps the one it began with.
+/// The environment of turns. It changes only with the configuration; a turn keeps the one it started with.
 #[derive(Clone)]
 pub struct World {
     /// The models.
     pub chain: Arc<Chain>,
     /// The plugins.
     pub host: Arc<dyn Host>,
-    /// The agent's own tools.
+    /// The agent's built-in tools.
     pub own: Vec<Arc<dyn OwnTools>>,
-    /// What is remembered.
+    /// Memory beyond a session.
     pub recall: Arc<dyn Recall>,
-    /// Who lets calls be made.
+    /// Approves calls.
     pub confirm: Arc<dyn Confirm>,
-    /// What makes text inert.
+    /// Neutralizes text.
     pub sanitizer: Arc<Sanitizer>,
 }
 
-/// One turn.
+/// The specification of a turn.
 #[derive(Clone)]
 pub struct TurnSpec {
-    /// Whose.
+    /// Its session, number and user.
     pub caller: Caller,
-    /// What is asked for.
+    /// The request.
     pub request: String,
-    /// What it may use.
+    /// Its limits.
     pub budgets: Budgets,
-    /// What a model gets to see of all.
+    /// How the model's window is divided.
     pub sections: Sections,
-    /// What it is told beforehand; what is recalled is added to it.
+    /// The system prompt; memories are added to it.
     pub prompt: Prompt,
-    /// By which kind of task its questions are routed.
+    /// The kind of task by which its questions are routed.
     pub task: Task,
-    /// Models that somebody wants.
+    /// Models that the request or session selects.
     pub pins: Pins,
-    /// How long they think.
+    /// How long the models think.
     pub thinking: Thinking,
-    /// What its answer has to fit.
+    /// The schema that its answer has to fit.
     pub schema: Option<Arc<Schema>>,
-    /// Narrows what may be called: "plugin.action" or "plugin.*"; empty for everything.
+    /// Restricts what may be called: "plugin.action" or "plugin.*"; empty for everything.
     pub within: Vec<String>,
-    /// What the operator lets whoever talks call: beside `within`, which somebody asked for.
+    /// The operator's lists for the caller, in addition to `within`, which the client sets.
     pub allowed: Allowed,
-    /// Nothing may be called.
+    /// Whether calls are forbidden.
     pub no_tools: bool,
-    /// Where it is kept; a sub-agent's is kept nowhere.
+    /// Where it is stored; `None` for a sub-agent.
     pub journal: Option<Arc<dyn Journal>>,
-    /// Who hears of it.
+    /// Receives its chunks.
     pub listener: Arc<dyn Listener>,
-    /// Ends it.
+    /// Cancels it.
     pub cancel: CancellationToken,
-    /// It goes on where it was interrupted ([`crate::journal::unfinished`]): with the request and with what was said of it alone
-    /// as the journal has them. What `within` and `no_tools` say here narrows it further.
+    /// The interrupted turn to resume ([`crate::journal::unfinished`]), with the request and options that the journal
+    /// has. `within` and `no_tools` restrict it further.
     pub resumes: Option<Unfinished>,
-    /// The clock of the turn within which it runs: a sub-agent's ([`super::OwnCall::clock`]).
+    /// The clock of the outer turn, for a sub-agent ([`super::OwnCall::clock`]).
     pub outer: Option<Clock>,
 }
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TurnEnd {
-    /// The answer, or what ended the turn without one: a word for programs, and a sentence.
+    /// The answer; or the error word, and a sentence.
     pub outcome: Result<String, (String, String)>,
-    /// What there is of an answer, if there is none.
+    /// The partial answer, if there is no whole one.
     pub partial: Option<String>,
-    /// Tokens of all questions.
+    /// The tokens of all questions.
     pub usage: Usage,
-    /// In picodollars, of everything.
+    /// The total cost in picodollars.
     pub cost_pico_usd: u64,
-    /// Milliseconds.
+    /// The duration in milliseconds.
     pub duration_ms: u64,
-    /// Questions to the model.
+    /// The number of questions to the model.
     pub iterations: u32,
-    /// Calls that were made.
+    /// The number of calls made.
     pub tool_calls: u32,
-    /// Tries of all questions since the turn began, or was gone on with: the latest 64.
+    /// The attempts of all questions since the turn started or was resumed: the latest 64.
     pub attempts: Vec<Attempt>,
-    /// Who answered last, as provider/name.
+    /// The model that answered last, as provider/name.
     pub model: Option<String>,
-    /// What the last question was put together of.
+    /// The composition of the last question.
     pub stats: Option<Stats>,
 }
 
 /// Runs turns.
 #[async_trait]
 pub trait RunTurns: Send + Sync {
-    /// One, to its end. It does not fail: what goes wrong is how it ends. Its last chunk is the `done` or `error`; `started` is for
-    /// who calls this, who also knows who follows.
+    /// Runs a turn to its end. A failure is a [`TurnEnd`], too. The last chunk is the `done` or `error`; the caller,
+    /// who knows the listeners, sends `started`.
     ///
-    /// A future that is dropped leaves the turn as an interrupted one, to be gone on with later ([`TurnSpec::resumes`]).
+    /// Dropping the future leaves the turn interrupted, to be resumed later ([`TurnSpec::resumes`]).
     async fn run(&self, world: &World, spec: TurnSpec) -> TurnEnd;
 }
 
-/// What came of asking whether a call may be made.
+/// Whether a call may be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Confirmed {
     /// It may.
     Yes,
-    /// It may not, in the words that the model gets: `denied by user`, and why.
+    /// It may not, with the text for the model: `denied by user`, and the reason.
     No(String),
 }
 
-/// Lets calls be made, or asks a person first.
+/// Approves calls, if necessary by asking a person.
 #[async_trait]
 pub trait Confirm: Send + Sync {
-    /// Whether this call may be made; waits for a person's word where policy wants it, and tells the listener of it.
-    /// `destructive` and `read_only` are what the action declares.
+    /// Whether this call may be made. Waits for a person's decision where the policy requires one, and notifies the
+    /// listener. `destructive` and `read_only` are what the action declares.
     #[expect(
         clippy::too_many_arguments,
         reason = "a call and all that policy looks at; it is made in one place"
@@ -157,7 +157,7 @@ pub trait Confirm: Send + Sync {
         listener: &Arc<dyn Listener>,
     ) -> Confirmed;
 
-    /// The turn is over, however it ended: what of it still waits is cancelled, for nobody would make the call any more. Not called
-    /// when the agent itself ends: then what waits is there after the restart.
+    /// The turn is over: its parked calls are cancelled, since nothing would make them any more. Not called when the
+    /// agent itself ends, so that parked calls survive a restart.
     async fn ended(&self, _caller: &Caller) {}
 }

@@ -1,4 +1,4 @@
-//! What does not fit into a question any more, taken into the running summary.
+//! Moves what no longer fits into a question to the running summary.
 
 use std::ops::Range;
 
@@ -9,12 +9,13 @@ use crate::compress;
 use crate::context::{CountTokens, count_messages};
 use crate::loop_context::Failure;
 
-/// Questions that summarize before one question of the turn. With the third of them 24,000 tokens are taken in; what is left over is
-/// taken in before the next question, and is said to be missing until then.
+/// The most summarizing questions before one question of the turn. Three of them cover 24,000 tokens; the rest follows
+/// before the next question, and is marked as missing until then.
 const MAX_SUMMARIES: usize = 3;
 
 impl Running<'_> {
-    /// Has what is left out summarized, as far as a few questions take it in. Without a summary the question says what is missing.
+    /// Summarizes what does not fit, as far as a few questions can. Without a summary the question says what is
+    /// missing.
     pub(super) async fn summarize(
         &mut self,
         left_out: &[Range<usize>],
@@ -31,12 +32,12 @@ impl Running<'_> {
         let Some(within) = left_out.iter().find(|range| range.start >= gone && !range.is_empty()) else {
             return Ok(());
         };
-        // What is kept of this turn is the journal's until the turn is over; the summary of a part of it is for this turn alone.
+        // This turn's messages stay in the journal until its end; a summary of a part of them is for this turn alone.
         let within = self.more_of_the_turn(within.start - gone..within.end - gone, counter);
         self.take_in(within, false, &mut left).await.map(drop)
     }
 
-    /// Takes a part of what was said into the summary. Whether all of it.
+    /// Adds a range of messages to the summary. Returns whether it covers the whole range.
     async fn take_in(&mut self, range: Range<usize>, keep: bool, left: &mut usize) -> Result<bool, Failure> {
         let past = self.said.messages()[range.clone()].to_vec();
         let mut running = compress::Running::new(self.summary.clone(), if keep { self.unkept } else { 0 });
@@ -71,8 +72,8 @@ impl Running<'_> {
         Ok(all)
     }
 
-    /// What is left out of this turn, with so much of what stands behind it that half of the section is free: otherwise there would
-    /// be a summary to write before each question.
+    /// The messages of this turn that do not fit, with enough of the following ones to free half of the section:
+    /// otherwise a summary would be due before each question.
     fn more_of_the_turn(&self, range: Range<usize>, counter: &dyn CountTokens) -> Range<usize> {
         let messages = self.said.messages();
         let is_exchange =

@@ -1,4 +1,4 @@
-//! What clients hear of a turn.
+//! What clients receive of a turn.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::context::{Accuracy, Stats};
 use crate::loop_context::{End, Failure, Finished};
 use crate::machine::{Activity, BudgetUse, Event, Phase, State};
 
-/// What is shown of a request as the goal of a turn: it stands in each transition, and a request may have 256 KiB.
+/// How much of a request is shown as the turn's goal: it is part of each transition, and a request may have 256 KiB.
 const MAX_GOAL_CHARS: usize = 200;
-/// Names of tools that a transition tells of; a turn has ten iterations of ten calls by default.
+/// The most tool names in a transition; by default a turn has ten iterations of ten calls.
 const MAX_NAMES: usize = 100;
 
 impl Running<'_> {
@@ -59,7 +59,7 @@ impl Running<'_> {
         self.spec.listener.hear(Kind::Notice(notice));
     }
 
-    /// The word for programs of what ended a turn, as the contract has it.
+    /// The error word of a failure, as the protocol defines it.
     pub(super) fn word(&self, failure: &Failure) -> &'static str {
         match failure {
             Failure::Limit(limit) => limit.word(),
@@ -71,7 +71,7 @@ impl Running<'_> {
         }
     }
 
-    /// Tells the answer.
+    /// Sends the answer.
     pub(super) fn done(&self, finished: Finished) -> TurnEnd {
         self.show(Activity::Finished);
         self.tell_left_out();
@@ -94,7 +94,7 @@ impl Running<'_> {
         end
     }
 
-    /// Tells why there is none.
+    /// Sends the failure.
     pub(super) fn failed(&self, end: End) -> TurnEnd {
         self.tell_left_out();
         let word = self.word(&end.reason).to_owned();
@@ -140,7 +140,7 @@ impl Running<'_> {
     }
 }
 
-/// Whether no model answers there: the names are kept for that (`models.providers`).
+/// Whether the provider is scripted: these names are reserved for it (`models.providers`).
 fn is_scripted(provider: &str) -> bool {
     provider == "scripted" || provider.starts_with("scripted-")
 }

@@ -10,28 +10,28 @@ use super::record::{Read, decoded};
 use crate::context::Summary;
 use crate::driver::{AskedWith, Ended, Entry, JournalError};
 
-/// What of a session is looked at: its latest 20,000 messages. A session comes there only if its summaries fail for some thousand
-/// turns; the oldest of these are then not shown any more, and stay in the store. To be changed here.
+/// How many of a session's latest messages are read: 20,000. A session reaches that only if its summaries fail for
+/// thousands of turns; then the oldest messages are no longer shown, and stay in the store. Not configurable.
 const MAX_MESSAGES: usize = 20_000;
-/// And 64 MiB of them, for a message may have a megabyte.
+/// The largest total size of these messages, since a message may have a megabyte.
 const MAX_BYTES: usize = 64 << 20;
-/// Messages a page: as many as the store gives at once.
+/// Messages per page: the most that the store returns at once.
 const PAGE: u32 = 1_000;
 
-/// An entry that was written.
+/// A stored entry.
 #[derive(Debug)]
 pub(super) struct Record {
-    /// Its last message's.
+    /// The sequence number of its last message.
     pub(super) sequence: u64,
     pub(super) turn: u64,
     pub(super) entry: Entry,
 }
 
-/// What is not summarized, and the summary.
+/// The entries that are not summarized, and the summary.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     pub(super) summary: Summary,
-    /// In the order in which they were written.
+    /// In the order of writing.
     pub(super) records: Vec<Record>,
     /// The number of the last turn; 0 before the first.
     pub(super) last_turn: u64,
@@ -91,7 +91,7 @@ impl Log {
                 Read::Foreign => log.foreign(message),
             }
         }
-        // What begins in the middle of a turn, because its beginning was left out, has nothing that it belongs to.
+        // The rest of a turn whose beginning was not read cannot be assigned.
         let first = log.records.iter().position(|record| matches!(record.entry, Entry::Asked { .. }));
         log.records.drain(..first.unwrap_or(log.records.len()));
         log
@@ -102,7 +102,7 @@ impl Log {
         self.records.push(Record { sequence, turn, entry });
     }
 
-    /// A message that was not written by a turn: a question begins one, an answer ends it.
+    /// Adds a message that no turn wrote: a question starts a turn, an answer ends it.
     fn foreign(&mut self, message: Message) {
         let Message { sequence, role, content, summarizes, .. } = message;
         let turn = self.last_turn;

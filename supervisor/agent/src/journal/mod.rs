@@ -1,10 +1,10 @@
 //! The journal of a session, in the store.
 //!
-//! Each [`Entry`] of a turn is written before anything comes of it, so that whatever moment a crash picks, what is there says how
-//! far the turn had got. `record` says how an entry looks as the store's messages, [`Transcript`] what a model sees of entries,
-//! and [`Unfinished`] is a turn without its end, which a driver goes on with ([`crate::driver::TurnSpec::resumes`]).
+//! Each [`Entry`] of a turn is written before it takes effect, so that after a crash at any moment the journal says how
+//! far the turn was. `record` encodes entries as messages of the store, [`Transcript`] is what a model sees of them,
+//! and [`Unfinished`] is a turn without an end, which a driver can resume ([`crate::driver::TurnSpec::resumes`]).
 //!
-//! One turn writes to a session at a time; who runs turns sees to that.
+//! One turn writes to a session at a time; the caller that runs turns ensures that.
 
 mod log;
 mod record;
@@ -24,14 +24,14 @@ pub use shown::shown;
 pub use transcript::{Transcript, UNKNOWN};
 pub use unfinished::{Look, Unfinished, close, look, unfinished};
 
-/// A session of the store, as its turns write and read it.
+/// The journal of a session in the store.
 pub struct StoreJournal {
     sessions: Arc<dyn Sessions>,
     id: SessionId,
 }
 
 impl StoreJournal {
-    /// Of a session that is there.
+    /// Opens the journal of an existing session.
     #[must_use]
     pub fn new(sessions: Arc<dyn Sessions>, id: SessionId) -> Self {
         Self { sessions, id }

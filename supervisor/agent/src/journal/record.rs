@@ -1,18 +1,19 @@
-//! How an entry looks as messages of the store.
+//! How entries are encoded as messages of the store.
 //!
-//! | entry | role | content | beside it, as JSON |
+//! | entry | role | content | metadata, as JSON |
 //! |---|---|---|---|
-//! | asked | user | what was said | what was said of this turn alone |
+//! | asked | user | the message | the options for this turn alone |
 //! | answered | assistant | the answer's text | calls, thoughts, usage, cost, finish |
-//! | began | tool | – | which call |
-//! | brought | tool | the block | which call, how it ran, what it said |
+//! | began | tool | – | the call's index |
+//! | brought | tool | the block | the call's index, its outcome, the tool's output |
 //! | executed | tool, one message a call | the block | the same |
 //! | noted | system | the note | whether it is feedback |
-//! | ended | system | what the person was told | how it ended, what the model is told |
-//! | a summary | system | the summary | what it stands for |
+//! | ended | system | the message to the person | how it ended, the note to the model |
+//! | a summary | system | the summary | what it replaces |
 //!
-//! The JSON stands with the calls, or with the results where there are some. All messages of an entry are appended at once, so that
-//! a crash leaves all of them or none. A message without such JSON, of an imported session, is taken for what its role says.
+//! The JSON is stored in the message's calls, or in its results if it has any. All messages of an entry are appended at
+//! once, so that a crash leaves all of them or none. A message without such JSON, of an imported session, is
+//! interpreted by its role.
 
 use serde::{Deserialize, Serialize};
 use talon_llm::model::{Answer, Finish, Thoughts, ToolCall, Usage};
@@ -22,7 +23,7 @@ use crate::context::Summary;
 use crate::driver::{AskedWith, Ended, Entry};
 use crate::loop_context::{Ran, ToolResult};
 
-/// What stands beside a message's content.
+/// The metadata of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub(super) enum Beside {
@@ -75,7 +76,7 @@ pub(super) enum Beside {
         #[serde(default)]
         note: String,
     },
-    /// `turn` is the last one that it stands for.
+    /// `turn` is the last turn that it replaces.
     Summary {
         turn: u64,
         messages: u64,
@@ -84,7 +85,7 @@ pub(super) enum Beside {
 }
 
 impl Beside {
-    /// What stands beside a message; `None` for one that was not written here.
+    /// Reads a message's metadata; `None` if the agent did not write the message.
     pub(super) fn of(message: &Message) -> Option<Self> {
         [&message.tool_results, &message.tool_calls]
             .into_iter()
@@ -93,7 +94,7 @@ impl Beside {
     }
 }
 
-/// An entry as it is appended.
+/// Encodes an entry.
 pub(super) fn encoded(turn: u64, entry: Entry) -> Vec<NewMessage> {
     let one = |role, content, beside| vec![message(role, content, &beside)];
     match entry {
@@ -122,7 +123,7 @@ pub(super) fn encoded(turn: u64, entry: Entry) -> Vec<NewMessage> {
     }
 }
 
-/// A summary of everything up to a turn.
+/// Encodes a summary of everything up to a turn.
 pub(super) fn summary(turn: u64, summary: &Summary) -> NewMessage {
     let Summary { text, messages, tokens } = summary;
     let beside = Beside::Summary { turn, messages: *messages, tokens: *tokens };
@@ -130,22 +131,22 @@ pub(super) fn summary(turn: u64, summary: &Summary) -> NewMessage {
 }
 
 fn message(role: Role, content: String, beside: &Beside) -> NewMessage {
-    // What is written here has no keys but texts, which is all that could fail.
+    // The metadata has only string keys, so serializing it cannot fail.
     let json = serde_json::to_value(beside).ok();
     let (tool_calls, tool_results) = if role == Role::Tool { (None, json) } else { (json, None) };
     NewMessage { role, content, tool_calls, tool_results }
 }
 
-/// A message read back.
+/// A decoded message.
 #[derive(Debug)]
 pub(super) enum Read {
     /// A whole entry.
     Entry(u64, Entry),
-    /// One of the results of an entry, which is whole with the last of them.
+    /// One of the results of an entry, which its last result completes.
     Result { turn: u64, place: usize, of: usize, result: ToolResult },
-    /// A summary, and the last turn that it stands for.
+    /// A summary, and the last turn that it replaces.
     Summary(u64, Summary),
-    /// Somebody else's words.
+    /// A message that the agent did not write.
     Foreign,
 }
 

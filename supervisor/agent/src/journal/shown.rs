@@ -1,4 +1,4 @@
-//! Messages of the store, as people are shown them.
+//! A session's messages as clients are shown them.
 
 use talon_llm::model::{Arguments, ToolCall};
 use talon_proto::agent;
@@ -7,8 +7,8 @@ use talon_store::{Message, Role};
 use super::record::Beside;
 use crate::loop_context::Ran;
 
-/// The messages that say something, in their order: what the journal writes for itself alone is left out. Which call a result
-/// belongs to is known as far as its answer is among the messages.
+/// The messages for people, in order; the journal's bookkeeping is left out. A result's call is known only if the
+/// answer with the call is among the messages.
 #[must_use]
 pub fn shown(messages: &[Message]) -> Vec<agent::Message> {
     let mut calls: Vec<ToolCall> = Vec::new();
@@ -27,7 +27,7 @@ fn one(message: &Message, calls: &mut Vec<ToolCall>) -> Option<agent::Message> {
     match Beside::of(message) {
         None | Some(Beside::Asked { .. } | Beside::Noted { .. } | Beside::Summary { .. }) => {}
         Some(Beside::Began { .. } | Beside::Brought { .. }) => return None,
-        // An answer has been shown already.
+        // The answer with the call was already shown.
         Some(Beside::Ended { .. }) if message.content.is_empty() => return None,
         Some(Beside::Ended { .. }) => {}
         Some(Beside::Answered { calls: made, .. }) => {

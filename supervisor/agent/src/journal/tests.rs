@@ -11,7 +11,7 @@ use super::*;
 use crate::driver::{AskedWith, Ended};
 use crate::loop_context::{Ran, ToolResult};
 
-/// A session on a store of its own.
+/// A session in a separate store.
 pub(super) struct Place {
     pub(super) sessions: Arc<dyn Sessions>,
     pub(super) id: SessionId,

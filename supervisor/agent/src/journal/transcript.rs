@@ -1,4 +1,4 @@
-//! What a model sees of a turn's entries.
+//! The model's view of a turn's entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -10,22 +10,23 @@ use crate::driver::{Ended, Entry};
 use crate::loop_context::{Ran, ToolResult};
 use crate::tools;
 
-/// What a model is told of a call that was begun and whose result is lost. It is not made again: it may have done what it was to do.
+/// The result of a call that started and whose result is lost. It is not repeated, since it may have succeeded.
 pub const UNKNOWN: &str = "error: the agent was interrupted during this call, and it is not known what the call did; look before it is repeated";
-/// Of a call that was not begun.
+/// The result of a call that never started.
 const NOT_MADE: &str = "error: not made, the turn was interrupted before";
 
-/// The messages that entries make, as they are added. The same for the driver, which adds them as they happen, and for a journal,
-/// which reads them back.
+/// Builds messages from entries. The driver applies entries as they happen, and a journal applies them as it reads
+/// them; the messages are the same.
 ///
-/// - A call that has no result when something else is said gets one that says so.
-/// - Feedback takes the place of the feedback before, with the answer that it was about: the model sees its last try alone.
+/// - A call without a result gets one that says so as soon as the next message follows.
+/// - Feedback replaces the previous feedback and the answer to which it belongs: the model sees only its latest
+///   attempt.
 #[derive(Debug, Clone, Default)]
 pub struct Transcript {
     said: Vec<Past>,
     /// Calls that have no results yet.
     open: Option<Open>,
-    /// Where the last feedback stands, and the answer that it is about.
+    /// The index of the last feedback, and of the answer to which it belongs.
     feedback: Option<Range<usize>>,
 }
 
@@ -54,7 +55,7 @@ impl Open {
 }
 
 impl Transcript {
-    /// What was said before.
+    /// Starts with earlier messages.
     #[must_use]
     pub fn after(past: Vec<Past>) -> Self {
         Self { said: past, ..Self::default() }
@@ -73,7 +74,7 @@ impl Transcript {
         self.said
     }
 
-    /// One more entry.
+    /// Applies an entry.
     pub fn take(&mut self, turn: u64, entry: &Entry) {
         match entry {
             Entry::Began { place } => {
@@ -98,7 +99,7 @@ impl Transcript {
                 self.say(turn, Message::User { text: text.clone() });
             }
             Entry::Answered { answer, .. } => {
-                // One that says nothing is none, and several providers refuse it.
+                // An empty message is dropped, since several providers reject it.
                 if !(answer.text.trim().is_empty() && answer.calls.is_empty()) {
                     self.say(turn, answer.message());
                 }
@@ -119,7 +120,7 @@ impl Transcript {
         }
     }
 
-    /// Takes messages away that are summarized.
+    /// Removes messages that are summarized.
     pub fn forget(&mut self, range: Range<usize>) {
         let range = range.start.min(self.said.len())..range.end.min(self.said.len());
         self.feedback = self.feedback.take().and_then(|feedback| {

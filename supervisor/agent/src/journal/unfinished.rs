@@ -1,24 +1,24 @@
-//! A turn that has no end.
+//! A turn without an end.
 
 use talon_store::{SessionId, Sessions};
 
 use super::log;
 use crate::driver::{AskedWith, Ended, Entry, Journal, JournalError};
 
-/// A turn that was interrupted: the agent ended, or was killed, while it ran.
+/// An interrupted turn: the agent ended or was killed while it ran.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unfinished {
     /// Its number in the session.
     pub turn: u64,
-    /// What was asked for.
+    /// The request.
     pub request: String,
-    /// What was said of it alone.
+    /// The options for this turn alone.
     pub with: AskedWith,
-    /// All that was written of it, the first one being what was asked.
+    /// Its entries; the first is the request.
     pub entries: Vec<Entry>,
 }
 
-/// Where a session is.
+/// The position of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Look {
     /// The number of its last turn; 0 before the first.
@@ -35,7 +35,7 @@ pub async fn unfinished(sessions: &dyn Sessions, id: SessionId) -> Result<Option
     Ok(look(sessions, id).await?.unfinished)
 }
 
-/// Where a session is: its next turn has the number behind the last.
+/// Returns the position of a session: its next turn has the number after the last.
 ///
 /// # Errors
 /// [`JournalError`]
@@ -57,7 +57,7 @@ pub async fn look(sessions: &dyn Sessions, id: SessionId) -> Result<Look, Journa
     Ok(Look { last_turn, unfinished })
 }
 
-/// Ends an interrupted turn instead of going on with it. `message` is for the person.
+/// Ends an interrupted turn instead of resuming it. `message` is for the person.
 ///
 /// # Errors
 /// [`JournalError`]

@@ -1,4 +1,4 @@
-//! How facts change what is known of a turn.
+//! How facts change the context.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::machine::{Event, State};
 use crate::progress::Fingerprint;
 
 impl LoopContext {
-    /// The clock, as the driver reads it. It never goes back.
+    /// Sets the time, as the driver reads it. It never decreases.
     pub(crate) fn at(&mut self, elapsed: Duration) {
         self.spent.elapsed = self.spent.elapsed.max(elapsed);
     }
@@ -39,8 +39,8 @@ impl LoopContext {
             for (call, result) in calls.iter().zip(&results) {
                 let name = if result.ran == Ran::NotOffered { NEVER_OFFERED } else { &call.name };
                 match result.ran {
-                    // The same call several times in one answer is one repetition: the model has not seen what came of it, and a
-                    // limit must not be reached before there was a warning.
+                    // The same call several times in one answer counts as one repetition: the model has not seen its
+                    // result yet, and a limit must not be reached before a warning.
                     Ran::Succeeded => {
                         let print = Fingerprint::of_call(call, result);
                         if counted.insert(print) {
@@ -68,7 +68,7 @@ impl LoopContext {
         self.failure = Some(failure);
     }
 
-    /// Behind a transition. What was said of the question before says nothing of the next one.
+    /// Resets, after a transition, what holds for the previous question only.
     pub(crate) fn moved(&mut self, event: Event, to: State) {
         if event == Event::CompletionRetry {
             self.retries = self.retries.saturating_add(1);

@@ -5,36 +5,36 @@ use talon_llm::model::Usage;
 use crate::answer::{AnswerError, FinalAnswer};
 use crate::budget::Limit;
 
-/// What was found of an answer that calls nothing.
+/// The result of checking an answer without calls.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// It is what was asked for.
+    /// It is valid.
     Accepted(FinalAnswer),
-    /// It is not.
+    /// It is not valid.
     Invalid(AnswerError),
 }
 
-/// What a client is told at the end of a turn that has an answer.
+/// What a client receives at the end of a turn with an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
     /// The answer.
     pub answer: FinalAnswer,
-    /// How often the model was asked.
+    /// The number of questions to the model.
     pub iterations: u32,
     /// Tokens of all questions and answers.
     pub usage: Usage,
-    /// What they cost, in millionths of a US dollar.
+    /// Their cost, in millionths of a US dollar.
     pub micro_usd: u64,
 }
 
-/// What a client is told at the end of a turn that has none.
+/// What a client receives at the end of a turn without an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
     /// Why.
     pub reason: Failure,
-    /// The same for people: what happened and what to do.
+    /// The reason for people: what happened and what to do.
     pub sentence: String,
-    /// The last that the model said, if it said anything. Not checked against any schema.
+    /// The last text of the model, if there is any. Not checked against a schema.
     pub partial: Option<String>,
 }
 
@@ -47,25 +47,25 @@ pub enum Failure {
     /// The model's answers did not fit, and no retry was left.
     #[error("{0}")]
     Answer(AnswerError),
-    /// No model answered. The sentence is the providers'.
+    /// No model answered. The text is the providers'.
     #[error("No model answered: {0}")]
     Model(String),
-    /// What has to be durable could not be stored.
+    /// The journal could not be written.
     #[error("The session could not be stored, so the turn was ended rather than lost half: {0}")]
     Store(String),
     /// The transcript does not fit the model's window.
     #[error("{0}")]
     Window(String),
-    /// Somebody let go of it.
+    /// It was cancelled.
     #[error("Cancelled.")]
     Cancelled,
-    /// A defect of ours, or of a driver.
+    /// A defect of the agent.
     #[error("Something went wrong inside the agent; its log says what: {0}")]
     Internal(String),
 }
 
 impl Failure {
-    /// A word for programs.
+    /// The error code, for programs.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What a transition wants done.
+//! The effects of a transition.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::budget::{self, Outcome};
 use crate::loop_context::{End, Finished, LoopContext, Verdict};
 
 words! {
-    /// A kind of effect, as the table has it. [`Deed::of`] makes an [`Effect`] of it.
+    /// The kind of an effect, as the table lists it. [`Deed::of`] makes the [`Effect`].
     Deed {
         /// See [`Effect::PrepareContext`].
         PrepareContext = "prepare_context",
@@ -39,51 +39,52 @@ words! {
     }
 }
 
-/// What the driver is to do. Data, so that a test can read it and a log can show it.
+/// What the driver has to do. It is data, so that tests can compare it and logs can show it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Choose what the model gets to see, and let what does not fit be summarized first; while it is, clients are shown the phase
+    /// Select what the model sees, and summarize what does not fit; meanwhile clients are shown the phase
     /// `compressing`.
     PrepareContext,
     /// Ask the model. Its answer is the next fact.
     AskModel {
-        /// Which question of the turn this is, from 1.
+        /// The number of this question in the turn, from 1.
         iteration: u32,
     },
-    /// Add the answer to the transcript and make it durable, before anything comes of it.
+    /// Add the answer to the transcript and make it durable, before it takes effect.
     AppendAnswer,
-    /// Run these at once, and bring a result for each, in this order. [`crate::tools::plan`] says which of them can be made at all.
+    /// Run these calls concurrently, and return a result for each, in this order. [`crate::tools::plan`] decides which
+    /// can be made.
     RunTools {
-        /// What the answer called.
+        /// The answer's calls.
         calls: Vec<ToolCall>,
     },
     /// Add the results to the transcript, in the order of the calls, and make them durable.
     AppendResults,
     /// Check the answer ([`crate::answer::check`]). The verdict is the next fact.
     CheckAnswer,
-    /// Add this note to the transcript, as a message from nobody but us.
+    /// Add this note of the agent to the transcript.
     Warn {
-        /// What the model is told.
+        /// The note to the model.
         note: String,
     },
-    /// Tell the model what is wrong with its answer. Takes the place of the feedback before, so that the transcript does not fill
-    /// with them.
+    /// Send the model the problems of its answer. Replaces the previous feedback, so that the transcript does not fill
+    /// with it.
     Feedback {
-        /// What the model is told.
+        /// The feedback to the model.
         text: String,
     },
-    /// Let go of whatever still runs for this turn: the question to the model, calls.
+    /// Cancel everything that still runs for this turn: the question to the model, calls.
     CancelRunning,
-    /// Make the turn durable with how it ended, and what is to be remembered of it.
+    /// Make the turn's end durable, and store what is to be remembered of it.
     Store,
-    /// Tell the client the answer.
+    /// Send the answer to the client.
     TellDone(Finished),
-    /// Tell the client why there is none, with what there is of one.
+    /// Send the failure to the client, with the partial answer if there is one.
     TellEnd(End),
 }
 
 impl Deed {
-    /// What it means now. `None` if there is nothing to do, as there is without a warning.
+    /// The effect in this context. `None` if there is nothing to do, such as no warning.
     #[must_use]
     pub fn of(self, context: &LoopContext) -> Option<Effect> {
         Some(match self {

@@ -1,4 +1,4 @@
-//! What has to hold for a transition.
+//! The conditions of transitions.
 
 use super::state::words;
 use crate::budget::{self, Outcome};
@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 words! {
-    /// A condition on the context. Its word is a clause that fits behind "only if".
+    /// A condition on the context. Its text is a clause that fits after "only if".
     Guard {
         /// The model may be asked once more.
         IterationsLeft = "iterations are left",
@@ -24,11 +24,11 @@ words! {
         WithinBudgets = "no limit is reached",
         /// One is.
         BudgetExceeded = "a limit is reached",
-        /// The answer was found wanting, and both a retry and an iteration are left.
+        /// The answer is invalid, and both a retry and an iteration are left.
         InvalidRetriesLeft = "the answer does not fit and a retry is left",
-        /// The answer was found right.
+        /// The answer is valid.
         Accepted = "the answer was accepted",
-        /// Somebody said what failed.
+        /// The failure is recorded.
         FailureKnown = "it is known what failed",
     }
 }

@@ -1,16 +1,16 @@
-//! What clients are shown of a state.
+//! The phase of a state that clients are shown.
 //!
 //! | state | phase |
 //! |---|---|
 //! | `init`, `await_llm` | `planning`: the model has the goal and what is known so far in front of it |
 //! | `evaluate_response` | `deciding`: answer, or call tools? |
 //! | `process_tools` | `executing` |
-//! | `update_budgets` | `evaluating`: did it help, and may it go on? |
+//! | `update_budgets` | `evaluating`: did it help, and may the turn continue? |
 //! | any, while [`Effect::PrepareContext`](super::Effect::PrepareContext) has a summary written | `compressing` |
-//! | `handle_completion`, and `finalize` while the answer is stored and told | `responding` |
+//! | `handle_completion`, and `finalize` while the answer is stored and sent | `responding` |
 //! | `finalize` and `terminate_error`, once their effects are performed | `done` |
 //!
-//! `terminate_error` is `done` from its beginning: nobody is to wait for an answer any more.
+//! `terminate_error` is `done` from its start: there is no answer to wait for.
 
 use std::fmt;
 
@@ -28,31 +28,31 @@ words! {
         Deciding = "deciding",
         /// Tools run.
         Executing = "executing",
-        /// What they brought is judged.
+        /// The results are evaluated.
         Evaluating = "evaluating",
-        /// What became too long is summarized.
+        /// Messages are summarized.
         Compressing = "compressing",
-        /// The answer is checked, stored and told.
+        /// The answer is checked, stored and sent.
         Responding = "responding",
         /// The turn is over.
         Done = "done",
     }
 }
 
-/// What the driver is at, where that says more than the state does.
+/// What the driver does, where that says more than the state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Activity {
-    /// Performs what the state asks for.
+    /// Performs the state's effects.
     #[default]
     Performing,
-    /// Has a summary written.
+    /// Summarizes.
     Summarizing,
     /// Has performed everything.
     Finished,
 }
 
 impl Phase {
-    /// The table above.
+    /// The phase by the table above.
     #[must_use]
     pub fn of(state: State, activity: Activity) -> Self {
         match (state, activity) {

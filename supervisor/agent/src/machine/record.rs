@@ -1,35 +1,35 @@
-//! What logs, metrics and clients get of a transition.
+//! The record of a transition for logs, metrics and clients.
 
 use serde::Serialize;
 
 use super::{Activity, Event, Phase, State};
 use crate::loop_context::LoopContext;
 
-/// One transition. The driver adds when it was and to which turn it belongs.
+/// The record of a transition. The driver adds the time and the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Record {
-    /// Where it began.
+    /// The previous state.
     pub from: State,
-    /// What set it off.
+    /// The event.
     pub event: Event,
-    /// Where it ended.
+    /// The new state.
     pub to: State,
-    /// What clients are shown there.
+    /// The phase that clients are shown.
     pub phase: Phase,
-    /// How often the model was asked in this turn.
+    /// The number of questions to the model in this turn.
     pub iteration: u32,
-    /// How much of each budget is used.
+    /// The use of each budget.
     pub budgets: BudgetUse,
 }
 
-/// What a turn has used and what it has left. Nothing is ever below 0: what is left of something overdrawn is 0.
+/// What a turn has used and has left. Nothing is below 0: an overdrawn budget has 0 left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct BudgetUse {
-    /// How often the model may still be asked.
+    /// Questions left.
     pub iterations_left: u32,
-    /// The fewest errors that any tool has left.
+    /// Errors left for the tool that has the fewest.
     pub tool_errors_left: u32,
-    /// How often an answer that does not fit may still be sent back.
+    /// Retries left for an answer that does not fit.
     pub retries_left: u32,
     /// Time used.
     pub elapsed_ms: u64,
@@ -37,14 +37,14 @@ pub struct BudgetUse {
     pub left_ms: u64,
     /// Tokens of all questions and answers, as the providers counted them.
     pub tokens: u64,
-    /// What they cost, in millionths of a US dollar.
+    /// Their cost, in millionths of a US dollar.
     pub micro_usd: u64,
-    /// What may still be spent; `None` without a limit.
+    /// Money left; `None` without a limit.
     pub micro_usd_left: Option<u64>,
 }
 
 impl Record {
-    /// Of a transition that was taken, with the context as it is behind it.
+    /// The record of a transition, with the context after it.
     #[must_use]
     pub fn of(from: State, event: Event, to: State, context: &LoopContext) -> Self {
         Self {

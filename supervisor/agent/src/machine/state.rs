@@ -1,10 +1,10 @@
-//! Where the loop can be, and what can happen to it.
+//! The states and events of the loop.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Makes an enum of words: each variant has one, which is what logs, metrics, clients and the diagram show.
+/// Makes an enum whose variants have a fixed text, which logs, metrics, clients and the diagram show.
 macro_rules! words {
     ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$outer])*
@@ -15,10 +15,10 @@ macro_rules! words {
         }
 
         impl $name {
-            /// All of them, in the order of the documentation.
+            /// All variants, in the order of the documentation.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// Its word.
+            /// The text of the variant.
             #[must_use]
             pub fn word(self) -> &'static str {
                 match self {
@@ -37,31 +37,31 @@ macro_rules! words {
 pub(crate) use words;
 
 words! {
-    /// Where the loop is.
+    /// The state of the loop.
     State {
-        /// What the turn needs is gathered: session, memory, tools.
+        /// Session, memory and tools are loaded.
         Init = "init",
-        /// A model was asked.
+        /// A model is asked.
         AwaitLlm = "await_llm",
-        /// It answered; what kind of answer is it?
+        /// The model answered; the kind of answer is determined.
         EvaluateResponse = "evaluate_response",
-        /// What it called is running.
+        /// The answer's calls run.
         ProcessTools = "process_tools",
-        /// What came of that is counted.
+        /// The results are counted.
         UpdateBudgets = "update_budgets",
-        /// It called nothing: is this the answer that was asked for?
+        /// The answer has no calls; it is checked.
         HandleCompletion = "handle_completion",
         /// There is an answer. Terminal.
         Finalize = "finalize",
-        /// There will be none, or a part of one. Terminal.
+        /// There is no answer, or a partial one. Terminal.
         TerminateError = "terminate_error",
     }
 }
 
 words! {
-    /// What happens to the loop.
+    /// An event of the loop.
     Event {
-        /// All that the turn needs is there.
+        /// Everything that the turn needs is loaded.
         StartLoop = "start_loop",
         /// The model answered.
         LlmResponse = "llm_response",
@@ -73,15 +73,15 @@ words! {
         ToolsExecuted = "tools_executed",
         /// No limit is reached.
         BudgetOk = "budget_ok",
-        /// One is.
+        /// A limit is reached.
         BudgetExceeded = "budget_exceeded",
-        /// The answer is not what was asked for, and the model may try again.
+        /// The answer is invalid, and the model may try again.
         CompletionRetry = "completion_retry",
-        /// The answer is what was asked for.
+        /// The answer is valid.
         CompletionSuccess = "completion_success",
-        /// Something that the turn cannot go on without did not work.
+        /// Something failed without which the turn cannot continue.
         Failure = "failure",
-        /// The model wants to ask the person something. Reserved.
+        /// The model asks the person a question. Reserved.
         RequestClarification = "request_clarification",
     }
 }
@@ -95,7 +95,7 @@ impl State {
 }
 
 impl Event {
-    /// Whether the name is only kept for later.
+    /// Whether the name is reserved for later.
     #[must_use]
     pub fn is_reserved(self) -> bool {
         self == Self::RequestClarification

@@ -13,18 +13,18 @@ use super::State::{
 };
 use super::{Deed, Event, Guard, State};
 
-/// One way from a state to another.
+/// A transition between two states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transition {
-    /// Where it begins.
+    /// The state in which it applies.
     pub from: State,
-    /// What sets it off.
+    /// The event that triggers it.
     pub event: Event,
-    /// What has to hold.
+    /// The condition.
     pub guard: Guard,
-    /// Where it ends.
+    /// The new state.
     pub to: State,
-    /// What is to be done then, in this order.
+    /// The effects, in this order.
     pub deeds: &'static [Deed],
 }
 
@@ -32,10 +32,10 @@ const fn on(from: State, event: Event, guard: Guard, to: State, deeds: &'static 
     Transition { from, event, guard, to, deeds }
 }
 
-/// What a failure leaves to do, wherever it happens: nothing of the turn may run on after its end.
+/// The effects of a failure in any state: nothing of the turn may run after its end.
 const GIVE_UP: &[Deed] = &[CancelRunning, Store, TellEnd];
 
-/// All of them. From each state, an event leads to one place at most.
+/// All transitions. In each state, an event has at most one.
 #[rustfmt::skip]
 pub const TRANSITIONS: &[Transition] = &[
     on(Init,             StartLoop,         Guard::IterationsLeft,     AwaitLlm,         &[PrepareContext, AskModel]),

@@ -1,4 +1,4 @@
-//! The machine with its context: facts in, effects and records out.
+//! The machine with its context: takes facts, returns effects and records.
 
 use std::time::Duration;
 
@@ -8,36 +8,36 @@ use super::{Effect, Event, NotTaken, Record, State, step, table};
 use crate::budget::{self, Budgets, Limit, Outcome};
 use crate::loop_context::{Failure, LoopContext, ToolResult, Verdict};
 
-/// What the driver brings.
+/// What the driver reports.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
-    /// All that the turn needs is there.
+    /// Everything that the turn needs is loaded.
     Ready,
     /// The model answered.
     Answered {
-        /// What.
+        /// The answer.
         answer: Answer,
-        /// What question and answer cost, with all attempts, in millionths of a US dollar; 0 if nobody knows.
+        /// The cost of question and answer with all attempts, in millionths of a US dollar; 0 if unknown.
         micro_usd: u64,
     },
-    /// The tools ran: one result a call of the answer, in its order ([`crate::tools::Batch`]).
+    /// The tools ran: one result per call of the answer, in order ([`crate::tools::Batch`]).
     Executed(Vec<ToolResult>),
     /// The answer was checked.
     Checked(Verdict),
-    /// Something did not work that the turn cannot go on without.
+    /// Something failed without which the turn cannot continue.
     Failed(Failure),
 }
 
-/// What came of a fact.
+/// The result of a fact.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Advance {
-    /// What is to be done, in this order.
+    /// The effects, in this order.
     pub effects: Vec<Effect>,
     /// The transitions, one record each.
     pub records: Vec<Record>,
 }
 
-/// One turn. It is what its facts make of it, so the same facts rebuild it after a restart, as they are stored with the session.
+/// A turn. It depends on its facts alone, so that the facts stored with the session rebuild it after a restart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     state: State,
@@ -45,36 +45,36 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// At its beginning.
+    /// Starts a turn.
     #[must_use]
     pub fn new(goal: impl Into<String>, budgets: Budgets) -> Self {
         Self { state: State::Init, context: LoopContext::new(goal, budgets) }
     }
 
-    /// Where it is.
+    /// The state.
     #[must_use]
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// What is known of it.
+    /// The context.
     #[must_use]
     pub fn context(&self) -> &LoopContext {
         &self.context
     }
 
-    /// The most transitions that a turn takes, whatever happens: it is entered once and ended once, and each question to the model
-    /// has at most four.
+    /// The most transitions of a turn: one at its start, one at its end, and at most four for each question to the
+    /// model.
     #[must_use]
     pub fn longest(budgets: &Budgets) -> u64 {
         2 + 4 * u64::from(budgets.iterations.get())
     }
 
-    /// Takes a fact, and sends all events that follow from it without anything having to be done in between. `elapsed` is the
-    /// driver's clock, since the turn began.
+    /// Applies a fact, and sends all events that follow from it without an effect in between. `elapsed` is the driver's
+    /// clock since the turn started.
     ///
     /// # Errors
-    /// [`NotTaken`] if it is not what the turn waits for; the turn is then what it was before.
+    /// [`NotTaken`] if the turn does not expect this fact; the turn is unchanged.
     pub fn take(&mut self, fact: Fact, elapsed: Duration) -> Result<Advance, NotTaken> {
         let mut next = self.clone();
         let advance = next.advance(fact, elapsed)?;
@@ -122,7 +122,7 @@ impl Turn {
         Ok(advance)
     }
 
-    /// Tools whose results nobody may pay to look at are not run.
+    /// Does not run tools whose results the model can no longer be asked about.
     fn evaluate(&mut self, advance: &mut Advance) -> Result<(), NotTaken> {
         if self.context.calls().is_empty() {
             return self.send(Event::ResponseNoTool, advance);
@@ -133,7 +133,7 @@ impl Turn {
         }
     }
 
-    /// The limit that stands in the way of a retry, if it is not the number of retries.
+    /// The limit that prevents a retry, other than the number of retries.
     fn no_retry(&self) -> Option<Limit> {
         if self.context.retries_left() == 0 {
             return None;
@@ -149,7 +149,7 @@ impl Turn {
         self.send(Event::Failure, advance)
     }
 
-    /// Refuses a fact that this state does not wait for, before anything is written into the context.
+    /// Rejects a fact that this state does not expect, before the context changes.
     fn expect(&self, event: Event) -> Result<(), NotTaken> {
         let state = self.state;
         match table::find(state, event) {

@@ -1,33 +1,33 @@
-//! Counters, gauges and histograms by labels, with a bound on how many there are.
+//! Counters, gauges and histograms with labels, and a bound on their series.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use talon_proto::agent::{Bucket, MetricFamily, Sample};
 
-/// Series of one family. 500: a hundred tools with five outcomes. What comes beyond is counted under [`OTHER`], so that sums stay right
-/// whatever names there are.
+/// The most series of one family. 500: a hundred tools with five outcomes. Further label values are counted under
+/// [`OTHER`], so that sums stay correct.
 const MAX_SERIES: usize = 500;
-/// The longest value of a label. What is longer is cut: names are far shorter.
+/// The longest value of a label; names are far shorter, and longer values are truncated.
 const MAX_VALUE_BYTES: usize = 128;
-/// The value of all labels of what has no series of its own.
+/// The label value under which further series are counted.
 const OTHER: &str = "(other)";
 
 /// Upper bounds in seconds: from a tool that answers at once to a model that thinks for minutes.
 const SECONDS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
 
-/// What a family is.
+/// The type of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Only goes up.
     Counter,
     /// Goes up and down.
     Gauge,
-    /// How many took how long.
+    /// A histogram of durations.
     Histogram,
 }
 
-/// One family: everything of one name.
+/// All series of one metric name.
 #[derive(Debug)]
 pub(super) struct Family {
     name: &'static str,
@@ -64,7 +64,7 @@ impl Family {
         step(series.entry(key).or_default());
     }
 
-    /// These are counted from 0 on, where all that there can be is known before something happens.
+    /// Starts these series at 0, where all label values are known in advance.
     pub(super) fn counting_from_zero(self, all: &[&[&str]]) -> Self {
         for values in all {
             self.add(values, 0.0);
@@ -77,7 +77,7 @@ impl Family {
         self.with(values, |series| series.value += more);
     }
 
-    /// Counts one.
+    /// Adds 1 to a counter.
     pub(super) fn one(&self, values: &[&str]) {
         self.add(values, 1.0);
     }
@@ -87,12 +87,12 @@ impl Family {
         self.with(values, |series| series.value = value);
     }
 
-    /// Forgets a gauge's series, of which those that are there now are set again.
+    /// Clears a gauge; its current series are set again afterwards.
     pub(super) fn clear(&self) {
         self.series.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Something took so long.
+    /// Adds a duration to a histogram.
     pub(super) fn took(&self, values: &[&str], seconds: f64) {
         self.with(values, |series| {
             series.value += seconds;
@@ -103,10 +103,10 @@ impl Family {
         });
     }
 
-    /// As it goes over the wire.
+    /// The family as a protocol message.
     pub(super) fn on_wire(&self) -> MetricFamily {
         let series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
-        // A share of something that has not happened yet is 0 and not without data, which alerts take for a fault.
+        // A rate of events that have not happened yet is 0, not "no data", which alerts take for a fault.
         let none = (self.kind == Kind::Counter && series.is_empty()).then(Sample::default);
         let samples = series.iter().map(|(values, series)| {
             let labels = self.labels.iter().zip(values);

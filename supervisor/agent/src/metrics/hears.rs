@@ -1,4 +1,4 @@
-//! What turns tell: transitions and calls as the driver sees them, and what else their chunks say.
+//! Metrics of turns: transitions and calls from the driver, and the rest from the turns' chunks.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::driver::{Caller, Observe, TurnEnd};
 use crate::loop_context::Ran;
 use crate::machine::Record;
 
-/// Under this name stands what a model called that nobody offers.
+/// The tool label for calls of tools that were not offered.
 const UNKNOWN: &str = "(unknown)";
 
 impl Metrics {
-    /// A chunk of a turn: approvals and sub-agents are told in no other way.
+    /// Counts a chunk of a turn; approvals and sub-agents are reported in no other way.
     pub(crate) fn heard(&self, chunk: &Kind) {
         match chunk {
             Kind::Approval(approval) => self.approvals.one(&[&approval.state]),
@@ -47,7 +47,7 @@ impl Observe for Metrics {
     }
 
     fn ended(&self, caller: &Caller, end: &TurnEnd) {
-        // A sub-agent's is told by its result.
+        // A sub-agent's end is reported by its result.
         if caller.subagent.is_empty() {
             let outcome = end.outcome.as_ref().map_or_else(|(word, _)| word.as_str(), |_| "done");
             self.turns.one(&[outcome]);

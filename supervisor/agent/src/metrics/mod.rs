@@ -1,8 +1,8 @@
-//! What is counted: `talon_agent_*`.
+//! The metrics `talon_agent_*`.
 //!
-//! Labels hold words of ours, names out of the configuration, and names of tools and plugins; how many there can be is bounded for
-//! each family. The share of questions that fell back is `fallbacks_total` of `routed_total`; a counter of which nothing was counted yet has
-//! a sample of 0, without labels where these are not known beforehand.
+//! Label values are fixed words, names from the configuration, and names of tools and plugins; each family bounds their
+//! number. The share of questions that fell back is `fallbacks_total` over `routed_total`. A counter without events has
+//! a sample of 0, without labels if their values are not known in advance.
 
 mod family;
 mod hears;
@@ -14,7 +14,7 @@ use family::{Family, Kind};
 
 pub(crate) use watches::Recalls;
 
-/// All families.
+/// All metric families.
 #[derive(Debug)]
 pub struct Metrics {
     transitions: Family,
@@ -123,7 +123,7 @@ impl Default for Metrics {
                 Gauge,
                 "talon_agent_provider_up",
                 &["provider"],
-                "1 if a provider can be asked, 0.5 while it is on its way back, 0 if it cannot.",
+                "1 if a provider can be asked, 0.5 while it recovers, 0 if it cannot.",
             ),
             breaker: family(
                 Counter,
@@ -206,7 +206,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All of them, as they go over the wire.
+    /// All families as protocol messages.
     pub(crate) fn families(&self) -> Vec<MetricFamily> {
         let Self {
             transitions,
@@ -268,7 +268,7 @@ impl Metrics {
         .into()
     }
 
-    /// What is so now, before it is told: how many turns run and calls wait, and how each provider is.
+    /// Sets the gauges before they are read: running turns, waiting calls, and the state of each provider.
     pub(crate) fn now<'p>(
         &self,
         turns: usize,
@@ -277,7 +277,7 @@ impl Metrics {
         providers: impl IntoIterator<Item = (&'p str, f64)>,
     ) {
         self.running.set(&[], turns as f64);
-        // What is not known now is as it was.
+        // An unknown value stays as it was.
         if let Some(approvals) = approvals {
             self.approvals_pending.set(&[], approvals as f64);
         }
@@ -288,7 +288,7 @@ impl Metrics {
         }
     }
 
-    /// A follower lost pieces.
+    /// Counts the pieces that a follower lost.
     pub(crate) fn lost(&self, pieces: u64) {
         self.pieces_lost.add(&[], pieces as f64);
     }

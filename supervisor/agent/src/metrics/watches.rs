@@ -1,4 +1,4 @@
-//! What the chain of models and the memory tell.
+//! Metrics of the model chain and of memory.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use talon_llm::route::retry;
 use super::Metrics;
 use crate::driver::{Caller, Learned, Recall, Recollection};
 
-/// Picodollars of a dollar.
+/// Picodollars in a dollar.
 const DOLLAR: f64 = 1e12;
 
 impl Watch for Metrics {
@@ -67,7 +67,7 @@ impl Watch for Metrics {
     }
 }
 
-/// Counts what is recalled.
+/// Counts recalls.
 pub(crate) struct Recalls {
     pub(crate) inner: Arc<dyn Recall>,
     pub(crate) metrics: Arc<Metrics>,

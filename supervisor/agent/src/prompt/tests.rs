@@ -130,7 +130,7 @@ fn memories_and_hints_come_as_data() {
 }
 
 proptest! {
-    /// Nothing that comes from outside gets in front of the safety rules or into them, and nothing closes a fence but we.
+    /// Nothing from outside gets before the safety rules or into them, and only the agent closes a fence.
     #[test]
     fn the_safety_rules_are_first_and_whole(
         rules in prop::collection::vec("\\PC{0,40}", 0..3),

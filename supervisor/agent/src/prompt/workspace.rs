@@ -1,20 +1,20 @@
-//! The files of a person's workspace: who the assistant is (`IDENTITY.md`), how it behaves (`SOUL.md`), whom it talks to (`USER.md`),
-//! and notes by day.
+//! The files of a person's workspace: the assistant's identity (`IDENTITY.md`) and behaviour (`SOUL.md`), the user
+//! (`USER.md`), and notes by day.
 //!
-//! They are the person's own words and are read, never written. Their contents are passed in; who reads and watches the files is the
-//! driver.
+//! They are the person's own words, and are only read. This module gets their contents; [`crate::workspace`] reads the
+//! files.
 
-/// What of a file is looked at: 16 KiB, which is more than a prompt has room for. What is beyond it is not.
+/// How much of a file is used: 16 KiB, more than a prompt has room for.
 const MAX_FILE_BYTES: usize = 16 * 1024;
-/// A longer name is none.
+/// The longest name that is taken for one.
 const MAX_NAME_CHARS: usize = 64;
-/// Days of notes that are shown: today and yesterday.
+/// The days of notes that are shown: today and yesterday.
 const MAX_DAYS: usize = 2;
 
-/// Where `IDENTITY.md` is missing or empty.
+/// The text if `IDENTITY.md` is missing or empty.
 const IDENTITY: &str = "You are Talon, an assistant that gets things done with tools. Every tool runs in a jail and behind a guard, so \
 call them when they help, several at once where they do not depend on each other.";
-/// Where `SOUL.md` is missing or empty.
+/// The text if `SOUL.md` is missing or empty.
 const SOUL: &str = "Be brief, exact and honest. Say what you did and what you do not know; do not guess what a tool can tell. Do what was \
 asked and no more, and ask before you destroy something.";
 
@@ -31,14 +31,14 @@ pub struct Files<'f> {
     pub daily: &'f [(&'f str, &'f str)],
 }
 
-/// What the files say, bounded.
+/// The texts of the files, bounded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workspace {
     /// Who the assistant is.
     pub identity: String,
     /// How it behaves.
     pub soul: String,
-    /// Whom it talks to; empty if nobody said.
+    /// The user; empty if unknown.
     pub user: String,
     /// The person's name, if `USER.md` says it.
     pub name: Option<String>,
@@ -62,7 +62,7 @@ impl Default for Workspace {
 }
 
 impl Workspace {
-    /// Of files. Where one is missing or says nothing, a built-in text stands in.
+    /// Reads the contents of files. A built-in text replaces a missing or empty one.
     #[must_use]
     pub fn new(files: Files<'_>) -> Self {
         let user = said(files.user).unwrap_or_default();
@@ -79,7 +79,7 @@ impl Workspace {
     }
 }
 
-/// What a file says, capped. `None` if that is nothing: headings and comments alone are what an untouched template has.
+/// A file's text, truncated. `None` if it has only headings and comments, as an untouched template.
 fn said(text: Option<&str>) -> Option<String> {
     let text = text?.trim_start_matches('\u{feff}').trim();
     let says = |line: &str| {
@@ -115,7 +115,7 @@ fn name(user: &str) -> Option<String> {
             return None;
         }
         let value = value.trim().trim_end_matches('.');
-        // What stands in a template for a name.
+        // The placeholder for a name in a template.
         let is_name = value.chars().any(char::is_alphabetic)
             && value.chars().count() <= MAX_NAME_CHARS
             && !value.chars().any(char::is_control)

@@ -1,22 +1,21 @@
-//! What a turn did, against workflows.
+//! Compares a turn's calls with workflows.
 
 use talon_store::Workflow;
 use talon_store::limits::MAX_STEPS;
 
 use crate::driver::Followed;
 
-/// What came of a workflow that worked.
+/// The outcome of a workflow that worked.
 pub(super) const SUCCESS: &str = "success";
-/// What came of one that did not, the last time.
+/// The outcome of a workflow that failed the last time.
 pub(super) const FAILURE: &str = "failure";
 
-/// The least that is worth remembering: one call is what its tool's description says.
+/// The shortest workflow worth storing: a single call is what its tool's description says.
 const MIN_STEPS: usize = 2;
-/// Tools that belong to no task: the supervisor's own, and the agent's memory.
+/// Plugins whose calls belong to no task: the supervisor's own, and the agent's memory.
 const NO_STEPS: [&str; 2] = ["talon", super::MEMORY];
 
-/// The calls that mattered: those that succeeded, of plugins, each once where it was made several times in a row. `None` if they make
-/// no workflow.
+/// The steps of a workflow: successful calls of plugins, without immediate repetitions. `None` if there are too few.
 pub(super) fn steps(calls: &[(String, String, bool)]) -> Option<Vec<(String, String)>> {
     let mut steps: Vec<(String, String)> = calls
         .iter()
@@ -27,7 +26,7 @@ pub(super) fn steps(calls: &[(String, String, bool)]) -> Option<Vec<(String, Str
     (MIN_STEPS..=MAX_STEPS).contains(&steps.len()).then_some(steps)
 }
 
-/// The workflow that a failed run followed: the one that it has most in common with, if that is most of what it did.
+/// The workflow that a failed run followed: the one with the most common steps, if those are most of the run.
 pub(super) fn followed<'f>(calls: &[(String, String, bool)], shown: &'f [Followed]) -> Option<&'f Followed> {
     let mut made: Vec<(&str, &str)> = calls
         .iter()
@@ -35,13 +34,13 @@ pub(super) fn followed<'f>(calls: &[(String, String, bool)], shown: &'f [Followe
         .map(|(plugin, action, _)| (plugin.as_str(), action.as_str()))
         .collect();
     made.dedup();
-    // A run that goes in circles repeats itself; its beginning says what it followed.
+    // A run in circles repeats itself; its beginning shows what it followed.
     made.truncate(MAX_STEPS);
     let common = |one: &&Followed| in_common(&made, &one.steps);
     shown.iter().filter(|one| common(one) > 0 && common(one) * 2 >= made.len()).max_by_key(common)
 }
 
-/// The longest sequence of steps that both have in this order.
+/// The length of the longest common subsequence of steps.
 fn in_common(made: &[(&str, &str)], steps: &[(String, String)]) -> usize {
     let mut row = vec![0_usize; steps.len() + 1];
     for call in made {

@@ -1,20 +1,20 @@
-//! What is remembered beyond a session: facts, preferences, workflows.
+//! Memory beyond a session: facts, preferences, workflows.
 //!
-//! - [`Remembering`] brings what goes with a request into the prompt, as quoted data, and learns from a turn's end
+//! - [`Remembering`] adds what matches a request to the prompt, as quoted data, and learns from a turn's end
 //! - [`MemoryTools`] lets the model itself save and search: `memory.save`, `memory.search`
 //!
-//! The founding documents speak of a hybrid search by vectors and keywords. Here it is by words alone: what a request and a memory
-//! share, in any of their forms, in any script ([`talon_store::Memory::related`]). It needs no model to answer and gives the same
-//! tomorrow.
+//! The founding documents speak of a hybrid search by vectors and keywords. This search uses words alone: those that a
+//! request and a memory share, in any of their forms, in any script ([`talon_store::Memory::related`]). It needs no
+//! model, and its results are reproducible.
 //!
-//! **Whose a memory is.** What is saved or learned in a person's session has the tag `sender:NAME`, and is recalled and found in that
-//! person's sessions alone: nobody's words come into another one's prompt. A memory without such a tag, as an operator imports it, is
-//! everybody's.
+//! **Owner of a memory.** What is saved or learned in a person's session has the tag `sender:NAME`, and is recalled and
+//! found only in that person's sessions: no one's words enter another person's prompt. A memory without such a tag, as
+//! an operator imports it, is visible to all.
 //!
-//! **What a workflow is.** A turn that ended with an answer and made two calls or more that mattered: they succeeded, they are a
-//! plugin's, and they are not the same one over again. What is kept is the request made short ([`trigger`]), the steps, and how it
-//! ended last. Done again in the same steps it is counted; a failed run marks the workflow that it followed, which then stands behind
-//! all others and says so, until it works again.
+//! **Workflows.** A turn becomes a workflow if it ended with an answer and made two or more different successful calls
+//! of plugins. The short form of the request ([`trigger`]), the steps, and the last outcome are stored. The same steps
+//! again increase its count. A failed run marks the workflow that it followed, which then comes after all others and
+//! says so, until it works again.
 
 mod followed;
 mod remembering;
@@ -29,7 +29,7 @@ pub use remembering::{Nothing, Remembering};
 pub use tools::MemoryTools;
 pub(crate) use whose::{is_everybodys, is_for};
 
-/// The name under which the agent offers it.
+/// The plugin name under which the agent offers it.
 pub const MEMORY: &str = "memory";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What goes with a request, and what is learned from its end.
+//! Recalls what matches a request, and learns from a turn's end.
 
 use std::sync::Arc;
 
@@ -15,25 +15,25 @@ use super::{whose, words};
 use crate::context::{CountTokens as _, Estimate, cut};
 use crate::driver::{Caller, Followed, Learned, Recall, Recollection};
 
-/// A memory of which less than this would be left is left out: a beginning of a sentence helps nobody.
+/// A memory that would be truncated below this is left out: the beginning of a sentence helps no model.
 const MIN_TOKENS: usize = 24;
-/// The longest source that a store takes; sessions' ids are far shorter.
+/// The longest source that a store accepts; session ids are far shorter.
 const MAX_SOURCE_BYTES: usize = talon_store::limits::MAX_NAME_BYTES;
 
-/// Remembers in a store.
+/// Memory in a store.
 pub struct Remembering {
     memory: Arc<dyn Memory>,
     keys: MemoryKeys,
 }
 
 impl Remembering {
-    /// As much as the configuration allows.
+    /// Creates it with the configured limits.
     #[must_use]
     pub fn new(memory: Arc<dyn Memory>, keys: MemoryKeys) -> Self {
         Self { memory, keys }
     }
 
-    /// Workflows that are alike, those that failed the last time behind all others.
+    /// Similar workflows; those that failed the last time come last.
     async fn workflows(
         &self,
         caller: &Caller,
@@ -47,7 +47,7 @@ impl Remembering {
         let owner = whose::tag(&caller.sender);
         let recalled = self.memory.recall(start, Some(&owner), MAX_RECALLED).await?;
         let mut workflows: Vec<StoredMemory> = recalled.into_iter().map(|recalled| recalled.memory).collect();
-        // Stable: within both parts the most similar stays first.
+        // A stable sort: within both groups the most similar stays first.
         workflows.sort_by_key(|memory| memory.workflow.as_ref().is_some_and(has_failed));
         workflows.truncate(most);
         Ok(workflows)
@@ -73,14 +73,14 @@ impl Remembering {
             let Some(known) = followed(&learned.calls, &learned.followed) else { return Ok(()) };
             (known.steps.clone(), FAILURE, Some(known))
         };
-        // What was followed is counted under its own name, for the request had other words.
+        // A followed workflow is counted under its own name, since the request was worded differently.
         let before = match known {
             Some(known) => self.memory.get(MemoryId::new(&known.id)?).await?,
             None => None,
         };
         let trigger = match before.and_then(|before| before.workflow) {
             Some(workflow) => workflow.trigger,
-            // Forgotten in the middle of the turn: a failure is nothing to begin it anew with.
+            // It was deleted during the turn, and a failure is no reason to create it again.
             None if !learned.success => return Ok(()),
             None => trigger(&learned.request, steps.iter().map(|(plugin, _)| plugin.as_str())),
         };
@@ -100,7 +100,7 @@ impl Remembering {
 #[async_trait]
 impl Recall for Remembering {
     async fn recall(&self, caller: &Caller, request: &str) -> Recollection {
-        // A sub-agent has its task and what comes with it.
+        // A sub-agent has only its task.
         if !self.keys.enabled || !caller.subagent.is_empty() {
             return Recollection::default();
         }
@@ -114,7 +114,7 @@ impl Recall for Remembering {
         let (workflows, facts) = (or_none(workflows), or_none(facts));
         let mut recollection = Recollection::default();
         let mut left = self.keys.tokens as usize;
-        // Hints first, up to half of the room: of three lines each says more than of three facts.
+        // Hints first, up to half of the room: three of them say more than three facts.
         let mut of_hints = if facts.is_empty() { left } else { left / 2 };
         for memory in workflows {
             let Some(workflow) = &memory.workflow else { continue };
@@ -157,7 +157,7 @@ impl Recall for Remembering {
     }
 }
 
-/// Where something was learned.
+/// The session in which something was learned.
 pub(super) fn source(caller: &Caller) -> String {
     let id: String = caller.session.chars().filter(|c| !c.is_control()).collect();
     let kept = id.floor_char_boundary(MAX_SOURCE_BYTES);
@@ -180,7 +180,7 @@ fn hint(memory: &StoredMemory, workflow: &Workflow) -> String {
     Raw::from(line).line().into_string()
 }
 
-/// Remembers nothing: for turns that are to know of no other.
+/// No memory, for turns that must not use any.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nothing;
 

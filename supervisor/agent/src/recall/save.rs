@@ -10,18 +10,19 @@ use super::tools::{MemoryTools, Said, tags, text};
 use super::whose;
 use crate::driver::Caller;
 
-/// The longest memory: a few sentences. It is recalled into a prompt that has some 200 tokens for all of them; a document belongs into a
+/// The longest memory: a few sentences. The prompt has about 200 tokens for all memories; a document belongs into a
 /// file.
 const MAX_BYTES: usize = 2000;
-/// Tags of one memory.
+/// The most tags of a memory.
 pub(super) const MAX_TAGS: usize = 8;
-/// Of one tag.
+/// The longest tag.
 pub(super) const MAX_TAG_BYTES: usize = 64;
-/// Memories that one session may save. A model that saves every sentence, or is made to, fills nobody's store.
+/// The most memories that a session may save, so that a model that saves every sentence, or is made to, cannot fill the
+/// store.
 pub(super) const MAX_A_SESSION: u32 = 50;
-/// What it is, where the model does not say.
+/// The kind of a memory if the model gives none.
 const FACT: &str = "fact";
-/// How many memories with the same words are looked at for the same one.
+/// How many memories with the same words are compared to find a duplicate.
 const SAME: u32 = 20;
 
 impl MemoryTools {
@@ -55,12 +56,12 @@ impl MemoryTools {
         Ok(format!("Remembered, as {}.", kept.id))
     }
 
-    /// What is kept is inert already, by the built-in rules and the operator's.
+    /// Neutralizes what is stored, by the built-in rules and the operator's.
     fn inert(&self, content: &str) -> String {
         self.guard.sanitizer().sanitize(Raw::from(content), &mut Default::default()).into_string()
     }
 
-    /// Models like to save the same thing again.
+    /// Whether the memory is already stored: models like to save the same thing again.
     async fn is_known(&self, content: &str, own: &str) -> Result<bool, String> {
         let query = MemoryQuery {
             text: Some(content.to_owned()),
@@ -69,14 +70,14 @@ impl MemoryTools {
         };
         match self.memory.search(&query, &PageRequest::first(SAME)).await {
             Ok(page) => Ok(page.items.iter().any(|memory| memory.content == content)),
-            // Nothing in it is a word.
+            // The text has no words.
             Err(talon_store::Error::Invalid { .. }) => Ok(false),
             Err(error) => Err(not_now(&error)),
         }
     }
 }
 
-/// For the model; the store's own words are for the log.
+/// The text for the model; the store's own error goes to the log.
 pub(super) fn not_now(error: &talon_store::Error) -> String {
     tracing::warn!(target: "agent", %error, "the memory cannot be reached");
     if error.is_retryable() {

@@ -10,13 +10,13 @@ use super::tools::{MemoryTools, Said, tags, text};
 use super::{whose, words};
 use crate::driver::Caller;
 
-/// The longest query: more words find less, for all of them have to be there.
+/// The longest query: all words have to match, so more words find less.
 const MAX_QUERY_BYTES: usize = 500;
-/// What one search shows.
+/// The most memories that a search shows.
 const MAX_FOUND: usize = 10;
-/// How many are looked at: others' memories are among them.
+/// How many memories are scanned: some belong to others.
 const MAX_LOOKED_AT: u32 = 100;
-/// What of a memory is shown: longer ones were not saved here, but imported.
+/// How much of a memory is shown; longer ones were imported.
 const MAX_SHOWN_BYTES: usize = 700;
 
 impl MemoryTools {
@@ -33,7 +33,7 @@ impl MemoryTools {
             Err(error) => return Err(not_now(&error)),
         };
         found.retain(is_wanted);
-        // A model asks in sentences.
+        // Models search with sentences.
         if found.is_empty() {
             let words = words::telling(query);
             let owner = whose::tag(&caller.sender);

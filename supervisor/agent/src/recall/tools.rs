@@ -1,8 +1,8 @@
 //! `memory.save` and `memory.search`, as a model is offered them.
 //!
-//! Both answers take the guard's layers like a plugin's: made inert, limited, and put into an envelope whose every line is marked. What
-//! an injected text made a model save comes back as a quotation, now and in any later session. It is made inert before it is kept,
-//! too, so that whoever reads the store by another way gets the same.
+//! Both answers pass the guard's layers like a plugin's: they are neutralized, limited, and put into an envelope whose
+//! every line is marked. What an injected text made a model save comes back as a quotation, now and in any later
+//! session. It is neutralized before it is stored, too, for others who read the store.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,26 +17,27 @@ use crate::driver::{Caller, OwnCall, OwnTools};
 use crate::loop_context::ToolResult;
 use crate::tools::from_own;
 
-/// What of an answer a model gets: ten memories of the length at which a search cuts them. A prompt has less room still, and the loop
-/// cuts again.
+/// The longest answer: ten memories of the length to which a search truncates them. A prompt has less room still, and
+/// the loop truncates again.
 const MAX_ANSWER_BYTES: usize = 8 * 1024;
 const SAVE: &str = "save";
 const SEARCH: &str = "search";
 
-/// The agent's own plugin `memory`.
+/// The built-in plugin `memory`.
 pub struct MemoryTools {
     pub(super) memory: Arc<dyn Memory>,
     pub(super) guard: Guard,
 }
 
-/// What came of a call: text for the model, or why not, for it, too.
+/// The result of a call: the text or the error for the model.
 pub(super) type Said = Result<String, String>;
 
 impl MemoryTools {
-    /// Over a store, with the sanitizer that all texts for models go through.
+    /// Creates the tools on a store, with the sanitizer of all texts for models.
     #[must_use]
     pub fn new(memory: Arc<dyn Memory>, sanitizer: Arc<Sanitizer>) -> Self {
-        // Nobody can have written the delimiters beforehand, and no line in between begins anything.
+        // Stored text cannot contain the random delimiters, and its lines are marked, so none of them opens an
+        // envelope.
         let settings = GuardSettings {
             envelope: EnvelopeMode::Quoted,
             max_response_bytes: MAX_ANSWER_BYTES,
@@ -47,7 +48,7 @@ impl MemoryTools {
     }
 
     async fn answer(&self, call: &OwnCall) -> Said {
-        // What a sub-agent found is its answer; only the agent itself decides what stays.
+        // A sub-agent returns what it found; only the agent itself decides what is saved.
         match call.action.as_str() {
             SAVE if call.caller.subagent.is_empty() => self.save(&call.caller, &call.args).await,
             SAVE => Err("a sub-agent saves nothing; put it into your answer".to_owned()),
@@ -132,7 +133,7 @@ fn parameter(name: &str, kind: &str, required: bool, schema: &str, description: 
     }
 }
 
-/// A required text of at most so many bytes. The schema has said so already; what calls here otherwise is held to it, too.
+/// A required text of at most so many bytes. The schema was checked already; this also covers other callers.
 pub(super) fn text<'a>(
     args: &'a BTreeMap<String, String>,
     name: &str,
@@ -147,7 +148,7 @@ pub(super) fn text<'a>(
     }
 }
 
-/// The tags of a call: a JSON list, as lists travel, or words with commas between, as models write them all the same.
+/// The tags of a call: a JSON list, as lists travel, or comma-separated words, as models write them anyway.
 pub(super) fn tags(args: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
     let Some(written) = args.get("tags").filter(|written| !written.trim().is_empty()) else {
         return Ok(Vec::new());

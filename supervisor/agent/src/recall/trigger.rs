@@ -1,19 +1,20 @@
-//! A request made short, by which a workflow is recalled: `analyze code, post issue, create PR`.
+//! The short form of a request by which a workflow is found: `analyze code, post issue, create PR`.
 //!
-//! "analyze GitLab code and post issue to Jira and create PR" becomes that, with the steps `gitlab`, `jira`, `gitlab`: its parts, without
-//! words that say nothing of the task and without the plugins' names, which stand in the steps. The request for another project is then
-//! the same workflow. What is left is inert, one line, and at most [`MAX_BYTES`] long; nothing of the request's arguments is looked at.
+//! "analyze GitLab code and post issue to Jira and create PR" becomes that, with the steps `gitlab`, `jira`, `gitlab`:
+//! its parts, without filler words and without the plugins' names, which are in the steps. A request for another
+//! project then finds the same workflow. The result is neutralized, one line, and at most [`MAX_BYTES`] long; the
+//! request's arguments are not used.
 
 use talon_guard::Raw;
 
-/// A trigger is a title, not the request: a hint of it has to fit into a prompt beside others.
+/// The longest trigger: it is a title, and a hint with it has to fit into a prompt beside others.
 pub const MAX_BYTES: usize = 120;
-/// Words of one part; what comes behind them says on what, not what.
+/// The most words of one part; further words name the object rather than the task.
 const MAX_WORDS: usize = 6;
-/// What of a request is looked at.
+/// How much of a request is used.
 const MAX_LOOKED_AT_BYTES: usize = 1024;
 
-/// Between the parts of a request.
+/// Separators between the parts of a request.
 const BETWEEN: [&str; 16] = [
     "and",
     "then",
@@ -32,7 +33,7 @@ const BETWEEN: [&str; 16] = [
     "&",
     "+",
 ];
-/// In front of what is asked for, and around it.
+/// Filler words before and around the task.
 const FILLERS: [&str; 62] = [
     "please",
     "can",
@@ -97,7 +98,7 @@ const FILLERS: [&str; 62] = [
     "sur",
     "пожалуйста",
 ];
-/// What leads to a plugin's name, which goes with it.
+/// Prepositions before a plugin's name, which are removed with it.
 const LEADS: [&str; 24] = [
     "in",
     "on",
@@ -125,7 +126,7 @@ const LEADS: [&str; 24] = [
     "через",
 ];
 
-/// The trigger of a request that was done with these plugins. Empty if the request says nothing.
+/// The trigger of a request that was handled with these plugins. Empty if the request has no content words.
 #[must_use]
 pub fn trigger<'p>(request: &str, plugins: impl IntoIterator<Item = &'p str>) -> String {
     let plugins: Vec<String> = plugins.into_iter().map(str::to_lowercase).collect();
@@ -158,7 +159,7 @@ pub fn trigger<'p>(request: &str, plugins: impl IntoIterator<Item = &'p str>) ->
     Raw::from(trigger).line().cut(MAX_BYTES).into_string()
 }
 
-/// One part: without the plugins and what leads to them, and without fillers.
+/// Shortens one part: removes fillers, plugins, and the prepositions before them.
 fn shortened(part: &[&str], plugins: &[String]) -> String {
     let mut kept: Vec<&str> = Vec::new();
     for word in part {
@@ -173,7 +174,7 @@ fn shortened(part: &[&str], plugins: &[String]) -> String {
     }
     kept.truncate(MAX_WORDS);
     let is_lead = |word: &&str| LEADS.contains(&word.to_lowercase().as_str());
-    // One that leads nowhere any more.
+    // A preposition without its plugin.
     while kept.last().is_some_and(&is_lead) {
         kept.pop();
     }

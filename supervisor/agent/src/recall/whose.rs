@@ -1,16 +1,16 @@
-//! Whose a memory is.
+//! The owner of a memory.
 
 use std::collections::BTreeSet;
 
 use sha2::{Digest as _, Sha256};
 use talon_store::StoredMemory;
 
-/// What the tag begins with. Nobody but this module writes such a tag.
+/// The prefix of the owner tag. Only this module writes such tags.
 pub(super) const TAG: &str = talon_store::OWNER_TAG;
-/// A longer name, or one that no tag can hold, is known by its digest.
+/// A longer name, or one that does not fit into a tag, is replaced by its digest.
 const MAX_NAME_BYTES: usize = 128;
 
-/// The tag of what is this sender's.
+/// The owner tag of a sender.
 pub(super) fn tag(sender: &str) -> String {
     if sender.len() <= MAX_NAME_BYTES && !sender.chars().any(char::is_control) {
         return format!("{TAG}{sender}");
@@ -23,12 +23,12 @@ pub(crate) fn is_for(memory: &StoredMemory, sender: &str) -> bool {
     is_everybodys(memory) || memory.owners().any(|of| of == tag(sender))
 }
 
-/// Whether a memory is nobody's own.
+/// Whether a memory has no owner.
 pub(crate) fn is_everybodys(memory: &StoredMemory) -> bool {
     memory.owners().next().is_none()
 }
 
-/// The tags that are the memory's own.
+/// The memory's tags without the owner tag.
 pub(super) fn own_tags(memory: &StoredMemory) -> BTreeSet<&str> {
     memory.tags.iter().map(String::as_str).filter(|tag| !tag.starts_with(TAG)).collect()
 }

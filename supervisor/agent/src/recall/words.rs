@@ -1,12 +1,12 @@
-//! The words of a request by which something is looked for.
+//! The keywords of a request, for searching.
 
 use std::collections::BTreeSet;
 
-/// What of a request is looked at: as much as the store takes, and its beginning says what it is about.
+/// How much of a request is used: as much as the store takes; the beginning says what it is about.
 const MAX_BYTES: usize = talon_store::limits::MAX_QUERY_BYTES;
 
-/// Words that are in every request and say nothing of what it is about: the commonest of three letters and more. The store does not look
-/// for shorter ones, but where a character is a word.
+/// Stop words: common words of three letters and more. The store does not search for shorter ones, except in scripts
+/// where a character is a word.
 const SAY_NOTHING: &str = "
 all and any are but can did for get had has her him his how its let may new not now old one our out put say see she the too use was way
 who why you
@@ -34,7 +34,7 @@ todo todos una unos usted ustedes vuestro
 тебя только тогда чтобы что это этого этот эту
 ";
 
-/// The words that say something, with spaces between; empty if there is none.
+/// The keywords, separated by spaces; empty if there are none.
 pub(super) fn telling(request: &str) -> String {
     let start = &request[..request.floor_char_boundary(MAX_BYTES)];
     let nothing: BTreeSet<&str> = SAY_NOTHING.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! Everything together, which requests work on.
+//! The agent's shared state, on which requests work.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -20,8 +20,8 @@ use crate::driver::{Driver, RunTurns};
 use crate::metrics::Metrics;
 use crate::turns::Turns;
 
-/// How long each part of the agent is waited for when it is asked how it is. The supervisor gives such an answer 5 s, and kills an agent
-/// that owes it three.
+/// How long a status request waits for each part of the agent. The supervisor allows 5 s for the answer, and kills an
+/// agent that misses three.
 const PROBLEM_WAIT: Duration = Duration::from_secs(1);
 
 /// The agent.
@@ -41,10 +41,10 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// On an open store, with its first configuration; until `ending`.
+    /// Creates the agent on an open store, with its first configuration; it runs until `ending`.
     ///
     /// # Errors
-    /// What the starter is told, if the store cannot be read.
+    /// The message for the supervisor, if the store cannot be read.
     pub(super) async fn new(
         store: Store,
         handed: &Handed,
@@ -93,12 +93,12 @@ impl Agent {
         }))
     }
 
-    /// What turns that begin now stand on.
+    /// The environment and configuration for new turns.
     pub(crate) fn setup(&self) -> Arc<Setup> {
         Arc::clone(&self.setup.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes another configuration over. Turns under way keep theirs.
+    /// Applies a new configuration. Running turns keep theirs.
     pub(super) fn configure(&self, handed: &Handed) {
         let setup = Arc::new(Setup::new(handed, &self.parts, Some(&self.setup())));
         self.desk.configure(&handed.settings.agent.confirm);
@@ -106,7 +106,7 @@ impl Agent {
         self.probing.look();
     }
 
-    /// What the starter is told; within [`PROBLEM_WAIT`], whatever the disk does.
+    /// The `Ready` message for the supervisor; within [`PROBLEM_WAIT`], however slow the disk is.
     pub(super) async fn ready(&self) -> Ready {
         let setup = self.setup();
         let mut problems = setup.problems.clone();
@@ -114,8 +114,8 @@ impl Agent {
         Ready { engine: self.store.engine().to_owned(), place: self.store.place(), problems }
     }
 
-    /// All that is wrong now, each with what to do. What does not answer within [`PROBLEM_WAIT`] is one of these: whoever asks how the
-    /// agent is may take it for dead otherwise.
+    /// All present problems, each with what to do. A part that does not answer within [`PROBLEM_WAIT`] counts as one;
+    /// otherwise the agent might be taken for dead.
     pub(crate) async fn problems(&self) -> Vec<String> {
         let setup = self.setup();
         let mut problems = setup.problems.clone();
@@ -135,7 +135,7 @@ impl Agent {
         problems
     }
 
-    /// How many calls wait for a person; `None` if that cannot be said within [`PROBLEM_WAIT`].
+    /// The number of calls that wait for a person; `None` if unknown within [`PROBLEM_WAIT`].
     pub(crate) async fn approvals_pending(&self) -> Option<usize> {
         timeout(PROBLEM_WAIT, self.desk.pending(None)).await.ok()
     }

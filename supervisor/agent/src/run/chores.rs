@@ -1,4 +1,4 @@
-//! What is done from time to time.
+//! Periodic tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,20 +11,20 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use super::agent::Agent;
 
-/// The shortest time between two looks for probes that are due, whatever the chain says.
+/// The shortest time between two checks for due probes, whatever the chain says.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
-/// How often sessions are looked for that nobody has written to for a while. A minute: what is idle says so half an hour after the last
-/// word, give or take that.
+/// How often idle sessions are searched. A minute: a session becomes idle half an hour after its last message, give or
+/// take a minute.
 const IDLE_EVERY: Duration = Duration::from_secs(60);
-/// Sessions that become idle at once. What is beyond has its turn a minute later.
+/// The most sessions marked idle per pass; the rest follow a minute later.
 const IDLE_AT_ONCE: u32 = 1000;
 
-/// Says when providers have to be looked at again.
+/// Notifies the probing task that providers have to be checked again.
 #[derive(Debug, Default)]
 pub(super) struct Probing(Notify);
 
 impl Probing {
-    /// Something may be due.
+    /// Wakes the probing task.
     pub(super) fn look(&self) {
         self.0.notify_one();
     }
@@ -38,7 +38,7 @@ impl Watch for Probing {
     }
 }
 
-/// Probes providers that are left alone, for as long as it is polled.
+/// Probes unavailable providers, for as long as it is polled.
 pub(super) async fn probe(agent: Arc<Agent>) {
     loop {
         let chain = Arc::clone(&agent.setup().world.chain);
@@ -63,7 +63,7 @@ pub(super) async fn probe(agent: Arc<Agent>) {
     }
 }
 
-/// Makes sessions idle that nobody writes to, for as long as it is polled.
+/// Marks sessions idle that have no recent messages, for as long as it is polled.
 pub(super) async fn idle(agent: Arc<Agent>) {
     let mut every = interval(IDLE_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,4 +1,4 @@
-//! What the supervisor hands over, read.
+//! Reads the configuration that the supervisor sends.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 
 use talon_agent_settings::{BadHanded, Handed, MAX_HANDED_BYTES};
 
-/// Why a configuration was not read. Nothing of what it holds is repeated.
+/// Why a configuration was not read. Contains nothing of its content.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotRead {
     #[error("no memory file came with the configuration")]
@@ -19,10 +19,10 @@ pub(super) enum NotRead {
     Bad(#[from] BadHanded),
 }
 
-/// Reads what came with a `Configure`: blocking, of memory alone.
+/// Reads the descriptor that came with a `Configure`. Blocks, but only on memory.
 pub(super) fn handed(descriptor: Option<OwnedFd>, said: u64) -> Result<Handed, NotRead> {
     let mut file = File::from(descriptor.ok_or(NotRead::Missing)?);
-    // A pipe would hang, and a device might never end.
+    // A pipe could block, and a device might have no end.
     if !file.metadata()?.is_file() {
         return Err(NotRead::File(io::Error::other("it is no file")));
     }

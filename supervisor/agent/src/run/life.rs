@@ -1,4 +1,5 @@
-//! The life of the process: it opens what it is told to, serves what it is handed, and ends with its lifeline.
+//! The life cycle of the process: opens its store, serves the connections that it receives, and ends with the control
+//! socket.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -22,10 +23,11 @@ use super::configure::{NotRead, handed};
 use super::link::{Link, Starter};
 use crate::serve::{BadClient, Client, Server};
 
-/// How long requests may go on once the process is to end; what follows a turn ends at once. The supervisor waits somewhat longer.
+/// How long requests may take to finish at shutdown; streams that follow a turn end at once. The supervisor waits
+/// somewhat longer.
 const CLOSE_GRACE: Duration = Duration::from_secs(3);
 
-/// Serves whoever has the other end of `control`, until it is closed or SIGTERM comes.
+/// Serves the supervisor at the other end of `control`, until it is closed or SIGTERM arrives.
 pub async fn run(control: OwnedFd) -> End {
     let (starter, mut signals) = match (Control::new(control), Signals::listen()) {
         (Ok(starter), Ok(signals)) => (Arc::new(starter), signals),
@@ -57,7 +59,7 @@ pub async fn run(control: OwnedFd) -> End {
         Err(NotBegun::Senseless(why)) => return misled(&why),
         Err(NotBegun::Refused(NotOpened { message, retryable })) => {
             tracing::error!(reason = message, retryable, "the agent cannot begin");
-            // If nobody hears it, the log has it.
+            // If the message does not arrive, the log has it.
             let refused = from_agent::What::Refused(Refused { message, retryable });
             let _told = starter.send(&from_us(refused), None).await;
             return End::Refused;
@@ -69,11 +71,11 @@ pub async fn run(control: OwnedFd) -> End {
     end
 }
 
-/// Why it does not begin.
+/// Why the agent does not start.
 enum NotBegun {
-    /// The starter speaks another language.
+    /// The supervisor's message is invalid.
     Senseless(String),
-    /// What it needs is not there.
+    /// A resource that it needs is not available.
     Refused(NotOpened),
 }
 
@@ -94,7 +96,7 @@ async fn open(
         .await
         .map_err(|error| NotBegun::Refused(NotOpened { message: error.to_string(), retryable: false }))?;
     let store = wanted.open.open().await.map_err(|error| NotBegun::Refused(opening::refused(&error)))?;
-    // A server that cannot be reached is waited for: nothing could be read of it now.
+    // A server that cannot be reached is waited for: nothing could be read from the store now.
     if let Err(error) = store.check().await {
         let retryable = matches!(error, Error::Unavailable { .. });
         return Err(NotBegun::Refused(NotOpened { message: chain(&error), retryable }));
@@ -102,7 +104,7 @@ async fn open(
     Agent::new(store, &handed, Arc::clone(link) as _, ending.clone()).await.map_err(NotBegun::Refused)
 }
 
-/// What was handed over. It is in memory, but may be many megabytes.
+/// Reads the configuration in a blocking task: it is in memory, but may have many megabytes.
 async fn read(descriptor: Option<OwnedFd>, bytes: u64) -> Result<talon_agent_settings::Handed, NotRead> {
     tokio::task::spawn_blocking(move || handed(descriptor, bytes))
         .await
@@ -123,7 +125,7 @@ fn lost(error: &ControlError) -> End {
     End::Protocol
 }
 
-/// Why a message was not obeyed. The starter hears nothing of it: it asked wrongly, and others are served on.
+/// Why a message was rejected. Only logged: the supervisor's mistake does not concern the other connections.
 #[derive(Debug, thiserror::Error)]
 enum NotObeyed {
     #[error("it says nothing that this version knows")]
@@ -136,7 +138,7 @@ enum NotObeyed {
     Host(String),
 }
 
-/// What is served.
+/// The running agent and its server.
 struct Serving {
     agent: Arc<Agent>,
     server: Server,
@@ -151,7 +153,7 @@ impl Serving {
         chores.spawn(chores::idle(Arc::clone(&self.agent)));
         let costs = Arc::clone(&self.agent.costs);
         chores.spawn(costs.keep());
-        // The host may take its time, and the turns that go on need it.
+        // The host may take its time, and the resumed turns need it.
         let agent = Arc::clone(&self.agent);
         chores.spawn(async move { agent.go_on_with_parked().await });
         if !self.tell_ready().await {
@@ -175,7 +177,7 @@ impl Serving {
         }
     }
 
-    /// Says whether the starter is still there.
+    /// Handles a message. Returns whether the supervisor is still connected.
     async fn handle(&mut self, packet: Packet<ToAgent>) -> Result<bool, NotObeyed> {
         let Packet { message, descriptor } = packet;
         match message.what {
@@ -221,7 +223,7 @@ impl Serving {
         self.starter.send(&from_us(from_agent::What::Ready(ready)), None).await.is_ok()
     }
 
-    /// Takes nothing new, leaves turns as they are, and waits for what else was begun.
+    /// Accepts nothing new, leaves turns interrupted, and waits for running requests.
     async fn finish(self, ending: &CancellationToken) {
         let Self { agent, server, .. } = self;
         ending.cancel();

@@ -1,4 +1,4 @@
-//! Connections to the host: asked for over the control socket, and handed in.
+//! Connections to the host, requested over the control socket.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -16,17 +16,17 @@ use tokio::sync::oneshot;
 
 use crate::door::Connect;
 
-/// The control socket, to whoever started us.
+/// The control socket to the supervisor.
 pub(super) type Starter = Control<FromAgent, ToAgent>;
 
-/// How long a connection is waited for. The supervisor makes a pair of sockets and sends one; when it takes longer it is being replaced
-/// or hangs, and whoever wanted the connection tries again for as long as that makes sense.
+/// How long to wait for a connection. The supervisor creates a pair of sockets and sends one; if that takes longer, it
+/// is being replaced or hangs, and the caller retries as long as that makes sense.
 const HANDED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Asks the supervisor for connections.
 pub(super) struct Link {
     starter: Arc<Starter>,
-    /// The number of the next question.
+    /// The id of the next request.
     next: AtomicU64,
     asked: Mutex<BTreeMap<u64, oneshot::Sender<UnixStream>>>,
 }
@@ -36,10 +36,10 @@ impl Link {
         Arc::new(Self { starter, next: AtomicU64::new(1), asked: Mutex::default() })
     }
 
-    /// A connection was handed in. Must be called within a runtime.
+    /// Receives a connection. Must be called within a runtime.
     ///
     /// # Errors
-    /// A sentence for the log, if nobody waits for it or it is no connection.
+    /// A sentence for the log, if no request has this id or the descriptor is no connection.
     pub(super) fn handed(&self, id: u64, descriptor: Option<OwnedFd>) -> Result<(), String> {
         let asked = self.lock().remove(&id);
         let stream = connected(descriptor).map_err(|error| error.to_string())?;
@@ -47,17 +47,17 @@ impl Link {
         if taken {
             Ok(())
         } else {
-            Err(format!("nobody waits for a connection to the host with the number {id}"))
+            Err(format!("no request is waiting for the host connection {id}"))
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, oneshot::Sender<UnixStream>>> {
-        // No step of it panics halfway.
+        // No operation under this lock can panic halfway.
         self.asked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A question under way; forgotten with its asker.
+/// A pending request; dropping it removes it.
 struct Question<'l> {
     link: &'l Link,
     id: u64,
@@ -80,7 +80,7 @@ impl Connect for Link {
         self.starter.send(&message, None).await.map_err(io::Error::other)?;
         match tokio::time::timeout(HANDED_WITHIN, answer).await {
             Ok(Ok(stream)) => Ok(stream),
-            // As if nobody listened: there may be somebody soon.
+            // As if there were no listener: a new supervisor may listen soon.
             Ok(Err(_)) | Err(_) => Err(io::Error::new(
                 io::ErrorKind::ConnectionRefused,
                 "the supervisor handed no connection to its plugins in: see whether it is being restarted (`talon status`)",

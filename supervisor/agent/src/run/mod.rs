@@ -1,13 +1,13 @@
-//! The process `talon-agent`: what it is told over its control socket, and what it is made of.
+//! The process `talon-agent`: its control socket and its parts.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `life` | from the first message to the end |
-//! | `configure` | what the supervisor hands over, read |
-//! | `setup` | what is made of a configuration: models, plugins' door, tools, workspace |
-//! | `agent` | everything together, which requests work on |
-//! | `link` | connections to the host, asked for and handed in |
-//! | `chores` | what is done from time to time: probes of providers, idle sessions |
+//! | `lifecycle` | from the first message to the end |
+//! | `configure` | reads the configuration that the supervisor sends |
+//! | `setup` | builds models, host client, tools and workspace from a configuration |
+//! | `agent` | the shared state on which requests work |
+//! | `connector` | connections to the host, requested from the supervisor |
+//! | `background` | periodic tasks: probes of providers, idle sessions |
 
 mod agent;
 mod chores;

@@ -1,4 +1,4 @@
-//! What is made of a configuration.
+//! Builds the agent's parts from a configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::subagent::{Around, CurrentWorld, SubAgents};
 use crate::turns::sections;
 use crate::workspace::Watched;
 
-/// What stays the same whatever is configured.
+/// The parts that do not depend on the configuration.
 pub(super) struct Parts {
     pub(super) host: Arc<dyn Host>,
     pub(super) memory: Arc<dyn Memory>,
@@ -34,20 +34,20 @@ pub(super) struct Parts {
     pub(super) sanitizer: Arc<Sanitizer>,
 }
 
-/// A configuration, and what turns stand on with it. A turn keeps the one it began with.
+/// A configuration, and the environment built from it. A turn keeps the one it started with.
 pub(crate) struct Setup {
-    /// What the operator wrote.
+    /// The operator's settings.
     pub(crate) settings: Settings,
-    /// What turns stand on.
+    /// The environment of turns.
     pub(crate) world: World,
-    /// All that is wrong, each with what to do.
+    /// All problems, each with what to do.
     pub(crate) problems: Vec<String>,
     /// The person's files.
     pub(crate) workspace: Arc<Watched>,
 }
 
 impl Setup {
-    /// Of what was handed over; `before` is what it takes the place of, of which the models' health and costs stay.
+    /// Builds from a settings bundle; health and costs of the models are taken over from `before`.
     pub(super) fn new(handed: &Handed, parts: &Parts, before: Option<&Self>) -> Self {
         let settings = handed.settings.clone();
         let mut problems = Vec::new();
@@ -69,7 +69,7 @@ impl Setup {
             world.own.push(Arc::new(MemoryTools::new(memory, sanitizer)));
         }
         if settings.agent.subagents.enabled {
-            // They start none of their own: theirs is the world without them.
+            // Sub-agents cannot start sub-agents: their environment has no such tools.
             let theirs = world.clone();
             let around = Around {
                 rules: settings.orchestrator.rules.clone(),
@@ -91,7 +91,7 @@ impl Setup {
         Self { settings, world, problems, workspace }
     }
 
-    /// The providers in the order of their names: what they speak, and how they are.
+    /// The providers in the order of their names, with protocol and state.
     pub(crate) fn providers(&self) -> impl Iterator<Item = (&str, Kind, ProviderState)> {
         let now = Instant::now();
         let configured = self.settings.models.providers.0.iter();
@@ -100,13 +100,13 @@ impl Setup {
     }
 }
 
-/// The models: with the health and the sums of those before.
+/// The model chain, with health and costs of the previous one.
 fn chain(handed: &Handed, parts: &Parts, before: Option<&Setup>, problems: &mut Vec<String>) -> Chain {
     let ModelKeys { providers, catalog, fallback, budget, .. } = &handed.settings.models;
     let made = config::providers(providers, handed);
     let names: BTreeSet<String> = providers.0.keys().cloned().collect();
     let catalog = Arc::new(Catalog::new(catalog, &names).unwrap_or_else(|wrong| {
-        // The supervisor refuses such a catalog; it is of another version, then.
+        // The supervisor rejects such a catalog, so it must be of another version.
         problems.push(format!("models.catalog cannot be used, so no model is asked: {wrong}"));
         Catalog::default()
     }));

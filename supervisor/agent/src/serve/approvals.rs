@@ -48,7 +48,7 @@ impl Service {
         }
         let decided = self.agent.desk.decide(&id, approve, &digest, &reason, &client.sender).await;
         let decided = decided.map_err(|error| told(&error))?;
-        // Those who follow see that it waits no longer.
+        // Clients that follow the turn see the decision.
         let running = SessionId::new(&decided.session_id).ok().and_then(|id| self.agent.turns.get(id));
         if let Some(running) = running {
             running.hub.hear(Kind::Approval(decided.clone()));

@@ -51,7 +51,7 @@ impl Service {
         Ok(Asked { following, running, ended: false }.boxed())
     }
 
-    /// A session for somebody's first question.
+    /// Creates a session for a client's first question.
     pub(super) async fn new_session(&self, client: &Client, channel: &str) -> Result<Session, Status> {
         let session = NewSession {
             sender: client.sender.to_string(),
@@ -73,12 +73,12 @@ impl Service {
         request: CancelRequest,
     ) -> Result<CancelResponse, Status> {
         let session = self.session(client, &request.session_id).await?;
-        // One that was interrupted is gone on with for as long as it takes to end it.
+        // An interrupted turn is resumed just long enough to end it.
         let Some((running, _)) = self.agent.turn_of(&session).await? else {
             return Ok(CancelResponse { cancelled: false });
         };
         running.cancel.cancel();
-        // Whoever hears of it may ask anew at once.
+        // A client that receives the end may ask again at once.
         let _over = timeout(CANCEL_WAIT, running.hub.over()).await;
         Ok(CancelResponse { cancelled: true })
     }
@@ -101,10 +101,11 @@ fn in_none(session: &Session) -> Status {
     ))
 }
 
-/// What somebody at a terminal talks on.
+/// The channel of clients at a terminal.
 const CLI: &str = "cli";
 
-/// Where it is said. `agent.allow.channels` narrows what may be called there, so that who is narrowed does not choose it.
+/// The channel of a request. `agent.allow.channels` restricts what may be called on it, so restricted clients cannot
+/// choose it.
 fn channel_of(client: &Client, channel: &str) -> Result<String, Status> {
     let channel = known_channel(channel)?;
     if channel == CLI || client.operates() {
@@ -117,7 +118,7 @@ fn channel_of(client: &Client, channel: &str) -> Result<String, Status> {
     )))
 }
 
-/// The name of a channel.
+/// Checks the name of a channel.
 fn known_channel(channel: &str) -> Result<String, Status> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
     match channel {
@@ -129,7 +130,7 @@ fn known_channel(channel: &str) -> Result<String, Status> {
     }
 }
 
-/// What the answer has to fit.
+/// Compiles the schema that the answer has to fit.
 fn usable(schema: &str) -> Result<Option<Schema>, Status> {
     if schema.is_empty() {
         return Ok(None);
@@ -141,7 +142,7 @@ fn usable(schema: &str) -> Result<Option<Schema>, Status> {
     Ok(Some(schema))
 }
 
-/// The chunks of a turn, to whoever asked. Letting go of them cancels it, unless it waits, or has waited, for a person.
+/// The stream of a turn's chunks. Dropping it cancels the turn, unless the turn waits, or has waited, for a person.
 struct Asked {
     following: Following,
     running: Arc<Running>,
@@ -154,7 +155,7 @@ impl Stream for Asked {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = self.following.poll_next_unpin(cx);
         if let Poll::Ready(None | Some(Err(_))) = next {
-            // Somebody who reads too slowly has not let go.
+            // A slow reader has not given up the turn.
             self.ended = true;
         }
         next

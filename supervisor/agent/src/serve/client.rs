@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection, as the supervisor says, and what that one may do.
+//! The client of a connection, as the supervisor describes it, and its permissions.
 
 use std::sync::Arc;
 
@@ -7,41 +7,41 @@ use talon_store::Session;
 use talon_store::limits::MAX_NAME_BYTES;
 use tonic::{Request, Status};
 
-/// What somebody may do. A higher role includes the lower ones.
+/// A client's role. A higher role includes the lower ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
-    /// Work in their own sessions.
+    /// May work in its own sessions.
     Call,
-    /// See and do everything with everybody's.
+    /// May see and change all sessions.
     Operate,
     /// The same.
     Admin,
 }
 
-/// As what their wishes count.
+/// The kind of client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A person's.
+    /// A person.
     Person,
-    /// A model's.
+    /// A model.
     Model,
-    /// A program's.
+    /// A program.
     Program,
 }
 
-/// Whoever is at the other end, for as long as the connection lasts.
+/// The client of a connection, for as long as the connection lasts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Client {
     pub(crate) uid: u32,
     /// For the log only.
     pub(crate) pid: u32,
-    /// Whose sessions they see.
+    /// The user whose sessions the client sees.
     pub(crate) sender: Arc<str>,
     pub(crate) role: Role,
     pub(crate) origin: Origin,
 }
 
-/// What was said of a client has no sense.
+/// The supervisor's description of a client is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BadClient {
     #[error("its role is none: {0:?}")]
@@ -79,7 +79,7 @@ impl TryFrom<AttachClient> for Client {
 }
 
 impl Client {
-    /// Who asks.
+    /// Returns the client of a request.
     ///
     /// # Errors
     /// INTERNAL: every connection carries its client.
@@ -88,12 +88,12 @@ impl Client {
         client.cloned().ok_or_else(|| Status::internal("a request without a client"))
     }
 
-    /// Whether they see everybody's.
+    /// Whether the client sees all users' sessions.
     pub(super) fn operates(&self) -> bool {
         self.role >= Role::Operate
     }
 
-    /// Refuses who does not.
+    /// Rejects a client that does not see all users' sessions.
     ///
     /// # Errors
     /// PERMISSION_DENIED
@@ -107,7 +107,7 @@ impl Client {
         )))
     }
 
-    /// Whether they may see a session.
+    /// Whether the client may see a session.
     pub(super) fn sees(&self, session: &Session) -> bool {
         self.operates() || *session.sender == *self.sender
     }

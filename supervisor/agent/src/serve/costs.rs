@@ -64,7 +64,7 @@ fn cost(tally: &Tally) -> Cost {
     }
 }
 
-/// As the wire has it: up to 18 million dollars.
+/// The wire format: up to 18 million dollars.
 pub(super) fn pico(money: Money) -> u64 {
     u64::try_from(money.picodollars()).unwrap_or(u64::MAX)
 }

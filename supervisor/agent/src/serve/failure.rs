@@ -1,4 +1,4 @@
-//! The store's errors as those of gRPC, for people whose store it is.
+//! Maps errors of the store to gRPC statuses, for the people who own the store.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use tonic::{Code, Status};
 
 use crate::driver::JournalError;
 
-/// After how many milliseconds another try makes sense, in the header that gRPC's own retries look at.
+/// The header with the milliseconds until a retry makes sense, which gRPC's own retries read.
 const RETRY_HEADER: &str = "grpc-retry-pushback-ms";
-/// When another try makes sense if nothing better is known.
+/// When to retry if nothing better is known.
 const RETRY: Duration = Duration::from_secs(1);
 
 static FAILED: Throttle = Throttle::new();
 
-/// What is answered instead of a result.
+/// The status for an error of the store.
 pub(crate) fn failed(error: &Error) -> Status {
     let text = cut(chain(error));
     match error {
@@ -38,7 +38,7 @@ pub(crate) fn failed(error: &Error) -> Status {
     }
 }
 
-/// What is answered where a session could not be read or written.
+/// The status for a session that could not be read or written.
 pub(crate) fn unkept(error: &JournalError) -> Status {
     if let Some(unsaid) = FAILED.word() {
         tracing::error!(%error, unsaid, "a request failed at the database");
@@ -46,7 +46,7 @@ pub(crate) fn unkept(error: &JournalError) -> Status {
     later(Code::Unavailable, cut(format!("{error}; `talon status` shows the agent's database")), RETRY)
 }
 
-/// There is no such session, or none that may be seen.
+/// The session does not exist, or the client may not see it.
 pub(super) fn no_session(id: &str) -> Status {
     let shown: String = id.chars().take(40).filter(|c| !c.is_control()).collect();
     Status::not_found(format!("there is no session {shown}: `talon session list` shows those there are"))

@@ -1,7 +1,7 @@
-//! What every request passes before its body is read: is there room, and does the body come.
+//! Limits requests before their bodies are read.
 //!
-//! The server reads a request's message before it asks the service, and holds what it has read for as long as the client likes. So half-sent
-//! requests are bounded in number and time, and what one user does costs no other their place.
+//! The server reads a request's message before it calls the service, and holds what it has read for as long as the
+//! client likes. So incomplete requests are bounded in number and time, and one user cannot use up the slots of others.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::limits::{MAX_REQUESTS, MAX_REQUESTS_PER_UID};
 type Request = http::Request<Body>;
 type Response = http::Response<Body>;
 
-/// Stands in front of the service.
+/// A layer in front of the service.
 #[derive(Debug, Clone)]
 pub(super) struct Gate<S> {
     inner: S,
@@ -34,7 +34,7 @@ impl<S> Gate<S> {
         Self { inner, requests: Places::new(MAX_REQUESTS, MAX_REQUESTS_PER_UID) }
     }
 
-    /// Lets a request in; it keeps its place until its answer was taken.
+    /// Admits a request, which keeps its slot until its answer is read.
     fn admit(&self, request: &Request) -> Result<Place, Status> {
         let client = request.extensions().get::<Client>();
         let client = client.ok_or_else(|| Status::internal("a request without a client"))?;

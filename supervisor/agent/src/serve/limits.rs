@@ -1,17 +1,17 @@
-//! Every limit of the service, each with its reason. How many turns there are, and who may follow one, stands with the turns.
+//! The service's limits, each with its reason. The limits of turns and of their followers are in `turns`.
 
 use std::time::Duration;
 
-/// What a person says in one turn; the wire says so, too. 256 KiB: more than any model takes in.
+/// The longest message of a person; the protocol documents it, too. 256 KiB: more than any model accepts.
 pub(super) const MAX_TEXT_BYTES: usize = 256 << 10;
-/// The largest request: a text, a JSON Schema of the same size, and what stands around them. What is larger gets OUT_OF_RANGE before it is read
-/// whole.
+/// The largest request: a text, a JSON Schema of the same size, and the fields around them. A larger one gets
+/// OUT_OF_RANGE before it is read completely.
 pub(super) const MAX_REQUEST_BYTES: usize = 1 << 20;
 /// The largest message to a client. A page of a session's messages ends at 4 MiB, and its last message may have three more.
 pub(super) const MAX_ANSWER_BYTES: usize = 16 << 20;
 /// Connections at once. As many as `host.sock` has; one more is closed, which is logged.
 pub(super) const MAX_CONNECTIONS: usize = 256;
-/// Connections that wait to be served. They are taken at once; beyond that the server hangs.
+/// Connections that wait to be accepted, which happens at once; if more wait, the server hangs.
 pub(super) const MAX_ACCEPTED: usize = 64;
 /// Requests of one connection at once. Further ones wait in the client, as HTTP/2 has it.
 pub(super) const MAX_STREAMS: u32 = 64;
@@ -28,5 +28,6 @@ pub(super) const MAX_CHANNEL_BYTES: usize = 64;
 pub(super) const MAX_SESSIONS: u32 = 200;
 /// The page of sessions of somebody who asks for 0.
 pub(super) const DEFAULT_SESSIONS: u32 = 50;
-/// How long a cancelled turn is waited for: it drops its connections and writes its end. What takes longer goes on ending by itself.
+/// How long to wait for a cancelled turn, which drops its connections and writes its end. A slower one continues in the
+/// background.
 pub(super) const CANCEL_WAIT: Duration = Duration::from_secs(5);

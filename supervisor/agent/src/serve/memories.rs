@@ -24,7 +24,7 @@ impl Service {
         let query = MemoryQuery { text: Some(text).filter(|text| !text.is_empty()), tags, source: None };
         let found = async { self.agent.memory.search(&query, &page(&page_token, page_size)?).await };
         let found = found.await.map_err(|error| failed(&error))?;
-        // A page may have fewer than were asked for, and the next one more.
+        // A page may have fewer entries than requested although more follow.
         let seen = found.items.into_iter().filter(|memory| sees(client, memory));
         Ok(ListMemoriesResponse { memories: seen.map(view).collect(), next_page_token: token(found.next) })
     }
@@ -37,7 +37,7 @@ impl Service {
         self.memory(client, &request.id).await.map(view)
     }
 
-    /// One that this client may see: their own, and what is everybody's.
+    /// Reads a memory that the client may see: its user's own, or one without an owner.
     async fn memory(&self, client: &Client, id: &str) -> Result<StoredMemory, Status> {
         let found = self.agent.memory.get(known(id)?).await.map_err(|error| failed(&error))?;
         found.filter(|memory| sees(client, memory)).ok_or_else(|| no_memory(id))
@@ -64,7 +64,7 @@ impl Service {
                 }
                 Forget::Id(memory.id)
             }
-            // Many at once, whoever's they are.
+            // Deletes in bulk, whatever the owner.
             Some(What::Tag(tag)) => {
                 client.has_to_operate("to forget many memories at once")?;
                 Forget::Tag(tag)

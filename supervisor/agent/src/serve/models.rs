@@ -69,7 +69,7 @@ pub(super) fn providers(setup: &Setup) -> Vec<ProviderState> {
     each.collect()
 }
 
-/// 1 for one that can be asked, 0.5 for one on its way back, 0 for one that cannot.
+/// 1 for an available provider, 0.5 for one that recovers, 0 for one that is out.
 pub(super) fn up(state: &State) -> f64 {
     match state {
         State::Ready => 1.0,
@@ -78,11 +78,11 @@ pub(super) fn up(state: &State) -> f64 {
     }
 }
 
-/// A word, and why.
+/// The state as a word, with its reason.
 fn standing(state: &State) -> (String, String) {
     let (word, why) = match state {
         State::Ready => ("ready", String::new()),
-        State::Recovering => ("ready", "it failed, and is on its way back: it is asked last".to_owned()),
+        State::Recovering => ("ready", "it failed and is recovering: it is asked last".to_owned()),
         State::Out { outage } => {
             let why = outage.to_string();
             match outage {

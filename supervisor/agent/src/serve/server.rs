@@ -1,4 +1,4 @@
-//! The gRPC server over the connections that are handed in, with its limits.
+//! The gRPC server over the connections that the supervisor sends, with its limits.
 
 use std::io;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) struct Server {
     task: JoinHandle<Result<(), transport::Error>>,
 }
 
-/// Who is at the other end of a connection, and its place among them.
+/// The client of a connection, and the connection's slot.
 #[derive(Debug)]
 struct Connection {
     client: Client,
@@ -92,7 +92,7 @@ impl Server {
         }
     }
 
-    /// One line a second is enough to see that it goes on.
+    /// Logs at most one line a second.
     fn crowded(&self) -> Result<(), BadClient> {
         if CROWDED.word().is_some() { Err(BadClient::TooMany) } else { Ok(()) }
     }

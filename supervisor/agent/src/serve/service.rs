@@ -1,4 +1,4 @@
-//! The service: each request to its file.
+//! The service: passes each request to its file.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl Service {
     }
 }
 
-/// Which page is asked for.
+/// The requested page.
 pub(super) fn page(token: &str, size: u32) -> Result<PageRequest, Error> {
     if token.is_empty() {
         return Ok(PageRequest::first(size));
@@ -53,12 +53,12 @@ pub(super) fn page(token: &str, size: u32) -> Result<PageRequest, Error> {
     Ok(PageRequest::after(PageToken::parse(token)?, size))
 }
 
-/// What leads to the next page, as the wire has it.
+/// The token of the next page on the wire.
 pub(super) fn token(next: Option<PageToken>) -> String {
     next.map(|token| token.to_string()).unwrap_or_default()
 }
 
-/// Each request knows who asks.
+/// Each request carries its client.
 macro_rules! answer {
     ($service:ident, $request:ident, $method:ident) => {{
         let client = Client::of(&$request)?;

@@ -1,4 +1,4 @@
-//! Sessions: what is said about them, their messages, and what they want otherwise than the configuration says.
+//! Sessions: their metadata, messages, and options that override the configuration.
 
 use std::collections::BTreeMap;
 
@@ -117,7 +117,7 @@ impl Service {
                 )));
             }
         }
-        // Its place is taken until it is gone, so that no turn begins in it meanwhile.
+        // Its slot stays taken until it is deleted, so that no turn starts in the meantime.
         let _place = self.agent.turns.take(session.id, &session.sender, &self.agent.metrics)?;
         let id = session.id.to_string();
         let open = session.metadata.get(OPEN_TURN).and_then(|turn| turn.parse().ok());
@@ -162,7 +162,7 @@ impl Service {
         })
     }
 
-    /// What is to be changed; what is absent stays, and what is empty is as configured.
+    /// The changes to a session: an absent field stays, and an empty one is reset to the configuration.
     fn change(
         &self,
         model: Option<String>,
@@ -223,7 +223,7 @@ pub(super) fn unix_ms(time: Timestamp) -> u64 {
     time.as_millis().unsigned_abs()
 }
 
-/// A model that there is; `None` for none.
+/// Checks the name of a model; `None` for an empty one.
 pub(super) fn known_model(setup: &Setup, model: &str) -> Result<Option<String>, Status> {
     if model.is_empty() {
         return Ok(None);
@@ -234,7 +234,7 @@ pub(super) fn known_model(setup: &Setup, model: &str) -> Result<Option<String>, 
     }
 }
 
-/// How long a model is to think; `None` for as configured.
+/// Parses how long a model thinks; `None` for the configured value.
 pub(super) fn known_thinking(word: &str) -> Result<Option<Thinking>, Status> {
     if word.is_empty() {
         return Ok(None);
@@ -243,7 +243,7 @@ pub(super) fn known_thinking(word: &str) -> Result<Option<Thinking>, Status> {
     thinking(word).map(Some).ok_or_else(unknown)
 }
 
-/// Patterns that can cover something.
+/// Checks that each pattern can match something.
 pub(super) fn known_patterns(tools: Vec<String>) -> Result<Vec<String>, Status> {
     if tools.len() > MAX_PATTERNS {
         return Err(Status::invalid_argument(format!(

@@ -1,4 +1,4 @@
-//! How the agent is, and what it has counted.
+//! Status and metrics of the agent.
 
 use talon_proto::agent::{GetMetricsRequest, GetMetricsResponse, GetStatusRequest, GetStatusResponse};
 use tonic::Status;

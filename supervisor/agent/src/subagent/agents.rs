@@ -1,4 +1,4 @@
-//! Who there is, and the calls of them.
+//! The sub-agents and their calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,31 +19,31 @@ use crate::driver::{Caller, OwnCall, OwnTools, RunTurns, World};
 use crate::loop_context::ToolResult;
 use crate::tools::from_own;
 
-/// Sub-agents that work at once in the whole agent; others wait. Each is a conversation with a provider of its own, and providers count
-/// those.
+/// The most sub-agents that run at once in the whole agent; others wait. Each is a separate conversation with a
+/// provider, and providers limit those.
 pub const MAX_AT_ONCE: usize = 8;
-/// Sub-agents there are at most; each is a tool that every question of the model carries.
+/// The most sub-agents that are defined; each is a tool that every question of the model carries.
 const MAX_AGENTS: usize = 32;
-/// The longest name; it is a tool's, too.
+/// The longest name, which is also a tool's.
 const MAX_NAME_BYTES: usize = 64;
-/// What of an answer a model gets. The loop cuts it to the room there is.
+/// The longest answer that a model gets. The loop truncates it further if necessary.
 const MAX_ANSWER_BYTES: usize = 32 * 1024;
-/// What of a task is shown to those who follow.
+/// How much of a task is shown to clients.
 const MAX_TASK_SHOWN_BYTES: usize = 500;
 
-/// Gives what a turn stands on now; `None` while there is nothing.
+/// Returns the present environment of turns; `None` while there is none.
 pub type CurrentWorld = Arc<dyn Fn() -> Option<World> + Send + Sync>;
 
-/// What stands around every sub-agent.
+/// What all sub-agents share.
 #[derive(Debug, Clone)]
 pub struct Around {
     /// `orchestrator.rules`
     pub rules: Vec<String>,
-    /// What a model gets to see of all; the part of the system is made to fit the role.
+    /// How the window is divided; the part of the system prompt is adapted to the role.
     pub sections: Sections,
     /// `agent.allow.subagents`
     pub allow: BTreeMap<String, Vec<ToolPattern>>,
-    /// What makes text inert.
+    /// Neutralizes text.
     pub sanitizer: Arc<Sanitizer>,
 }
 
@@ -58,7 +58,7 @@ pub struct SubAgents {
     places: Semaphore,
 }
 
-/// One of them.
+/// A defined sub-agent.
 #[derive(Debug)]
 pub(super) struct Definition {
     pub(super) entry: SubAgentEntry,
@@ -66,7 +66,8 @@ pub(super) struct Definition {
 }
 
 impl SubAgents {
-    /// The built-in ones and the operator's, and what is wrong with those, each with what to do: one that cannot be used is left out.
+    /// The built-in sub-agents and the operator's, and the problems of those, each with what to do. An unusable one is
+    /// left out.
     #[must_use]
     pub fn new(
         keys: &SubAgentKeys,
@@ -125,7 +126,7 @@ impl SubAgents {
             call_id: call.call_id.clone(),
         }));
         let outcome = self.run(call, definition, job).await;
-        // JSON of the same shape in which every string is inert.
+        // JSON of the same shape in which every string is neutralized.
         let json = match &outcome.result {
             Ok(result) => self.inert(&result.to_string())?,
             Err(_) => String::new(),
@@ -166,14 +167,14 @@ impl OwnTools for SubAgents {
             Err(why) => no(why),
             Ok((Outcome { result: Err(why), .. }, _)) => no(format!("{} gave no result: {why}", call.action)),
             Ok((outcome, json)) => {
-                // Inert again as JSON, so that what is told is: a part of it may be cut, but no longer be an instruction.
+                // Neutralized again as JSON text: truncation may cut it anywhere, and must not produce an instruction.
                 let result = serde_json::from_str(&json).unwrap_or_default();
                 (Answer::of_tool(outcome.told(&call.action, &result).to_string()), Some(json))
             }
         };
         let mut result = from_own(self.guard.answer(&call.caller.session, SUBAGENT, &call.call_id, answer));
         if let Some(said) = said {
-            // How long it took and what it cost is no progress.
+            // Duration and cost are no sign of progress.
             result.said = said;
         }
         result

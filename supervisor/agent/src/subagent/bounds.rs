@@ -1,17 +1,18 @@
-//! What a sub-agent may call: what the session may, and what the operator grants it.
+//! What a sub-agent may call: the intersection of the session's patterns and the operator's grant.
 
 use talon_agent_settings::covers;
 
-/// What two lists of patterns both cover.
+/// The intersection of two lists of patterns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Within {
-    /// These. None takes nothing away, as everywhere.
+    /// These patterns. An empty list restricts nothing, as everywhere.
     Patterns(Vec<String>),
-    /// Nothing: on the wire an empty list would be everything.
+    /// Nothing, which on the wire cannot be an empty list, since that allows everything.
     Nothing,
 }
 
-/// The patterns of the session and those of the sub-agent (`None` if the operator says nothing of it; an empty list grants nothing).
+/// Intersects the session's patterns with the sub-agent's (`None` if the operator does not restrict it; an empty list
+/// grants nothing).
 pub(crate) fn within(session: &[String], granted: Option<&[String]>) -> Within {
     let Some(granted) = granted else { return Within::Patterns(session.to_vec()) };
     let mut both: Vec<String> = if session.is_empty() {
@@ -25,7 +26,7 @@ pub(crate) fn within(session: &[String], granted: Option<&[String]>) -> Within {
     if both.is_empty() { Within::Nothing } else { Within::Patterns(both) }
 }
 
-/// The one of two patterns that the other covers, if one does.
+/// The narrower of two patterns, if one covers the other.
 fn narrower(one: &str, other: &str) -> Option<String> {
     let is_within = |inner: &str, outer: &str| {
         inner == outer || inner.rsplit_once('.').is_some_and(|(plugin, action)| covers(outer, plugin, action))

@@ -1,9 +1,9 @@
-//! The founding five.
+//! The five built-in sub-agents.
 
 use serde_json::{Value, json};
 use talon_agent_settings::SubAgentEntry;
 
-/// Name and definition of each. An operator's of the same name takes its place.
+/// Name and definition of each. An operator's of the same name replaces it.
 pub(super) fn all() -> [(&'static str, SubAgentEntry); 5] {
     let strings = || json!({ "type": "array", "items": { "type": "string" } });
     [

@@ -1,4 +1,4 @@
-//! Helpers with a focused task: the built-in ones, the operator's, and how one runs.
+//! Helpers with a focused task: the built-in ones, the operator's, and how they run.
 //!
 //! To the model a sub-agent is an action of the pseudo plugin `subagent`: `subagent__ResearchAgent {task, context?, output_schema?}`.
 //! Several calls in one answer run at once, as all calls do, at most [`MAX_AT_ONCE`] in the whole agent.
@@ -10,10 +10,10 @@
 //! | budgets | its own: `agent.subagents` |
 //! | may call | what the session may and `agent.allow.subagents` grants it, through the same host, guard and approvals; `memory.search`; no sub-agent |
 //! | keeps | nothing: it has no journal, and learns nothing |
-//! | answers | JSON that was held against its schema: `{agent, result, tokens_used, cost, duration_ms}`, in the guard's envelope |
+//! | answers | JSON that was checked against its schema: `{agent, result, tokens_used, cost, duration_ms}`, in the guard's envelope |
 //!
-//! What it costs counts for the session. A turn that is interrupted takes its sub-agents with it; they are not begun anew after a
-//! restart, since nobody knows how far one had come.
+//! Its costs count for the session. An interrupted turn ends its sub-agents; they are not restarted with it, since it
+//! is unknown how far they were.
 
 mod agents;
 mod bounds;

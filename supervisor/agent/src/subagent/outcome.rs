@@ -1,11 +1,11 @@
-//! What a sub-agent's turn comes to.
+//! The result of a sub-agent's turn.
 
 use serde_json::{Value, json};
 
 use crate::answer::Schema;
 use crate::driver::TurnEnd;
 
-/// A result, or why there is none.
+/// A result, or the reason why there is none.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Outcome {
     pub(super) result: Result<Value, String>,
@@ -15,7 +15,8 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Of a turn. Whoever ran it has held the answer against the schema; here it is looked at once more, since nothing else is let on.
+    /// The outcome of a turn. The runner has checked the answer against the schema; it is checked again, since nothing
+    /// else may pass.
     pub(super) fn of(end: TurnEnd, schema: &Schema) -> Self {
         let result = match end.outcome {
             Ok(text) => checked(&text, schema),
@@ -50,7 +51,7 @@ fn checked(text: &str, schema: &Schema) -> Result<Value, String> {
     Ok(value)
 }
 
-/// To be read, not to be reckoned with: what is reckoned with stays whole.
+/// For display only; calculations use the integer.
 #[expect(clippy::cast_precision_loss, reason = "fifteen digits of a cost are more than anybody reads")]
 fn dollars(pico: u64) -> f64 {
     pico as f64 / 1e12

@@ -1,4 +1,4 @@
-//! One task of a sub-agent, as a turn.
+//! Runs one task of a sub-agent as a turn.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ use crate::recall::Nothing;
 
 /// The largest schema that a model may ask for; it is sent with every question.
 const MAX_SCHEMA_BYTES: usize = 8 * 1024;
-/// Room for the role and the operator's rules together, beyond which the role is cut with a notice.
+/// The tokens for the role and the operator's rules together; a longer role is truncated with a notice.
 const MAX_ROLE_TOKENS: usize = 4_000;
-/// What the lines around them take.
+/// The tokens of the lines around them.
 const ROLE_OVERHEAD: usize = 64;
 /// Errors of one tool: a focused task that meets as many has the wrong tool.
 const TOOL_ERRORS: NonZeroU32 = NonZeroU32::new(4).expect("4 is not 0");
 
-/// What is asked of it.
+/// The task of a call.
 pub(super) struct Job {
     pub(super) task: String,
     context: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct Job {
 }
 
 impl SubAgents {
-    /// Reads a call.
+    /// Parses a call.
     pub(super) fn job(&self, call: &OwnCall, definition: &Definition) -> Result<Job, String> {
         let argument = |name| call.args.get(name).map(|text| text.trim()).filter(|text| !text.is_empty());
         let task =
@@ -58,7 +58,7 @@ impl SubAgents {
         Ok(Job { task: task.to_owned(), context: argument("context").map(str::to_owned), schema })
     }
 
-    /// Runs it. Dropping the future ends it.
+    /// Runs the task. Dropping the future ends it.
     pub(super) async fn run(&self, call: &OwnCall, definition: &Definition, job: Job) -> Outcome {
         let Some(world) = (self.world)() else {
             let result = Err("the agent is not ready; try again in a moment".to_owned());
@@ -71,7 +71,7 @@ impl SubAgents {
         let world = without_subagents(world, &call.caller);
         let caller = spec.caller.clone();
         let end = self.runner.run(&world, spec).await;
-        // A limit may have ended it while a call of it was waiting for a word.
+        // A limit may have ended the turn while one of its calls waited for approval.
         world.confirm.ended(&caller).await;
         Outcome::of(end, &schema)
     }
@@ -120,7 +120,7 @@ impl SubAgents {
         }
     }
 
-    /// The task, and behind it the context, which may hold what a tool answered: as data that cannot end its own quotation.
+    /// The task, followed by the context as quoted data, since it may contain tool output.
     fn request(&self, job: &Job) -> String {
         let form = "Answer with one JSON object that fits this JSON Schema, and nothing else:";
         let mut text = format!("{}\n\n{form}\n{}", job.task, job.schema.text());
@@ -146,7 +146,7 @@ impl SubAgents {
     }
 }
 
-/// The same world, in which there are no sub-agents and nothing is remembered.
+/// The environment without sub-agents and without memory.
 fn without_subagents(mut world: World, caller: &Caller) -> World {
     world.own.retain(|tools| tools.capabilities(caller).is_none_or(|offer| offer.name != SUBAGENT));
     world.recall = Arc::new(Nothing);
@@ -161,6 +161,6 @@ fn schema(text: &str) -> Result<Schema, String> {
     if value.get("type").and_then(Value::as_str) != Some("object") {
         return Err("output_schema has to be that of an object (\"type\": \"object\")".to_owned());
     }
-    // A model may have it from a plugin, and another model gets to read it.
+    // The schema may come from a plugin through the model, and another model reads it.
     Schema::new(crate::tools::inert(value)).map_err(|error| format!("output_schema: {error}"))
 }

@@ -26,7 +26,7 @@ use crate::loop_context::{Ran, ToolResult};
 use crate::prompt::safety_rules;
 use crate::recall::Nothing;
 
-/// Says yes, and has no tools; keeps who has come to an end.
+/// Approves everything and has no plugins; records which turns have ended.
 #[derive(Default)]
 struct Outside {
     ended: Mutex<Vec<String>>,
@@ -84,7 +84,7 @@ fn world_with(own: Vec<Arc<dyn OwnTools>>, outside: Arc<Outside>) -> World {
     }
 }
 
-/// What it was asked to run, and with which tools of the agent's own; answers as it was told.
+/// Records what it was asked to run and with which built-in tools; answers as configured.
 struct Fake {
     answer: Result<String, (String, String)>,
     seen: Mutex<Vec<(TurnSpec, Vec<String>)>>,
@@ -137,7 +137,7 @@ impl RunTurns for Fake {
     }
 }
 
-/// Something else that the agent answers itself.
+/// Another built-in tool.
 struct Other;
 
 #[async_trait]
@@ -254,7 +254,7 @@ async fn a_task_runs_as_a_focused_turn_of_its_own_and_its_result_is_data() {
         told,
         json!({ "agent": "PlannerAgent", "result": plan(), "tokens_used": 350, "cost": 0.00045, "duration_ms": 1234 })
     );
-    // By this one result is told from another: not by what it cost.
+    // Results are compared by this, not by their cost.
     assert_eq!(serde_json::from_str::<Value>(&result.said).expect("it is JSON"), plan());
 
     let (spec, own) = runner.seen();
@@ -549,7 +549,7 @@ async fn its_end_is_told_to_who_confirms() {
     assert_eq!(*outside.ended.lock().unwrap_or_else(PoisonError::into_inner), ["PlannerAgent"]);
 }
 
-/// Runs until it is let go, and says how many there are.
+/// Runs until it is released, and reports how many run.
 struct Held {
     running: mpsc::UnboundedSender<tokio_util::sync::CancellationToken>,
     go: Notify,

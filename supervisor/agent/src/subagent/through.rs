@@ -1,4 +1,4 @@
-//! What of a sub-agent's turn its session hears.
+//! The chunks of a sub-agent's turn that its session receives.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use talon_proto::agent::chunk::Kind;
 
 use crate::driver::Listener;
 
-/// Lets through what somebody has to act upon or should know. Its text, thoughts and calls are its own affair: among those of the
-/// session nobody could tell whose they are.
+/// Forwards the chunks that require action or attention. The sub-agent's text, thoughts and calls are dropped: mixed
+/// with the session's, they could not be told apart.
 pub(super) struct Through(pub(super) Arc<dyn Listener>);
 
 impl Listener for Through {
     fn hear(&self, chunk: Kind) {
         match chunk {
             Kind::Approval(_) => self.0.hear(chunk),
-            // Nothing of the session's own answer is to be discarded for it.
+            // A client must not discard the session's own text for it.
             Kind::Notice(mut notice) => {
                 notice.discard_text = false;
                 self.0.hear(Kind::Notice(notice));

@@ -1,4 +1,4 @@
-//! The calls of one answer and what comes of them.
+//! The calls of one answer and their results.
 
 use std::fmt;
 
@@ -8,32 +8,32 @@ use super::{Checked, Offer};
 use crate::budget::{self, Budgets};
 use crate::loop_context::{Ran, ToolResult};
 
-/// The results of one answer's calls. They come in any order, each to its call's place, and leave in the order of the calls. A place
-/// is a number and no id: models give the same id twice.
+/// The results of one answer's calls. They arrive in any order, each with its call's index, and are returned in the
+/// calls' order. The index is used since models use the same id twice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Batch(Vec<Option<ToolResult>>);
 
-/// A result has no place.
+/// A result does not fit the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BatchError {
     /// There is no such call.
     #[error("there is no call {0} in this batch")]
     NoSuchCall(usize),
-    /// The call has its result. The first one counts: the model may have been shown it.
+    /// The call already has a result. The first one counts: the model may have been shown it.
     #[error("call {0} of this batch has its result already")]
     Twice(usize),
 }
 
-/// What is to be done with the calls of one answer.
+/// The plan for the calls of one answer.
 #[derive(Debug)]
 pub struct Planned<'o> {
-    /// What to run, each with its place.
+    /// The calls to make, each with its index.
     pub run: Vec<(usize, Checked<'o>)>,
-    /// Where the results go. Those of calls that are not made are there already.
+    /// The results. Calls that are not made have theirs already.
     pub batch: Batch,
 }
 
-/// Checks all calls of an answer. One that cannot be made has its result at once and keeps none of the others from being made.
+/// Checks all calls of an answer. A rejected call gets its result at once and does not affect the others.
 #[must_use]
 pub fn plan<'o>(calls: &'o [ToolCall], finish: Finish, offer: &'o Offer, budgets: &Budgets) -> Planned<'o> {
     let mut batch = Batch(vec![None; calls.len()]);
@@ -54,7 +54,7 @@ pub fn plan<'o>(calls: &'o [ToolCall], finish: Finish, offer: &'o Offer, budgets
 }
 
 impl Batch {
-    /// Puts a result where it belongs.
+    /// Stores a result.
     ///
     /// # Errors
     /// [`BatchError`]; nothing is changed.
@@ -69,13 +69,13 @@ impl Batch {
         }
     }
 
-    /// What came of a call, if that is known.
+    /// The result of a call, if there is one.
     #[must_use]
     pub fn get(&self, place: usize) -> Option<&ToolResult> {
         self.0.get(place)?.as_ref()
     }
 
-    /// The places without a result.
+    /// The indices without a result.
     #[must_use]
     pub fn missing(&self) -> Vec<usize> {
         self.0.iter().enumerate().filter(|(_, result)| result.is_none()).map(|(place, _)| place).collect()
@@ -92,8 +92,8 @@ impl Batch {
         Ok(self.0.into_iter().flatten().collect())
     }
 
-    /// All results, with this text for what is missing: when a turn ends in the middle of its calls, the transcript still has to
-    /// have a result for each.
+    /// All results, with this text for missing ones: when a turn ends during its calls, the transcript still needs a
+    /// result for each.
     #[must_use]
     pub fn give_up(self, why: impl fmt::Display) -> Vec<ToolResult> {
         let text = format!("error: {why}");

@@ -1,4 +1,4 @@
-//! A call against what was offered.
+//! Checks a call against the offer.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use super::{Offer, Refusal, Tool};
 /// A call that can be made.
 #[derive(Debug, Clone, Copy)]
 pub struct Checked<'o> {
-    /// Of which tool.
+    /// The tool.
     pub tool: &'o Tool,
     arguments: &'o Map<String, Value>,
 }
 
 impl Checked<'_> {
-    /// The arguments as plugins get them: a string as it is, everything else as its JSON text.
+    /// The arguments in the plugins' format: a string as it is, everything else as JSON text.
     #[must_use]
     pub fn on_wire(&self) -> BTreeMap<String, String> {
         let given = self.arguments.iter().filter(|(_, value)| !value.is_null());
@@ -31,7 +31,7 @@ impl Checked<'_> {
 }
 
 impl Offer {
-    /// Whether a call can be made. `cut_off` says that the answer it is from ran into its limit of tokens.
+    /// Whether a call can be made. `cut_off` says that its answer reached the token limit.
     ///
     /// # Errors
     /// [`Refusal`], for the model.
@@ -65,11 +65,11 @@ impl Offer {
     }
 }
 
-/// Arguments that do not exist and are named to the model. It sees the schema; more than a few are a misunderstanding.
+/// The most unknown arguments named to the model. It sees the schema; more than a few are a misunderstanding.
 const MAX_UNKNOWN: usize = 4;
 
-/// The arguments as they are checked: `null` is an argument that was left out, and a number or list that a model wrote into a
-/// string is that number or list. Both are the same on the wire, and a model that is sent back over it pays for nothing.
+/// Normalizes arguments for the check: `null` is an omitted argument, and a number or list inside a string is that
+/// number or list. Both are the same on the wire, so rejecting them would only cost tokens.
 fn as_meant(arguments: Vec<(&String, &Value)>, properties: Option<&Map<String, Value>>) -> Value {
     let meant = arguments.into_iter().map(|(name, value)| {
         let wants =

@@ -1,8 +1,8 @@
-//! The names nearest to one that does not exist.
+//! Suggests names similar to one that does not exist.
 
-/// Enough to hit the meant one, few enough to read.
+/// The most suggestions: enough to contain the intended one, few enough to read.
 const MAX_SUGGESTIONS: usize = 3;
-/// The comparison is quadratic in the length, and tools' names have 64 characters at most.
+/// The longest name that is compared: comparing is quadratic in the length, and tool names have at most 64 characters.
 const MAX_COMPARED_CHARS: usize = 80;
 
 /// The nearest names, nearest first; empty if none is near. Near is one edit in three characters; case, `-` and `_` make no

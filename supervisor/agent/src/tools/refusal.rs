@@ -1,4 +1,4 @@
-//! A call that is not made, in words for the model.
+//! A rejected call, with the text for the model.
 
 use std::fmt::Write as _;
 
@@ -8,31 +8,31 @@ use talon_llm::model::ToolCall;
 use crate::answer::{Mismatch, quoted};
 use crate::loop_context::{Ran, ToolResult};
 
-/// How much of a name or a text that a model made up is shown back to it.
+/// How much of a made-up name or text is shown back to the model.
 const MAX_SHOWN_CHARS: usize = 80;
 
-/// Why a call is not made.
+/// Why a call is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     /// There is no tool of this name.
     NotOffered {
-        /// What was called.
+        /// The name in the call.
         name: String,
-        /// The nearest names there are.
+        /// The nearest existing names.
         nearest: Vec<String>,
     },
     /// The arguments are no JSON object.
     Unreadable {
-        /// How they begin.
+        /// The beginning of the arguments.
         start: String,
-        /// The answer ran into its limit of tokens, which is why.
+        /// The answer reached its token limit, which is the cause.
         cut_off: bool,
     },
     /// The arguments do not fit the tool's schema.
     Arguments {
-        /// Where and how.
+        /// The mismatches.
         mismatches: Vec<Mismatch>,
-        /// Arguments that do not exist, each with the nearest that do.
+        /// Unknown arguments, each with the nearest known ones.
         unknown: Vec<(String, Vec<String>)>,
     },
 }
@@ -53,7 +53,7 @@ impl Refusal {
         }
     }
 
-    /// The sentence.
+    /// The text.
     #[must_use]
     pub fn text(&self) -> String {
         let mut out = "error: ".to_owned();
@@ -84,11 +84,11 @@ impl Refusal {
         out
     }
 
-    /// What comes of the call.
+    /// The result of the call.
     #[must_use]
     pub fn result(&self) -> ToolResult {
         let ran = if matches!(self, Self::NotOffered { .. }) { Ran::NotOffered } else { Ran::Failed };
-        // What is quoted in it the model may have from a plugin.
+        // The model may have the quoted text from a plugin.
         let text = Raw::from(self.text()).text().into_string();
         ToolResult { ran, block: text.clone(), said: text }
     }

@@ -1,8 +1,9 @@
-//! From one turn to all who follow it.
+//! Distributes one turn's chunks to all followers.
 //!
-//! The turn never waits for a follower. Each has a queue with a bound in chunks and in bytes: one that reads too slowly loses pieces
-//! of text first, which the end has whole, and is told how many; what is no piece of text is never left out, so that one who does not even keep
-//! up with that is cut off with a reason. The end is in no queue: every follower gets it.
+//! The turn never waits for a follower. Each follower has a queue bounded in chunks and in bytes. One that reads too
+//! slowly first loses pieces of text, which the final chunk repeats in full, and is notified how many. Other chunks are
+//! never dropped; a follower that does not keep up even with those is disconnected with a reason. The end is in no
+//! queue: every follower gets it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::Pin;
@@ -20,30 +21,30 @@ use tonic::Status;
 use crate::driver::Listener;
 use crate::metrics::Metrics;
 
-/// Chunks that wait for one follower, beyond which pieces of text are left out. 256: some seconds of a fast model.
+/// Queued chunks of one follower beyond which pieces of text are dropped. 256: some seconds of a fast model.
 const MAX_PIECES: usize = 256;
-/// Bytes that wait for one follower, beyond which pieces of text are left out. 1 MiB: more than a model says in one answer.
+/// Queued bytes of one follower beyond which pieces of text are dropped. 1 MiB: more than a model writes in one answer.
 const MAX_PIECE_BYTES: usize = 1 << 20;
-/// Chunks that wait for one follower, beyond which it is cut off. 1024: all transitions, calls and results of a turn with its default
-/// limits, four times over.
+/// Queued chunks of one follower beyond which it is disconnected. 1024: all transitions, calls and results of a turn
+/// with its default limits, four times over.
 const MAX_WAITING: usize = 1024;
-/// Bytes that wait for one follower, beyond which it is cut off. 4 MiB: some results of tools, which have a mebibyte at most. Who is cut
-/// off follows again.
+/// Queued bytes of one follower beyond which it is disconnected. 4 MiB: some tool results, of at most 1 MiB each. A
+/// disconnected client can follow again.
 const MAX_WAITING_BYTES: usize = 4 << 20;
-/// Bytes that wait for the followers of all turns together, beyond which one that is to get more loses pieces or is cut off. 64 MiB: a
-/// chunk is in memory once, however many wait for it, and is counted for each; so this is what it can take if all turns talk at once.
+/// Queued bytes of the followers of all turns, beyond which further chunks are dropped or followers disconnected. 64
+/// MiB: a chunk is in memory once but counted for each follower, so this bounds the memory if all turns send at once.
 const MAX_ALL_WAITING_BYTES: usize = 64 << 20;
-/// Followers of one turn. 16: windows of one person; one more is refused.
+/// The most followers of one turn. 16: the windows of one person; one more is rejected.
 const MAX_FOLLOWERS: usize = 16;
-/// Approvals that are remembered for who comes later. Far more than may wait in one session.
+/// The most approvals that are kept for later followers, far more than may wait in one session.
 const MAX_APPROVALS: usize = 256;
 
-/// What waits for the followers of all turns, in bytes. Clones are the same.
+/// The queued bytes of all followers of all turns. Clones share the count.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Waiting(Arc<AtomicUsize>);
 
 impl Waiting {
-    /// Room for so many more; says whether there is some.
+    /// Reserves so many bytes; returns whether there was room.
     fn take(&self, bytes: usize) -> bool {
         let more = |now: usize| now.checked_add(bytes).filter(|all| *all <= MAX_ALL_WAITING_BYTES);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
@@ -54,7 +55,7 @@ impl Waiting {
     }
 }
 
-/// What one turn tells, and who follows.
+/// The chunks of one turn, and its followers.
 #[derive(Debug)]
 pub(crate) struct Hub {
     metrics: Arc<Metrics>,
@@ -72,7 +73,7 @@ struct State {
     waited: bool,
     /// Calls that wait for a person now, by id.
     pending: BTreeMap<String, Approval>,
-    /// Its last chunk, which is told when everything behind it is done.
+    /// Its last chunk, which is sent when everything else is done.
     last: Option<Kind>,
     /// How it ended.
     end: Option<End>,
@@ -83,21 +84,21 @@ struct State {
 enum End {
     /// With its last chunk.
     Told(Arc<Kind>),
-    /// Not at all: the agent ends, and the turn goes on after that.
+    /// Without a last chunk: the agent ends, and the turn is resumed later.
     Left(String),
 }
 
-/// What waits for one follower.
+/// The queue of one follower.
 #[derive(Debug, Default)]
 struct Queue {
-    /// Each with its weight, and in memory once for all who wait for it.
+    /// Each with its size; a chunk is in memory once for all followers.
     chunks: VecDeque<(Arc<Kind>, usize)>,
     bytes: usize,
-    /// Where its bytes are counted with those of all others.
+    /// The count of all queued bytes.
     waiting: Waiting,
-    /// Pieces of text that it did not get since the last chunk.
+    /// Pieces of text dropped since the last chunk.
     lost: u64,
-    /// The follower is too slow, or gone.
+    /// The follower was too slow, or is gone.
     cut: bool,
     gone: bool,
     end: Option<End>,
@@ -105,13 +106,13 @@ struct Queue {
 }
 
 impl Hub {
-    /// Of a turn that begins.
+    /// Creates the hub of a new turn.
     pub(crate) fn new(at: LoopState, metrics: Arc<Metrics>, waiting: Waiting) -> Arc<Self> {
         let state = State { at, ..State::default() };
         Arc::new(Self { metrics, waiting, over: CancellationToken::new(), state: Mutex::new(state) })
     }
 
-    /// Where the loop is.
+    /// The loop's present state.
     pub(crate) fn at(&self) -> LoopState {
         self.lock().at.clone()
     }
@@ -121,15 +122,15 @@ impl Hub {
         self.lock().waited
     }
 
-    /// How many follow.
+    /// The number of followers.
     pub(crate) fn followers(&self) -> usize {
         self.lock().followers.len()
     }
 
-    /// Follows from here on, after these chunks.
+    /// Adds a follower, which first gets these chunks.
     ///
     /// # Errors
-    /// RESOURCE_EXHAUSTED if too many do.
+    /// RESOURCE_EXHAUSTED if there are too many.
     pub(crate) fn follow(&self, first: impl FnOnce(&LoopState) -> Vec<Kind>) -> Result<Following, Status> {
         let mut state = self.lock();
         if state.followers.len() >= MAX_FOLLOWERS {
@@ -141,7 +142,7 @@ impl Hub {
         let now = Timestamp::now().as_millis().unsigned_abs();
         let waiting = state.pending.values().filter(|approval| approval.expires_unix_ms > now);
         chunks.extend(waiting.cloned().map(Kind::Approval));
-        // A few, and small: a follower that does not even take these is bounded by how many may follow.
+        // These are few and small, and the number of followers is bounded, so the limits need not apply.
         let chunks = chunks.into_iter().map(|chunk| (Arc::new(chunk), 0)).collect();
         let (waiting, end) = (self.waiting.clone(), state.end.clone());
         let queue = Queue { chunks, waiting, end, ..Queue::default() };
@@ -152,12 +153,12 @@ impl Hub {
         Ok(Following { queue, metrics: Arc::clone(&self.metrics) })
     }
 
-    /// Whether the turn said its end, which is not told yet.
+    /// Whether the turn has its last chunk, which is not sent yet.
     pub(crate) fn has_last(&self) -> bool {
         self.lock().last.is_some()
     }
 
-    /// Tells the end that the turn said.
+    /// Sends the last chunk.
     pub(crate) fn finish(&self) {
         let last = self.lock().last.take();
         if let Some(last) = last {
@@ -170,7 +171,7 @@ impl Hub {
         self.over.cancelled().await;
     }
 
-    /// The agent ends, and the turn is left as it is: whoever follows is told so.
+    /// Ends the streams because the agent ends and the turn stays interrupted; the followers are notified.
     pub(crate) fn leave(&self, why: &str) {
         self.end(End::Left(why.to_owned()));
     }
@@ -223,7 +224,7 @@ impl Listener for Hub {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // No step of what is locked panics halfway.
+    // No operation under this lock can panic halfway.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -232,7 +233,7 @@ fn is_piece(chunk: &Kind) -> bool {
 }
 
 impl Queue {
-    /// One more; says whether the follower stays one.
+    /// Queues a chunk; returns whether the follower keeps up.
     fn push(&mut self, chunk: &Arc<Kind>, bytes: usize) -> bool {
         if self.gone {
             return false;
@@ -243,7 +244,7 @@ impl Queue {
         } else {
             chunks >= MAX_WAITING || total > MAX_WAITING_BYTES
         };
-        // With all others, too.
+        // Counted with all other followers' chunks, too.
         if full || !self.waiting.take(bytes) {
             if is_piece(chunk) {
                 self.lost += 1;
@@ -263,7 +264,7 @@ impl Queue {
         true
     }
 
-    /// The next one. Whoever takes it last gets it as it is.
+    /// Takes the next chunk. The last follower to take it gets it without a copy.
     fn pop(&mut self) -> Option<Kind> {
         let (chunk, bytes) = self.chunks.pop_front()?;
         self.bytes = self.bytes.saturating_sub(bytes);
@@ -285,7 +286,7 @@ fn missing(lost: u64) -> Notice {
     Notice { level: "warn".to_owned(), text, discard_text: false }
 }
 
-/// The chunks of a turn, to one follower. Lets go when it is dropped.
+/// One follower's stream of chunks. Dropping it ends the subscription.
 #[derive(Debug)]
 pub(crate) struct Following {
     queue: Arc<Mutex<Queue>>,
@@ -329,7 +330,7 @@ impl Drop for Following {
     fn drop(&mut self) {
         let mut queue = lock(&self.queue);
         queue.gone = true;
-        // Nobody takes it any more.
+        // Nothing reads the queue any more.
         queue.chunks.clear();
         let bytes = std::mem::take(&mut queue.bytes);
         queue.waiting.give_back(bytes);

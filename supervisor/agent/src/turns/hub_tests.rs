@@ -167,7 +167,7 @@ async fn what_waits_is_in_memory_once_and_bounded_for_one_and_for_all() {
     }
     let copies = |following: &Following| lock(&following.queue).chunks.front().map(|it| Arc::as_ptr(&it.0));
     assert_eq!(copies(&slow[0]), copies(&slow[1]));
-    // Those who are cut off are told so, and the others go on.
+    // Disconnected followers are notified, and the others continue.
     let heard = rest(slow.remove(0)).await;
     assert!(heard.last().expect("a word").is_err());
     drop(slow);

@@ -1,7 +1,7 @@
-//! Which turns run.
+//! The running turns.
 //!
-//! One a session at once, and a bounded number in all; each is a task that nobody waits for. What it tells goes over its [`Hub`] to
-//! whoever follows. A turn that is left when the agent ends is gone on with after that: its journal has no end.
+//! There is one turn per session and a bounded number in total; each is a detached task. Its [`Hub`] distributes its
+//! chunks to its followers. A turn that is interrupted because the agent ends is resumed later: its journal has no end.
 
 mod hub;
 mod patterns;

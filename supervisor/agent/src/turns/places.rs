@@ -1,4 +1,4 @@
-//! The places of turns: one a session, and so many in all.
+//! The registry of running turns, which limits them: one per session, and a number in total.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -16,29 +16,30 @@ use super::Hub;
 use super::hub::Waiting;
 use crate::metrics::Metrics;
 
-/// Turns at once. 64: each has a question to a model or a batch of tools under way, and what a session's past takes in memory. One
-/// more is refused with RESOURCE_EXHAUSTED.
+/// The most turns at once. 64: each has a question to a model or a batch of tools in flight, and a session's history in
+/// memory. One more is rejected with RESOURCE_EXHAUSTED.
 const MAX_TURNS: usize = 64;
-/// And of one sender. 24: more than anybody follows, and two who take all they get leave places to others. One more of theirs is refused with RESOURCE_EXHAUSTED. To be changed here.
+/// The most turns of one sender. 24: more than a person follows, and two senders at their limit leave slots to others.
+/// One more is rejected with RESOURCE_EXHAUSTED. Not configurable.
 const MAX_TURNS_A_SENDER: usize = 24;
 
-/// What those hear who follow a turn that ends without having said how, because of a defect.
+/// The message to followers of a turn that ends without a last chunk, because of a defect.
 const BROKE: &str = "the turn broke off, which is a defect of the agent's: its log says more, and `talon session resume` goes on with it";
-/// What those hear who follow a turn when the agent ends.
+/// The message to followers of a turn when the agent ends.
 const LEFT: &str = "the agent is ending; the turn is kept as it is, and goes on when it is followed again";
 
-/// Turns that run. Clones are the same.
+/// The running turns. Clones share the registry.
 #[derive(Debug, Clone)]
 pub(crate) struct Turns {
     inner: Arc<Inner>,
-    /// The agent ends.
+    /// Cancelled when the agent ends.
     ending: CancellationToken,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     running: Mutex<BTreeMap<SessionId, Arc<Running>>>,
-    /// What waits for those who follow.
+    /// The queued bytes of all followers.
     waiting: Waiting,
     tasks: TaskTracker,
 }
@@ -47,25 +48,25 @@ struct Inner {
 #[derive(Debug)]
 pub(crate) struct Running {
     session: SessionId,
-    /// Whose session.
+    /// The session.
     sender: String,
-    /// Its number; 0 as long as that is not known.
+    /// Its number; 0 until it is known.
     turn: AtomicU64,
-    /// In every line of the log that belongs to it.
+    /// Stands in every log line of the turn.
     pub(crate) correlation_id: String,
-    /// Who follows.
+    /// Its followers.
     pub(crate) hub: Arc<Hub>,
-    /// Ends it.
+    /// Cancels it.
     pub(crate) cancel: CancellationToken,
 }
 
 impl Running {
-    /// Whose turn it is.
+    /// The session.
     pub(crate) fn session(&self) -> SessionId {
         self.session
     }
 
-    /// Its number; 0 as long as that is not known.
+    /// Its number; 0 until it is known.
     pub(crate) fn turn(&self) -> u64 {
         self.turn.load(Ordering::Relaxed)
     }
@@ -76,15 +77,16 @@ impl Running {
 }
 
 impl Turns {
-    /// None, until `ending`.
+    /// Creates an empty registry, open until `ending`.
     pub(crate) fn new(ending: CancellationToken) -> Self {
         Self { inner: Arc::default(), ending }
     }
 
-    /// Takes the place of a session of a sender's.
+    /// Reserves the slot of a sender's session.
     ///
     /// # Errors
-    /// FAILED_PRECONDITION if it is in a turn, RESOURCE_EXHAUSTED if there are too many, of all or of theirs, UNAVAILABLE if the agent ends.
+    /// FAILED_PRECONDITION if the session has a turn, RESOURCE_EXHAUSTED if there are too many turns in total or of the
+    /// sender, UNAVAILABLE if the agent ends.
     pub(crate) fn take(
         &self,
         session: SessionId,
@@ -129,23 +131,23 @@ impl Turns {
         Ok(Place { turns: self.clone(), running: turn })
     }
 
-    /// The turn that a session is in.
+    /// The running turn of a session.
     pub(crate) fn get(&self, session: SessionId) -> Option<Arc<Running>> {
         self.lock().get(&session).cloned()
     }
 
-    /// How many run, and how many clients follow them.
+    /// The number of running turns, and of their followers.
     pub(crate) fn count(&self) -> (usize, usize) {
         let running = self.lock();
         (running.len(), running.values().map(|turn| turn.hub.followers()).sum())
     }
 
-    /// Runs a turn in a task of its own, until its end or that of the agent. Its place is free before its end is told.
+    /// Runs a turn in a new task, until its end or that of the agent. Its slot is free before its end is sent.
     pub(super) fn spawn(&self, place: Place, turn: impl Future<Output = ()> + Send + 'static) {
         let ending = self.ending.clone();
         self.inner.tasks.spawn(async move {
             tokio::select! {
-                // Its journal has no end, and what waits for a person goes on waiting.
+                // Its journal has no end, and its parked calls keep waiting.
                 () = ending.cancelled() => place.running.hub.leave(LEFT),
                 () = turn => {
                     let hub = Arc::clone(&place.running.hub);
@@ -156,19 +158,19 @@ impl Turns {
         });
     }
 
-    /// Returns when none runs any more.
+    /// Returns when no turn runs any more.
     pub(crate) async fn ended(&self) {
         self.inner.tasks.close();
         self.inner.tasks.wait().await;
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<Running>>> {
-        // No step of it panics halfway.
+        // No operation under this lock can panic halfway.
         self.inner.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A turn's place, as long as it runs.
+/// A turn's slot, as long as it runs.
 #[derive(Debug)]
 pub(crate) struct Place {
     turns: Turns,

@@ -1,4 +1,4 @@
-//! What a turn is to be: of the configuration, the session, and what is asked.
+//! Builds a turn's specification from the configuration, the session, and the request.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -20,27 +20,27 @@ use crate::run::Setup;
 use crate::subagent::{Within, within};
 use crate::workspace::LOOK_WAIT;
 
-/// Picodollars of a millionth of a dollar.
+/// Picodollars in a millionth of a dollar.
 const MICRO: u128 = 1_000_000;
 
-/// What somebody wants of one turn.
+/// A client's request for a turn.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wish {
-    /// What they say.
+    /// The message.
     pub(crate) text: String,
     /// The model, by provider/name or alias.
     pub(crate) model: Option<String>,
-    /// How long it thinks.
+    /// How long the model thinks.
     pub(crate) thinking: Option<Thinking>,
-    /// What the answer has to fit.
+    /// The schema that the answer has to fit.
     pub(crate) schema: Option<Arc<Schema>>,
-    /// What may be called; empty for what the session may.
+    /// What may be called; empty for what the session allows.
     pub(crate) tools: Vec<String>,
-    /// Nothing may.
+    /// Whether calls are forbidden.
     pub(crate) no_tools: bool,
 }
 
-/// Everything that a turn is.
+/// Builds the specification.
 pub(super) async fn spec(
     setup: &Setup,
     session: &Session,
@@ -87,7 +87,7 @@ pub(super) async fn spec(
     }
 }
 
-/// What the model is told beforehand. What plugins say of themselves is asked for only where one is trusted with it.
+/// The system prompt. Plugins' notes are requested only if one is trusted.
 async fn prompt(setup: &Setup) -> Prompt {
     let workspace = setup.workspace.current_within(LOOK_WAIT).await;
     let prompt = Prompt::new(setup.settings.orchestrator.rules.clone(), workspace);
@@ -95,7 +95,7 @@ async fn prompt(setup: &Setup) -> Prompt {
     if trusted.is_empty() {
         return prompt;
     }
-    // The turn asks for them again, and says what is wrong then.
+    // The turn requests the actions again, and reports the error then.
     let plugins = setup.world.host.tools().await.unwrap_or_default();
     let notes = plugins
         .into_iter()
@@ -105,7 +105,7 @@ async fn prompt(setup: &Setup) -> Prompt {
     )
 }
 
-/// The word for how long a model thinks.
+/// Parses how long a model thinks.
 pub(crate) fn thinking(word: &str) -> Option<Thinking> {
     match word {
         "off" => Some(Thinking::Off),
@@ -116,7 +116,7 @@ pub(crate) fn thinking(word: &str) -> Option<Thinking> {
     }
 }
 
-/// What a turn may use, as configured. The supervisor refuses a 0 where there is none; should one come, it is a 1.
+/// The configured limits. The supervisor rejects a 0 where it is invalid; if one arrives, it counts as 1.
 fn budgets(keys: &TurnKeys) -> Budgets {
     let number = |n| NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN);
     Budgets {
@@ -131,7 +131,7 @@ fn budgets(keys: &TurnKeys) -> Budgets {
     }
 }
 
-/// What of a session a model gets to see, as configured.
+/// The configured sections of the window.
 pub(crate) fn sections(keys: &ContextKeys) -> Sections {
     let of = |tokens: u32| usize::try_from(tokens).unwrap_or(usize::MAX);
     Sections {

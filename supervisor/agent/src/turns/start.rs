@@ -1,4 +1,4 @@
-//! A turn begins, or goes on.
+//! Starts and resumes turns.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,26 +17,27 @@ use crate::journal::{StoreJournal, Unfinished, close, look};
 use crate::run::{Agent, Setup};
 use crate::serve::failure::{failed, unkept};
 
-/// In a session's metadata: the number of a turn that has no end yet.
+/// The metadata key for the number of a turn without an end.
 pub(crate) const OPEN_TURN: &str = "open_turn";
-/// The beginning of the first message.
+/// The metadata key for the title: the beginning of the first message.
 pub(crate) const TITLE: &str = "title";
-/// What may be called in the session, as a JSON list.
+/// The metadata key for what may be called in the session, as a JSON list.
 pub(crate) const TOOLS: &str = "tools";
 
-/// Characters of a title: one line of a list.
+/// The longest title: one line of a list.
 const MAX_TITLE_CHARS: usize = 80;
 
-/// What the person is told of a turn that was interrupted and gave way to another question.
+/// The message for a turn that was interrupted and replaced by another question.
 const GAVE_WAY: &str = "this turn was interrupted when the agent ended, and was not gone on with, since you asked something else; what it did stays";
 
-/// What may be called in a session; empty for everything that its sender may.
+/// What may be called in a session; empty for everything that its sender may call.
 pub(crate) fn tools_of(session: &Session) -> Vec<String> {
     session.metadata.get(TOOLS).and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
 }
 
 impl Agent {
-    /// Begins a turn, and follows it from its first moment. One that was interrupted before is closed: what it did stays in the session.
+    /// Starts a turn, and follows it from the first chunk. An interrupted turn is closed: what it did stays in the
+    /// session.
     ///
     /// # Errors
     /// As [`super::Turns::take`], and when the database cannot be read or written.
@@ -66,7 +67,7 @@ impl Agent {
         Ok((self.run_turn(place, setup, spec), following))
     }
 
-    /// Goes on with the turn of a session that was interrupted; `None` if none was.
+    /// Resumes the interrupted turn of a session; `None` if there is none.
     ///
     /// # Errors
     /// As [`Agent::ask`].
@@ -82,7 +83,7 @@ impl Agent {
         };
         let Unfinished { turn, ref request, .. } = interrupted;
         place.running.is_turn(turn);
-        // Nothing of a sub-agent's is in the journal but that it was begun.
+        // The journal has nothing of a sub-agent but the start of its call.
         self.desk.forget_subagents(&session.id.to_string(), turn).await;
         let setup = self.setup();
         self.open(session, &place, &setup, None).await?;
@@ -93,8 +94,8 @@ impl Agent {
         Ok(Some(self.run_turn(place, setup, spec)))
     }
 
-    /// The turn that a session is in, if need be after going on with one that was interrupted; and whether that was so. `None` if it is
-    /// in none.
+    /// The running turn of a session, after resuming it if it was interrupted; and whether it was. `None` if there is
+    /// none.
     ///
     /// # Errors
     /// As [`Agent::ask`].
@@ -107,7 +108,7 @@ impl Agent {
         }
         match self.go_on(session).await {
             Ok(running) => Ok(running.map(|running| (running, true))),
-            // Somebody else was faster.
+            // Another request was faster.
             Err(status) => match self.turns.get(session.id) {
                 Some(running) => Ok(Some((running, false))),
                 None => Err(status),
@@ -115,7 +116,7 @@ impl Agent {
         }
     }
 
-    /// Goes on with all turns that wait for a person, at the agent's start. The others wait until somebody comes for them.
+    /// Resumes all turns that wait for a person, at the agent's start. Other interrupted turns wait for a client.
     pub(crate) async fn go_on_with_parked(self: &Arc<Self>) {
         let parked = self.desk.list(false).await;
         let mut ids: Vec<SessionId> =
@@ -125,21 +126,21 @@ impl Agent {
         for id in ids {
             let session = match self.sessions.get(id).await {
                 Ok(Some(session)) => session,
-                // It was deleted; what waits expires by itself.
+                // It was deleted; its parked calls expire.
                 Ok(None) => continue,
                 Err(error) => {
                     tracing::error!(session = %id, error = talon_child::chain(&error), "a turn that waits for approval cannot be gone on with");
                     continue;
                 }
             };
-            // Somebody may have come for it already.
+            // A client may have resumed it already.
             if let Err(status) = self.go_on(&session).await {
                 tracing::warn!(session = %id, error = status.message(), "a turn that waits for approval is not gone on with");
             }
         }
     }
 
-    /// Notes that a turn is under way, and tells the ledger what its session has spent.
+    /// Stores that a turn is running, and loads the session's costs into the ledger.
     async fn open(
         &self,
         session: &Session,
@@ -157,12 +158,12 @@ impl Agent {
         self.costs.open_session(ledgers, &session.id.to_string()).await.map_err(|error| failed(&error))
     }
 
-    /// Notes that no turn is under way.
+    /// Stores that no turn is running.
     async fn closed(&self, session: SessionId) {
         let metadata = BTreeMap::from([(OPEN_TURN.to_owned(), None)]);
         let change = SessionChange { metadata, ..SessionChange::default() };
         if let Err(error) = self.sessions.update(session, change).await {
-            // It is then shown as interrupted, until somebody looks.
+            // It is shown as interrupted until a client resumes it.
             tracing::warn!(%session, error = talon_child::chain(&error), "the end of a turn cannot be noted");
         }
     }
@@ -177,7 +178,7 @@ impl Agent {
             let caller = spec.caller.clone();
             let _end = agent.runner.run(&setup.world, spec).await;
             setup.world.confirm.ended(&caller).await;
-            // Before the end is told: what was told is kept.
+            // Before the end is sent: what was sent is stored.
             agent.costs.write().await;
             agent.closed(id).await;
         };
@@ -186,7 +187,7 @@ impl Agent {
     }
 }
 
-/// The beginning of a message, in one line.
+/// The beginning of a message, as one line.
 fn title(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut title: String = line.chars().filter(|c| !c.is_control()).take(MAX_TITLE_CHARS).collect();

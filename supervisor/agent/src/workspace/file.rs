@@ -1,4 +1,4 @@
-//! One file below a directory.
+//! Reads one file below a directory.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -13,29 +13,29 @@ use rustix::fs::{Mode, OFlags, open, openat, readlinkat};
 use rustix::io::Errno;
 use talon_store::Timestamp;
 
-/// What of a file is read: far more than a prompt has room for ([`crate::prompt::Workspace`] shows 16 KiB and says what it left out), and
-/// little enough that a file somebody dropped there by mistake costs nothing.
+/// How much of a file is read: far more than a prompt has room for ([`crate::prompt::Workspace`] shows 16 KiB and says
+/// what it left out), and little enough that a large file put there by mistake costs nothing.
 const MAX_READ_BYTES: u64 = 1024 * 1024;
 
-/// Links on the way to one file, as many as the kernel follows. One more is as if it led in a circle.
+/// The most links on the path to one file, as many as the kernel follows. More count as a loop.
 const MAX_LINKS: usize = 40;
-/// Parts of a path that are still to be gone: links that name links cannot make it longer.
+/// The most path components still to resolve, which bounds links that point to links.
 const MAX_PARTS: usize = 256;
 
-/// How a file is opened: it is not waited for, and a link in its place is an error.
+/// The flags to open a file: without blocking, and a link is an error.
 const FILE: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NOFOLLOW);
-/// How a directory on the way is opened.
+/// The flags to open a directory on the path.
 const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
-/// A file that was changed less than this long before it was read may be changed again within the same tick of the file system's clock,
-/// with nothing to tell the one from the other: such a one is read again.
+/// A file that was changed this recently before it was read may change again within the same tick of the file system's
+/// clock, without a visible difference; so it is read again.
 const SETTLED_AFTER_SECONDS: i64 = 2;
 
-/// By what a file is known to be the same as before: another file, other contents, other times.
+/// How an unchanged file is recognized: same inode, content size and times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     device: u64,
@@ -43,36 +43,36 @@ pub(super) struct Stamp {
     size: u64,
     modified: (i64, i64),
     changed: (i64, i64),
-    /// It had been as it was for a while when it was read.
+    /// It had not been changed for a while when it was read.
     is_settled: bool,
 }
 
-/// What is there.
+/// The result of reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Nothing.
+    /// There is no file.
     Missing,
-    /// The same as before.
+    /// Unchanged.
     Same,
-    /// Something else than before, or for the first time.
+    /// New or changed.
     New {
-        /// By what it is known again.
+        /// How it is recognized next time.
         stamp: Stamp,
-        /// Its beginning.
+        /// Its text, up to the limit.
         text: String,
-        /// What is wrong with it, if it is not as it should be.
+        /// Its problem, if there is one.
         problem: Option<&'static str>,
     },
-    /// What cannot be read, and why.
+    /// It cannot be read; the reason.
     Refused(String),
 }
 
-/// Opens a directory that is there.
+/// Opens an existing directory.
 pub(super) fn directory(path: &Path) -> Result<OwnedFd, Errno> {
     open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Reads a file below a directory, unless it is the one that was read before.
+/// Reads a file below a directory, unless it is unchanged.
 pub(super) fn read(root: &OwnedFd, path: &str, before: Option<Stamp>) -> Found {
     let file = match opened(root, path) {
         Ok(file) => file,
@@ -99,16 +99,16 @@ pub(super) fn read(root: &OwnedFd, path: &str, before: Option<Stamp>) -> Found {
 
 const NOT_REGULAR: &str = "it is no regular file; put one there";
 
-/// Opens a file below `root`, one part of its path in the one before, and follows links by hand. The kernel would do it in one call
-/// (`openat2` with `RESOLVE_BENEATH`), which a jail with a writable directory does not have: its filter cannot see what a file would be
-/// made as. So this is the only way, in a jail and outside.
+/// Opens a file below `root`, component by component, and resolves links itself. The kernel could do it in one call
+/// (`openat2` with `RESOLVE_BENEATH`), but a jail with a writable directory forbids it, since its filter cannot see the
+/// mode with which a file would be created. So this is the only way, in a jail and outside.
 fn opened(root: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
     let mut left = parts(Path::new(path))?;
     let mut within: Vec<OwnedFd> = Vec::new();
     let mut links = 0;
     while let Some(part) = left.pop_front() {
         if part == ".." {
-            // Above what it began with is outside.
+            // `..` above the root leads outside.
             within.pop().ok_or(Errno::XDEV)?;
             continue;
         }
@@ -117,9 +117,9 @@ fn opened(root: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
         match openat(at, &part, flags, Mode::empty()) {
             Ok(file) if left.is_empty() => return Ok(file),
             Ok(place) => within.push(place),
-            // What a link answers with: to be opened as a file, and as a directory.
+            // The errors for a link, opened as a file and as a directory.
             Err(error @ (Errno::LOOP | Errno::NOTDIR)) => {
-                // What is no link stays what it is.
+                // Not a link: keep the error.
                 let to = readlinkat(at, &part, Vec::new()).map_err(|_| error)?;
                 links += 1;
                 if links > MAX_LINKS {
@@ -138,7 +138,7 @@ fn opened(root: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
     Err(Errno::ISDIR)
 }
 
-/// The parts of a path that leads from where it stands.
+/// The components of a relative path.
 fn parts(path: &Path) -> Result<VecDeque<OsString>, Errno> {
     let part = |part: Component<'_>| match part {
         Component::CurDir => None,
@@ -163,7 +163,7 @@ fn contents(file: OwnedFd, before: Option<Stamp>) -> std::io::Result<Found> {
     let most = usize::try_from(MAX_READ_BYTES).unwrap_or(usize::MAX);
     let is_long = bytes.len() > most;
     bytes.truncate(most);
-    // What is cut at the end may be half of a character, and that alone is nobody's mistake.
+    // Truncation may leave half a character at the end, which is not the author's mistake.
     let is_text =
         std::str::from_utf8(&bytes).map_or_else(|error| is_long && error.error_len().is_none(), |_| true);
     let text = String::from_utf8_lossy(&bytes);

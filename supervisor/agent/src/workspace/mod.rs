@@ -1,13 +1,13 @@
-//! The workspace's files, as they are now.
+//! The workspace's current files.
 //!
-//! [`Watched`] reads `IDENTITY.md`, `SOUL.md`, `USER.md` and the days below `memory/`, and reads a file again when it has changed. It looks
-//! when it is asked, by device, inode, size and times: that is six calls of the kernel a turn, which takes seconds. To be told by
-//! the kernel (inotify, through the crate `notify`) would save these, and would need a thread, a watch for a directory that may not be
-//! there yet and one for each that comes to be below it, and would still see nothing on a file system that others write to over a
-//! network; and to look is what it would have to do after each overflow anyway.
+//! [`Watched`] reads `IDENTITY.md`, `SOUL.md`, `USER.md` and the days below `memory/`, and reads a changed file again.
+//! It checks on demand, by device, inode, size and times: six system calls per turn, which takes seconds anyway.
+//! Notifications from the kernel (inotify, through the crate `notify`) would save these calls, but need a thread and
+//! watches for directories that may not exist yet, miss changes on network file systems, and require the same check
+//! after each overflow.
 //!
-//! The files are a person's and are read alone, never written. A name leads where it leads below the directory: a link that leads out of
-//! it is refused, by an absolute path and by `..` alike, one that stays below is followed, and what is no regular file is not waited for.
+//! The files belong to the person and are only read. A link is followed if it stays below the directory; one that leads
+//! out of it is refused, by an absolute path and by `..` alike. A file that is not regular is not waited for.
 
 mod file;
 mod watched;

@@ -1,4 +1,4 @@
-//! All files of the workspace, and which of them changed.
+//! The files of the workspace, read again when they change.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,22 +15,23 @@ const SOUL: &str = "SOUL.md";
 const USER: &str = "USER.md";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long a turn waits for the files: a disk that takes longer hangs, and a prompt with the texts of before is better than none.
+/// How long a turn waits for the files: a disk that takes longer hangs, and a prompt with the previous texts is better
+/// than none.
 pub(crate) const LOOK_WAIT: Duration = Duration::from_secs(2);
 
-/// The files below a directory. Nothing is read before somebody asks.
+/// The files below a directory. They are read on demand.
 #[derive(Debug)]
 pub struct Watched {
     directory: Option<PathBuf>,
-    /// What a look remembers for the next one. Only who looks has it, for as long as the disk takes.
+    /// The cached files. Locked only by a refresh, for as long as the disk takes.
     seen: Mutex<Seen>,
-    /// What the last look found. Never held while something is read.
+    /// The result of the last refresh. Never locked while something is read.
     known: Mutex<Known>,
-    /// Who looks, of those who wait only so long: a disk that hangs holds one thread, however many ask.
+    /// Held by the one refresh with a time limit that may run, so that a disk that hangs blocks only one thread.
     looking: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// What a look found.
+/// The result of a refresh.
 #[derive(Debug, Default, Clone)]
 struct Known {
     workspace: Workspace,
@@ -43,7 +44,7 @@ struct Seen {
     problems: Vec<String>,
 }
 
-/// As it was when it was read last.
+/// A file as it was last read.
 #[derive(Debug)]
 struct File {
     stamp: Stamp,
@@ -63,20 +64,20 @@ impl Watched {
         }
     }
 
-    /// What the files say now. Looks at them, which blocks for as long as the file system does.
+    /// The current contents. Reads changed files, which blocks for as long as the file system does.
     #[must_use]
     pub fn current(&self) -> Workspace {
         self.on(Timestamp::now())
     }
 
-    /// What is wrong with the files as they were looked at last, each with what to do. Looks at them, and blocks.
+    /// The files' problems, each with what to do. Reads changed files, and blocks.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let _ = self.current();
         self.known().problems.clone()
     }
 
-    /// What the files say now; if they cannot be looked at within this time, what they said last, or the built-in texts.
+    /// The current contents; if they cannot be read within this time, the previous ones or the built-in texts.
     pub async fn current_within(self: &Arc<Self>, wait: Duration) -> Workspace {
         if !self.look(wait).await {
             tracing::warn!(target: "agent", "the workspace's files cannot be looked at: the texts that were read last stand");
@@ -84,7 +85,7 @@ impl Watched {
         self.known().workspace.clone()
     }
 
-    /// What is wrong with the files, each with what to do; also that they cannot be looked at within this time.
+    /// The files' problems, each with what to do; one of them may be that they cannot be read within this time.
     pub async fn problems_within(self: &Arc<Self>, wait: Duration) -> Vec<String> {
         let looked = self.look(wait).await;
         let mut problems = self.known().problems.clone();
@@ -98,7 +99,7 @@ impl Watched {
         problems
     }
 
-    /// Looks, and says whether that was done in time.
+    /// Refreshes the files, and returns whether that succeeded in time.
     async fn look(self: &Arc<Self>, wait: Duration) -> bool {
         if self.directory.is_none() {
             return true;
@@ -108,7 +109,7 @@ impl Watched {
             let watched = Arc::clone(self);
             tokio::task::spawn_blocking(move || {
                 let _ = watched.current();
-                // Also when nobody waits for it any more: the next look begins when this one is over.
+                // It also holds the lock after its caller gave up, so that the next refresh starts after it.
                 drop(turn);
             })
             .await
@@ -117,13 +118,13 @@ impl Watched {
         tokio::time::timeout(wait, looked).await.unwrap_or(false)
     }
 
-    /// What was wrong when they were looked at last.
+    /// The problems found by the last refresh.
     #[cfg(test)]
     pub(super) fn seen_problems(&self) -> Vec<String> {
         self.known().problems.clone()
     }
 
-    /// Has every look wait, as a disk that hangs has.
+    /// Makes every refresh hang, like a disk.
     #[cfg(test)]
     pub(super) fn hang(&self) -> impl Drop + use<'_> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
@@ -133,7 +134,7 @@ impl Watched {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same on another day.
+    /// The contents as of another day.
     pub(super) fn on(&self, now: Timestamp) -> Workspace {
         let Some(directory) = &self.directory else { return Workspace::default() };
         let days = days(now);
@@ -169,7 +170,7 @@ impl Seen {
             .into_iter()
             .chain(days.iter().map(|day| of_day(day)))
             .collect();
-        // Days that are past, too.
+        // Files of past days, too.
         self.files.retain(|name, _| names.contains(name));
         for name in names {
             let before = self.files.get(&name).map(|file| file.stamp);
@@ -195,8 +196,9 @@ fn of_day(day: &str) -> String {
     format!("memory/{day}.md")
 }
 
-/// The days whose notes may be today's or yesterday's, newest first: of those that are there, the prompt shows two. A service knows no
-/// person's time zone, and their day is this one by UTC, the one before or the one after; yesterday is the one before that.
+/// The days whose notes may be today's or yesterday's, newest first; the prompt shows the first two that exist. A
+/// service does not know the person's time zone, in which today is this day by UTC, the previous or the next one;
+/// yesterday is the day before that.
 fn days(now: Timestamp) -> Vec<String> {
     let millis = i64::try_from(DAY.as_millis()).unwrap_or(i64::MAX);
     let tomorrow = Timestamp::from_millis(now.as_millis().saturating_add(millis));

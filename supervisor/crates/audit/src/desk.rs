@@ -1,9 +1,9 @@
-//! Who writes: a call by itself, mostly, and the thread where that would hold calls up.
+//! Writes queued records: usually on the task of a call, and on the log's thread where a write would hold calls up.
 //!
-//! A write goes into the kernel's memory and takes microseconds. A thread in between costs two changes of thread, and each of them
-//! more than that; so the call that was the first to record in its turn of the runtime writes for all. Everything that may wait for
-//! the disk is the thread's: opening, bringing to the disk, beginning the next file, trying again, closing; and each write as long as
-//! writes [take long](crate::pace).
+//! A write goes into the kernel's memory and takes microseconds. Handing it to a thread costs two context switches,
+//! each more expensive than the write. So the first call to record in a turn of the runtime writes for all of them.
+//! Everything that may wait for the disk is done by the thread: opening, syncing, beginning the next file, retrying and
+//! closing. While writes [take long](crate::pace), the thread does all of them.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,38 +18,39 @@ use crate::queue::{Item, Next, Queue, Wake};
 use crate::record::Body;
 use crate::writer::{OpenError, Settings, Writer};
 
-/// How often what was written is brought to the disk: what a power cut may take.
+/// How often written data is synced to the disk, which is the most that a power cut loses.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
-/// How long is waited before writing is tried again that failed: soon enough after room was made.
+/// How long to wait before a failed write is retried: soon enough after disk space was freed.
 const TRY_AGAIN: Duration = Duration::from_millis(500);
-/// How many records are written at once. The calls of all of them wait for it.
+/// How many records are written at once. The calls of all of them wait for the batch.
 const BATCH_RECORDS: usize = 64;
 
-/// What the handles and the thread share.
+/// The state that the handles and the thread share.
 pub(crate) struct Shared {
     pub(crate) queue: Queue,
     pub(crate) settings: Settings,
     pub(crate) tell: Box<dyn Fn(Told) + Send + Sync>,
     pub(crate) records: AtomicU64,
     pub(crate) lost: AtomicU64,
-    /// What was lost when it last worked.
+    /// The number of lost records when the log last worked.
     lost_before: AtomicU64,
-    /// Whether records are being lost, and that was told.
+    /// Whether records are being lost and this was reported.
     pub(crate) losing: AtomicBool,
-    /// Writing took longer than a call may wait, or fails: until something is written nobody waits.
+    /// Writing took longer than a call may wait, or fails. Until a write succeeds, no call waits.
     pub(crate) late: AtomicBool,
     state: Mutex<State>,
     desk: Mutex<Desk>,
 }
 
-/// The file. Whoever holds it takes records out of the queue and writes them, so that they are in the file in the queue's order.
+/// The open file. The lock's holder takes records out of the queue and writes them, which keeps the file in queue
+/// order.
 #[derive(Debug, Default)]
 struct Desk {
-    /// None as long as it is not open.
+    /// None while the log is not open.
     writer: Option<Writer>,
-    /// Of whose records not everything could be written.
+    /// Records that are not completely written yet.
     untold: Vec<oneshot::Sender<()>>,
-    /// The thread thinks that everything is on the disk, and looks for no more.
+    /// The thread assumes that everything is synced and does not check again.
     idle: bool,
     pace: Pace,
 }
@@ -85,7 +86,7 @@ impl Shared {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a record that found no room.
+    /// Counts a record that did not fit into the queue.
     pub(crate) fn lose(&self, now: u64) {
         self.queue.lose(now);
         self.lost.fetch_add(1, Ordering::Relaxed);
@@ -94,15 +95,15 @@ impl Shared {
         }
     }
 
-    /// Writes what is in the queue, unless that may take a while: then the thread does. `Err`: the thread has the file at this
-    /// moment.
+    /// Writes the queued records, unless that may take long: then it leaves them to the thread. `Err` if the thread
+    /// holds the file at this moment.
     pub(crate) fn write_here<'w>(&self, wake: Wake<'w>) -> Result<(), Wake<'w>> {
         let Ok(mut desk) = self.desk.try_lock() else { return Err(wake) };
         self.write_at(&mut desk, wake);
         Ok(())
     }
 
-    /// Whatever ends this early drops `wake`.
+    /// Every early return drops `wake`, which wakes the thread.
     fn write_at(&self, desk: &mut Desk, wake: Wake<'_>) {
         let Desk { writer, untold, idle, pace } = desk;
         let Some(writer) = writer.as_mut().filter(|writer| writer.has_room()) else { return };
@@ -122,21 +123,21 @@ impl Shared {
             match written {
                 Ok(()) => self.tell_of(told),
                 Err(error) => {
-                    // The thread tries again until it works, and tells them then.
+                    // The thread retries until it works, and acknowledges them then.
                     *untold = told;
                     self.fails(&self.io_error(error));
                     return self.queue.rouse();
                 }
             }
         }
-        // There is something to bring to the disk, or to begin the next file with what is in the queue.
+        // There is something to sync, or a next file to begin for the queued records.
         if std::mem::take(idle) || !writer.has_room() {
             self.queue.rouse();
         }
         self.works();
     }
 
-    /// Waits for word of a record.
+    /// Waits until a record is acknowledged or `until` has passed.
     pub(crate) async fn written(&self, written: oneshot::Receiver<()>, until: tokio::time::Instant) {
         if tokio::time::timeout_at(until, written).await.is_err() {
             self.late.store(true, Ordering::Relaxed);
@@ -146,7 +147,7 @@ impl Shared {
     fn tell_of(&self, told: Vec<oneshot::Sender<()>>) {
         self.records.fetch_add(told.len() as u64, Ordering::Relaxed);
         for written in told {
-            // An error only says that the call did not wait for it.
+            // An error only means that the call no longer waits.
             let _ = written.send(());
         }
     }
@@ -156,16 +157,16 @@ impl Shared {
         self.desk().writer.as_mut().expect("it is open").exchange_file(file)
     }
 
-    /// The thread.
+    /// The body of the log's thread.
     pub(crate) fn run(&self) {
         while self.open() {
             let after = self.write();
-            // Closed, or gone.
+            // Closed, or the log's directory is gone.
             self.desk().writer = None;
             match after {
                 Some(After::Reopen) => {}
                 Some(After::Wait) => {
-                    // Closed in order: whoever has something to record comes here again.
+                    // Closed in order. The next record makes the thread open the log again.
                     if !self.queue.wait_for_items() {
                         return;
                     }
@@ -175,7 +176,7 @@ impl Shared {
         }
     }
 
-    /// Opens the log, however long that takes; false once nobody records any more.
+    /// Opens the log, and retries until that works. False once no handle is left.
     fn open(&self) -> bool {
         loop {
             match Writer::open(&self.settings) {
@@ -196,7 +197,7 @@ impl Shared {
         }
     }
 
-    /// Writes what calls do not, and brings to the disk what they did, until the file is to be closed.
+    /// Writes what calls do not, and syncs what they wrote, until the file is to be closed.
     fn write(&self) -> Option<After> {
         let mut sync_at = Instant::now() + SYNC_EVERY;
         let mut idle = false;
@@ -204,7 +205,7 @@ impl Shared {
             let next = self.queue.next((!idle).then_some(sync_at));
             match next {
                 Next::More | Next::Late => {
-                    // What a call has left over goes before what is in the queue.
+                    // The rest of an unfinished write goes before the queued records.
                     let mut desk = self.settled(self.desk())?;
                     self.tell_of(std::mem::take(&mut desk.untold));
                     let items = self.queue.take(BATCH_RECORDS);
@@ -234,7 +235,7 @@ impl Shared {
                             }
                         }
                     }
-                    // What is told may be told slowly, and calls write meanwhile.
+                    // The notification may be slow; calls may write meanwhile.
                     drop(desk);
                     if let Some(finding) = found {
                         (self.tell)(Told::Found(finding));
@@ -249,7 +250,7 @@ impl Shared {
                     return Some(After::Wait);
                 }
                 Next::End => {
-                    // Nobody is left who could hear of an error.
+                    // No handle is left to report an error to.
                     let _ = self.close();
                     return None;
                 }
@@ -262,11 +263,11 @@ impl Shared {
         writer.map_or(Ok(()), Writer::close)
     }
 
-    /// Brings what was appended into the file, and begins the next one if it is full, however long that takes; nothing is taken
-    /// out of the queue meanwhile. `None` if the process ends before that.
+    /// Writes the appended records to the file, and begins the next file if this one is full, however long that takes.
+    /// Takes nothing out of the queue meanwhile. `None` if the log is to be closed before that succeeds.
     fn settled<'d>(&'d self, mut desk: MutexGuard<'d, Desk>) -> Option<MutexGuard<'d, Desk>> {
         loop {
-            // It is there from when it was opened until it is closed here.
+            // It is set from when the log is opened until it is closed here.
             let writer = desk.writer.as_mut()?;
             match writer.settle() {
                 Ok(()) => {
@@ -306,7 +307,8 @@ impl Shared {
     fn works(&self) {
         self.late.store(false, Ordering::Relaxed);
         let trouble = self.state().problem.is_some() || self.losing.load(Ordering::Relaxed);
-        // What is told says that the file has the place of what is missing: then it has to be there, behind all that waits before it.
+        // The notification says that the file records the gap, so that record has to be written first, after everything
+        // queued before it.
         if !trouble || self.queue.holds_lost() {
             return;
         }
@@ -334,10 +336,10 @@ fn append(writer: &mut Writer, items: Vec<Item>) -> Vec<oneshot::Sender<()>> {
     told
 }
 
-/// What comes after a file was closed.
+/// What to do after a file was closed.
 enum After {
-    /// It is opened again at once.
+    /// Open it again at once.
     Reopen,
-    /// It is opened again when there is something to write.
+    /// Open it again when there is a record to write.
     Wait,
 }

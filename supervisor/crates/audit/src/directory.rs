@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, fsync, openat, unlinkat};
 
-/// Nobody but its owner reads what others asked tools for.
+/// Only the owner may read what callers asked tools for.
 const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
-/// Digits of a file's number: names sort as numbers do until there are a million million files.
+/// Digits of a file's number: names sort in number order up to a million million files.
 const DIGITS: usize = 12;
-/// What lets others than the owner write.
+/// The mode bits that let others than the owner write.
 const OTHERS_WRITE: u32 = 0o022;
 
 /// The name of a file of the log.
@@ -49,7 +49,7 @@ pub fn files_of(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Why a log's directory cannot be had.
+/// Why a log's directory cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DirectoryError {
     #[error("another process writes to it")]
@@ -58,7 +58,7 @@ pub(crate) enum DirectoryError {
     Io(#[from] io::Error),
 }
 
-/// A log's directory, which nobody else writes to as long as this is open.
+/// A log's directory, locked against other writers while this is open.
 #[derive(Debug)]
 pub(crate) struct Directory {
     path: PathBuf,
@@ -66,7 +66,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Makes it if it is missing, and takes the lock.
+    /// Creates the directory if it is missing, and takes the lock.
     pub(crate) fn open(path: &Path) -> Result<Self, DirectoryError> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -77,7 +77,7 @@ impl Directory {
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = openat(CWD, path, flags, Mode::empty()).map_err(io::Error::from)?;
-        // Two writers would fork the chain. The lock goes with the process, however that ends.
+        // Two writers would fork the chain. The kernel releases the lock when the process ends, however it ends.
         match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Self { path: path.to_owned(), fd }),
             Err(rustix::io::Errno::WOULDBLOCK) => Err(DirectoryError::Busy),
@@ -89,19 +89,19 @@ impl Directory {
         &self.path
     }
 
-    /// Whether others than its owner may put files here, or take them away.
+    /// Whether others than its owner may create or delete files here.
     pub(crate) fn is_open_to_others(&self) -> bool {
         std::fs::metadata(&self.path).is_ok_and(|about| about.mode() & OTHERS_WRITE != 0)
     }
 
-    /// The numbers of its files, in order.
+    /// The numbers of its files, in ascending order.
     pub(crate) fn numbers(&self) -> io::Result<Vec<u64>> {
         let files = files_of(&self.path)?;
         let name = |path: &PathBuf| path.file_name()?.to_str().and_then(number_of);
         Ok(files.iter().filter_map(name).collect())
     }
 
-    /// A new file, which must not be there yet.
+    /// Creates a new file, which must not exist yet.
     pub(crate) fn create(&self, number: u64) -> io::Result<File> {
         let file = self.at(number, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?;
         fsync(&self.fd)?;

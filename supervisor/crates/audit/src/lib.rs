@@ -4,22 +4,22 @@
 //! calls ──record()──► queue (bounded, counted) ──► one of the calls, ──► audit-000000000007.jsonl
 //!                       │                          or the thread           each line: …,"prev":<hash before>,"hash":<own>}
 //!                       │ full for too long
-//!                       └─► lost: counted, and a record says how many at the place where they would stand
+//!                       └─► lost: counted, and a record in their place says how many
 //! ```
 //!
-//! One JSON object a line. A line's own hash is over its bytes up to there, and `prev` is the hash of the line before, so
-//! each hash stands for everything before it. Whoever can write the files can also write all of them anew: what shows that
-//! is a hash that was noted elsewhere, see [`head`] and [`Request::anchor`].
+//! Each line is one JSON object. A line's `hash` covers its bytes up to that field, and `prev` is the hash of the line
+//! before, so each hash stands for everything before it. A process that can write the files can also rewrite all of
+//! them: only a hash noted elsewhere shows that, see [`head`] and [`Request::anchor`].
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | [`record`] | what is recorded, and its bounds |
-//! | `line` | a record as a line, and back |
-//! | `directory`, `tail` | the files; where an earlier process ended |
-//! | `writer` | appends, closes one file and begins the next |
-//! | `log`, `queue` | the handle that calls hold, and what waits to be written |
-//! | `desk`, `pace` | who writes it: a call by itself, or the thread where that would take long |
-//! | `lines`, `verify` | reading, line by line, whatever is in there |
+//! | [`record`] | what is recorded, and its size limits |
+//! | `line` | encodes a record as a line, and parses it |
+//! | `directory`, `tail` | the files, and where an earlier process stopped |
+//! | `writer` | appends records, closes a full file and begins the next |
+//! | `log`, `queue` | the handle that calls hold, and the records that wait to be written |
+//! | `batch_writer`, `disk_latency` | where records are written: on a call's task, or on the thread while the disk is slow |
+//! | `line_reader`, `verify` | reads any file line by line, and verifies the chain |
 
 mod desk;
 mod digits;

@@ -1,7 +1,7 @@
-//! A record as a line, and what of a line holds.
+//! Encodes a record as a line, and parses and checks a line.
 //!
-//! The hash stands last and covers the line's bytes before it, so that nobody has to agree on how JSON is written: what is
-//! there is what was hashed.
+//! The hash is the last field and covers the bytes before it. So writer and reader need not agree on how JSON is
+//! formatted: the bytes in the file are the bytes that were hashed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,23 +12,23 @@ use sha2::{Digest as _, Sha256};
 use crate::digits::{HEX_BYTES, digits};
 use crate::record::Body;
 
-/// The longest line. The bounds of `record.rs` make one of 80 KiB if every byte of every text has to be escaped; a reader takes
-/// nothing longer for a record, and keeps no more of it than this.
+/// The longest line. The limits of `record.rs` make a line of 80 KiB if every byte of every text has to be escaped. A
+/// reader treats a longer line as invalid, and keeps no more of it than this.
 pub const MAX_LINE_BYTES: usize = 128 << 10;
-/// Sets these hashes apart from SHA-256 of the same text elsewhere, and from those of a later format.
+/// Separates these hashes from SHA-256 of the same text elsewhere, and from those of a later format.
 const DOMAIN: &[u8] = b"talon-audit-1\n";
-/// What stands before and behind a line's own hash.
+/// The text before and after a line's own hash.
 const BEFORE_HASH: &[u8] = b",\"hash\":\"";
 const AFTER_HASH: &[u8] = b"\"}";
-/// From where the hashed bytes end to the end of the line.
+/// The length of everything after the hashed bytes.
 const SEAL_BYTES: usize = BEFORE_HASH.len() + HEX_BYTES + AFTER_HASH.len();
 
-/// The hash of a record and, through its `prev`, of all before it.
+/// The hash of a record and, through its `prev`, of all records before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Hash([u8; 32]);
 
 impl Hash {
-    /// What the first record of a chain has before it.
+    /// The `prev` of the first record of a chain.
     pub const NONE: Self = Self([0; 32]);
 
     fn of(bytes: &[u8]) -> Self {
@@ -42,7 +42,7 @@ impl fmt::Display for Hash {
     }
 }
 
-/// A text that is no hash.
+/// The text is not a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a hash: 64 digits of 0-9 and a-f")]
 pub struct NotAHash;
@@ -51,7 +51,7 @@ impl FromStr for Hash {
     type Err = NotAHash;
 
     fn from_str(text: &str) -> Result<Self, NotAHash> {
-        // One way to write it: a digit whose case was changed is a change.
+        // There is one way to write a hash: a digit in the other case counts as a change.
         if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
             return Err(NotAHash);
         }
@@ -70,7 +70,7 @@ struct Unsealed<'a> {
     prev: &'a str,
 }
 
-/// Appends the line of a record, and gives its hash.
+/// Appends the line of a record to `to`, and returns its hash.
 pub(crate) fn seal(seq: u64, unix_ms: u64, body: &Body, prev: Hash, to: &mut Vec<u8>) -> Hash {
     let start = to.len();
     let prev = digits(prev.0);
@@ -78,7 +78,7 @@ pub(crate) fn seal(seq: u64, unix_ms: u64, body: &Body, prev: Hash, to: &mut Vec
     let unsealed = Unsealed { seq, unix_ms, body, prev };
     serde_json::to_writer(&mut *to, &unsealed)
         .expect("numbers, texts and lists of them are JSON, and memory takes them");
-    // The brace that closes the object; the seal has another one.
+    // The closing brace of the object; the seal ends with another one.
     to.pop();
     let hash = Hash::of(&to[start..]);
     to.extend_from_slice(BEFORE_HASH);
@@ -98,7 +98,7 @@ pub(crate) struct Link {
     pub(crate) kind: Kind,
 }
 
-/// The kinds that say something about the chain itself.
+/// The kind of a record, as far as it says something about the chain itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
     Chain { why: String },
@@ -130,7 +130,7 @@ struct Read {
     count: u64,
 }
 
-/// Why a line is no record.
+/// Why a line is not a valid record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotALink {
     #[error("a line that does not end in its hash")]
@@ -141,7 +141,7 @@ pub(crate) enum NotALink {
     NoRecord,
 }
 
-/// A line, without the line break, if its own hash is right.
+/// Parses a line, without its line break, and checks its own hash.
 pub(crate) fn open(line: &[u8]) -> Result<Link, NotALink> {
     let split = line.len().checked_sub(SEAL_BYTES).ok_or(NotALink::NoHash)?;
     let (content, seal) = line.split_at(split);

@@ -1,4 +1,4 @@
-//! The lines of files, one after the other, whatever is in them.
+//! Reads files line by line, whatever they contain.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 
 use crate::line::MAX_LINE_BYTES;
 
-/// A line and where it stands.
+/// A line and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Its file: an index into the list.
+    /// The index of its file in the list.
     pub file: usize,
-    /// Its number in that file, from 1.
+    /// Its number in that file, starting at 1.
     pub number: u64,
-    /// It without its line break, and without what is beyond [`MAX_LINE_BYTES`].
+    /// The line without its line break, and without what exceeds [`MAX_LINE_BYTES`].
     pub bytes: Vec<u8>,
     /// Whether a line break ends it.
     pub ended: bool,
 }
 
-/// Reads files line by line and holds one line at a time.
+/// Reads files line by line, and holds one line at a time.
 #[derive(Debug)]
 pub struct Lines {
     files: Vec<PathBuf>,
@@ -29,7 +29,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The lines of these files, in this order.
+    /// Reads these files, in this order.
     #[must_use]
     pub fn new(files: Vec<PathBuf>) -> Self {
         Self { files, next_file: 0, reader: None, number: 0 }
@@ -41,7 +41,7 @@ impl Lines {
         &self.files[file]
     }
 
-    /// How many files there are.
+    /// The number of files.
     #[must_use]
     pub fn files(&self) -> usize {
         self.files.len()
@@ -75,8 +75,8 @@ impl Lines {
     }
 }
 
-/// Reads a line, of which it keeps as much as a line may have and passes over the rest. `None` at the end; otherwise whether
-/// there was a line break.
+/// Reads a line. Keeps at most [`MAX_LINE_BYTES`] of it and skips the rest. `None` at the end of the file; otherwise
+/// whether the line has a line break.
 fn bounded_line(reader: &mut impl BufRead, to: &mut Vec<u8>) -> io::Result<Option<bool>> {
     let room = MAX_LINE_BYTES as u64 + 1;
     if reader.by_ref().take(room).read_until(b'\n', to)? == 0 {

@@ -1,8 +1,9 @@
-//! The handle that records.
+//! The handle that records calls and operations.
 //!
-//! A record is in the file before its call is answered, unless that takes longer than a call may wait. So what a caller
-//! got an answer to is there even if the supervisor is killed right after; a power cut takes what the kernel had not
-//! brought to the disk, at most [`SYNC_EVERY`]. While writing fails, or just took too long, nobody waits.
+//! A record is in the file before its call is answered, unless that takes longer than a call may wait. So every
+//! answered call is in the log even if the supervisor is killed right after. A power cut loses what the kernel had not
+//! synced to the disk, at most the records of one [`SYNC_EVERY`]. While writing fails, or has just taken too long, no
+//! call waits.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,44 +15,44 @@ use crate::desk::Shared;
 use crate::record::Body;
 use crate::writer::{Settings, unix_ms};
 
-/// How long whoever ends the supervisor waits for the rest to be written.
+/// How long the supervisor waits for the remaining records to be written when it ends.
 pub const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often a call looks again for the file while the thread has it, which mostly is about to be done with it. Left to the thread
-/// at once, the thread would have it again when the next call comes, and so on as long as there are calls.
+/// How often a call retries to get the file while the thread holds it, which usually is about to be done with it.
+/// Without retries the thread would hold it again at the next call, and would go on to write for all of them.
 const TURNS_FOR_THE_FILE: u32 = 4;
 
-/// What the keeper of a log should hear.
+/// An event that the log's owner is notified of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Told {
-    /// It works, and something was found that should not be.
+    /// The log works, and something unexpected was found when it was opened.
     Found(String),
-    /// It fails.
+    /// Writing to the log fails.
     Failing(String),
     /// Records are being lost: the disk does not keep up.
     Losing,
-    /// It works again, and so many records are missing.
+    /// The log works again, with this many records missing.
     Again {
-        /// Since it failed.
+        /// The records lost since it failed.
         lost: u64,
     },
 }
 
-/// How a log is.
+/// The state of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
-    /// The file that is written to; the directory as long as there is none.
+    /// The file that is written to; the directory while none is open.
     pub file: PathBuf,
-    /// Why it fails, if it does.
+    /// Why writing fails, if it does.
     pub problem: Option<String>,
-    /// Records that were written by this process, without those of the chain itself.
+    /// Records that this process wrote, without those about the chain itself.
     pub records: u64,
     /// Records that were lost.
     pub lost: u64,
 }
 
-/// Records. Cheap to clone; the last one that is dropped ends the thread, which writes out what is left.
+/// Writes records. Cheap to clone. When the last clone is dropped, the thread writes the remaining records and ends.
 #[derive(Debug, Clone)]
 pub struct AuditLog(Arc<Handle>);
 
@@ -64,25 +65,25 @@ impl Drop for Handle {
     }
 }
 
-/// What a [`Status`] tells of the file.
+/// The part of a [`Status`] that describes the file.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) file: PathBuf,
     pub(crate) problem: Option<String>,
 }
 
-/// Who else is about to record something.
+/// Whether other calls are about to record something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Company {
-    /// Others may be: theirs is written together with this.
+    /// Others may be: their records are written together with this one.
     Others,
-    /// Nobody: it is written at once.
+    /// None are: the record is written at once.
     Nobody,
 }
 
 impl AuditLog {
-    /// Begins to record. What cannot be opened is tried again and again, and told: a log that fails stops no supervisor.
-    /// `tell` must not wait.
+    /// Starts the log. What cannot be opened is retried and reported: a failing log never stops the supervisor.
+    /// `tell` must not block.
     ///
     /// # Errors
     /// The error of starting the thread.
@@ -93,8 +94,8 @@ impl AuditLog {
         Ok(Self(Arc::new(Handle(shared))))
     }
 
-    /// Records, and comes back when it is in the file or [`Settings::wait`] is over. What found no room until then is lost;
-    /// dropping the future is no way around it.
+    /// Records `body`, and returns when it is in the file or [`Settings::wait`] has passed. A record that did not fit
+    /// into the queue by then is lost. If the future is dropped, the record is still queued or counted as lost.
     pub async fn record(&self, body: Body, company: Company) {
         let shared = &self.0.0;
         let now = unix_ms(SystemTime::now());
@@ -115,7 +116,7 @@ impl AuditLog {
         if let Some(mut wake) = shared.queue.wake() {
             for _ in 0..TURNS_FOR_THE_FILE {
                 if company == Company::Others {
-                    // Every call that is as far as this puts its record in first: they are written together.
+                    // Every call that has come this far queues its record first, so that they are written together.
                     tokio::task::yield_now().await;
                 }
                 match shared.write_here(wake) {
@@ -129,20 +130,20 @@ impl AuditLog {
         shared.written(written, until).await;
     }
 
-    /// Records without waiting for anything; lost if there is no room.
+    /// Records without waiting. The record is lost if the queue is full.
     pub fn record_now(&self, body: Body) {
         drop(Unplaced { shared: &self.0.0, body: Some((body, unix_ms(SystemTime::now()))) });
     }
 
-    /// Writes what is left, ends the file in order and lets go of the directory, so that another supervisor may write to it.
-    /// A record that comes later opens it again.
+    /// Writes the remaining records, closes the file in order and releases the directory, so that another supervisor
+    /// may write to it. A later record opens it again.
     pub async fn close(&self) {
         let closed = self.0.0.queue.close();
-        // What a disk does not take in this time is lost: the end of the process is worth more.
+        // What the disk does not take in this time is lost: ending the process is more important.
         let _ = tokio::time::timeout(CLOSE_PATIENCE, closed).await;
     }
 
-    /// How it is.
+    /// The current state of the log.
     #[must_use]
     pub fn status(&self) -> Status {
         let shared = &self.0.0;
@@ -160,7 +161,8 @@ impl AuditLog {
     }
 }
 
-/// A record that has no place yet. It takes one if there is one when this is dropped, and otherwise is lost and counted.
+/// A record that is not queued yet. When this is dropped, the record is queued if there is room, and otherwise counted
+/// as lost.
 struct Unplaced<'s> {
     shared: &'s Shared,
     body: Option<(Body, u64)>,
@@ -171,7 +173,7 @@ impl Drop for Unplaced<'_> {
         let Some((body, now)) = self.body.take() else { return };
         match self.shared.queue.room_at_once() {
             Some(room) => {
-                // Nobody waits for word of it.
+                // No call waits for its acknowledgement.
                 drop(room.put(body, now));
                 drop(self.shared.queue.wake());
             }

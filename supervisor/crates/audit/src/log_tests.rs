@@ -22,7 +22,7 @@ fn operation(number: usize) -> Body {
     })
 }
 
-/// What a log tells, as a channel.
+/// The events that a log reports, as a channel.
 fn told() -> (Box<dyn Fn(Told) + Send + Sync>, tokio::sync::mpsc::UnboundedReceiver<Told>) {
     let (tell, told) = tokio::sync::mpsc::unbounded_channel();
     (Box::new(move |word| drop(tell.send(word))), told)
@@ -66,8 +66,8 @@ async fn many_at_once_are_all_there() {
     assert_eq!((verified.records, verified.lost), (5003, 0));
 }
 
-/// Calls on several threads write each other's records, and the log's own thread the rest: the file ends again and again meanwhile. A
-/// record that nobody saw to would be waited for.
+/// Calls on several threads write each other's records, and the log's own thread the rest: the files are rotated
+/// meanwhile. A record that no call and no thread took care of would be waited for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_is_left_to_others_is_written_by_them() {
     let dir = tempfile::tempdir().unwrap();
@@ -160,7 +160,7 @@ async fn a_log_that_was_closed_goes_on_with_the_next_record() {
     let first = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
     first.record(operation(1), Company::Others).await;
 
-    // As at a handover: the second waits for the first to let go, and what it is given meanwhile waits too.
+    // As at a handover: the second waits for the first to release the directory, and its records wait too.
     let (tell, mut heard) = told();
     let second = AuditLog::start(settings.clone(), tell).unwrap();
     let Some(Told::Failing(why)) = heard.recv().await else { panic!("it should be refused") };
@@ -179,7 +179,7 @@ async fn a_log_that_was_closed_goes_on_with_the_next_record() {
     assert_eq!(text.matches("\"kind\":\"operation\"").count(), 3);
 }
 
-/// A log whose thread stands still until it is let go: it is told something before it writes, and told it slowly.
+/// A log whose thread is blocked until it is released: it reports an event before it writes, and the report blocks.
 fn stalled(dir: &Path, wait: Duration) -> (AuditLog, Settings, std::sync::mpsc::Sender<()>) {
     use std::os::unix::fs::PermissionsExt as _;
     let settings = settings(dir, wait);
@@ -296,7 +296,7 @@ async fn what_a_call_cannot_write_the_thread_writes_later_in_its_place() {
     assert!(futures_poll(second.as_mut()).is_pending());
     assert!(matches!(heard.recv().await, Some(Told::Failing(_))));
     assert!(log.status().problem.is_some());
-    // Nobody else waits for it.
+    // No other call waits for it.
     log.record(operation(3), Company::Others).await;
     log.0.0.exchange_file(writable);
     second.await;
@@ -352,7 +352,7 @@ async fn the_thread_leaves_alone_what_a_call_is_about_to_write() {
     assert!(matches!(queue.next(Some(now)), Next::More), "it is still in there, and nobody else sees to it");
     assert_eq!(queue.take(2).len(), 1);
     assert!(told.await.is_err(), "it was thrown away");
-    // Whoever wants the end does not wait for a call.
+    // Closing does not wait for a call.
     let _told = queue.room_at_once().unwrap().put(operation(2), 7);
     let _wake = queue.wake().unwrap();
     let _closed = queue.close();

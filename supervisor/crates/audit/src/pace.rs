@@ -1,25 +1,25 @@
-//! Whether the disk is fast enough for calls to write to it themselves.
+//! Decides whether the disk is fast enough for calls to write to it themselves.
 
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// A write that made its thread wait and took longer is one to a slow disk. One that does not wait is into the kernel's memory
-/// and takes microseconds; this is far above that, and no call would notice it.
+/// A write is slow if it made its thread wait and took longer than this. A write that does not wait goes into the
+/// kernel's memory and takes microseconds. This is far above that, and still too short for a call to notice.
 const SLOW: Duration = Duration::from_millis(2);
-/// How many times as long as a slow write took calls leave all writing to the thread from there on: whatever the disk does, a thread
-/// of the calls waits for it for a hundredth of its time at most.
+/// After a slow write, the thread does all writing for this many times as long as the write took. So a thread that
+/// serves calls waits for the disk for at most a hundredth of its time.
 const REST_TIMES: u32 = 100;
-/// The longest rest: a disk that stood still once is tried again after that.
+/// The longest backoff: a disk that stalled once is tried again after that.
 const MAX_REST: Duration = Duration::from_secs(10);
 
-/// What is known of the disk's pace.
+/// The measured latency of the disk.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     slow_until: Option<Instant>,
 }
 
-/// One write whose time is taken.
+/// A write that is being timed.
 #[derive(Debug)]
 pub(crate) struct Timed {
     began: Instant,
@@ -27,12 +27,12 @@ pub(crate) struct Timed {
 }
 
 impl Pace {
-    /// Whether calls may write.
+    /// Whether calls may write themselves.
     pub(crate) fn allows(&self, now: Instant) -> bool {
         self.slow_until.is_none_or(|until| now >= until)
     }
 
-    /// How a write by a call went.
+    /// Learns from a finished write by a call.
     pub(crate) fn learn(&mut self, timed: &Timed) {
         let now = Instant::now();
         let took = now.saturating_duration_since(timed.began);
@@ -44,7 +44,7 @@ fn rest(took: Duration) -> Duration {
     took.saturating_mul(REST_TIMES).min(MAX_REST)
 }
 
-/// On a machine with much to do a thread also loses its core in the midst of a write. It did not wait for the disk then.
+/// On a busy machine a thread may also be preempted during a write. It did not wait for the disk then.
 fn slow(took: Duration, has_waited: impl FnOnce() -> bool) -> bool {
     took > SLOW && has_waited()
 }
@@ -55,12 +55,12 @@ impl Timed {
     }
 
     fn has_waited(&self) -> bool {
-        // Where it cannot be told it has.
+        // If the system does not say, assume that it waited.
         waits().is_none_or(|waits| Some(waits) != self.waits)
     }
 }
 
-/// How often this thread has waited for something.
+/// How often this thread has been switched out voluntarily, to wait for something.
 fn waits() -> Option<i64> {
     getrusage(UsageWho::RUSAGE_THREAD).ok().map(|usage| usage.voluntary_context_switches())
 }

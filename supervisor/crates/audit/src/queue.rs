@@ -1,4 +1,4 @@
-//! What waits to be written: bounded, and what finds no room is counted at the place where it would stand.
+//! The bounded queue of records to write. Records that do not fit are counted at the position where they are missing.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,30 +9,30 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::record::Body;
 
-/// How many records may wait: a burst of all clients at once, some MiB of memory at the usual size and 80 MiB if each is as large
-/// as can be. Beyond it calls wait for room, and then their records are lost.
+/// How many records may wait: a burst from all clients at once. They take some MiB of memory at the usual size and 80
+/// MiB at the largest. Beyond that, calls wait for room, and then their records are lost.
 pub const QUEUE_RECORDS: usize = 1024;
 
-/// What whoever writes takes out.
+/// An entry of the queue.
 #[derive(Debug)]
 pub(crate) enum Item {
     Record {
         body: Body,
         unix_ms: u64,
-        /// Told when the record is in the file.
+        /// Notified when the record is in the file.
         written: oneshot::Sender<()>,
     },
-    /// Here so many are missing.
+    /// This many records are missing here.
     Lost { count: u64, unix_ms: u64 },
 }
 
 #[derive(Debug, Default)]
 struct State {
     items: VecDeque<Item>,
-    /// Who waits for the file to be closed.
+    /// Callers that wait for the file to be closed.
     closing: Vec<oneshot::Sender<()>>,
     abandoned: bool,
-    /// The thread has something to do that is not in here.
+    /// The thread has work to do that is not in the queue.
     roused: bool,
 }
 
@@ -40,24 +40,24 @@ struct State {
 pub(crate) struct Queue {
     state: Mutex<State>,
     more: Condvar,
-    /// One permit for each record that there is room for.
+    /// One permit for each free place.
     room: Semaphore,
-    /// Whether somebody will see to it that what is put in now is written.
+    /// Whether a [`Wake`] exists, whose holder takes care of what is queued now.
     waking: AtomicBool,
 }
 
-/// The duty to see to it that what is in the queue is written. Wakes the thread when dropped.
+/// The obligation to have the queued records written. Wakes the thread when dropped.
 #[derive(Debug)]
 pub(crate) struct Wake<'q>(&'q Queue);
 
 impl Wake<'_> {
-    /// Whoever has it writes all by itself that is in the queue from here on, and the thread sleeps on.
+    /// The holder writes everything that is queued from here on, so the thread need not wake up.
     pub(crate) fn spare(self) {
         self.over();
         std::mem::forget(self);
     }
 
-    /// First of all, so that whoever puts something in from here on does not rely on a duty that is over.
+    /// Must come first: a record queued from here on must not rely on a guard that is gone.
     fn over(&self) {
         self.0.waking.store(false, Ordering::SeqCst);
     }
@@ -73,13 +73,13 @@ impl Drop for Wake<'_> {
 /// What the thread has to do next.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// There is something in here, or it was roused.
+    /// There are records in the queue, or the thread was woken.
     More,
-    /// Nothing came in time.
+    /// Nothing arrived in time.
     Late,
-    /// Everything was taken out, and these wait for the file to be closed.
+    /// The queue is empty, and these callers wait for the file to be closed.
     Close(Vec<oneshot::Sender<()>>),
-    /// Nobody is left who could put anything in.
+    /// No handle is left that could queue a record.
     End,
 }
 
@@ -90,11 +90,11 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere must not take the log along.
+        // A panic elsewhere must not take the log down.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for room without a bound of its own; whoever waits has one.
+    /// Waits for room without a time limit; callers set their own.
     pub(crate) async fn room(&self) -> Room<'_> {
         if let Ok(permit) = self.room.acquire().await {
             permit.forget();
@@ -108,13 +108,13 @@ impl Queue {
         Some(Room(self))
     }
 
-    /// The duty to have written what was put in; `None` if somebody else has it already, who has not done it yet.
+    /// The obligation to write what was queued; `None` if another holder has it and has not finished yet.
     pub(crate) fn wake(&self) -> Option<Wake<'_>> {
-        // Made only where it is had: to drop one ends the duty.
+        // Created only by its holder, since dropping one ends the obligation.
         (!self.waking.swap(true, Ordering::SeqCst)).then(|| Wake(self))
     }
 
-    /// Counts a record that found no room.
+    /// Counts a record that did not fit.
     pub(crate) fn lose(&self, unix_ms: u64) {
         let mut state = self.lock();
         match state.items.back_mut() {
@@ -125,12 +125,12 @@ impl Queue {
         self.more.notify_one();
     }
 
-    /// Whether word of records that were lost still waits to be written.
+    /// Whether a note about lost records still waits to be written.
     pub(crate) fn holds_lost(&self) -> bool {
         self.lock().items.iter().any(|item| matches!(item, Item::Lost { .. }))
     }
 
-    /// Has the file closed once everything that is in here was written.
+    /// Requests that the file is closed once everything in the queue is written.
     pub(crate) fn close(&self) -> oneshot::Receiver<()> {
         let (closed, told) = oneshot::channel();
         self.lock().closing.push(closed);
@@ -138,19 +138,19 @@ impl Queue {
         told
     }
 
-    /// Nobody is left who could put anything in.
+    /// Called when no handle is left that could queue a record.
     pub(crate) fn abandon(&self) {
         self.lock().abandoned = true;
         self.more.notify_one();
     }
 
-    /// Has the thread look at what is not in here.
+    /// Wakes the thread for work that is not in the queue.
     pub(crate) fn rouse(&self) {
         self.lock().roused = true;
         self.more.notify_one();
     }
 
-    /// Up to so many items, in order. Only for whoever writes them before anybody else takes some out.
+    /// Takes up to `most` items, in order. The caller must write them before other items are taken.
     pub(crate) fn take(&self, most: usize) -> Vec<Item> {
         let mut state = self.lock();
         let count = state.items.len().min(most);
@@ -161,12 +161,12 @@ impl Queue {
         items
     }
 
-    /// Waits for something to do, until `until`: something in here that nobody else writes, or that it is roused.
+    /// Waits for work until `until`: queued records that no call takes care of, or a wake-up.
     pub(crate) fn next(&self, until: Option<Instant>) -> Next {
         let mut state = self.lock();
         loop {
-            // What somebody else sees to is left to them: whoever took it from them would have it from then on, because
-            // the next one finds the file taken, too. An end waits for nobody.
+            // Records that a call takes care of are left to it. If the thread took them, it would get all later ones as
+            // well, since the next call would find the file locked. Closing and ending wait for no call.
             let ending = !state.closing.is_empty() || state.abandoned;
             let seen_to = !ending && self.waking.load(Ordering::SeqCst);
             if std::mem::take(&mut state.roused) || (!state.items.is_empty() && !seen_to) {
@@ -186,18 +186,18 @@ impl Queue {
         }
     }
 
-    /// Waits until there is something in here; false once nobody is left who could put anything in.
+    /// Waits until there is a record in the queue; false once no handle is left that could queue one.
     pub(crate) fn wait_for_items(&self) -> bool {
         let mut state = self.lock();
         while state.items.is_empty() && !state.abandoned {
-            // Closed is what it is.
+            // It is closed already.
             state.closing.clear();
             state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         !state.items.is_empty()
     }
 
-    /// Waits for a while, less if somebody wants the file closed; whether so.
+    /// Waits for `pause`, or less if the file is to be closed; returns whether it is.
     pub(crate) fn rest(&self, pause: Duration) -> bool {
         let state = self.lock();
         let calm = |state: &mut State| state.closing.is_empty() && !state.abandoned;
@@ -206,7 +206,7 @@ impl Queue {
         !state.closing.is_empty() || state.abandoned
     }
 
-    /// Lets go of who waits for the file to be closed, which cannot be done in order.
+    /// Gives up on closing the file in order, and releases those who wait for it.
     pub(crate) fn give_up_closing(&self) -> bool {
         let mut state = self.lock();
         state.closing.clear();
@@ -214,12 +214,12 @@ impl Queue {
     }
 }
 
-/// Room for one record; given back if none is put there.
+/// Room for one record; returned to the queue if it is dropped unused.
 #[derive(Debug)]
 pub(crate) struct Room<'q>(&'q Queue);
 
 impl Room<'_> {
-    /// Puts a record in; the answer comes when it is in the file. The thread does not hear of it before it is
+    /// Queues a record; the receiver is notified when it is in the file. The thread does not see it before it is
     /// [woken](Queue::wake).
     pub(crate) fn put(self, body: Body, unix_ms: u64) -> oneshot::Receiver<()> {
         let (written, told) = oneshot::channel();

@@ -1,26 +1,26 @@
-//! What is recorded. Every text in a record is bounded where the record is made, so that a line has a largest size.
+//! What is recorded. Every text is truncated when its record is made, so that a line has a maximum size.
 
 use serde::Serialize;
 
 use crate::digits;
 
-/// The most of a call's arguments that is kept as text: enough to see what was asked, and a line stays readable.
+/// The most of a call's arguments that is kept as text: enough to see the request, and a line stays readable.
 pub const MAX_ARGUMENT_TEXT_BYTES: usize = 4 << 10;
-/// The longest of all other texts; names and reasons are far shorter. What is longer is cut.
+/// The limit of all other texts. Names and reasons are far shorter. Longer texts are truncated.
 pub const MAX_TEXT_BYTES: usize = 512;
-/// The longest list in a record, such as the families of what was made inert; there are fewer.
+/// The longest list in a record, such as the families of neutralized syntax; there are fewer.
 const MAX_ENTRIES: usize = 32;
-/// The longest entry of a list: names of plugins and words of the guard's own.
+/// The longest entry of a list: plugin names, and the guard's own terms.
 const MAX_ENTRY_BYTES: usize = 64;
 
-/// Who asked, as the kernel says about the connection and the configuration about that.
+/// The caller, as identified by the kernel for the connection and by the configuration for its role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Who {
     /// The effective uid of the process that connected.
     pub uid: u32,
     /// Its effective gid.
     pub gid: u32,
-    /// Its process id when it connected; it can have been used again since.
+    /// Its process id when it connected; it may have been reused since.
     pub pid: u32,
     /// `call`, `operate` or `admin`.
     pub role: &'static str,
@@ -28,28 +28,28 @@ pub struct Who {
     pub origin: &'static str,
 }
 
-/// What a call was asked with.
+/// The arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Arguments {
-    /// SHA-256 of them as a JSON object with sorted keys and without spaces; absent if nothing of them is recorded.
+    /// SHA-256 of the arguments as a JSON object with sorted keys and without spaces; absent if they are not recorded.
     #[serde(rename = "arguments_sha256", skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// That object itself, cut to [`MAX_ARGUMENT_TEXT_BYTES`]; absent unless asked for.
+    /// That object itself, truncated to [`MAX_ARGUMENT_TEXT_BYTES`]; absent unless configured.
     #[serde(rename = "arguments", skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// How many bytes of the object the text leaves out.
+    /// How many bytes of the object the text omits.
     #[serde(rename = "arguments_cut_bytes", skip_serializing_if = "is_zero")]
     pub cut_bytes: u64,
 }
 
 impl Arguments {
-    /// The digest of arguments.
+    /// The digest of arguments, without their text.
     #[must_use]
     pub fn digest(arguments: &impl Serialize) -> Self {
         Self { sha256: Some(digits::sha256(&json(arguments))), ..Self::default() }
     }
 
-    /// The digest, and as much of the text as is kept.
+    /// The digest, and the text up to its limit.
     #[must_use]
     pub fn text(arguments: &impl Serialize) -> Self {
         let whole = json(arguments);
@@ -61,7 +61,7 @@ impl Arguments {
     }
 }
 
-/// Texts by name are a JSON object whatever is in them; for what is none there is nothing to record.
+/// A map with string keys always serializes to a JSON object; if it does not, there is nothing to record.
 fn json(arguments: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(arguments).unwrap_or_default()
 }
@@ -69,82 +69,82 @@ fn json(arguments: &impl Serialize) -> Vec<u8> {
 /// What the guard did to an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Verdicts {
-    /// How often control syntax was made inert, by family.
+    /// How often control syntax was neutralized, by family.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_object")]
     pub neutralised: Vec<(String, u64)>,
-    /// Whether a size limit left something out.
+    /// Whether a size limit cut something off.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
-    /// What was noticed and left as it is.
+    /// What was detected and left unchanged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
-    /// Plugins whose answers the arguments carried.
+    /// Plugins whose answers appear in the arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tainted_by: Vec<String>,
 }
 
-/// A call that came to an end.
+/// A finished call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Call {
-    /// Who called.
+    /// The caller.
     pub who: Who,
     /// The caller's session, if it named one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub session: String,
-    /// For whom the agent called; empty for a call of anybody else, who is in `who`.
+    /// The user that the agent called for; empty for a call by any other caller, which is in `who`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub sender: String,
-    /// For which of its sub-agents; empty if for none.
+    /// The sub-agent that it called for; empty if none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub subagent: String,
-    /// The id it has in logs and events; what its caller chose stands before the last dot.
+    /// The id of the call in logs and events; the part before the last dot was chosen by the caller.
     pub call_id: String,
-    /// The plugin that was asked for, whether there is such a one or not.
+    /// The requested plugin, whether it exists or not.
     pub plugin: String,
-    /// The action that was asked for.
+    /// The requested action.
     pub action: String,
-    /// With what.
+    /// The arguments.
     #[serde(flatten)]
     pub arguments: Arguments,
     /// `ok`, `tool_error`, `refused`, `host_fault` or `cancelled`.
     pub outcome: &'static str,
-    /// Why, if it is not `ok`.
+    /// The reason, if it is not `ok`.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub reason: &'static str,
     /// What the guard did.
     #[serde(skip_serializing_if = "Verdicts::is_empty")]
     pub guard: Verdicts,
-    /// SHA-256 of the plugin's answer as it came; empty if none came.
+    /// SHA-256 of the plugin's answer as received; empty if there was none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub answer_sha256: String,
-    /// Digest of the plugin's program or directory, if it is known.
+    /// Digest of the plugin's program or directory, if known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub plugin_sha256: String,
-    /// From its arrival to its answer.
+    /// The time from request to answer.
     pub duration_us: u64,
 }
 
-/// Something that was done to plugins or to the supervisor.
+/// An operation on plugins or on the supervisor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Operation {
-    /// Who asked for it; absent if the supervisor did it by itself.
+    /// The requester; absent if the supervisor acted on its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub who: Option<Who>,
-    /// What was asked for, such as `stop`.
+    /// The requested operation, such as `stop`.
     pub verb: String,
-    /// What it is about, such as a plugin's name.
+    /// The object of the operation, such as a plugin's name.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub subject: String,
     /// `done`, `denied` or `failed`.
     pub outcome: &'static str,
-    /// Why not.
+    /// The reason, if it was not done.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
     /// How long it took.
     pub duration_us: u64,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -168,37 +168,37 @@ pub enum Body {
         /// The file that continues it.
         next: String,
     },
-    /// A file is deleted next, because there are more than are kept.
+    /// A file is about to be deleted, because there are more than are kept.
     Deleted {
-        /// Which.
+        /// The name of that file.
         file: String,
-        /// The last record that is gone with it; absent if that cannot be told.
+        /// The last record in it; absent if that is unknown.
         #[serde(skip_serializing_if = "Option::is_none")]
         through: Option<u64>,
         /// The hash of that record.
         #[serde(skip_serializing_if = "Option::is_none")]
         through_hash: Option<String>,
     },
-    /// The end of the file was not a whole line, as after a crash, and was cut off.
+    /// The end of the file was not a whole line, as after a crash, and was truncated.
     Recovered {
-        /// How many bytes.
+        /// The number of truncated bytes.
         cut_bytes: u64,
         /// Their SHA-256.
         cut_sha256: String,
     },
-    /// Records that are missing here.
+    /// Records are missing here.
     Lost {
-        /// How many.
+        /// The number of missing records.
         count: u64,
     },
-    /// A supervisor begins to write.
+    /// A supervisor started to write.
     Started {
         /// Its version.
         version: String,
         /// Its process id.
         pid: u32,
     },
-    /// It writes no more. Where this is missing it did not end in order.
+    /// A supervisor stopped writing. If this is missing, it did not end in order.
     Stopped {
         /// Its process id.
         pid: u32,
@@ -216,7 +216,7 @@ impl Verdicts {
 }
 
 impl Body {
-    /// A call, with its texts within their bounds.
+    /// A call, with its texts truncated to their limits.
     #[must_use]
     pub fn call(mut call: Box<Call>) -> Self {
         for text in [
@@ -242,7 +242,7 @@ impl Body {
         Self::Call(call)
     }
 
-    /// An operation, with its texts within their bounds.
+    /// An operation, with its texts truncated to their limits.
     #[must_use]
     pub fn operation(mut operation: Operation) -> Self {
         for text in [&mut operation.verb, &mut operation.subject, &mut operation.reason] {
@@ -258,7 +258,7 @@ fn bound(text: &mut String, bytes: usize) {
     }
 }
 
-/// The beginning of a text that has at most so many bytes.
+/// The longest prefix of a text that has at most `bytes` bytes.
 fn cut(text: &str, bytes: usize) -> String {
     text[..text.floor_char_boundary(bytes)].to_owned()
 }

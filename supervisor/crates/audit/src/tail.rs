@@ -1,4 +1,4 @@
-//! Where a file ends: the last record in it, and what is no record behind it.
+//! Finds the end of a file: its last record, and an incomplete line after it.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -11,27 +11,27 @@ use crate::line::{self, Hash, Link, MAX_LINE_BYTES};
 /// The end of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Tail {
-    /// There is no whole line in it.
+    /// It contains no whole line.
     Empty {
-        /// What was there instead.
+        /// The incomplete line that it contains instead.
         cut: Option<Cut>,
     },
-    /// It ends in a record, behind which there may be a piece of a line.
+    /// It ends in a record, possibly followed by an incomplete line.
     Whole { last: Link, cut: Option<Cut> },
-    /// Its last line is no record.
+    /// Its last line is not a record.
     Damaged { why: String },
 }
 
-/// A piece of a line.
+/// An incomplete line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// Where it begins, and the file should end.
+    /// Its offset, where the file is to be truncated.
     pub(crate) at: u64,
     pub(crate) bytes: u64,
     pub(crate) sha256: String,
 }
 
-/// How much of a file's end is looked at: a piece of a line and a whole one before it.
+/// How much of a file's end is read: an incomplete line and a whole one before it.
 const WINDOW_BYTES: u64 = 2 * (MAX_LINE_BYTES as u64 + 1);
 
 pub(crate) fn look_at(file: &mut File) -> io::Result<Tail> {
@@ -62,16 +62,16 @@ pub(crate) fn look_at(file: &mut File) -> io::Result<Tail> {
     })
 }
 
-/// The last record of a log: what stands for all of it.
+/// The last record of a log, whose hash covers all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// The file that it stands in.
+    /// The file that contains it.
     pub file: PathBuf,
-    /// Its number.
+    /// Its sequence number.
     pub seq: u64,
     /// Its hash.
     pub hash: Hash,
-    /// When it was made, by the clock on the wall.
+    /// When it was made, by the system clock.
     pub unix_ms: u64,
 }
 
@@ -82,25 +82,25 @@ pub enum HeadError {
     /// There is no record.
     #[error("{} holds no record of an audit log: name the directory that audit.dir names", .0.display())]
     Empty(PathBuf),
-    /// The last line is none.
+    /// The last line is not a record.
     #[error("{} has no last record: {why}; see `talon audit verify`", file.display())]
     Damaged {
         /// The file.
         file: PathBuf,
-        /// What it ends in.
+        /// What the file ends in.
         why: String,
     },
     /// It cannot be read.
     #[error("cannot read {}: {source}; read it as the user that the supervisor runs as, or as root", path.display())]
     Io {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// The head of the log in a directory, whether a supervisor writes to it or not.
+/// The head of the log in a directory. Works while a supervisor writes to it.
 ///
 /// # Errors
 /// [`HeadError`].
@@ -113,7 +113,7 @@ pub fn head(dir: &Path) -> Result<Head, HeadError> {
     for file in files.into_iter().rev() {
         let mut opened = File::open(&file).map_err(unread(&file))?;
         match look_at(&mut opened).map_err(unread(&file))? {
-            // The next file, which was just begun.
+            // The next file, which has just been created.
             Tail::Empty { .. } => {}
             Tail::Whole { last, .. } => {
                 return Ok(Head { file, seq: last.seq, hash: last.hash, unix_ms: last.unix_ms });

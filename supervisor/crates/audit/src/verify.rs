@@ -1,4 +1,4 @@
-//! Whether a log is whole: every record is what it was, and follows the one before it.
+//! Verifies a log: every record is unchanged and follows the one before it.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,34 +6,34 @@ use std::path::PathBuf;
 use crate::line::{self, Hash, Kind, Link};
 use crate::lines::{Line, Lines};
 
-/// What is to be verified.
+/// What to verify.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The files, oldest first.
     pub files: Vec<PathBuf>,
-    /// Whether these are all there should be. Then what is missing before the first has to be accounted for in the chain.
+    /// Whether these are all files of the log. If so, the chain has to account for what is missing before the first.
     pub all: bool,
-    /// A record by its number and hash that was noted elsewhere and has to be there.
+    /// The number and hash of a record, noted elsewhere, which has to be in the log.
     pub anchor: Option<(u64, Hash)>,
 }
 
-/// Where a chain that is whole begins.
+/// Where an intact chain begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begins {
-    /// With its very first record.
+    /// With the very first record.
     AtTheBeginning,
-    /// With this record; the chain itself says that what came before was deleted.
+    /// With this record; the chain itself says that the earlier ones were deleted.
     AfterDeleted(u64),
-    /// With this record; what came before was not asked for.
+    /// With this record; the earlier files were not given.
     WithFirstGiven(u64),
 }
 
-/// A chain that is whole.
+/// An intact chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
     /// Where it begins.
     pub begins: Begins,
-    /// The files that were read.
+    /// The number of files read.
     pub files: usize,
     /// Records in them.
     pub records: u64,
@@ -41,30 +41,30 @@ pub struct Verified {
     pub head: (u64, Hash),
     /// Records that the log itself says are missing, because they could not be written in time.
     pub lost: u64,
-    /// What else is worth knowing.
+    /// Further findings.
     pub notes: Vec<String>,
 }
 
-/// In what way a chain is broken.
+/// How a chain is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fault {
-    /// A line is not what it was.
+    /// A line was changed.
     Changed,
     /// Records are missing.
     Removed,
-    /// There is a line that was not written there.
+    /// A line was inserted.
     Inserted,
-    /// Records stand in another order.
+    /// Records are in another order.
     Reordered,
     /// The end of a file, or of the log, is missing.
     Truncated,
-    /// The log was begun anew, and nothing connects the new chain to the old one.
+    /// The log was started anew, and nothing connects the new chain to the old one.
     BegunAnew,
 }
 
 impl Fault {
-    /// The word for it.
+    /// The word for it in reports.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -83,23 +83,23 @@ impl Fault {
 pub struct Broken {
     /// The file.
     pub file: PathBuf,
-    /// The line in it, from 1.
+    /// The line in it, starting at 1.
     pub line: u64,
-    /// In what way.
+    /// How it is broken.
     pub fault: Fault,
     /// What should be there.
     pub expected: String,
     /// What is there.
     pub found: String,
-    /// Records before it that are as they were.
+    /// Records before it that are intact.
     pub records_before: u64,
 }
 
-/// Why a log is not verified.
+/// Why a log could not be verified.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// It is broken.
+    /// The chain is broken.
     #[error("{}:{}: {}: expected {}; found {}", .0.file.display(), .0.line, .0.fault.word(), .0.expected, .0.found)]
     Broken(Box<Broken>),
     /// There is nothing to verify.
@@ -110,9 +110,9 @@ pub enum VerifyError {
     /// It cannot be read.
     #[error("cannot read {}: {source}; read it as the user that the supervisor runs as, or as root", path.display())]
     Io {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         source: io::Error,
     },
 }
@@ -123,7 +123,7 @@ impl From<(PathBuf, io::Error)> for VerifyError {
     }
 }
 
-/// Verifies a chain, a line at a time, whether a supervisor writes to it or not.
+/// Verifies a chain line by line. Works while a supervisor writes to it.
 ///
 /// # Errors
 /// [`VerifyError`], with the first broken place.
@@ -131,7 +131,7 @@ pub fn verify(request: &Request) -> Result<Verified, VerifyError> {
     Walk::new(request).run()
 }
 
-/// What was read so far.
+/// The state of a verification.
 struct Walk<'r> {
     request: &'r Request,
     lines: Lines,
@@ -139,7 +139,7 @@ struct Walk<'r> {
     last: Option<(Link, usize, u64)>,
     /// The first record's number and what it follows, unless it is the first of a chain.
     first: Option<(u64, Hash)>,
-    /// Whether the chain says what became of those before that one.
+    /// Whether the chain accounts for the records before the first one.
     accounted: bool,
     records: u64,
     lost: u64,
@@ -253,7 +253,7 @@ impl<'r> Walk<'r> {
         Ok(Verified { begins, files: lines.files(), records, head: (last.seq, last.hash), lost, notes })
     }
 
-    /// In what way a record is out of place that does not follow from the one before it.
+    /// Classifies a record that does not follow from the one before it.
     fn misplaced(&mut self, link: &Link, line: &Line) -> Result<VerifyError, VerifyError> {
         let Some((last, file, number)) = self.last.clone() else { return Err(VerifyError::Empty) };
         let expected = self.expected();
@@ -291,13 +291,13 @@ impl<'r> Walk<'r> {
         Ok(self.broken(place, fault, expected, found))
     }
 
-    /// In what way a line is wrong that is no record at all.
+    /// Classifies a line that is not a record at all.
     fn fault_of_no_record(&mut self) -> Result<Fault, VerifyError> {
         let Some((last, ..)) = self.last.clone() else { return Ok(Fault::Changed) };
         Ok(if self.true_successor(&last)?.is_some() { Fault::Inserted } else { Fault::Changed })
     }
 
-    /// Where in what is left the record stands that follows from this one. Reads everything that is left.
+    /// Searches the rest of the log for the record that follows `last`. Reads to the end.
     fn true_successor(&mut self, last: &Link) -> Result<Option<String>, VerifyError> {
         while let Some(line) = self.lines.next_line()? {
             if line::open(&line.bytes).is_ok_and(|link| link.seq == last.seq + 1 && link.prev == last.hash) {
@@ -307,7 +307,7 @@ impl<'r> Walk<'r> {
         Ok(None)
     }
 
-    /// What should come next.
+    /// The record that should come next.
     fn expected(&self) -> String {
         match &self.last {
             None => "the first record".to_owned(),

@@ -90,7 +90,7 @@ fn what_was_deleted_by_rotation_is_accounted_for_and_what_was_otherwise_is_not()
     fs::remove_file(&request.files[0]).unwrap();
     let broken = broken(&all(&settings));
     assert_eq!((broken.fault, broken.line), (Fault::Removed, 1), "{broken:?}");
-    // Who asks for some files only is told where they begin.
+    // If only some files are given, the result says where they begin.
     let some = Request { all: false, ..all(&settings) };
     assert!(matches!(verify(&some).unwrap().begins, Begins::WithFirstGiven(_)));
 }
@@ -387,7 +387,7 @@ proptest! {
         }
     }
 
-    /// A supervisor that was killed at any byte goes on, and what it had written whole is there.
+    /// After a kill at any byte, the log continues, and everything that was written completely is there.
     #[test]
     fn a_log_goes_on_from_any_torn_end(records in 1_usize..20, file_bytes in 500_u64..4000, cut in any::<usize>()) {
         let dir = tempfile::tempdir().unwrap();

@@ -14,23 +14,23 @@ use crate::tail::{self, Cut, Tail};
 /// How a log is kept.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where; made with mode 0700 if it is missing.
+    /// The directory; created with mode 0700 if it is missing.
     pub dir: PathBuf,
-    /// The size at which a file is closed; the last record may go beyond it.
+    /// The size at which a file is closed; the last record may exceed it.
     pub file_bytes: u64,
-    /// Closed files that are kept; 0 keeps all.
+    /// How many closed files are kept; 0 keeps all.
     pub files: u32,
-    /// How long a record may keep its call waiting.
+    /// How long a call may wait for its record to be written.
     pub wait: Duration,
-    /// The version of who writes.
+    /// The version of the program that writes.
     pub version: String,
 }
 
-/// Why a log cannot be written to.
+/// Why a log cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Another process writes there.
+    /// Another process writes to it.
     #[error("another process writes to {}: end it, or set another audit.dir", .0.display())]
     Busy(PathBuf),
     /// A step failed.
@@ -43,32 +43,32 @@ pub enum OpenError {
     },
 }
 
-/// The end of a chain, and what of it is not in the file yet.
+/// The end of a chain, and the records that are not in the file yet.
 #[derive(Debug)]
 pub(crate) struct Writer {
     directory: Directory,
     file: File,
     number: u64,
-    /// How large the file is, with what is under way.
+    /// The size of the file, including pending bytes.
     bytes: u64,
     seq: u64,
     head: Hash,
-    /// Whole lines, of which so many bytes are written. A write that fails is gone on with where it stopped.
+    /// Whole lines, of which `written` bytes are in the file. A failed write is continued where it stopped.
     pending: Vec<u8>,
     written: usize,
     /// Whether something was written since the last [`Writer::sync`].
     unsynced: bool,
-    /// The file that continues this one, once this one's last record was made.
+    /// The next file, once this one's last record was made.
     next: Option<File>,
     file_bytes: u64,
     files: u32,
 }
 
-/// What was found when a log was opened that its keeper should hear of.
+/// What the log's owner should know about a log that was opened.
 pub(crate) type Findings = Vec<String>;
 
 impl Writer {
-    /// Goes on where the last process stopped, or begins a chain.
+    /// Continues where the last process stopped, or begins a chain.
     pub(crate) fn open(settings: &Settings) -> Result<(Self, Findings), OpenError> {
         let failed = |source| OpenError::Io { path: settings.dir.clone(), source };
         let directory = Directory::open(&settings.dir).map_err(|error| match error {
@@ -93,7 +93,7 @@ impl Writer {
 
     fn resume(directory: Directory, settings: &Settings, findings: &mut Findings) -> io::Result<Self> {
         let mut numbers = directory.numbers()?;
-        // A file without a whole line was begun when its process ended; the one before it is the last.
+        // A file without a whole line was just created when its process ended. The chain's end is in the one before it.
         let mut emptied = None;
         while let Some(number) = numbers.pop() {
             let mut file = directory.open_to_append(number)?;
@@ -131,7 +131,7 @@ impl Writer {
         findings: &mut Findings,
     ) -> io::Result<Self> {
         let mut bytes = file.metadata()?.len();
-        // A piece at the very beginning is of the next file, which is gone.
+        // An incomplete line at offset 0 is from the next file, which was removed.
         if let Some(cut) = cut.as_ref().filter(|cut| cut.at > 0) {
             file.set_len(cut.at)?;
             bytes = cut.at;
@@ -139,7 +139,7 @@ impl Writer {
         let closed = matches!(last.kind, Kind::Closed { .. });
         let mut writer = Self::at(directory, settings, (file, number), bytes, (last.seq, last.hash));
         if closed {
-            // It was closed, and the process ended before the next one was begun.
+            // The file was closed, and the process ended before it created the next one.
             let file = writer.directory.create(number + 1)?;
             writer.switch(file);
         }
@@ -178,12 +178,12 @@ impl Writer {
         }
     }
 
-    /// The file that is written to.
+    /// The file that is being written.
     pub(crate) fn path(&self) -> PathBuf {
         self.directory.path().join(file_name(self.number))
     }
 
-    /// Puts a record at the end of the chain; [`Writer::settle`] puts it into the file.
+    /// Adds a record to the end of the chain; [`Writer::settle`] writes it to the file.
     pub(crate) fn append(&mut self, body: &Body, unix_ms: u64) {
         let before = self.pending.len();
         self.seq += 1;
@@ -196,17 +196,17 @@ impl Writer {
         std::mem::replace(&mut self.file, file)
     }
 
-    /// Whether there is nothing to be done before more is appended: nothing is left of what was, and the file is not full.
+    /// Whether more can be appended right away: nothing is pending, and the file is not full.
     pub(crate) fn has_room(&self) -> bool {
         self.pending.is_empty() && self.next.is_none() && self.bytes < self.file_bytes
     }
 
-    /// Whether something is not brought to the disk yet.
+    /// Whether something is not synced to the disk yet.
     pub(crate) fn is_unsynced(&self) -> bool {
         self.unsynced
     }
 
-    /// Writes what is pending, and does nothing else. After an error the next try goes on where this one stopped.
+    /// Writes what is pending, and nothing else. After an error the next attempt continues where this one stopped.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         while self.written < self.pending.len() {
             match self.file.write(&self.pending[self.written..]) {
@@ -224,10 +224,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Brings what was written to the disk. Gives word of a file that somebody removed meanwhile, which another one succeeds.
+    /// Syncs what was written to the disk. If the file was removed meanwhile, begins another one and returns a message
+    /// about it.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if the directory is gone: then there is nothing to go on with.
+    /// [`io::ErrorKind::NotFound`] if the directory is gone: then writing cannot continue.
     pub(crate) fn sync(&mut self) -> io::Result<Option<String>> {
         if !self.unsynced {
             return Ok(None);
@@ -244,15 +245,15 @@ impl Writer {
         Ok(Some(format!("somebody removed {} while it was written to; its records are gone", gone.display())))
     }
 
-    /// Writes what is pending, and begins the next file if this one is full. Nothing may be appended after an error until
-    /// another try went through.
+    /// Writes what is pending, and begins the next file if this one is full. After an error nothing may be appended
+    /// until another attempt succeeds.
     pub(crate) fn settle(&mut self) -> io::Result<()> {
         self.flush()?;
         if self.next.is_none() {
             if self.bytes < self.file_bytes {
                 return Ok(());
             }
-            // First, because without it there is nothing to close this one for.
+            // Must come first: without the next file this one is not closed.
             self.next = Some(self.directory.create(self.number + 1)?);
             self.append(&Body::Closed { next: file_name(self.number + 1) }, unix_ms(SystemTime::now()));
             self.flush()?;
@@ -274,7 +275,7 @@ impl Writer {
         self.append(&Body::File { file: self.number, continues }, unix_ms(SystemTime::now()));
     }
 
-    /// Says what is deleted before it is, so that a verification finds the reason for what is missing.
+    /// Records a deletion before it happens, so that a verification finds the reason for the gap.
     fn delete_oldest(&mut self) -> io::Result<()> {
         let numbers = self.directory.numbers()?;
         let closed = numbers.len().saturating_sub(1);
@@ -297,7 +298,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends in order.
+    /// Closes the log in order.
     pub(crate) fn close(mut self) -> io::Result<()> {
         self.append(&Body::Stopped { pid: std::process::id() }, unix_ms(SystemTime::now()));
         self.flush()?;
@@ -305,7 +306,7 @@ impl Writer {
     }
 }
 
-/// The clock on the wall. It may jump; what orders records is their number.
+/// The system time, which may jump; records are ordered by their number.
 pub(crate) fn unix_ms(at: SystemTime) -> u64 {
     u64::try_from(at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }

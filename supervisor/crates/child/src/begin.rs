@@ -1,4 +1,4 @@
-//! From the command line to the control socket.
+//! The main function of a child process.
 
 use std::future::Future;
 use std::io::IsTerminal as _;
@@ -11,25 +11,26 @@ use rustix::net::{SocketType, sockopt};
 use crate::end::End;
 use crate::log;
 
-/// How a program that was called wrongly ends.
+/// The exit code of a wrong command line.
 const USAGE: u8 = 2;
-/// What threads of the store may take to end once the store is closed.
+/// How long the store's threads may take to end once the store is closed.
 const LEFTOVERS: Duration = Duration::from_secs(1);
 
-/// Which program it is.
+/// A description of the program.
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
-    /// As its file is called.
+    /// The name of its executable.
     pub name: &'static str,
     /// Its version.
     pub version: &'static str,
     /// What `--help` prints.
     pub help: &'static str,
-    /// Short names of the log's filter, each with the targets that it stands for.
+    /// Short names in the log's filter, each with its targets.
     pub targets: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// A child's whole `main`: it takes no arguments but `--help` and `--version`, and runs on what its starter gave it.
+/// A child's whole `main`: it accepts no arguments but `--help` and `--version`, and is controlled over its
+/// standard input.
 pub fn begin<F: Future<Output = End>>(program: Program, run: impl FnOnce(OwnedFd) -> F) -> ExitCode {
     let Program { name, version, help, targets } = program;
     let misused = |why: &str| {
@@ -65,7 +66,7 @@ pub fn begin<F: Future<Output = End>>(program: Program, run: impl FnOnce(OwnedFd
     ExitCode::from(end)
 }
 
-/// Standard input, if it is what talon gives us.
+/// Standard input, if it is a control socket.
 fn control() -> Option<OwnedFd> {
     let stdin = std::io::stdin();
     if stdin.is_terminal() || sockopt::socket_type(stdin.as_fd()).ok()? != SocketType::SEQPACKET {

@@ -1,15 +1,15 @@
-//! How the process ends, as its starter sees it.
+//! The exit of the process, as the supervisor sees it.
 
 use std::process::ExitCode;
 
-/// How the process ended.
+/// Why the process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// As it was asked to.
+    /// It was asked to.
     Asked,
-    /// What it needs cannot be had: its database was not opened, or the system lacks something.
+    /// Something it needs is not available: its database was not opened, or the system lacks something.
     Refused,
-    /// The starter does not speak our language.
+    /// The supervisor violated the protocol.
     Protocol,
 }
 
@@ -18,7 +18,7 @@ impl From<End> for ExitCode {
         match end {
             End::Asked => Self::SUCCESS,
             End::Refused => Self::FAILURE,
-            // EX_SOFTWARE of sysexits.h: one of two programs of ours is wrong.
+            // EX_SOFTWARE of sysexits.h: one of our two programs has a bug.
             End::Protocol => Self::from(70),
         }
     }

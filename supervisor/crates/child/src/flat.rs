@@ -1,7 +1,7 @@
-//! One line of the log: an event's own fields and those of every span around it, each once.
+//! Log lines as flat JSON: the fields of an event and of all its spans, each once.
 //!
-//! `tracing_subscriber`'s own JSON has the spans' fields in an object of their own, so that what an event says again, such as its session,
-//! stands twice in the line that a person reads.
+//! The JSON format of `tracing_subscriber` nests the spans' fields, so that a field which the event repeats,
+//! such as its session, appears twice in a line.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Lines as flat JSON. What lies further inside wins.
+/// Formats lines as flat JSON. Fields of inner spans and of the event replace those of outer spans.
 pub(crate) struct Flat;
 
 impl<S> FormatEvent<S, JsonFields> for Flat
@@ -32,7 +32,7 @@ where
         for span in ctx.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
             let extensions = span.extensions();
             let kept = extensions.get::<FormattedFields<JsonFields>>();
-            // It is what the same library wrote when the span began.
+            // The same library wrote this JSON when the span started.
             if let Some(Ok(fields)) =
                 kept.map(|kept| serde_json::from_str::<Map<String, Value>>(&kept.fields))
             {
@@ -47,7 +47,7 @@ where
         line.insert("message".to_owned(), said.message.into());
         line.insert("target".to_owned(), said.target.unwrap_or_else(|| metadata.target().to_owned()).into());
         for (name, value) in said.fields {
-            // What a line has of its own, no field takes the place of.
+            // A field must not replace one of the line's standard entries.
             let name = if line.contains_key(&name) { format!("{name}_") } else { name };
             line.insert(name, value);
         }
@@ -58,7 +58,7 @@ where
 #[derive(Default)]
 struct Fields {
     message: String,
-    /// Where a record of the `log` crate comes from: all of them have the same target otherwise.
+    /// The target of a record of the `log` crate: all of these have the same tracing target.
     target: Option<String>,
     fields: Map<String, Value>,
 }
@@ -72,7 +72,7 @@ impl Fields {
         match field.name() {
             "message" => self.message = text(value),
             "log.target" => self.target = Some(text(value)),
-            // Module, file and line, which nothing else in the log has.
+            // Module, file and line, which other log lines do not have.
             name if name.starts_with("log.") => {}
             name => drop(self.fields.insert(name.to_owned(), value)),
         }

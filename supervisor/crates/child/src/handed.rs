@@ -1,4 +1,4 @@
-//! Descriptors that came with a control message: each is looked at before it is served.
+//! Descriptors that came with a control message: each is checked before it is served.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,22 +7,22 @@ use std::os::unix::net;
 use rustix::net::{AddressFamily, SocketType, sockopt};
 use tokio::net::{UnixListener, UnixStream};
 
-/// Why a descriptor cannot be served.
+/// Why an inherited descriptor cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum NotWanted {
-    /// None came.
+    /// There is no descriptor.
     #[error("no descriptor came with it")]
     Missing,
     /// It is a file, or a socket of another kind.
     #[error("its descriptor is no unix stream socket")]
     NoStreamSocket,
-    /// It does not listen.
+    /// It is not a listening socket.
     #[error("its socket does not listen")]
     NotListening,
-    /// Nobody is at its other end.
+    /// It is not connected.
     #[error("its socket is not connected")]
     NotConnected,
-    /// The system refuses it.
+    /// A system call failed.
     #[error("its socket cannot be used: {0}")]
     Failed(#[from] io::Error),
 }

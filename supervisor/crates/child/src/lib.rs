@@ -1,16 +1,17 @@
-//! What every child of the supervisor that is ours does alike: `talon-state` and `talon-agent`.
+//! The common part of the supervisor's own child processes: `talon-state` and `talon-agent`.
 //!
-//! Whoever starts one holds the other end of its standard input, which is its lifeline, tells it over there what to open and
-//! whom to serve, and reads its log from its standard error.
+//! The supervisor holds the other end of such a process's standard input, which is a control socket: it sends
+//! what to open and which clients to serve, and the process ends when it closes. The supervisor also reads
+//! the log from the process's standard error.
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | [`begin()`] | from the command line to the control socket |
+//! | [`begin()`] | the main function |
 //! | [`log`] | JSON lines on stderr |
-//! | [`signals`] | which of them mean something |
-//! | [`end`] | how the process ends, as its starter sees it |
-//! | [`handed`] | descriptors that came with a control message, looked at before they are served |
-//! | [`opening`] | from the starter's words to what is to be opened, and why it was not |
+//! | [`signals`] | signal handling |
+//! | [`end`] | the exit of the process, as the supervisor sees it |
+//! | [`handed`] | descriptors that came with a control message, checked before they are served |
+//! | [`opening`] | the request to open a store, and why it was refused |
 
 pub mod begin;
 pub mod end;

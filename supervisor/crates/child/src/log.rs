@@ -1,21 +1,22 @@
-//! The log: JSON lines on stderr, which whoever started the process reads.
+//! The log: JSON lines on stderr, which the supervisor reads.
 //!
-//! Nothing that people or plugins keep gets there: neither values nor keys are fields of any event.
+//! Stored data never gets into the log: neither values nor keys are fields of any event.
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::JsonFields;
 
 use crate::flat::Flat;
 
-/// Says what is logged, in the words of `tracing_subscriber::EnvFilter`, as for the supervisor.
+/// Sets what is logged, in the syntax of `tracing_subscriber::EnvFilter`, as for the supervisor.
 const FILTER_VARIABLE: &str = "TALON_LOG";
 /// The HTTP/2 library warns about single frames, which a client can send by the million.
 const FRAMES_UNSAID: &str = "h2=error,hyper=error";
 
-/// Begins the log. A filter that does not parse is said, and `info` taken: what is asked for is served all the same.
+/// Initializes the log. An invalid filter is reported, and `info` is used instead: the process works all the
+/// same.
 ///
-/// `targets` are short names that a filter may have, each with the targets it stands for: with `agent` for `talon_agent` and
-/// `talon_llm`, `agent=debug` is `talon_agent=debug,talon_llm=debug`, and all others are at `info`.
+/// `targets` are short names for filters, each with its targets: with `agent` for `talon_agent` and
+/// `talon_llm`, `agent=debug` means `talon_agent=debug,talon_llm=debug`, and all others are at `info`.
 pub fn begin(targets: &[(&str, &[&str])]) {
     let wanted = std::env::var(FILTER_VARIABLE).ok().filter(|text| !text.is_empty());
     let wanted = spelled_out(wanted.as_deref().unwrap_or("info"), targets);
@@ -36,7 +37,8 @@ pub fn begin(targets: &[(&str, &[&str])]) {
     }
 }
 
-/// A filter with targets in the place of short names. Who names one wants more of it, and not less of everything else.
+/// Replaces short names by their targets. Naming one asks for more of it, and not for less of everything
+/// else.
 fn spelled_out(filter: &str, targets: &[(&str, &[&str])]) -> String {
     let mut known = false;
     let directives: Vec<String> = filter
@@ -53,7 +55,7 @@ fn spelled_out(filter: &str, targets: &[(&str, &[&str])]) -> String {
         })
         .collect();
     let directives = directives.join(",");
-    // A later directive of the same kind wins, so a level that was said stays.
+    // A later directive of the same kind has precedence, so an explicit level stays.
     if known { format!("info,{directives}") } else { directives }
 }
 

@@ -1,11 +1,11 @@
-//! From the starter's words to what is to be opened, and why it was not.
+//! The supervisor's request to open a store, and its refusal.
 
 use talon_proto::state::{self, Layers, Refused, open};
 use talon_store::{Engine, Error, Open, OpenError};
 
 use crate::words::chain;
 
-/// What the starter said cannot be meant.
+/// The request is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum Senseless {
     /// No engine.
@@ -16,20 +16,20 @@ pub enum Senseless {
     NoLayers,
 }
 
-/// What is to be opened.
+/// The parsed request.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// Where state lives.
+    /// The storage engine.
     pub engine: Engine,
-    /// What of it is used.
+    /// The layers to use.
     pub layers: Layers,
-    /// How it is opened.
+    /// The options.
     pub open: Open,
-    /// Open also what can only be restored.
+    /// Also open a store that can only be restored.
     pub for_restore: bool,
 }
 
-/// Reads what is to be opened.
+/// Parses the request.
 ///
 /// # Errors
 /// [`Senseless`]
@@ -57,10 +57,10 @@ pub fn wanted(message: state::Open) -> Result<Wanted, Senseless> {
     Ok(Wanted { engine, layers, open, for_restore: message.for_restore })
 }
 
-/// What the starter is told of a store that was not opened.
+/// The message to the supervisor about a store that was not opened.
 #[must_use]
 pub fn refused(error: &OpenError) -> Refused {
-    // Only another process can let go of it by itself: whoever hears this says so, and waits.
+    // A retry only helps if another process holds the store: the supervisor reports that, and waits.
     let retryable = matches!(error, OpenError::InUse { .. } | OpenError::Store(Error::Busy(_)));
     Refused { message: chain(error), retryable }
 }

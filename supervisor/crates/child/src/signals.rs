@@ -1,17 +1,18 @@
-//! The signals that mean something.
+//! Signal handling.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Signals that are listened to.
+/// The handled signals.
 #[derive(Debug)]
 pub struct Signals {
     terminate: Signal,
-    /// A terminal that goes, or Ctrl-C on it, is the starter's affair: it lets go of the control socket when it ends.
+    /// Hangup and Ctrl-C of a terminal are left to the supervisor, which closes the control socket when it
+    /// ends.
     _ignored: [Signal; 2],
 }
 
 impl Signals {
-    /// Begins to listen. Must be called within a tokio runtime.
+    /// Installs the handlers. Must be called within a tokio runtime.
     ///
     /// # Errors
     /// When the system refuses it.

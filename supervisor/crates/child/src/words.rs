@@ -1,8 +1,8 @@
-//! Errors as texts.
+//! Error texts.
 
 use std::error::Error;
 
-/// The longest text of a gRPC error. It travels in HTTP/2 headers, where 16 KiB break the connection.
+/// Maximum length of a gRPC error text. It travels in HTTP/2 headers, where 16 KiB break the connection.
 pub const MAX_STATUS_BYTES: usize = 2 << 10;
 
 /// An error with its causes in one line.
@@ -21,7 +21,7 @@ pub fn chain(error: &dyn Error) -> String {
     text
 }
 
-/// As much of a text as a header holds.
+/// Cuts a text so that it fits into a header.
 #[must_use]
 pub fn cut(mut text: String) -> String {
     if text.len() > MAX_STATUS_BYTES {

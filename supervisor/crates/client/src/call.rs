@@ -13,15 +13,15 @@ use crate::client::Client;
 use crate::known::Known;
 use crate::patience::Patience;
 
-/// How much later than the caller's timeout an answer may come: the supervisor ends the call in time and says so, and that is worth
-/// more than our own word for it. Past it nobody answers.
+/// How much later than the caller's timeout an answer may come: the supervisor itself ends the call in time,
+/// and its answer says more than a timeout of the client. After this slack there will be no answer.
 const ANSWER_SLACK: Duration = Duration::from_secs(1);
 
-/// Why a call was not answered.
+/// A failed call.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", self.text())]
 pub struct CallError {
-    /// What is known of it.
+    /// Whether the call may have been executed.
     pub known: Known,
     /// The last error.
     pub status: Box<Status>,
@@ -42,16 +42,16 @@ impl CallError {
 }
 
 impl Client {
-    /// Calls an action, and again if the supervisor is replaced meanwhile and the call was not begun, or its action is
-    /// `read_only`. All tries together take no longer than the request's own timeout.
+    /// Calls an action. It is repeated if the supervisor is replaced meanwhile, and the call was not started
+    /// or its action is `read_only`. All attempts together take no longer than the request's own timeout.
     ///
     /// # Errors
-    /// [`CallError`]. Whatever the tool or the guard said is an answer.
+    /// [`CallError`]. Errors of the tool and refusals of the guard are answers.
     pub async fn execute(&self, request: ExecuteRequest) -> Result<ExecuteResponse, CallError> {
         self.execute_watched(request, None).await
     }
 
-    /// The same; `watch` is told how far it has come.
+    /// Like [`Client::execute`]; `watch` receives progress updates.
     ///
     /// # Errors
     /// As [`Client::execute`].
@@ -63,7 +63,7 @@ impl Client {
         let timeout = (request.timeout_ms > 0).then(|| Duration::from_millis(request.timeout_ms));
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         let mut patience = Patience::new(deadline);
-        // Once it may have been begun it has been, whatever becomes of the repetitions.
+        // Once an attempt may have started the call, that stays so, whatever later attempts report.
         let mut begun = false;
         loop {
             let status = match within(deadline, pin!(self.once(request.clone(), &mut watch))).await {
@@ -104,22 +104,22 @@ impl Client {
             match update.kind {
                 Some(execute_update::Kind::Progress(progress)) => watch(&progress),
                 Some(execute_update::Kind::Done(answer)) => return Ok(answer),
-                // A later supervisor may tell more.
+                // A later supervisor may send other updates.
                 None => {}
             }
         }
         Err(Status::internal("the supervisor ended the call without an answer"))
     }
 
-    /// Whether what would be called now declares that it changes nothing. Asked after the connection broke: it is this
-    /// declaration's action that a repetition calls.
+    /// Whether the current version of the action declares that it has no side effects. Asked after the
+    /// connection broke, because a repetition calls the current version.
     async fn is_read_only(&self, request: &ExecuteRequest, patience: &mut Patience) -> bool {
         loop {
             let question = GetPluginRequest { name: request.plugin.clone(), for_model: request.for_model };
             let status = match self.host().get_plugin(question).await {
                 Ok(answer) => match declared(&answer.into_inner(), &request.action) {
                     Some(read_only) => return read_only,
-                    // It has just been started, and has not said yet what it offers.
+                    // It was just started, and has not declared its capabilities yet.
                     None => Status::unavailable("its plugin has not declared anything yet"),
                 },
                 Err(status) if Known::of(&status) == Known::Answered => return false,
@@ -132,7 +132,7 @@ impl Client {
     }
 }
 
-/// What a plugin says about an action; `None` as long as it says nothing at all.
+/// What a plugin declares about an action; `None` while it has declared nothing.
 fn declared(plugin: &GetPluginResponse, action: &str) -> Option<bool> {
     let actions = &plugin.capabilities.as_ref()?.actions;
     if actions.is_empty() {

@@ -23,14 +23,14 @@ use crate::{Followed, is_nobody, reason};
 enum Manner {
     Answers,
     Drains,
-    /// Begins it and never comes to an end.
+    /// Starts it and never finishes.
     Hangs,
 }
 
-/// What all supervisors of a test know.
+/// State shared by all supervisors of a test.
 #[derive(Default)]
 struct World {
-    /// How often a call of this id was carried out.
+    /// How often a call with this id was executed.
     done: Mutex<HashMap<String, u64>>,
     asked: AtomicU64,
     begun: Notify,
@@ -113,7 +113,7 @@ impl Host {
     }
 }
 
-/// A supervisor that can be ended in order, or at once.
+/// A supervisor that can be stopped gracefully, or killed.
 struct Supervisor {
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
@@ -156,7 +156,8 @@ fn request(call_id: &str) -> ExecuteRequest {
     }
 }
 
-/// A supervisor in a runtime of its own, so that its end is that of all its connections, as when a process is killed.
+/// A supervisor in a separate runtime, so that its end ends all its connections, as with a process that is
+/// killed.
 fn killable(path: &Path, manner: Manner, world: &Arc<World>) -> (tokio::runtime::Runtime, Supervisor) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let supervisor = {
@@ -214,7 +215,7 @@ async fn calls_at_work_while_supervisors_succeed_each_other_are_each_done_once()
     const SUCCESSIONS: u64 = 20;
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("host.sock");
-    // Nothing is declared read_only: only what was certainly not begun is repeated.
+    // Nothing is declared read_only: only calls that were certainly not started are repeated.
     let world = Arc::new(World::default());
     let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
     let mut running = Supervisor::on(listener.try_clone().unwrap(), Manner::Answers, &world);
@@ -241,7 +242,7 @@ async fn calls_at_work_while_supervisors_succeed_each_other_are_each_done_once()
         while world.asked.load(Ordering::SeqCst) < succession * 200 {
             world.begun.notified().await;
         }
-        // The listener stays open, as at a handover: who connects in between waits in its queue.
+        // The listener stays open, as during a handover: clients that connect in between wait in its queue.
         running.stop().await;
         running = Supervisor::on(listener.try_clone().unwrap(), Manner::Answers, &world);
     }

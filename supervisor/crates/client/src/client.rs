@@ -1,4 +1,4 @@
-//! A supervisor by its socket.
+//! A client of a supervisor, through its socket.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,27 +16,28 @@ use crate::dial::{self, Connect};
 use crate::known::{Known, may_pass};
 use crate::patience::Patience;
 
-/// The longest answer a client takes unless it says otherwise. Answers are bounded by the supervisor's configuration; this is only
-/// a backstop against a configuration of gigabytes.
+/// The default limit of an answer's size. The supervisor's configuration limits answers; this only protects
+/// from a configuration of gigabytes.
 pub const MAX_ANSWER_BYTES: usize = 256 << 20;
 
-/// How long an answer is waited for awake: a small call through a supervisor takes 60 to 300 µs, which is more than to a plugin.
+/// How long to busy-poll for an answer: a small call through a supervisor takes 60 to 300 µs, more than one
+/// to a plugin.
 const MOMENT: Duration = Duration::from_micros(500);
 
-/// A supervisor, by its socket. Cheap to clone; clones share one connection, which is made again when it is gone.
+/// A client of a supervisor. Cheap to clone; clones share one connection, which is made again when it ends.
 #[derive(Debug, Clone)]
 pub struct Client {
     channel: Channel,
     path: PathBuf,
     max_answer_bytes: usize,
-    /// Whether there ever was a supervisor: only then it is worth waiting for the next one.
+    /// Whether there ever was a connection: only then is it worth waiting for the next supervisor.
     met: Arc<AtomicBool>,
-    /// For whoever waits for a call's answer.
+    /// Busy polling for the answers to calls.
     pub(crate) awake: Arc<Awake>,
 }
 
 impl Client {
-    /// Connects when there is something to ask. Must be called within a tokio runtime.
+    /// Connects at the first request. Must be called within a tokio runtime.
     #[must_use]
     pub fn lazy(path: PathBuf) -> Self {
         let met = Arc::new(AtomicBool::new(false));
@@ -44,8 +45,9 @@ impl Client {
         Self::of(channel, path, met)
     }
 
-    /// One over connections that somebody else makes, as a child gets them from its supervisor. It was started by one, so that the next
-    /// one is waited for from the beginning on. Must be called within a tokio runtime.
+    /// A client with a custom connector, as a child process gets its connections from its supervisor. Since a
+    /// supervisor started that process, the client waits for one from the beginning. Must be called within a
+    /// tokio runtime.
     #[must_use]
     pub fn through(connect: Connect) -> Self {
         let met = Arc::new(AtomicBool::new(true));
@@ -53,10 +55,10 @@ impl Client {
         Self::of(channel, PathBuf::new(), met)
     }
 
-    /// One over a connection that [`dial::dial`] made.
+    /// A client on a connection from [`dial::dial`].
     ///
     /// # Errors
-    /// When the other end hangs up at once.
+    /// When the other end closes it at once.
     pub async fn over(first: UnixStream, path: PathBuf) -> Result<Self, tonic::transport::Error> {
         let channel = dial::channel(first, path.clone()).await?;
         let met = Arc::new(AtomicBool::new(true));
@@ -76,40 +78,41 @@ impl Client {
     /// Connects.
     ///
     /// # Errors
-    /// As [`dial::dial`]; nobody is waited for.
+    /// As [`dial::dial`], without waiting.
     pub async fn connect(path: PathBuf) -> io::Result<Self> {
         let first = dial::dial(&path).await?;
         Self::over(first, path).await.map_err(io::Error::other)
     }
 
-    /// The same with another bound on answers.
+    /// Sets the limit of an answer's size.
     #[must_use]
     pub fn with_max_answer_bytes(self, max_answer_bytes: usize) -> Self {
         Self { max_answer_bytes, ..self }
     }
 
-    /// The connection, for other services than the host's own.
+    /// The channel, for services other than the host's.
     #[must_use]
     pub fn channel(&self) -> Channel {
         self.channel.clone()
     }
 
-    /// The generated client, which repeats nothing.
+    /// The generated client, without retries.
     #[must_use]
     pub fn host(&self) -> HostClient<Channel> {
         HostClient::new(self.channel()).max_decoding_message_size(self.max_answer_bytes)
     }
 
-    /// The socket; empty for one over connections that somebody else makes.
+    /// The path of the socket; empty with a custom connector.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Asks something that changes nothing, such as `ListPlugins`, and again if the supervisor is replaced meanwhile.
+    /// Sends a request without side effects, such as `ListPlugins`, and repeats it if the supervisor is
+    /// replaced meanwhile.
     ///
     /// # Errors
-    /// The supervisor's, or that of the last try.
+    /// The supervisor's, or that of the last attempt.
     pub async fn ask<T, F>(&self, mut question: impl FnMut(HostClient<Channel>) -> F) -> Result<T, Status>
     where
         F: Future<Output = Result<T, Status>>,
@@ -117,7 +120,7 @@ impl Client {
         self.repeated(|| question(self.host())).await
     }
 
-    /// The same for any service that is behind this socket.
+    /// The same for any service on this socket.
     pub(crate) async fn repeated<T, F>(&self, mut question: impl FnMut() -> F) -> Result<T, Status>
     where
         F: Future<Output = Result<T, Status>>,
@@ -134,7 +137,7 @@ impl Client {
         }
     }
 
-    /// Waits for the next supervisor; false if that is hopeless, or took too long.
+    /// Waits for the next supervisor; false if that cannot help, or took too long.
     pub(crate) async fn waits(&self, status: &Status, patience: &mut Patience) -> bool {
         self.met.load(Ordering::Relaxed) && may_pass(status) && patience.wait().await
     }

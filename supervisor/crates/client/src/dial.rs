@@ -13,11 +13,11 @@ use tokio::net::UnixStream;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
 
-/// Connects to a supervisor's socket, however long its path is.
+/// Connects to a supervisor's socket; its path may be of any length.
 ///
 /// # Errors
-/// The error of connecting, or one that holds a [`talon_listen::Stranger`] if who listens there is not believed to be a
-/// supervisor: nothing is said to it.
+/// The error of connecting, or one that holds a [`talon_listen::Stranger`] if the listener is not trusted to
+/// be a supervisor; nothing is sent to it then.
 pub async fn dial(path: &Path) -> io::Result<UnixStream> {
     let short = ShortPath::of_file(path)?;
     let stream = UnixStream::connect(short.as_path()).await?;
@@ -25,18 +25,18 @@ pub async fn dial(path: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Whether nobody is at a socket, which may never have been there or be a dead supervisor's.
+/// Whether the error means that no process listens: there is no socket, or that of a dead supervisor.
 #[must_use]
 pub fn is_nobody(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
 
-/// A connection was not made, so that what was to go over it was not sent.
+/// The connection was not made, so the request was not sent.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot connect: {0}")]
 pub(crate) struct NotConnected(#[source] pub(crate) io::Error);
 
-/// Why no connection could be made, if that is why a request failed.
+/// The error of connecting, if a request failed for that reason.
 #[must_use]
 pub fn reason(status: &Status) -> Option<&io::Error> {
     causes(status).find_map(|cause| cause.downcast_ref::<NotConnected>()).map(|NotConnected(error)| error)
@@ -47,17 +47,18 @@ pub(crate) fn causes(status: &Status) -> impl Iterator<Item = &(dyn Error + 'sta
     std::iter::successors(status.source(), |&error| error.source())
 }
 
-/// A channel over a connection that is there already, which is made again when it ends.
+/// A channel on an existing connection, which is made again when it ends.
 ///
 /// # Errors
-/// When the other end hangs up at once.
+/// When the other end closes it at once.
 pub async fn channel(first: UnixStream, path: PathBuf) -> Result<Channel, tonic::transport::Error> {
     let met = Arc::new(AtomicBool::new(true));
     endpoint().connect_with_connector(connector(Some(first), at(path), met)).await
 }
 
-/// Makes a connection, each time that there is none. Errors that say that nobody is there yet ([`io::ErrorKind::NotFound`],
-/// `ConnectionRefused`, `WouldBlock`) are waited out, within [`crate::RECONNECT_WINDOW`]; others are not.
+/// Makes a connection whenever there is none. Errors that mean "no listener yet"
+/// ([`io::ErrorKind::NotFound`], `ConnectionRefused`, `WouldBlock`) are retried within
+/// [`crate::RECONNECT_WINDOW`]; others are not.
 pub type Connect = Arc<dyn Fn() -> Connecting + Send + Sync>;
 
 /// One attempt of [`Connect`].
@@ -70,12 +71,12 @@ fn at(path: PathBuf) -> Connect {
     })
 }
 
-/// A channel that connects when there is something to ask. `met` says whether it ever did.
+/// A channel that connects at the first request. `met` is set once it has connected.
 pub(crate) fn lazy(path: PathBuf, met: Arc<AtomicBool>) -> Channel {
     through(at(path), met)
 }
 
-/// The same over connections that somebody else makes.
+/// The same with a custom connector.
 pub(crate) fn through(connect: Connect, met: Arc<AtomicBool>) -> Channel {
     endpoint().connect_with_connector_lazy(connector(None, connect, met))
 }

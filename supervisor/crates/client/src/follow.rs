@@ -1,4 +1,4 @@
-//! Streams that begin again with the next supervisor.
+//! Streams that are reopened when the supervisor is replaced.
 
 use tonic::transport::Channel;
 use tonic::{Response, Status, Streaming};
@@ -9,16 +9,16 @@ use crate::client::Client;
 use crate::known::Known;
 use crate::patience::Patience;
 
-/// What comes of following.
+/// An update of a subscription.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Followed<T> {
-    /// The next of what is followed.
+    /// The next item.
     Item(T),
-    /// It begins again, with the same supervisor or the next one: what happened in between was not seen.
+    /// The stream was reopened, with the same supervisor or the next one: items in between are lost.
     Again,
 }
 
-/// Follows a stream of a supervisor, such as its events, and of the one that replaces it.
+/// A stream of a supervisor, such as its events, that continues with the supervisor that replaces it.
 #[derive(Debug)]
 pub struct Follower<T, Q> {
     client: Client,
@@ -28,7 +28,7 @@ pub struct Follower<T, Q> {
 }
 
 impl Client {
-    /// Follows what the question opens; it is asked again for each supervisor.
+    /// Subscribes to the stream that the request opens; the request is repeated for each supervisor.
     pub fn follow<T, Q, F>(&self, question: Q) -> Follower<T, Q>
     where
         Q: FnMut(HostClient<Channel>) -> F,
@@ -43,10 +43,10 @@ where
     Q: FnMut(HostClient<Channel>) -> F,
     F: Future<Output = Result<Response<Streaming<T>>, Status>>,
 {
-    /// What comes next. `None`: the supervisor ended, and no other came within [`crate::RECONNECT_WINDOW`].
+    /// The next update. `None`: the supervisor ended, and no other came within [`crate::RECONNECT_WINDOW`].
     ///
     /// # Errors
-    /// What the supervisor answered, or why it cannot be reached if it never was.
+    /// The supervisor's answer, or why it cannot be reached if it never was.
     pub async fn next(&mut self) -> Result<Option<Followed<T>>, Status> {
         let mut patience = Patience::new(None);
         loop {

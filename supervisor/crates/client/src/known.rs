@@ -1,4 +1,4 @@
-//! What an error says about the request that got it.
+//! What an error says about its request: whether it may have taken effect.
 
 use std::io;
 
@@ -7,19 +7,19 @@ use tonic::{Code, Status};
 
 use crate::dial::{NotConnected, causes};
 
-/// What is known of a request that failed.
+/// What happened to a failed request, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Known {
-    /// It was not begun: whatever it is, it can be repeated.
+    /// It was not started, so it can always be repeated.
     NotBegun,
-    /// The connection broke while it was under way: it may have taken effect, or not.
+    /// The connection broke meanwhile: it may have taken effect, or not.
     Unknown,
-    /// The supervisor answered: repeating it is no matter of connections.
+    /// The supervisor answered with an error, so there is no reason to repeat it.
     Answered,
 }
 
 impl Known {
-    /// What this error says.
+    /// Derives it from the error.
     #[must_use]
     pub fn of(status: &Status) -> Self {
         if status.code() == Code::Unavailable && status.message().starts_with(DRAINING) {
@@ -37,13 +37,13 @@ impl Known {
     }
 }
 
-/// Whether it still waited in this process for a connection that then ended.
+/// Whether it was still queued in this process when the connection ended.
 fn is_unsent(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_canceled)
 }
 
-/// Whether the other end said that it did not look at it: by refusing the stream, or, when it ends its connections in order,
-/// by naming an earlier stream as the last one that it took.
+/// Whether the other end reported that it did not process the request: by refusing the stream, or, at a
+/// graceful shutdown, by naming an earlier stream as the last one.
 fn is_refused_unread(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.downcast_ref::<h2::Error>().is_some_and(|error| {
         let said = error.is_remote();
@@ -53,12 +53,13 @@ fn is_refused_unread(cause: &(dyn std::error::Error + 'static)) -> bool {
     })
 }
 
-/// Whether there may be a supervisor soon: nobody listens, as between one and the next; too many wait; or it is ending.
+/// Whether a retry may help: no process listens, as between two supervisors; too many clients wait; or the
+/// supervisor is stopping.
 pub(crate) fn may_pass(status: &Status) -> bool {
     let kind = causes(status)
         .find_map(|cause| cause.downcast_ref::<NotConnected>())
         .map(|NotConnected(why)| why.kind());
-    // A queue of connections that is full makes connecting fail at once.
+    // A full listen queue makes connecting fail at once.
     kind.is_none_or(|kind| {
         matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused | io::ErrorKind::WouldBlock)
     })

@@ -1,23 +1,24 @@
-//! A client of `host.sock`, and of the agent's `agent.sock`, that comes through a restart of who listens there.
+//! A client of `host.sock`, and of the agent's `agent.sock`, that survives a restart of the server.
 //!
-//! A supervisor is replaced while its clients are at work: by its service manager, by an upgrade, by `talon serve --takeover`.
-//! A client that was connected looks for the next one, and repeats what can be repeated without a doubt:
+//! A supervisor may be replaced while its clients work: by its service manager, by an upgrade, by `talon
+//! serve --takeover`. A client that was connected looks for the next one, and repeats requests where that is
+//! safe:
 //!
-//! | what is known of a request | examples | repeated |
+//! | state of the request | examples | repeated |
 //! |---|---|---|
-//! | it was not begun | nobody listened, the supervisor drains, it was refused unread | always |
-//! | it may have been | the connection broke after it was sent | calls of actions that declare `read_only`, and questions |
+//! | it was not started | no listener, the supervisor drains, it was refused unread | always |
+//! | it may have been | the connection broke after it was sent | calls of actions that declare `read_only`, and queries |
 //! | it was answered | every other error | never |
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `dial` | the connection, and whether who listens is believed |
-//! | `known` | what an error says about its request |
-//! | `patience` | how long is waited for the next supervisor |
-//! | `client`, `call` | questions and calls |
-//! | `follow` | streams that begin again |
-//! | `agent` | the agent's socket, and turns that are followed through a restart of the agent |
-//! | [`tool`] | how an action looks to a model |
+//! | `dial` | the connection, and whether its listener is trusted |
+//! | `request_fate` | what an error says about its request |
+//! | `retry_window` | how long to wait for the next supervisor |
+//! | `client`, `call` | queries and calls |
+//! | `subscription` | streams that are reopened |
+//! | `agent` | the agent's socket, and turns that are followed across a restart of the agent |
+//! | [`tool`] | actions as tools of a model |
 
 mod agent;
 mod call;

@@ -1,21 +1,21 @@
-//! How long is waited for the next supervisor.
+//! How long to wait for the next supervisor.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// How long a client that was connected looks for the next supervisor: one that starts with many plugins takes some seconds until
-/// it listens. Then the request fails.
+/// How long a client that was connected looks for the next supervisor: one that starts with many plugins
+/// takes some seconds until it listens. Then the request fails.
 pub const RECONNECT_WINDOW: Duration = Duration::from_secs(15);
-/// The pause before the first repetition; a supervisor that takes over is there at once.
+/// The pause before the first retry; a supervisor that takes over is there at once.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
-/// The longest pause: what a client notices late at most.
+/// The longest pause, and so the longest delay until a client notices the supervisor.
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// One request's patience. It begins with the first failure, and anew after each success.
+/// The retry window of one request. It starts with the first failure, and again after each success.
 #[derive(Debug)]
 pub(crate) struct Patience {
-    /// Not later than this, whatever the window.
+    /// The caller's own deadline, which also ends the retries.
     deadline: Option<Instant>,
     until: Option<Instant>,
     pause: Duration,
@@ -26,7 +26,7 @@ impl Patience {
         Self { deadline, until: None, pause: FIRST_PAUSE }
     }
 
-    /// Waits before the next try. False if there is none.
+    /// Waits before the next attempt. False if there is none.
     pub(crate) async fn wait(&mut self) -> bool {
         let now = Instant::now();
         let window = *self.until.get_or_insert(now + RECONNECT_WINDOW);

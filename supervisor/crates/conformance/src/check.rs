@@ -1,16 +1,16 @@
-//! What a check is.
+//! The definition of a check.
 
-/// What it means if a plugin does not pass.
+/// The consequence if a plugin does not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// The plugin is wrong: the check fails.
     Must,
-    /// It works, and somebody will be sorry: the check warns.
+    /// The plugin works but may cause trouble: the check warns.
     Should,
 }
 
 impl Level {
-    /// The word for it.
+    /// The name of the level.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -20,19 +20,19 @@ impl Level {
     }
 }
 
-/// Which plugins a check is about.
+/// The plugins that a check applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum About {
     /// All of them.
     Every,
-    /// Those that shake hands themselves. Behind a bridge (`mcp`, `opentalon-v0`) the bridge does.
+    /// Those that do the handshake themselves. Behind a bridge (`mcp`, `opentalon-v0`) the bridge does it.
     Direct,
-    /// Those that shake hands in go-plugin's dialect.
+    /// Those that use go-plugin's dialect in the handshake.
     GoPlugin,
 }
 
 impl About {
-    /// The phrase for it.
+    /// A description for the documentation.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -43,24 +43,24 @@ impl About {
     }
 }
 
-/// One thing that is tried.
+/// One check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Check {
     /// Its stable name, `group.what`.
     pub id: &'static str,
     /// What holds if it passes, in a few words.
     pub title: &'static str,
-    /// What is tried.
+    /// What the check does.
     pub tries: &'static str,
     /// Why it matters.
     pub why: &'static str,
     /// What to do if it does not pass.
     pub mend: &'static str,
-    /// What it means if it does not pass.
+    /// The consequence if it does not pass.
     pub level: Level,
-    /// Which plugins it is about.
+    /// The plugins that it applies to.
     pub about: About,
-    /// The heading of `docs/protocol.md` that says what is asked for, as a link has it.
+    /// The anchor of the heading in `docs/protocol.md` that specifies the requirement.
     pub section: &'static str,
     pub(crate) test: Test,
 }
@@ -72,27 +72,27 @@ impl Check {
         self.id.split('.').next().unwrap_or(self.id)
     }
 
-    /// Where its paragraph is, seen from the root of the repository.
+    /// The link to its paragraph, relative to the root of the repository.
     #[must_use]
     pub fn paragraph(&self) -> String {
         format!("docs/conformance.md#{}", anchor(self.id))
     }
 
-    /// Where the protocol asks for it, seen from the root of the repository.
+    /// The link to the requirement in the protocol, relative to the root of the repository.
     #[must_use]
     pub fn protocol(&self) -> String {
         format!("docs/protocol.md#{}", self.section)
     }
 }
 
-/// A heading as a link to it has it: lower case, hyphens for spaces, no other punctuation.
+/// The anchor of a heading: lower case, hyphens for spaces, no other punctuation.
 #[must_use]
 pub fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
-/// What performs a check.
+/// The test that performs a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Test {
     StartHandshake,

@@ -1,15 +1,15 @@
-//! Judges a plugin from outside: what it promises by its protocol, check by check.
+//! Tests a plugin from outside: whether it keeps to its protocol, check by check.
 //!
-//! The checks are data ([`CHECKS`]): an id, a reason, and what to do about it, from which the page about them is made
-//! ([`page`]). A run starts the plugin in its jail as often as it needs to, makes each check, and leaves nothing behind.
-//! It knows of the plugin what a host knows: what it prints, what it answers, how it ends.
+//! The checks are data ([`CHECKS`]): an id, a reason, and what to do about a failure. The documentation page is
+//! generated from them ([`page`]). A run starts the plugin in its jail as often as needed, performs the checks, and
+//! leaves nothing behind. It knows only what a host knows about the plugin: its output, its answers, and how it exits.
 //!
-//! | module | what it is |
+//! | module | responsibility |
 //! |---|---|
-//! | [`check`], [`list`] | what a check is, and all of them |
-//! | `bench` | the plugin on the workbench: its processes, and calls to them |
-//! | `checks` | what each check does, a file a group |
-//! | [`report`] | the outcome, for programs |
+//! | [`check`], [`list`] | the definition of a check, and all checks |
+//! | `harness` | the processes of the plugin, and calls to them |
+//! | `checks` | the implementations of the checks, one file per group |
+//! | [`report`] | the results, for programs |
 
 mod bench;
 pub mod check;

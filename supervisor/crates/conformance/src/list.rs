@@ -1,4 +1,4 @@
-//! All checks, in the order in which they are made.
+//! All checks, in the order in which they are performed.
 
 use crate::check::{About, Check, Level, Test};
 
@@ -11,7 +11,7 @@ const EXECUTE: &str = "execute";
 const HEALTH: &str = "health";
 const END: &str = "5-the-end";
 
-/// All checks, in the order in which they are made.
+/// All checks, in the order in which they are performed.
 pub const CHECKS: &[Check] = &[
     Check {
         id: "start.handshake",
@@ -28,7 +28,7 @@ pub const CHECKS: &[Check] = &[
         id: "start.stray-output",
         title: "prints nothing before the line",
         tries: "Lines on standard output before the handshake line are counted.",
-        why: "Talon logs a banner of up to 64 lines and goes on; other hosts take the first line for the handshake and give up. More than that is refused here, too.",
+        why: "Talon logs a banner of up to 64 lines and continues; other hosts take the first line for the handshake and give up. More than that is refused here, too.",
         mend: "Print banners and warnings to standard error.",
         level: Level::Should,
         about: About::Direct,
@@ -61,7 +61,7 @@ pub const CHECKS: &[Check] = &[
         id: "handshake.line",
         title: "the line reads as it should",
         tries: "The line is taken apart into its fields.",
-        why: "A line that is cut, too long, of another dialect than configured, with netrpc, a certificate that nobody asked for or a multiplexed listener cannot be used.",
+        why: "A line that is cut, too long, of another dialect than configured, with netrpc, a certificate that was not requested or a multiplexed listener cannot be used.",
         mend: "Print `1|1|unix|PATH|grpc`, and nothing more unless the host asked for it.",
         level: Level::Must,
         about: About::Direct,
@@ -82,7 +82,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "handshake.unoffered-version",
         title: "does not claim a version that it cannot know",
-        tries: "The program is started once with a single version in PLUGIN_PROTOCOL_VERSIONS that nobody has ever heard of.",
+        tries: "The program is started once with a single version in PLUGIN_PROTOCOL_VERSIONS that does not exist.",
         why: "A plugin that repeats whatever it is offered says it speaks protocols that are not written yet; the host then finds out by calls that go wrong.",
         mend: "Name the version that the plugin is built for, or exit with a word on standard error. The host compares and refuses with both numbers in its message.",
         level: Level::Must,
@@ -138,7 +138,7 @@ pub const CHECKS: &[Check] = &[
         id: "init.empty-config",
         title: "answers to no settings at all",
         tries: "A fresh process gets Init with `{}`.",
-        why: "That is what it gets where nobody configured it. It may refuse, with a text that says what is missing; it may not die or hang, which tells an operator nothing.",
+        why: "That is what it gets without any configuration. It may refuse, with a text that says what is missing; it may not die or hang, which gives an operator no information.",
         mend: "Catch what a missing setting throws, and answer Init with a gRPC error whose text names the setting.",
         level: Level::Must,
         about: About::Every,
@@ -148,7 +148,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "init.unknown-keys",
         title: "survives a setting that it does not know",
-        tries: "A fresh process gets its settings and one key more, `talon_conformance_unknown`. Whether it takes or refuses that is told.",
+        tries: "A fresh process gets its settings and one key more, `talon_conformance_unknown`. Whether it takes or refuses that is reported.",
         why: "Settings are written by hand, and typing errors happen. Refusing an unknown key is kinder than ignoring it; dying is neither.",
         mend: "Answer Init with INVALID_ARGUMENT and the key's name, or ignore the key.",
         level: Level::Must,
@@ -160,7 +160,7 @@ pub const CHECKS: &[Check] = &[
         id: "capabilities.answered",
         title: "says what it offers",
         tries: "Capabilities is called and its answer decoded.",
-        why: "Without it the start fails: nobody knows what could be called.",
+        why: "Without it the start fails: the host does not know what it could call.",
         mend: "Serve Capabilities of opentalon.plugin.v1.PluginService, or set `service` to the name under which the plugin serves it.",
         level: Level::Must,
         about: About::Every,
@@ -192,7 +192,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "capabilities.schemas",
         title: "its types and schemas can be read",
-        tries: "Each `schema` and `output_schema` has to be JSON, an object or a boolean. A `type` that is none of string, integer, number, boolean, array and object is told.",
+        tries: "Each `schema` and `output_schema` has to be JSON, an object or a boolean. A `type` that is none of string, integer, number, boolean, array and object gives a warning.",
         why: "Hosts check arguments against them, and models are shown them. A schema that is no JSON checks nothing.",
         mend: "Write the schema as JSON text, or leave it out where the type says it all.",
         level: Level::Must,
@@ -215,8 +215,8 @@ pub const CHECKS: &[Check] = &[
         id: "capabilities.stable",
         title: "says the same twice",
         tries: "Capabilities is called again, and both answers are compared action by action.",
-        why: "A host reads them at every start and tells an operator about every change, since a changed description may be a changed mind. What differs each time drowns the changes that matter.",
-        mend: "Leave out what changes by itself, such as times and counters, and give lists an order.",
+        why: "A host reads them at every start and reports every change to the operator, since a changed description may hide a changed purpose. Differences at every start hide the changes that matter.",
+        mend: "Leave out what changes each time, such as times and counters, and give lists an order.",
         level: Level::Must,
         about: About::Every,
         section: CAPABILITIES,
@@ -236,7 +236,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "health.unknown-service",
         title: "does not vouch for what it does not have",
-        tries: "Health/Check is called for a service that nobody has.",
+        tries: "Health/Check is called for a service that does not exist.",
         why: "The health protocol answers NOT_FOUND. A plugin that says SERVING to every name has a constant there, and will say it when nothing works any more.",
         mend: "Use the health service that your gRPC library brings.",
         level: Level::Should,
@@ -270,7 +270,7 @@ pub const CHECKS: &[Check] = &[
         id: "execute.unknown-action",
         title: "says no to an action that it does not have",
         tries: "An action is called that was not declared, once by a harmless name and once by a hostile one.",
-        why: "A tool that says no answers with OK and `error`. A gRPC error counts as a fault of the plugin, and faults stop calls to it for a while; INVALID_ARGUMENT, NOT_FOUND and UNIMPLEMENTED are told as warnings.",
+        why: "A tool that says no answers with OK and `error`. A gRPC error counts as a fault of the plugin, and faults stop calls to it for a while; INVALID_ARGUMENT, NOT_FOUND and UNIMPLEMENTED count as warnings.",
         mend: "Answer with `call_id` and an `error` that names the actions there are.",
         level: Level::Must,
         about: About::Every,
@@ -313,7 +313,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "execute.concurrent",
         title: "keeps calls apart that come at once",
-        tries: "Sixteen calls are sent side by side, each under an id of its own.",
+        tries: "Sixteen calls are sent side by side, each with a different id.",
         why: "That is how many a host sends unless configured. An answer under a neighbour's id is lost for both.",
         mend: "Keep nothing about a call outside of the call. A plugin that can do one thing at a time may queue, as long as every call is answered.",
         level: Level::Must,
@@ -323,7 +323,7 @@ pub const CHECKS: &[Check] = &[
     },
     Check {
         id: "execute.cancelled",
-        title: "goes on after a call was given up",
+        title: "keeps serving after a call was cancelled",
         tries: "Calls are reset right after they were sent; then another one has to be answered.",
         why: "Callers give up, and deadlines pass. That is no reason for a plugin to die or to hang.",
         mend: "Treat a broken stream as the end of that call alone.",
@@ -334,7 +334,7 @@ pub const CHECKS: &[Check] = &[
     },
     Check {
         id: "execute.deadline",
-        title: "ends a call by its deadline and goes on",
+        title: "ends a call by its deadline and keeps serving",
         tries: "A call with 50 ms in its `grpc-timeout` header is sent and not reset. The plugin has five seconds to end it; after that another call has to be answered. An action that is quicker shows only the second: name a slow one with --action.",
         why: "With `kill_overdue_after` only the header tells a plugin that the time is over, and a plugin that ignores it is killed. Ignoring it warns; no longer answering fails.",
         mend: "End what you do for a call when its context is cancelled or its deadline passes; gRPC libraries tell you.",
@@ -346,7 +346,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "execute.large-answer",
         title: "keeps its answers below the announced limit",
-        tries: "A fresh process is told by OPENTALON_GRPC_MAX_MSG_BYTES that 64 KiB are the most; every action that may be called has to stay below. Only an action with much to say shows it: name one with --action.",
+        tries: "A fresh process gets a limit of 64 KiB by OPENTALON_GRPC_MAX_MSG_BYTES; every action that may be called has to stay below. Only an action with much to say shows it: name one with --action.",
         why: "A larger message is thrown away whole, and its caller learns nothing but that.",
         mend: "Read the variable, and answer with an `error` (or with less) where the answer would be larger. Without the variable 8 MiB are the most.",
         level: Level::Must,
@@ -381,7 +381,7 @@ pub const CHECKS: &[Check] = &[
         title: "ends when it is asked to",
         tries: "plugin.GRPCController/Shutdown is called; the process has `grace_period` to end.",
         why: "It is the one way to end that lets a plugin finish its work. One that agrees and stays is killed.",
-        mend: "Stop the server, finish, and exit with 0. A plugin that does not know the call gets SIGTERM, which is fine but told.",
+        mend: "Stop the server, finish, and exit with 0. A plugin that does not know the call gets SIGTERM, which is allowed but gives a warning.",
         level: Level::Must,
         about: About::GoPlugin,
         section: END,
@@ -389,7 +389,7 @@ pub const CHECKS: &[Check] = &[
     },
     Check {
         id: "stop.sigterm",
-        title: "ends when it is told to",
+        title: "ends on SIGTERM",
         tries: "The process gets SIGTERM (in OpenTalon's dialect SIGINT first), and has `grace_period` to end.",
         why: "After that it gets SIGKILL, in the middle of whatever it does.",
         mend: "Handle SIGTERM, or leave it alone: the default is to end. A shell wrapper has to `exec` its program, or pass the signal on.",
@@ -401,7 +401,7 @@ pub const CHECKS: &[Check] = &[
     Check {
         id: "stop.nothing-left",
         title: "takes with it what it started",
-        tries: "The program is asked to end while what would clear up behind it is stopped; processes and sockets that are still there are listed. A socket is told, a process fails.",
+        tries: "The program is asked to end while what would clear up behind it is stopped; processes and sockets that are still there are listed. A socket is only mentioned, a process fails.",
         why: "Whatever is left is killed without a word: a child that was writing a file leaves half of it. Other hosts leave such children running for ever.",
         mend: "End your children and wait for them before you exit.",
         level: Level::Must,
@@ -413,7 +413,7 @@ pub const CHECKS: &[Check] = &[
         id: "jail.strict",
         title: "lives under the strict profile",
         tries: "Where the plugin runs under another profile, all checks that passed are made again under `strict`. Where it runs under `strict` anyway, the jail's report has to say that the profile was enforced.",
-        why: "`strict` is what a plugin gets about which nobody says anything. One that needs more has to be granted it by name on every machine.",
+        why: "`strict` is the profile of a plugin without any configuration. One that needs more has to be granted it by name on every machine.",
         mend: "Do without the system call, or say in the plugin's documentation which profile it needs. `talon jail run --learn FILE` shows what it makes.",
         level: Level::Must,
         about: About::Every,
@@ -422,7 +422,7 @@ pub const CHECKS: &[Check] = &[
     },
 ];
 
-/// The check of that id.
+/// The check with this id.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Check> {
     CHECKS.iter().find(|check| check.id == id)

@@ -1,4 +1,4 @@
-//! What may be done with a plugin, and which checks are wanted.
+//! Options: what may be done with a plugin, and which checks to perform.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use talon_sanitize::{Raw, Sanitized};
 use crate::check::Check;
 use crate::list::{CHECKS, find};
 
-/// An action that the author lets the kit call, with the arguments of a good call.
+/// An action that the author allows to be called, with the arguments of a valid call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
     /// Its name.
@@ -16,14 +16,14 @@ pub struct Named {
     pub args: BTreeMap<String, String>,
 }
 
-/// What may be done with a plugin, and which checks are wanted.
+/// What may be done with a plugin, and which checks to perform.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Only these checks; all if empty.
     pub only: Vec<&'static Check>,
-    /// Not these.
+    /// Checks to leave out.
     pub skip: Vec<&'static Check>,
-    /// Actions that may be called although they are not `read_only`. They come first.
+    /// Actions that may be called although they are not `read_only`. They are called first.
     pub actions: Vec<Named>,
     /// Whether every action may be called, whatever it does.
     pub allow_calls: bool,
@@ -37,10 +37,10 @@ pub struct UnknownId {
 }
 
 impl Options {
-    /// The checks that these words name: ids, or groups such as `execute`.
+    /// The checks with these ids or groups, such as `execute`.
     ///
     /// # Errors
-    /// [`UnknownId`] for the first that names none.
+    /// [`UnknownId`] for the first word that matches none.
     pub fn named(words: &[String]) -> Result<Vec<&'static Check>, UnknownId> {
         let mut named = Vec::new();
         for word in words {
@@ -56,7 +56,7 @@ impl Options {
         Ok(named)
     }
 
-    /// Whether a check is wanted.
+    /// Whether a check is selected.
     #[must_use]
     pub fn wants(&self, check: &Check) -> bool {
         let holds = |list: &[&Check]| list.iter().any(|named| named.id == check.id);

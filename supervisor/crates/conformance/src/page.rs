@@ -1,4 +1,4 @@
-//! The page about the checks, and the list for programs: both made from the checks themselves.
+//! The documentation page about the checks, and the list for programs, both generated from the checks.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::check::Check;
 use crate::list::CHECKS;
 
-/// What stands before the checks.
+/// The text before the checks.
 const HEAD: &str = include_str!("page_head.md");
 
 /// `docs/conformance.md`.
@@ -40,7 +40,7 @@ fn paragraph(text: &mut String, check: &Check) {
     );
 }
 
-/// The same for programs.
+/// The list of checks for programs.
 #[must_use]
 pub fn json() -> Value {
     let check = |check: &Check| {

@@ -1,4 +1,4 @@
-//! One run: every check that is wanted, in order, each within its time.
+//! One run: every selected check, in order, each with a time limit.
 
 use std::time::{Duration, Instant};
 
@@ -18,21 +18,21 @@ use crate::report::{Outcome, Report, Verdict};
 
 /// The longest detail of one check, in bytes: a few sentences.
 const MAX_DETAIL_BYTES: usize = 1 << 10;
-/// What a check may take beside starts and ends: two calls that are never answered.
+/// The time limit of a check without starts and stops: two calls that are never answered.
 const WORK: Duration = Duration::from_secs(60);
-/// How many starts and ends one check makes at most.
+/// The most starts and stops of one check.
 const STARTS: u32 = 3;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug)]
 pub enum Progress<'o> {
-    /// A check begins: its number from 0, and how many there are.
+    /// A check begins: its number from 0, and the number of checks.
     Begins(&'static Check, usize, usize),
-    /// It came out.
+    /// A check is finished.
     Ended(&'o Outcome),
 }
 
-/// Why nothing was checked.
+/// Why no check was performed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The program cannot be started on this machine.
@@ -40,10 +40,11 @@ pub enum RunError {
     Start(#[from] Problem),
 }
 
-/// Checks a plugin. What was started is gone once [`Prober::cleared`] has come back, also if this future is dropped.
+/// Checks a plugin. All started processes are gone once [`Prober::cleared`] has returned, also if this future is
+/// dropped.
 ///
 /// # Errors
-/// [`RunError`], when the program cannot even be started, so that nothing is known about it.
+/// [`RunError`], when the program cannot be started at all, so that nothing is known about it.
 pub async fn run(
     prober: &Prober,
     spec: PluginSpec,
@@ -88,7 +89,8 @@ fn outcome(check: &'static Check, finding: Finding, took: Duration) -> Outcome {
     Outcome { check, verdict, detail: detail.cut(MAX_DETAIL_BYTES), took }
 }
 
-/// Makes a check within its time. What it spoils is not there for the next one.
+/// Performs a check within its time limit. After a failure the process is discarded, so that the next check gets a new
+/// one.
 async fn bounded(check: &'static Check, bench: &mut Bench<'_>) -> Finding {
     let life = &bench.spec.lifecycle;
     let limit = WORK + STARTS * (life.start_timeout + 2 * life.grace_period);
@@ -101,7 +103,7 @@ async fn bounded(check: &'static Check, bench: &mut Bench<'_>) -> Finding {
     finding
 }
 
-/// Whether the plugin lives under the strict profile.
+/// Whether the plugin works under the strict profile.
 async fn strict(bench: &Bench<'_>, options: &Options, before: &[Outcome]) -> Finding {
     if let Some(finding) = bench.never_served() {
         return finding;
@@ -131,7 +133,7 @@ async fn strict(bench: &Bench<'_>, options: &Options, before: &[Outcome]) -> Fin
     }
 }
 
-/// What the jail says of the profile that all checks were made under.
+/// What the jail reports about the profile that all checks ran under.
 fn enforced(report: Option<&talon_jail::Report>) -> Finding {
     let calls = report.and_then(|report| report.iter().find(|line| line.name == "system-calls"));
     match calls.map(|line| &line.status) {
@@ -144,7 +146,7 @@ fn enforced(report: Option<&talon_jail::Report>) -> Finding {
     }
 }
 
-/// The checks that fail of these.
+/// The failing checks among these.
 fn all<'a>(
     prober: &'a Prober,
     spec: PluginSpec,

@@ -1,8 +1,8 @@
-//! How a supervisor and its own children talk: a seqpacket socket, one protobuf message a packet, at most one descriptor
-//! beside it.
+//! The control protocol between a supervisor and its own child processes: a seqpacket socket, one protobuf
+//! message per packet, with at most one descriptor.
 //!
-//! A packet is whole or not there, so nothing has to be framed, and a descriptor arrives with the message that says what it
-//! is for. Its end of file is the lifeline of whoever has the other end.
+//! Packets are delivered whole or not at all, so there is no framing, and a descriptor arrives with the
+//! message that explains it. End of file on the socket tells each side that the other has ended.
 
 pub mod memory;
 pub mod parcel;
@@ -20,20 +20,20 @@ use rustix::net::{
 };
 use tokio::io::unix::AsyncFd;
 
-/// The largest message. They hold names, paths and numbers; a larger one is refused by its sender, and is an error to its
-/// receiver.
+/// Maximum size of a message. Messages hold names, paths and numbers. The sender refuses a larger one, and
+/// the receiver reports an error.
 pub const MAX_PACKET_BYTES: usize = 64 << 10;
 
-/// Why a packet was not sent or received. The other side is not to be trusted with the socket any more.
+/// Why a packet was not sent or received. The other side must not be trusted after this.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The message is larger than [`MAX_PACKET_BYTES`].
     #[error("a control message has {0} bytes, and at most {MAX_PACKET_BYTES} fit")]
     TooLarge(usize),
-    /// What came is no such message.
+    /// The packet is not a valid message.
     #[error("a control message cannot be read: {0}")]
     Malformed(#[from] prost::DecodeError),
-    /// A message that is larger than any may be: it was cut off.
+    /// The message exceeds the maximum size, so it was truncated.
     #[error("a control message was cut off")]
     Cut,
     /// The socket failed.
@@ -41,23 +41,23 @@ pub enum ControlError {
     Socket(#[from] io::Error),
 }
 
-/// One end, which sends `Out` and receives `In`.
+/// One end of the socket, which sends `Out` and receives `In`.
 #[derive(Debug)]
 pub struct Control<Out, In> {
     socket: AsyncFd<OwnedFd>,
     messages: PhantomData<fn(Out) -> In>,
 }
 
-/// A message and what came along with it.
+/// A message with its descriptor.
 #[derive(Debug)]
 pub struct Packet<In> {
     /// The message.
     pub message: In,
-    /// The descriptor, closed on exec. `None` also when there was no room for it among the open files.
+    /// The descriptor, closed on exec. Also `None` if this process has too many open files.
     pub descriptor: Option<OwnedFd>,
 }
 
-/// Two ends; the second is for a child, as its standard input, say. Both are closed on exec.
+/// Two ends; the second is for a child, for example as its standard input. Both are closed on exec.
 ///
 /// # Errors
 /// When there are too many open files.
@@ -72,14 +72,14 @@ impl<Out: Message, In: Message + Default> Control<Out, In> {
     /// When it is no socket, or cannot be watched.
     #[expect(
         deprecated,
-        reason = "its successor is unsafe, for descriptors that may be closed while they are watched; this one is owned, and nobody else has it"
+        reason = "its successor is unsafe, for descriptors that may be closed while they are watched; this one is owned exclusively"
     )]
     pub fn new(socket: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&socket, true)?;
         Ok(Self { socket: AsyncFd::new(socket)?, messages: PhantomData })
     }
 
-    /// Sends a message, and a descriptor with it. Waits while the other side is behind.
+    /// Sends a message with an optional descriptor. Waits while the other side is slow.
     ///
     /// # Errors
     /// [`ControlError::Socket`] also when the other side is gone.
@@ -110,14 +110,14 @@ impl<Out: Message, In: Message + Default> Control<Out, In> {
                 continue;
             };
             let Received { bytes, whole, descriptor } = match received {
-                // Its other end was closed with packets of ours unread.
+                // The other side closed its end while packets of ours were unread.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
                 received => received?,
             };
             if !whole {
                 return Err(ControlError::Cut);
             }
-            // A message of ours is never empty: its `what` is always set.
+            // A valid message is never empty: its `what` is always set.
             if bytes == 0 {
                 return Ok(None);
             }

@@ -1,4 +1,4 @@
-//! Bytes in a sealed memory file: what is too long for a packet goes beside it, and nobody can change it any more.
+//! Sealed memory files (memfd), for data that is too long for a packet; sealing makes them immutable.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, memfd_create};
 use rustix::io::Errno;
 
-/// Nobody may change what was sealed, nor unseal it.
+/// These seals forbid all changes of the content and of the seals.
 const SEALS: SealFlags =
     SealFlags::WRITE.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::SEAL);
 
@@ -16,24 +16,24 @@ const SEALS: SealFlags =
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// It could still be changed, or is no memory file at all.
+    /// It is not sealed, or not a memory file.
     #[error("it is no sealed memory file")]
     Unsealed,
-    /// It is longer than the reader takes.
+    /// It is longer than the given limit.
     #[error("it has {0} bytes, which is more than is read")]
     TooLarge(u64),
-    /// A step failed.
+    /// A system call failed.
     #[error("it cannot be read: {0}")]
     Io(#[from] io::Error),
 }
 
-/// A memory file with these bytes, closed on exec. `name` is what `/proc` calls it.
+/// Creates a memory file with these bytes, closed on exec. `/proc` shows `name`.
 ///
 /// # Errors
 /// When there are too many open files, or too little memory.
 pub fn seal(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // Kernels before 6.3 do not know the flag by which it can never be executed, and need none.
+    // Kernels before 6.3 do not know the flag that forbids execution, and do not need it.
     let made = match memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
         Err(Errno::INVAL) => memfd_create(name, flags),
         made => made,
@@ -44,12 +44,12 @@ pub fn seal(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// The bytes of a file that [`seal`] made, if they are at most `most`. It can be read again.
+/// The bytes of a file from [`seal`], if they are at most `most`. It can be read again.
 ///
 /// # Errors
 /// [`ReadError`]
 pub fn read(file: OwnedFd, most: u64) -> Result<Vec<u8>, ReadError> {
-    // What is no memory file has no seals.
+    // Other files have no seals.
     if !fcntl_get_seals(&file).is_ok_and(|seals| seals.contains(SEALS)) {
         return Err(ReadError::Unsealed);
     }
@@ -59,7 +59,7 @@ pub fn read(file: OwnedFd, most: u64) -> Result<Vec<u8>, ReadError> {
         return Err(ReadError::TooLarge(size));
     }
     let mut bytes = vec![0; usize::try_from(size).map_err(|_| ReadError::TooLarge(size))?];
-    // From a place of its own: the offset is everybody's who has this file.
+    // Reads at an explicit offset: the file offset is shared by all processes that have this file.
     File::from(file).read_exact_at(&mut bytes, 0)?;
     Ok(bytes)
 }

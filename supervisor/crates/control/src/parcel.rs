@@ -1,20 +1,21 @@
-//! A document and the descriptors that it speaks of, for one supervisor to hand to the next.
+//! A document and its descriptors, for the handover from one supervisor to the next.
 //!
 //! ```text
-//! packing:    Packer::add(descriptor) ─► Ticket, which is written into the document ─► seal ─► one descriptor
-//! unpacking:  open ─► the document's Ticket ─► Unpacker::take ─► the descriptor
+//! packing:    Packer::add(descriptor) ─► FdIndex, which is written into the document ─► seal ─► one descriptor
+//! unpacking:  open ─► the document's FdIndex ─► Unpacker::take ─► the descriptor
 //! ```
 //!
-//! What lies unread in a socket lives as long as that socket does. So a sealed parcel is one descriptor, a socket with one
-//! packet in it, and whoever keeps that keeps all of it: a service manager, say, or a message on its way.
+//! Unread data and descriptors in a socket live as long as the socket. So a sealed bundle is one descriptor:
+//! a socket that holds one packet. Whoever has this descriptor has the whole bundle, such as a service
+//! manager's store, or a message in flight.
 //!
 //! ```text
-//! parcel ── one packet: header · the document in a sealed memory file · a socket for every 250 descriptors
+//! bundle ── one packet: header · the document in a sealed memory file · a socket for every 250 descriptors
 //!                                                                        └── one packet: number · descriptors
 //! ```
 //!
-//! It is opened by looking, which takes nothing out: a supervisor that opens one and then cannot start leaves it whole for
-//! the next that tries.
+//! Opening only peeks at the packets: if a supervisor opens a bundle and then fails to start, the bundle is
+//! still complete for the next.
 
 mod carry;
 
@@ -24,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 pub use carry::{MAX_DESCRIPTORS, MAX_DOCUMENT_BYTES, OpenError, SealError, open, seal};
 
-/// The place of a descriptor in a parcel, as the document writes it.
+/// The index of a descriptor in a bundle, as the document writes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Ticket(u32);
@@ -35,38 +36,38 @@ pub struct Packer {
     descriptors: Vec<OwnedFd>,
 }
 
-/// Gives them out again; what nobody took is closed with it.
+/// Returns the descriptors one by one; the remaining ones are closed on drop.
 #[derive(Debug, Default)]
 pub struct Unpacker {
     descriptors: Vec<Option<OwnedFd>>,
 }
 
-/// A document names a descriptor that is not in its parcel, or names one twice.
+/// The document refers to a descriptor that is not in its bundle, or twice to the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the parcel has no descriptor {}, or it was taken already", .0.0)]
 pub struct NotThere(Ticket);
 
 impl Packer {
-    /// Puts a descriptor in.
+    /// Adds a descriptor.
     pub fn add(&mut self, descriptor: OwnedFd) -> Ticket {
         let place = u32::try_from(self.descriptors.len()).unwrap_or(u32::MAX);
         self.descriptors.push(descriptor);
         Ticket(place)
     }
 
-    /// How many there are.
+    /// The number of descriptors.
     #[must_use]
     pub fn len(&self) -> usize {
         self.descriptors.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no descriptors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.descriptors.is_empty()
     }
 
-    /// All of them, in the order of their tickets.
+    /// All descriptors, in the order of their indices.
     #[must_use]
     pub fn into_descriptors(self) -> Vec<OwnedFd> {
         self.descriptors
@@ -74,13 +75,13 @@ impl Packer {
 }
 
 impl Unpacker {
-    /// Over the descriptors of a parcel, in their order.
+    /// The descriptors of a bundle, in their order.
     #[must_use]
     pub fn new(descriptors: Vec<OwnedFd>) -> Self {
         Self { descriptors: descriptors.into_iter().map(Some).collect() }
     }
 
-    /// Takes one out.
+    /// Takes the descriptor with this index.
     ///
     /// # Errors
     /// [`NotThere`]

@@ -1,14 +1,14 @@
-//! Lets a bounded number of calls into the plugin and a bounded number wait for their turn.
+//! Lets a bounded number of calls run in the plugin and a bounded number wait in a queue.
 //!
-//! Waiters are served in the order they came. When the queue is full too, a call is refused at once, retryable;
-//! a caller that gives up frees its place in the queue. Waiting ends with
-//! [`CallFields::deadline`](crate::CallFields::deadline): a call that never got a place says so (`overloaded`), which is
-//! why the breaker does not take it for a fault of the plugin.
+//! Waiting calls are served in the order in which they came. When the queue is full too, a call is refused at once as
+//! retryable. A caller that gives up frees its place in the queue. Waiting ends with
+//! [`CallFields::deadline`](crate::CallFields::deadline): a call that never ran fails with `overloaded`, which the
+//! breaker does not count as a fault of the plugin.
 //!
 //! tower's `ConcurrencyLimit` waits in `poll_ready`, before there is a call: neither its waiters nor their time
 //! can be counted, and a `LoadShed` in front of it has no queue at all. Here the wait is part of the call.
 //!
-//! All services made by one layer share its places.
+//! All services made by one layer share its limits.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -33,8 +33,8 @@ use crate::text::Quoted;
 /// burst multiply its memory. Further calls wait. Set with [`AdmissionSettings::concurrency`].
 pub const DEFAULT_CONCURRENCY: usize = 16;
 
-/// Calls that wait for a place. Four rounds of [`DEFAULT_CONCURRENCY`]: whoever stands further back would most
-/// likely meet its deadline in the queue, and is better told at once. Set with [`AdmissionSettings::queue`].
+/// Calls that wait in the queue. Four rounds of [`DEFAULT_CONCURRENCY`]: a call further back would most likely reach
+/// its deadline in the queue, so it is better refused at once. Set with [`AdmissionSettings::queue`].
 pub const DEFAULT_QUEUE: usize = 64;
 
 /// How many calls run and wait.
@@ -52,10 +52,10 @@ impl Default for AdmissionSettings {
     }
 }
 
-/// Why a call was not let in. Both can be tried again a little later.
+/// Why a call was not admitted. Both can be retried a little later.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum AdmissionError {
-    /// All places and the whole queue are taken.
+    /// All permits and the whole queue are taken.
     #[error(
         "plugin {} is overloaded: {in_flight} calls run and {waiting} wait; try again a little later",
         Quoted(.plugin)
@@ -91,7 +91,7 @@ pub struct AdmissionLayer {
 }
 
 impl AdmissionLayer {
-    /// A layer with these limits. A concurrency of 0 is taken for 1.
+    /// A layer with these limits. A concurrency of 0 counts as 1.
     #[must_use]
     pub fn new(settings: AdmissionSettings) -> Self {
         let concurrency = settings.concurrency.clamp(1, Semaphore::MAX_PERMITS);
@@ -105,7 +105,7 @@ impl AdmissionLayer {
         }
     }
 
-    /// A handle that reads how full it is.
+    /// A handle that reads how many calls run and wait.
     #[must_use]
     pub fn gauge(&self) -> AdmissionGauge {
         AdmissionGauge { gate: self.gate.clone() }
@@ -119,7 +119,7 @@ impl<S> Layer<S> for AdmissionLayer {
     }
 }
 
-/// Reads how full an [`AdmissionLayer`] is. Cheap to clone and to read.
+/// Reads how many calls of an [`AdmissionLayer`] run and wait. Cheap to clone and to read.
 #[derive(Debug, Clone)]
 pub struct AdmissionGauge {
     gate: Arc<Gate>,
@@ -140,7 +140,7 @@ impl AdmissionGauge {
 
 #[derive(Debug)]
 struct Gate {
-    /// Shared by itself, because a call in the queue waits for it.
+    /// In an `Arc` of its own, because a queued call waits on it.
     places: Arc<Semaphore>,
     queue: usize,
     in_flight: AtomicUsize,
@@ -148,8 +148,8 @@ struct Gate {
 }
 
 impl Gate {
-    /// A free place, if there is one. It never overtakes a waiter: the semaphore hands a place that becomes free
-    /// to the first waiter, so one that is free to take has nobody waiting for it.
+    /// A permit, if one is free. It never overtakes a waiter: the semaphore gives a released permit to the first
+    /// waiter, so a free permit means that no call is waiting.
     fn try_enter(self: &Arc<Self>) -> Option<Place> {
         self.places.try_acquire().ok()?.forget();
         Some(Place::new(self.clone()))
@@ -165,14 +165,14 @@ impl Gate {
     }
 }
 
-/// One call in the plugin. Leaves when dropped.
+/// One call that runs in the plugin. Releases its permit when dropped.
 #[derive(Debug)]
 struct Place {
     gate: Arc<Gate>,
 }
 
 impl Place {
-    /// Takes over a permit that was taken from the semaphore and forgotten.
+    /// Takes ownership of a permit that was acquired from the semaphore and forgotten.
     fn new(gate: Arc<Gate>) -> Self {
         gate.in_flight.fetch_add(1, Ordering::Relaxed);
         Self { gate }
@@ -181,13 +181,13 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Before the permit goes, so that the gauge never shows more than the limit.
+        // Before the permit is released, so that the gauge never shows more than the limit.
         self.gate.in_flight.fetch_sub(1, Ordering::Relaxed);
         self.gate.places.add_permits(1);
     }
 }
 
-/// One call in the queue. Leaves when dropped.
+/// One call in the queue. Leaves it when dropped.
 struct Turn {
     acquire: Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>,
     gate: Arc<Gate>,
@@ -199,7 +199,7 @@ impl Drop for Turn {
     }
 }
 
-/// Lets calls in one by one: see the [module](self).
+/// Admits a limited number of calls: see the [module](self).
 #[derive(Debug, Clone)]
 pub struct Admission<S> {
     gate: Arc<Gate>,
@@ -256,10 +256,10 @@ pin_project! {
     where
         S: Service<Call>,
     {
-        // Boxed, these two, so that the futures of calls that get in at once, which are moved about, are small.
+        // Both are boxed to keep the future small for calls that run at once: it is moved several times.
         Refused { error: Option<Box<AdmissionError>> },
         Waiting { waiting: Box<Waiting<S>> },
-        // The future goes before the place: the next call comes in when this one has left.
+        // The future is dropped before the permit: the next call starts when this one has ended.
         Running {
             #[pin]
             future: Onward<S>,
@@ -313,7 +313,7 @@ where
                 },
                 StateProj::Running { future, .. } => {
                     let answer = ready!(future.poll(cx));
-                    // Free the place now: the layers above may keep this future for a while.
+                    // Release the permit now: the layers above may keep this future for a while.
                     state.set(State::Done);
                     return Poll::Ready(answer.map_err(Into::into));
                 }
@@ -323,7 +323,7 @@ where
     }
 }
 
-/// Ready once the deadline has passed, by the clock and not only by this timer: the deadline layer above sleeps
+/// Ready once the deadline has passed, checked against the clock as well as this timer: the deadline layer above sleeps
 /// until the same instant, and whichever timer fires first, this layer has to notice.
 fn poll_deadline(sleep: Option<&mut Pin<Box<Sleep>>>, cx: &mut Context<'_>) -> Poll<()> {
     let Some(sleep) = sleep else { return Poll::Pending };

@@ -1,9 +1,9 @@
-//! What comes up the stack: four types, one for each step of trust.
+//! The types of an answer on its way up the stack: four types, one for each level of trust.
 //!
 //! [`RawAnswer`] (bytes off the wire) → [`Answer`] (valid, text untouched) →
-//! [`SanitizedAnswer`](crate::SanitizedAnswer) (text inert) → [`Guarded`](crate::Guarded) (wrapped, ready for a model).
-//! The later two have no public constructor and live beside the one layer that makes them, so that nothing reaches a
-//! prompt without having passed it.
+//! [`SanitizedAnswer`](crate::SanitizedAnswer) (text neutralized) → [`Guarded`](crate::Guarded) (wrapped, ready for a
+//! model). The last two have no public constructor. Each is made by one layer only, so nothing reaches a prompt without
+//! passing that layer.
 
 use bytes::Bytes;
 use talon_sanitize::Raw;
@@ -20,18 +20,18 @@ pub struct RawAnswer(pub Bytes);
 pub enum Outcome {
     /// The tool answered.
     Ok,
-    /// The tool said no, which is data.
+    /// The tool reported an error, which is data.
     ToolError,
-    /// A layer said no.
+    /// A layer refused the call.
     Refused {
-        /// A word of [`reason`].
+        /// One of the constants in [`reason`].
         reason: &'static str,
         /// Whether the same call may succeed a little later.
         retryable: bool,
     },
     /// The plugin died, timed out or was not there; or Talon itself is at fault (`internal`).
     HostFault {
-        /// A word of [`reason`].
+        /// One of the constants in [`reason`].
         reason: &'static str,
         /// Whether the same call may succeed a little later.
         retryable: bool,
@@ -39,7 +39,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The word for logs and metrics: `ok`, `tool_error`, `refused` or `host_fault`.
+    /// The value in logs and metrics: `ok`, `tool_error`, `refused` or `host_fault`.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl Outcome {
         }
     }
 
-    /// Why the call did not end well: a word of [`reason`], empty for [`Outcome::Ok`].
+    /// Why the call did not succeed: one of the constants in [`reason`], empty for [`Outcome::Ok`].
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
@@ -60,14 +60,14 @@ impl Outcome {
         }
     }
 
-    /// Whether the same call may succeed a little later. What a tool answered is not for the host to judge.
+    /// Whether the same call may succeed a little later. The host does not judge an error that the tool reported.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Refused { retryable: true, .. } | Self::HostFault { retryable: true, .. })
     }
 }
 
-/// A valid answer whose text nobody has looked at yet, which is why it cannot be shown:
+/// A valid answer whose text is not sanitized yet, which is why it cannot be shown:
 ///
 /// ```compile_fail
 /// # fn answer() -> talon_guard::Answer { unimplemented!() }
@@ -79,25 +79,25 @@ pub struct Answer {
     pub outcome: Outcome,
     /// The tool's text.
     pub content: Raw<'static>,
-    /// Why the tool, a layer or the host said no; empty when nobody did.
+    /// The error text of the tool, a layer or the host; empty if there is no error.
     pub error: Raw<'static>,
     /// JSON text, or empty.
     pub structured_content: Raw<'static>,
-    /// The digest of the message it was read from. None if there was no message, that is if the host itself speaks.
+    /// The digest of the message that it was decoded from. `None` if there was no message: the host itself answered.
     pub digest: Option<Digest>,
-    /// The plugin that wrote the text, where that is not the one that was called: a core action that reads on in
-    /// another's answer says so here.
+    /// The plugin that wrote the text, if it is not the one that was called: a core action that reads the rest of
+    /// another plugin's answer sets this.
     pub written_by: Option<String>,
 }
 
 impl Answer {
-    /// A tool's answer that did not come as a protobuf message: for hosts with another wire.
+    /// A tool's answer that did not come as a protobuf message: for hosts with another protocol.
     #[must_use]
     pub fn of_tool(content: impl Into<Raw<'static>>) -> Self {
         Self { content: content.into(), ..Self::empty(Outcome::Ok) }
     }
 
-    /// The host's own words: a refusal or a fault.
+    /// An answer of the host itself: a refusal or a fault.
     #[must_use]
     pub fn of_host(outcome: Outcome, error: impl Into<Raw<'static>>) -> Self {
         Self { error: error.into(), ..Self::empty(outcome) }
@@ -115,14 +115,14 @@ impl Answer {
         }
     }
 
-    /// Whether a plugin wrote text in it: it answered, or it failed with words of its own. What the host says may quote
-    /// a caller, and then it says nothing about the plugin.
+    /// Whether a plugin wrote text in it: it answered, or it failed with an error text. An error of the host may quote
+    /// a caller, so it does not count against the plugin.
     pub(crate) fn is_of_plugin(&self) -> bool {
         self.digest.is_some() || is_of_plugin(&self.outcome)
     }
 }
 
-/// The same by outcome alone.
+/// The same, decided by the outcome alone.
 pub(crate) fn is_of_plugin(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Ok | Outcome::ToolError) || outcome.reason() == reason::PLUGIN_ERROR
 }

@@ -1,47 +1,47 @@
-//! One text of an answer: what the plugin wrote, and our own notices where a size limit left something out.
+//! One text of an answer: what the plugin wrote, and the host's notices where a size limit left something out.
 
 use talon_sanitize::{Raw, Sanitized, Sanitizer};
 
-/// A piece of a text that was cut.
+/// A part of a text that was cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The plugin's words.
+    /// Text of the plugin.
     Text(Sanitized),
-    /// Ours. On one line, and no control syntax.
+    /// A notice of the host: one line, without control syntax.
     Notice(String),
 }
 
-/// A text that is fit to be shown, and that still knows which words in it are not the plugin's: an envelope that quotes
-/// leaves those outside of the quoting, where nothing of a plugin can stand.
+/// A sanitized text that knows which parts of it are the host's notices: a quoting envelope leaves those outside the
+/// quotation, where no text of a plugin can appear.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Body {
     whole: Sanitized,
-    /// Empty for a text that was not cut, which is the rule: then all of it is the plugin's.
+    /// Empty for a text that was not cut, which is the usual case: then all of it is the plugin's.
     parts: Vec<Part>,
 }
 
 impl Body {
-    /// A text that is the plugin's throughout.
+    /// A text that the plugin wrote entirely.
     pub(crate) fn uncut(whole: Sanitized) -> Self {
         Self { whole, parts: Vec::new() }
     }
 
-    /// A text that is ours throughout: what stands in the place of one that was left out.
+    /// A text that the host wrote entirely: the notice in place of a text that was left out.
     pub(crate) fn ours(notice: Sanitized) -> Self {
         Self { parts: vec![Part::Notice(notice.as_str().to_owned())], whole: notice }
     }
 
-    /// A text of several parts, each on lines of its own.
+    /// A text of several parts, each on separate lines.
     pub(crate) fn cut(parts: Vec<Part>) -> Self {
         let texts: Vec<&str> = parts.iter().map(Part::as_str).collect();
-        // Without an operator's patterns: the plugin's parts have been through them, and ours are not meant. That the
-        // parts are inert together too is the sanitizer's promise; that it looks once more costs little, and only an
-        // answer that was cut.
+        // Without an operator's patterns: the plugin's parts have been matched already, and the notices need not be.
+        // The sanitizer guarantees that the joined parts are neutralized too. The second pass is cheap and affects only
+        // answers that were cut.
         let whole = Sanitizer::default().sanitize(Raw::from(texts.join("\n")), &mut Default::default());
         Self { whole, parts }
     }
 
-    /// All of it, notices included, for programs.
+    /// The whole text, notices included, for programs.
     pub(crate) fn whole(&self) -> &Sanitized {
         &self.whole
     }
@@ -50,12 +50,12 @@ impl Body {
         self.whole
     }
 
-    /// Whether a notice is part of it.
+    /// Whether it contains a notice.
     pub(crate) fn is_cut(&self) -> bool {
         !self.parts.is_empty()
     }
 
-    /// Its parts; of a text that was not cut there is one.
+    /// Its parts; a text that was not cut has one.
     pub(crate) fn parts(&self) -> impl Iterator<Item = PartRef<'_>> {
         let uncut = self.parts.is_empty().then_some(PartRef::Text(self.whole.as_str()));
         uncut.into_iter().chain(self.parts.iter().map(|part| match part {
@@ -64,7 +64,7 @@ impl Body {
         }))
     }
 
-    /// Bytes of it that the plugin wrote.
+    /// The number of bytes that the plugin wrote.
     pub(crate) fn plugin_bytes(&self) -> usize {
         self.parts().map(|part| if let PartRef::Text(text) = part { text.len() } else { 0 }).sum()
     }
@@ -79,12 +79,12 @@ impl Part {
     }
 }
 
-/// A part to be shown.
+/// A part, borrowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartRef<'a> {
-    /// The plugin's words.
+    /// Text of the plugin.
     Text(&'a str),
-    /// Ours.
+    /// A notice of the host.
     Notice(&'a str),
 }
 

@@ -1,14 +1,14 @@
-//! Leaves a plugin alone for a while that failed too often.
+//! Refuses calls to a plugin for a while after it failed too often.
 //!
-//! A fault is a plugin that died, timed out or was not there. A tool that says no, a gRPC error and an answer
+//! A fault is a plugin that died, timed out or was not there. An error of the tool, a gRPC error and an answer
 //! that is too large show that the plugin is alive. A refusal below (`overloaded`) and a defect of the host say
-//! nothing about it. Neither does `unavailable` where no retry can help: a plugin that is switched off fails at once
-//! and for a reason that the caller should read, so there is nothing to spare anybody.
+//! nothing about it. Neither does `unavailable` where no retry can help: a plugin that is switched off fails at once,
+//! for a reason that the caller should read, so opening the breaker would save nothing.
 //!
-//! A call that is dropped when its deadline has passed counts as a time-out, which is how the deadline layer above
-//! makes itself felt. A caller that gives up early says nothing about the plugin, be it by going away or by a timeout
-//! of its own ([`CallFields::timeout`](crate::CallFields::timeout)):
-//! otherwise anybody in a hurry could close a plugin to everybody.
+//! A call that is dropped after its deadline counts as a time-out: that is how the deadline layer above ends calls.
+//! A caller that gives up early says nothing about the plugin, whether it disconnects or sets a shorter timeout
+//! ([`CallFields::timeout`](crate::CallFields::timeout)): otherwise a caller with a short timeout could close the
+//! plugin to all others.
 //!
 //! The clock is tokio's, so a test that pauses it drives the breaker. All services made by one layer share
 //! its state.
@@ -35,15 +35,15 @@ mod machine;
 
 use machine::{Admitted, Machine, Verdict};
 
-/// Faults in a row that open the breaker. More than one crash takes down with it when a few calls are in flight,
-/// and few enough to spare the sixth caller a time-out. Set with [`BreakerSettings::failures`].
+/// Faults in a row that open the breaker. More than the calls that one crash usually takes down, and few enough to
+/// spare the sixth caller a time-out. Set with [`BreakerSettings::failures`].
 pub const DEFAULT_FAILURES: u32 = 5;
 
-/// The time within which the faults have to fall: two rounds of the default timeout, so that a plugin which only
-/// ever times out is caught too. Set with [`BreakerSettings::window`].
+/// The time within which the faults must occur: two rounds of the default timeout, so that a plugin which only
+/// ever times out opens the breaker too. Set with [`BreakerSettings::window`].
 pub const DEFAULT_WINDOW: Duration = Duration::from_secs(60);
 
-/// How long an open breaker refuses. About as long as a restart with its backoff takes; a probe that comes too
+/// How long an open breaker refuses calls. About as long as a restart with its backoff takes; a probe that comes too
 /// early costs one call. Set with [`BreakerSettings::open_for`].
 pub const DEFAULT_OPEN_FOR: Duration = Duration::from_secs(10);
 
@@ -52,7 +52,7 @@ pub const DEFAULT_OPEN_FOR: Duration = Duration::from_secs(10);
 pub struct BreakerSettings {
     /// Faults in a row that open it, from 1 to 1000. Default [`DEFAULT_FAILURES`].
     pub failures: u32,
-    /// The time within which they fall. Default [`DEFAULT_WINDOW`].
+    /// The time within which they must occur. Default [`DEFAULT_WINDOW`].
     pub window: Duration,
     /// How long it stays open before one call may try, at most a day. Default [`DEFAULT_OPEN_FOR`].
     pub open_for: Duration,
@@ -64,19 +64,19 @@ impl Default for BreakerSettings {
     }
 }
 
-/// Where a breaker is.
+/// The state of a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BreakerState {
     /// Calls go through.
     Closed,
     /// Calls are refused. It stays in this state until the first call after `open_for`.
     Open,
-    /// One call tries, the others are refused.
+    /// One call is tried, the others are refused.
     HalfOpen,
 }
 
 impl BreakerState {
-    /// The word for programs: `closed`, `open` or `half_open`.
+    /// The value for programs: `closed`, `open` or `half_open`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ pub enum BreakerError {
         /// How long it stays open, in whole milliseconds, rounded up.
         retry_in: Duration,
     },
-    /// Another call is finding out whether the plugin is well again.
+    /// Another call is probing whether the plugin works again.
     #[error("plugin {} failed too often and is just being tried again; try again a little later", Quoted(.plugin))]
     Probing {
         /// The plugin that was called.
@@ -128,7 +128,7 @@ impl BreakerLayer {
         Self { shared: Arc::new(Shared { machine: Mutex::new(machine), state, calm }) }
     }
 
-    /// A handle that reads, watches and resets it.
+    /// A handle that reads, watches and resets the breaker.
     #[must_use]
     pub fn gauge(&self) -> BreakerGauge {
         BreakerGauge { shared: self.shared.clone() }
@@ -142,26 +142,26 @@ impl<S> Layer<S> for BreakerLayer {
     }
 }
 
-/// Reads and watches a [`BreakerLayer`]. Cheap to clone and to read.
+/// Reads, watches and resets a [`BreakerLayer`]. Cheap to clone and to read.
 #[derive(Debug, Clone)]
 pub struct BreakerGauge {
     shared: Arc<Shared>,
 }
 
 impl BreakerGauge {
-    /// Where it is.
+    /// The current state.
     #[must_use]
     pub fn state(&self) -> BreakerState {
         *self.shared.state.borrow()
     }
 
-    /// Follows its state.
+    /// A receiver that is notified of each change of state.
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<BreakerState> {
         self.shared.state.subscribe()
     }
 
-    /// Closes it and forgets all faults: for a host that knows the plugin is well again, because it just
+    /// Closes it and forgets all faults: for a host that knows that the plugin works again, because it just
     /// started a new process.
     pub fn reset(&self) {
         self.shared.change(Machine::reset);
@@ -172,12 +172,13 @@ impl BreakerGauge {
 struct Shared {
     machine: Mutex<Machine>,
     state: watch::Sender<BreakerState>,
-    /// The machine's epoch while it is calm, else [`NOT_CALM`]. Changes under the machine's lock and is read without: a calm
-    /// breaker, which is nearly every one, lets calls in and out without a lock and without a look at the clock.
+    /// The machine's epoch while it is healthy, else [`NOT_CALM`]. Written under the machine's lock and read without
+    /// it: a healthy breaker, which nearly every one is, admits and settles calls without a lock and without reading
+    /// the clock.
     calm: AtomicU64,
 }
 
-/// No epoch: they count from 0, one for each change of state.
+/// Not an epoch: those count from 0, one for each change of state.
 const NOT_CALM: u64 = u64::MAX;
 
 fn calm_of(machine: &Machine) -> u64 {
@@ -185,15 +186,15 @@ fn calm_of(machine: &Machine) -> u64 {
 }
 
 impl Shared {
-    /// Runs one step of the machine and tells the watchers if that changed its state.
+    /// Runs one step of the machine and notifies the watchers if that changed its state.
     fn change<T>(&self, step: impl FnOnce(&mut Machine) -> T) -> T {
-        // The machine's steps do not panic; should one, its state is still a valid one.
+        // The machine's steps do not panic; if one does, its state is still valid.
         let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
         let before = machine.state();
         let result = step(&mut machine);
         let state = machine.state();
         self.calm.store(calm_of(&machine), Ordering::Release);
-        // Told under the lock, so that watchers see the changes in their order.
+        // Sent under the lock, so that watchers see the changes in order.
         if state != before {
             self.state.send_replace(state);
         }
@@ -208,7 +209,7 @@ impl Shared {
     }
 
     fn settle(&self, call: Admitted, verdict: Verdict, now: impl FnOnce() -> Instant) {
-        // There is nothing to forgive, or nothing was learned.
+        // There is no fault to forget, and this call is not one.
         let calm = verdict != Verdict::Fault && self.calm.load(Ordering::Acquire) != NOT_CALM;
         if !calm {
             self.change(|machine| machine.settle(call, verdict, now()));
@@ -216,7 +217,7 @@ impl Shared {
     }
 }
 
-/// Refuses calls while open: see the [module](self).
+/// Refuses calls while the breaker is open: see the [module](self).
 #[derive(Debug, Clone)]
 pub struct Breaker<S> {
     shared: Arc<Shared>,
@@ -232,7 +233,7 @@ where
     type Error = CallError;
     type Future = ResponseFuture<S>;
 
-    /// Always ready: an open breaker refuses at once, whatever the plugin behind it is doing.
+    /// Always ready: an open breaker refuses at once, whatever the state of the plugin.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
         Poll::Ready(Ok(()))
     }
@@ -267,13 +268,13 @@ fn whole_millis(duration: Duration) -> Duration {
     Duration::from_millis(u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX))
 }
 
-/// One call that was let in. Settles when dropped: what has no verdict by then was given up by its caller.
+/// One admitted call. Settles when dropped: without a verdict by then, its caller gave up.
 #[derive(Debug)]
 struct Ticket {
     shared: Arc<Shared>,
     admitted: Admitted,
     deadline: Option<Instant>,
-    /// The deadline is the caller's own, earlier than the plugin's.
+    /// The deadline is the caller's, earlier than the plugin's.
     in_a_hurry: bool,
     verdict: Option<Verdict>,
 }
@@ -293,7 +294,7 @@ fn verdict(error: &CallError, in_a_hurry: bool) -> Verdict {
     match error {
         CallError::Fault { reason: reason::TIMED_OUT, .. } if in_a_hurry => Verdict::Unknown,
         CallError::Fault { reason: reason::UNAVAILABLE, retryable: false, .. } => Verdict::Unknown,
-        // The plugin did answer, though not in a way that anybody can use.
+        // The plugin did answer, but the answer cannot be used.
         CallError::Fault { reason, .. } | CallError::Refused { reason, .. }
             if [reason::PLUGIN_ERROR, reason::TOO_LARGE, reason::BAD_RESULT].contains(reason) =>
         {
@@ -312,7 +313,7 @@ pin_project! {
     {
         #[pin]
         future: Option<Onward<S>>,
-        // After the future: the call is over before it is judged.
+        // After the future: the call ends before its verdict is recorded.
         ticket: Option<Ticket>,
         refused: Option<Box<BreakerError>>,
     }

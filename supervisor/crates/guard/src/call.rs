@@ -1,4 +1,4 @@
-//! What goes down the stack.
+//! The call that goes down the stack.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use tracing::Span;
 
 use crate::laps::Laps;
 
-/// Who asked. Decided by the door from the peer's uid, never from a field of the request.
+/// Who made the call. The dispatcher decides it from the peer's uid, never from a field of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// A person at a command line or in a user interface.
@@ -25,7 +25,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The word for logs and programs: `person`, `model` or `program`.
+    /// The value for logs and programs: `person`, `model` or `program`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -36,40 +36,40 @@ impl Origin {
     }
 }
 
-/// What a caller may call at all, as the operator has decided. `resolve` asks it before it looks at anything else.
+/// Which actions a caller may call, as the operator decided. `resolve` checks it before anything else.
 pub trait Grant: Send + Sync {
-    /// Whether this action of this plugin may be called, if there is such a one.
+    /// Whether the caller may call this action of this plugin, if the action exists.
     fn covers(&self, plugin: &str, action: &str) -> bool;
-    /// Whether any action of this plugin may be.
+    /// Whether the caller may call any action of this plugin.
     fn covers_some(&self, plugin: &str) -> bool;
-    /// What to do about it if an action is not covered: the end of the refusal.
+    /// What to do if an action is not covered: the end of the refusal.
     fn what_to_do(&self, _plugin: &str, _action: &str) -> &'static str {
         "ask the operator to add it to `allow` of your entry under host.peers"
     }
 }
 
-/// Hears how far a call has come. Texts that reach it are sanitized.
+/// Receives the progress of a call. Its texts are sanitized.
 pub trait Follow: Send + Sync {
-    /// It has come so far, of so much if that is known. Must not wait.
+    /// Reports progress, and the total if it is known. Must not block.
     fn progress(&self, progress: f64, total: Option<f64>, message: &Sanitized);
 }
 
-/// Ties a call to a trace outside. The guard begins the call's span and knows nothing else of traces.
+/// Connects a call to an external trace. The guard starts the call's span and knows nothing else of traces.
 pub trait Traced: Send + Sync {
-    /// The span of the call was made; nothing has happened in it yet.
+    /// Called when the call's span was created, before anything happens in it.
     fn begin(&self, call: &Span);
-    /// The metadata by which whoever is asked within this span goes on with the trace.
+    /// The metadata by which a service that is called within this span continues the trace.
     fn onward(&self, request: &Span) -> Vec<(&'static str, String)>;
 }
 
-/// The value of the session context that tells one conversation of a caller from another.
+/// The key of the session context that distinguishes a caller's conversations.
 pub const SESSION_KEY: &str = "session_id";
 
-/// What the host hands down with a call: equal to itself alone, and nothing of it is shown.
+/// A shared value that the host passes along with a call. Equal only to itself; its `Debug` shows nothing of it.
 pub struct Handed<T: ?Sized>(Arc<T>);
 
 impl<T: ?Sized> Handed<T> {
-    /// Hands this down.
+    /// Wraps the value.
     #[must_use]
     pub fn new(it: Arc<T>) -> Self {
         Self(it)
@@ -102,18 +102,18 @@ impl<T: ?Sized> fmt::Debug for Handed<T> {
     }
 }
 
-/// One call on its way to a plugin.
+/// One call to a plugin.
 ///
-/// Its [fields](CallFields) are on the heap: a call is handed from layer to layer and into each of their futures, and to move
-/// half a kilobyte at each of these was a tenth of all that a small call cost.
+/// Its [fields](CallFields) are on the heap: a call is moved from layer to layer and into each of their futures. Moving
+/// half a kilobyte each time took a tenth of the time of a small call.
 #[derive(Clone, PartialEq)]
 pub struct Call(Box<CallFields>);
 
-/// What a [`Call`] is made of.
+/// The fields of a [`Call`].
 ///
-/// A call is made by the door with the caller's values; `resolve` fills what only the host may fill
-/// (`declared_name`, injected context arguments, `credentials`), `deadline` fills `deadline`. The names that several layers
-/// keep until there is an answer are shared, so that keeping one copies nothing.
+/// The dispatcher makes a call with the caller's values. `resolve` sets what only the host may set (`declared_name`,
+/// injected context arguments, `credentials`); `deadline` sets `deadline`. The names that several layers keep until
+/// there is an answer are shared, so that keeping one copies nothing.
 #[derive(Clone, PartialEq)]
 pub struct CallFields {
     /// Identifies the call in logs, on the wire and in the answer, which must carry the same id.
@@ -122,36 +122,36 @@ pub struct CallFields {
     pub plugin: Arc<str>,
     /// The action to run.
     pub action: String,
-    /// Who the caller is to the stores of the guard: what was kept for one scope no other one reads, and taint does not
-    /// reach from one into another. Decided by the door, for instance from uid and session; callers that may see each
+    /// Identifies the caller in the guard's stores: text stored for one scope cannot be read by another, and taint does
+    /// not cross scopes. The dispatcher decides it, for instance from uid and session; callers that may see each
     /// other's answers may share one.
     pub scope: Arc<str>,
-    /// The plugins whose recent answers the arguments carry a piece of, sorted. Set by `taint`.
+    /// The plugins whose recent answers share text with the arguments, sorted. Set by `taint`.
     pub tainted_by: Vec<String>,
     /// The caller's arguments; after `resolve` also the injected ones.
     pub args: BTreeMap<String, String>,
-    /// Who asked.
+    /// Who made the call.
     pub origin: Origin,
-    /// What the caller may call; `None`: everything. Decided by the door.
+    /// What the caller may call; `None`: everything. Decided by the dispatcher.
     pub granted: Option<Handed<dyn Grant>>,
-    /// Who hears how far it is, if anybody does.
+    /// Receives the call's progress, if the caller wants it.
     pub follower: Option<Handed<dyn Follow>>,
-    /// The trace that it is a part of, if it is.
+    /// The trace that the call belongs to, if there is one.
     pub trace: Option<Handed<dyn Traced>>,
     /// The caller's session context. A plugin gets of it only what its action declares and the operator grants.
     pub context: BTreeMap<String, String>,
     /// When the call came in. Its time counts from here, wherever it waits.
     pub accepted: Instant,
     /// The time the caller is willing to wait; it shortens the configured timeout, never lengthens it. `deadline`
-    /// clears a wish that shortens nothing, so that below it this means: the caller's own patience ends the call.
+    /// clears one that shortens nothing, so below `deadline` it means that the caller's timeout ends the call.
     pub timeout: Option<Duration>,
-    /// The instant after which nobody waits any more. Set by `deadline`.
+    /// When the call times out. Set by `deadline`.
     pub deadline: Option<Instant>,
     /// The name the plugin declared for itself, which is what it sees on the wire. Set by `resolve`.
     pub declared_name: String,
     /// Credentials from the operator's configuration. Set by `resolve`.
     pub credentials: BTreeMap<String, CredentialHeader>,
-    /// The marks that layers leave while somebody measures them. Set by the outermost.
+    /// The times that the layers record while metrics are read. Set by the outermost layer.
     pub laps: Option<Handed<Laps>>,
 }
 
@@ -185,7 +185,7 @@ impl Call {
         }))
     }
 
-    /// The caller's conversation as the caller names it, of any length; `None` where it has none.
+    /// The caller's name for the conversation, of any length; `None` if it has none.
     #[must_use]
     pub fn session(&self) -> Option<&str> {
         self.context.get(SESSION_KEY).map(String::as_str).filter(|session| !session.is_empty())

@@ -1,13 +1,11 @@
-//! Gives every call an instant after which nobody waits any more.
+//! Gives every call a deadline and ends it there.
 //!
-//! The time counts from [`CallFields::accepted`](crate::CallFields::accepted):
-//! what the call waited above is part of it. And it stands above breaker
-//! and admission, so that the time spent waiting for a place or for a restart counts.
-//! The instant travels on in [`CallFields::deadline`](crate::CallFields::deadline), from
-//! where the transport makes it the gRPC timeout. When it
-//! passes, the inner future is dropped, which resets the stream on the wire, and the caller gets an error that
-//! names the plugin and the timeout. A transport that watches the same instant may notice first; its `timed_out`
-//! is given the same text and kept as the cause.
+//! The time counts from [`CallFields::accepted`](crate::CallFields::accepted), so what the call waited in layers above
+//! is part of it. The layer stands above breaker and admission, so that the time spent waiting for a permit or for a
+//! restart counts too. The deadline is passed on in [`CallFields::deadline`](crate::CallFields::deadline), from which
+//! the transport sets the gRPC timeout. When it passes, the inner future is dropped, which resets the stream on the
+//! wire, and the caller gets an error that names the plugin and the timeout. A transport that watches the same deadline
+//! may notice first; its `timed_out` gets the same text and is kept as the cause.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -29,16 +27,16 @@ use crate::text::Quoted;
 /// The default timeout: that of the founding design. Set with [`Timeouts`].
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// No call lasts longer, whatever is configured: a longer one is a job, and has no business holding a place.
-/// Longer timeouts are cut down to it.
+/// The longest timeout: a longer call is a job and must not hold a permit. Longer configured timeouts are reduced to
+/// it.
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long the calls of one plugin may last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeouts {
-    /// For actions not named in `actions`. Default [`DEFAULT_TIMEOUT`], at most [`MAX_TIMEOUT`].
+    /// The timeout of actions not named in `actions`. Default [`DEFAULT_TIMEOUT`], at most [`MAX_TIMEOUT`].
     pub default: Duration,
-    /// For single actions, longer or shorter than the default.
+    /// Timeouts of single actions, longer or shorter than the default.
     pub actions: BTreeMap<String, Duration>,
 }
 
@@ -67,7 +65,7 @@ impl Timeouts {
 pub struct DeadlineError {
     /// The plugin that was called.
     pub plugin: String,
-    /// The time it had, waiting included.
+    /// The timeout of the call, waiting included.
     pub timeout: Duration,
 }
 
@@ -114,7 +112,7 @@ where
     type Error = CallError;
     type Future = ResponseFuture<S>;
 
-    /// Always ready: the inner service is waited for inside the call, so that this wait counts too.
+    /// Always ready: waiting for the inner service is part of the call, so that it counts too.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
         Poll::Ready(Ok(()))
     }
@@ -128,7 +126,7 @@ where
         let timeout = deadline.saturating_duration_since(call.accepted);
         call.deadline = Some(deadline);
         let plugin = call.plugin.clone();
-        // Without any time left there is no call to make.
+        // If no time is left, the call is not made.
         let future = (deadline > Instant::now()).then(|| onward(&mut self.inner, call));
         ResponseFuture { future, deadline, sleep: None, plugin, timeout }
     }
@@ -143,7 +141,7 @@ pin_project! {
         #[pin]
         future: Option<Onward<S>>,
         deadline: Instant,
-        // Made when there is something to wait for: what is answered or refused at once needs no timer.
+        // Created when there is something to wait for: a call that is answered or refused at once needs no timer.
         #[pin]
         sleep: Option<Sleep>,
         plugin: Arc<str>,
@@ -160,8 +158,8 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        // The answer first: one that arrives together with the deadline is still an answer, and a layer below
-        // that knows better why the time ran out (admission) gets to say so.
+        // Poll the answer first: one that arrives together with the deadline is still an answer, and a layer below
+        // that knows better why the time ran out (admission) can report that.
         if let Some(future) = this.future.as_mut().as_pin_mut()
             && let Poll::Ready(answer) = future.poll(cx)
         {
@@ -181,7 +179,7 @@ where
         if let Some(sleep) = this.sleep.as_mut().as_pin_mut() {
             ready!(sleep.poll(cx));
         }
-        // Cancels on the wire now, not when the caller gets round to dropping us.
+        // Cancel on the wire now, not when the caller drops this future.
         this.future.set(None);
         let error = DeadlineError { plugin: this.plugin.to_string(), timeout: *this.timeout };
         Poll::Ready(Err(error.into()))

@@ -1,4 +1,4 @@
-//! The digest by which an answer can be found again.
+//! The digest that identifies an answer.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,11 +8,11 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 of an answer as it came off the wire, before anybody touched it. Shown in hexadecimal.
+/// SHA-256 of an answer as it came off the wire, before any change. Displayed in hexadecimal.
 ///
-/// It is worked out when somebody first looks at it, which not every host does: at two gigabytes a second, the instructions
-/// that processors have for it, it is among the dearest things done to an answer. Until it is dropped or cloned it holds
-/// on to the message, which nobody can change meanwhile; of the message it shows nothing.
+/// It is computed on first use, because not every host uses it: at two gigabytes a second, with the processor's SHA
+/// instructions, it is among the most expensive steps of an answer. Until it is computed, dropped or cloned it holds
+/// the message, which is immutable. `Debug` shows nothing of the message.
 ///
 /// ```
 /// use talon_guard::Digest;
@@ -26,19 +26,19 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// The digest of these bytes, worked out now.
+    /// The digest of these bytes, computed now.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self::from(<[u8; 32]>::from(Sha256::digest(bytes)))
     }
 
-    /// The digest of this message, worked out when somebody looks at it.
+    /// The digest of this message, computed on first use.
     #[must_use]
     pub fn of_message(message: Bytes) -> Self {
         Self { taken: OnceLock::new(), message }
     }
 
-    /// Its 32 bytes.
+    /// The 32 bytes of the digest.
     #[must_use]
     pub fn bytes(&self) -> &[u8; 32] {
         self.taken.get_or_init(|| Sha256::digest(&self.message).into())
@@ -46,13 +46,13 @@ impl Digest {
 }
 
 impl From<[u8; 32]> for Digest {
-    /// One that was worked out before.
+    /// A digest that was computed before.
     fn from(bytes: [u8; 32]) -> Self {
         Self { taken: bytes.into(), message: Bytes::new() }
     }
 }
 
-/// The clone is worked out and holds on to nothing: what keeps reports for long keeps no messages by it.
+/// The clone is computed and holds no message: reports that are kept for long must not keep messages alive.
 impl Clone for Digest {
     fn clone(&self) -> Self {
         Self::from(*self.bytes())
@@ -87,7 +87,7 @@ impl Hash for Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // In place: by way of an iterator of characters it takes longer than anything else in a line of a log.
+        // In place: an iterator of characters would take longer than anything else in a log line.
         let mut text = [0; 64];
         hex::encode_to_slice(self.bytes(), &mut text).map_err(|_| fmt::Error)?;
         f.pad(str::from_utf8(&text).map_err(|_| fmt::Error)?)

@@ -1,4 +1,4 @@
-//! What can go wrong below `rescue`, in the kinds of the error model.
+//! The errors of layers and plugins below `rescue`.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -10,36 +10,36 @@ use crate::reason;
 
 /// An error of a layer or of the plugin below it.
 ///
-/// Two texts: [`fmt::Display`] is what the model and the client may know, [`CallError::detail`] is the whole
-/// chain for the log. `Display` may hold text that a plugin wrote; the sanitize layer stands above `rescue`
-/// for that reason.
+/// It has two texts: [`fmt::Display`] is what the model and the client may see, [`CallError::detail`] is the whole
+/// chain for the log. `Display` may hold text that a plugin wrote, which is why the sanitize layer stands above
+/// `rescue`.
 #[derive(Debug, Clone)]
 pub enum CallError {
-    /// A layer said no.
+    /// A layer refused the call.
     Refused {
-        /// A word of [`reason`].
+        /// One of the constants in [`reason`].
         reason: &'static str,
-        /// What the model and the client may know.
+        /// What the model and the client may see.
         message: String,
         /// Whether the same call may succeed a little later.
         retryable: bool,
-        /// The whole story for the log, where there is more of it.
+        /// The cause, for the log.
         source: Option<Source>,
     },
     /// The plugin died, timed out, was not there, or answered with a gRPC error.
     Fault {
-        /// A word of [`reason`].
+        /// One of the constants in [`reason`].
         reason: &'static str,
-        /// What the model and the client may know.
+        /// What the model and the client may see.
         message: String,
         /// Whether the same call may succeed a little later.
         retryable: bool,
-        /// The whole story for the log, where there is more of it.
+        /// The cause, for the log.
         source: Option<Source>,
     },
-    /// Talon's own mistake: logged whole, generic outside.
+    /// A defect of Talon: logged in full, reported to callers in general terms.
     Defect {
-        /// The whole story for the log.
+        /// The cause, for the log.
         source: Source,
     },
 }
@@ -47,29 +47,29 @@ pub enum CallError {
 /// A cause, shared so that an error can be cloned.
 pub type Source = Arc<dyn Error + Send + Sync + 'static>;
 
-/// How many causes [`CallError::detail`] follows. Chains are a handful long; one that is longer is a loop.
+/// How many causes [`CallError::detail`] follows. Chains have a handful; a longer one is a loop.
 const MAX_CAUSES: usize = 16;
 
 impl CallError {
-    /// A refusal that will be the same the next time.
+    /// A refusal that a retry does not change.
     #[must_use]
     pub fn refused(reason: &'static str, message: impl Into<String>) -> Self {
         Self::Refused { reason, message: message.into(), retryable: false, source: None }
     }
 
-    /// A fault that may be gone the next time.
+    /// A fault that a retry may not meet again.
     #[must_use]
     pub fn fault(reason: &'static str, message: impl Into<String>) -> Self {
         Self::Fault { reason, message: message.into(), retryable: true, source: None }
     }
 
-    /// A mistake of the host.
+    /// A defect of the host.
     #[must_use]
     pub fn defect(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Defect { source: Arc::from(source.into()) }
     }
 
-    /// The same error with a cause, which makes `rescue` log it.
+    /// The same error with a cause, which `rescue` then logs.
     #[must_use]
     pub fn caused_by(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         let (Self::Refused { source, .. } | Self::Fault { source, .. }) = &mut self else { return self };
@@ -77,7 +77,7 @@ impl CallError {
         self
     }
 
-    /// The same error, saying whether a retry can help. A defect never says so.
+    /// The same error, marked as retryable or not. A defect is never retryable.
     #[must_use]
     pub fn with_retryable(mut self, can_retry: bool) -> Self {
         if let Self::Refused { retryable, .. } | Self::Fault { retryable, .. } = &mut self {
@@ -86,7 +86,7 @@ impl CallError {
         self
     }
 
-    /// The word for programs.
+    /// The reason for programs: one of the constants in [`reason`].
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl CallError {
         }
     }
 
-    /// How a call ends that meets this error. A defect is a host fault to the outside.
+    /// The outcome of a call that ends with this error. Callers see a defect as a host fault.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         match *self {
@@ -105,7 +105,7 @@ impl CallError {
         }
     }
 
-    /// The message and all its causes, for the log and for nobody else.
+    /// The message and all its causes, for the log only.
     #[must_use]
     pub fn detail(&self) -> String {
         let mut text = self.to_string();
@@ -146,8 +146,8 @@ impl From<Infallible> for CallError {
     }
 }
 
-/// What tower's own layers fail with: a [`CallError`] that passed through them is taken out again, anything else
-/// is a defect, because nobody said what it means to a caller.
+/// The error of tower's own layers: a [`CallError`] that passed through them is taken out again. Anything else
+/// is a defect, because its meaning to a caller is unknown.
 impl From<Box<dyn Error + Send + Sync>> for CallError {
     fn from(error: Box<dyn Error + Send + Sync>) -> Self {
         match error.downcast::<Self>() {
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(CallError::from(foreign).reason(), "internal");
     }
 
-    /// An error that names itself as its cause.
+    /// An error whose cause is itself.
     #[derive(Debug, thiserror::Error)]
     #[error("again")]
     struct Endless {

@@ -1,6 +1,6 @@
-//! The guard without a stack: for hosts that have no tower, for gateways, and for a check by hand.
+//! The guard without a stack: for hosts that do not use tower, for gateways, and for use by hand.
 //!
-//! It is made of the layers, so there is one path: what it does to a text, they do, and the other way round.
+//! It is built from the layers, so there is only one implementation.
 //!
 //! ```
 //! use talon_guard::{EnvelopeMode, Guard, GuardSettings};
@@ -30,18 +30,18 @@ use crate::sanitized::SanitizedAnswer;
 use crate::truncate::{DEFAULT_MAX_RESPONSE_BYTES, Oversize, TruncateLayer};
 use crate::wrap::{Guarded, WrapLayer};
 
-/// What a guard does. The default is what a supervisor does by default.
+/// The settings of a guard. The defaults are those of a supervisor.
 #[derive(Debug, Clone)]
 pub struct GuardSettings {
     /// Regular expressions whose matches are replaced, on top of the built-in families. Default none.
     pub forbidden_patterns: Vec<String>,
     /// The envelope. Default plain.
     pub envelope: EnvelopeMode,
-    /// The most of content and of an error that goes out. Default [`DEFAULT_MAX_RESPONSE_BYTES`].
+    /// The size limit of content and of an error. Default [`DEFAULT_MAX_RESPONSE_BYTES`].
     pub max_response_bytes: usize,
-    /// The same for structured content. Default the same.
+    /// The size limit of structured content. Default the same.
     pub max_structured_bytes: usize,
-    /// What becomes of content that is over the limit. Default: it is cut.
+    /// What happens to content that is over the limit. Default: it is cut.
     pub oversize: Oversize,
 }
 
@@ -71,15 +71,15 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// Names every pattern that is not accepted.
+    /// Lists every pattern that is not accepted.
     pub fn new(settings: GuardSettings) -> Result<Self, SettingsError> {
         let forbidden_patterns = settings.forbidden_patterns.clone();
         let sanitizer = Sanitizer::new(&talon_sanitize::Settings { forbidden_patterns })?;
         Ok(Self::with_sanitizer(sanitizer, settings))
     }
 
-    /// A guard with a sanitizer that is there already, for a host that has one for many guards. The settings' own
-    /// patterns are not looked at.
+    /// A guard with an existing sanitizer, for a host that uses one for many guards. The patterns in `settings` are
+    /// ignored.
     #[must_use]
     pub fn with_sanitizer(sanitizer: Sanitizer, settings: GuardSettings) -> Self {
         let GuardSettings { envelope, max_response_bytes, max_structured_bytes, oversize, .. } = settings;
@@ -94,7 +94,7 @@ impl Guard {
         Self { sanitizer, sanitize, truncate, envelope }
     }
 
-    /// A text that is inert, whole, and what was done to it.
+    /// The whole text, sanitized, and a report of what was changed.
     #[must_use]
     pub fn text<'t>(&self, raw: impl Into<Raw<'t>>) -> (Sanitized, Report) {
         let raw = raw.into();
@@ -106,7 +106,8 @@ impl Guard {
         (text, report)
     }
 
-    /// The same for JSON, which stays JSON of the same shape. None if it is none to be had in full: then it is a text.
+    /// The same for JSON, which stays JSON of the same shape. `None` if it is invalid or over a limit: use
+    /// [`Self::text`].
     #[must_use]
     pub fn json<'t>(&self, raw: impl Into<Raw<'t>>) -> Option<(Sanitized, Report)> {
         let raw = raw.into();
@@ -118,45 +119,45 @@ impl Guard {
         Some((json, report))
     }
 
-    /// A tool's answer as a model gets it: inert, limited, and in its envelope. `scope` is for reading on in what was
-    /// kept, see [`CallFields::scope`](crate::CallFields::scope).
+    /// A tool's answer as a model gets it: sanitized, limited, and in its envelope. `scope` decides who may read the
+    /// stored rest of it, see [`CallFields::scope`](crate::CallFields::scope).
     #[must_use]
     pub fn answer(&self, scope: &str, plugin: &str, call_id: &str, answer: Answer) -> Guarded {
         Guarded::new(self.envelope, Subject { plugin, call_id }, self.inert(scope, plugin, answer))
     }
 
-    /// The block alone, of an answer that is nothing but text.
+    /// The block alone, of an answer that has only text.
     #[must_use]
     pub fn wrap(&self, plugin: &str, call_id: &str, content: impl Into<Raw<'static>>) -> Wrapped {
         self.answer("", plugin, call_id, Answer::of_tool(content)).into_parts().block
     }
 
-    /// A guarded answer without its envelope.
+    /// A sanitized and limited answer without its envelope.
     fn inert(&self, scope: &str, plugin: &str, answer: Answer) -> SanitizedAnswer {
         let mut sanitized = self.sanitize.sanitize(answer);
         self.truncate.apply(&mut sanitized, scope, plugin);
         sanitized
     }
 
-    /// The sanitizer, for texts of which nobody wants a report.
+    /// The sanitizer, for texts that need no report.
     #[must_use]
     pub fn sanitizer(&self) -> &Sanitizer {
         &self.sanitizer
     }
 
-    /// The layer that does this guard's sanitizing in a stack.
+    /// The sanitize layer with this guard's settings.
     #[must_use]
     pub fn sanitize_layer(&self) -> SanitizeLayer {
         self.sanitize.clone()
     }
 
-    /// The layer that keeps this guard's limits in a stack.
+    /// The truncate layer with this guard's limits.
     #[must_use]
     pub fn truncate_layer(&self) -> TruncateLayer {
         self.truncate.clone()
     }
 
-    /// The layer that puts this guard's envelope around answers in a stack.
+    /// The wrap layer with this guard's envelope.
     #[must_use]
     pub fn wrap_layer(&self) -> WrapLayer {
         WrapLayer::new(self.envelope)

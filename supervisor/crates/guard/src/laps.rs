@@ -1,18 +1,18 @@
-//! How long each layer of a stack takes by itself, without what is below it.
+//! Measures how much time each layer of a stack takes, without the layers below it.
 //!
-//! A [`Stopwatch`] wraps layers: each notes when a call comes in and when its answer goes out. What lies between a layer's
-//! two marks and those of the next one below it is the layer's own time. The outermost one adds it all up when the answer
-//! leaves the stack.
+//! A [`Stopwatch`] wraps layers: each records when a call comes in and when its answer goes out. A layer's self time is
+//! the time between its two marks minus the time between those of the next layer below it. The outermost layer adds up
+//! the times when the answer leaves the stack.
 //!
-//! It runs only while somebody reads it ([`Stopwatch::run_for`]), and measures one call of [`EVERY`]: two looks at the clock
-//! for each layer make one microsecond a call, and four on a virtual machine whose clock is slow. A stopwatch that stands
-//! costs one read of memory a call.
+//! It runs only while a client reads the metrics ([`Stopwatch::run_for`]), and measures one call in [`EVERY`]: reading
+//! the clock twice for each layer takes one microsecond a call, and four on a virtual machine whose clock is slow. A
+//! stopped stopwatch costs one memory read a call.
 //!
-//! | metric | labels | what |
+//! | metric | labels | meaning |
 //! |---|---|---|
-//! | `talon_guard_layer_duration_seconds` | layer | a layer's own time in one call |
+//! | `talon_guard_layer_duration_seconds` | layer | a layer's self time in one call |
 //!
-//! The plugin is no label: what a layer costs is the guard's own affair, and what a plugin costs is in `instance`.
+//! The plugin is not a label: these are the costs of the guard. The time of the plugin is under `instance`.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ use tower_service::Service;
 
 use crate::call::{Call, Handed};
 
-/// One call of so many is measured, the first one among them: half a microsecond for each on the average at the most, and
-/// enough calls for a histogram. The other calls leave no marks.
+/// One call in this many is measured, starting with the first. That is at most half a microsecond a call on average,
+/// and enough calls for a histogram. The other calls are not recorded.
 pub const EVERY: u64 = 8;
 
-/// A place in the stack, the outermost first.
+/// A layer of the stack, or the service inside it, the outermost first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "they are the layers, and described where those are")]
 pub enum Step {
@@ -47,11 +47,11 @@ pub enum Step {
     Deadline,
     Breaker,
     Admission,
-    /// What the stack stands around: the wait for an instance, and its answer.
+    /// The service inside the stack: the wait for an instance, and its answer.
     Instance,
 }
 
-/// All of them, in their order.
+/// All layers, in their order.
 const STEPS: [Step; 13] = [
     Step::Trace,
     Step::Taint,
@@ -69,7 +69,7 @@ const STEPS: [Step; 13] = [
 ];
 
 impl Step {
-    /// The word of the `layer` label.
+    /// The value of the `layer` label.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -94,7 +94,7 @@ impl Step {
     }
 }
 
-/// The marks of one call, in nanoseconds since it came in; 0 where it never was.
+/// When a call entered and left each layer, in nanoseconds since it came in; 0 for a layer it did not reach.
 pub struct Laps {
     began: Instant,
     marks: [(AtomicU64, AtomicU64); STEPS.len()],
@@ -106,7 +106,7 @@ impl Laps {
     }
 
     fn now(&self) -> u64 {
-        // Never 0, which stands for a mark that was not made.
+        // Never 0, which means that nothing was recorded.
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1)
     }
 
@@ -118,8 +118,8 @@ impl Laps {
         self.marks[step.place()].1.store(self.now(), Ordering::Relaxed);
     }
 
-    /// Each layer's own time. One that was given up halfway has no second mark, and its time is that of the layer which
-    /// gave it up.
+    /// Each layer's self time. A layer that was cancelled has no end mark; its time counts for the layer that cancelled
+    /// it.
     fn own_times(&self) -> impl Iterator<Item = (Step, Duration)> {
         let marked = |step: &Step| {
             let (down, up) = &self.marks[step.place()];
@@ -135,7 +135,7 @@ impl Laps {
     }
 }
 
-/// Measures the layers of any number of stacks. Clones are the same one.
+/// Measures the layers of any number of stacks. Clones share their state.
 #[derive(Clone)]
 pub struct Stopwatch {
     shared: Arc<Shared>,
@@ -143,7 +143,7 @@ pub struct Stopwatch {
 
 struct Shared {
     epoch: Instant,
-    /// Until when it runs, in nanoseconds since the epoch; 0 before it was ever asked to.
+    /// When it stops, in nanoseconds since the epoch; 0 if it was never started.
     until: AtomicU64,
     /// Counts the calls while it runs.
     turn: AtomicU64,
@@ -151,7 +151,7 @@ struct Shared {
 }
 
 impl Stopwatch {
-    /// One that stands. Its series are registered with the metrics recorder that is installed now.
+    /// A stopped stopwatch. Its series are registered with the metrics recorder that is installed now.
     #[must_use]
     pub fn new() -> Self {
         let histogram =
@@ -165,13 +165,13 @@ impl Stopwatch {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Measures calls that come in within this time from now, one of [`EVERY`].
+    /// Measures calls that come in within this time from now, one in [`EVERY`].
     pub fn run_for(&self, time: Duration) {
         let until = self.shared.epoch.elapsed().saturating_add(time).as_nanos();
         self.shared.until.store(u64::try_from(until).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Whether the call that comes in is to be measured.
+    /// Whether to measure the call that comes in now.
     fn takes(&self) -> bool {
         let until = self.shared.until.load(Ordering::Relaxed);
         until > 0
@@ -184,9 +184,10 @@ impl Stopwatch {
         TimedLayer { layer, step, watch: self.clone() }
     }
 
-    /// The same for what the stack stands around.
+    /// The same for the service inside the stack.
     pub fn service<S>(&self, step: Step, inner: S) -> Timed<S> {
-        // Where nothing is asked of it, it is not handed out: a stack that is cloned clones it for each layer.
+        // Only the outermost layer needs it. A copy in each layer would cost a reference count for each clone of the
+        // stack.
         Timed { inner, step, watch: (step == Step::Trace).then(|| self.clone()) }
     }
 
@@ -203,7 +204,7 @@ impl Default for Stopwatch {
     }
 }
 
-/// Makes [`Timed`] services of what another layer makes.
+/// Makes [`Timed`] services of the services that another layer makes.
 #[derive(Clone)]
 pub struct TimedLayer<L> {
     layer: L,
@@ -219,12 +220,12 @@ impl<S, L: Layer<S>> Layer<S> for TimedLayer<L> {
     }
 }
 
-/// Marks when calls come and go: see the [module](self).
+/// Records when calls enter and leave: see the [module](self).
 #[derive(Clone)]
 pub struct Timed<S> {
     inner: S,
     step: Step,
-    /// With the outermost alone, which decides whether a call is measured, and adds up.
+    /// Set for the outermost layer alone, which decides whether a call is measured and adds up the times.
     watch: Option<Stopwatch>,
 }
 
@@ -297,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_layers_own_time_is_without_what_is_below_it() {
-        // Without taint, as a host may leave it out; truncate gave up what was below it.
+        // Without taint, which a host may leave out; truncate cancelled the layers below it.
         let laps = laps(&[
             (Step::Trace, 1, 100),
             (Step::Wrap, 11, 95),

@@ -1,8 +1,8 @@
-//! Hands a call on to what is below.
+//! Calls an inner service as soon as it is ready.
 //!
-//! The layers from rescue down are always ready and wait for what is below them inside of the call. tower's `Oneshot` does
-//! that with a clone of everything below and with the call put aside until it is polled, in each of these layers anew. Here
-//! what is ready, which is the rule, is called at once, without either.
+//! The layers from rescue down are always ready and wait for the service below them inside the call. tower's `Oneshot`
+//! does that too, but in each of these layers it clones everything below and stores the call until it is polled. Here a
+//! service that is ready, which is the usual case, is called at once, without a clone and without storing the call.
 
 use std::mem;
 use std::pin::Pin;
@@ -13,17 +13,18 @@ use tower_service::Service;
 
 use crate::call::Call;
 
-/// Calls `inner` now if it is ready, else as soon as it is.
+/// Calls `inner` now if it is ready, otherwise as soon as it is.
 pub(crate) fn onward<S>(inner: &mut S, call: Call) -> Onward<S>
 where
     S: Service<Call> + Clone,
 {
-    // Nobody is to be woken yet: what is not ready is asked once more, by the future.
+    // No task has to be woken yet: the future polls a service that is not ready once more.
     let state = match inner.poll_ready(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(Ok(())) => State::Called { future: inner.call(call) },
         Poll::Ready(Err(error)) => State::Failed { error: Some(error) },
         Poll::Pending => {
-            // The one that was asked goes along with the call, because it may stand in a queue by now; a clone stays.
+            // The service that was polled goes with the call, because it may already be in a queue; a clone stays
+            // behind.
             let next = inner.clone();
             let asked = mem::replace(inner, next);
             State::Waiting { ahead: Some(Box::new((asked, call))) }
@@ -49,7 +50,7 @@ pin_project! {
     where
         S: Service<Call>,
     {
-        // Boxed, so that the futures of calls that do not wait, which are moved about, are small.
+        // Boxed to keep the future small for calls that do not wait: it is moved several times.
         Waiting { ahead: Option<Box<(S, Call)>> },
         Called {
             #[pin]
@@ -60,7 +61,7 @@ pin_project! {
     }
 }
 
-/// Only a future that is polled after its end meets this.
+/// The panic message of a future that is polled after its end.
 const DONE: &str = "polled after it was done";
 
 impl<S: Service<Call>> Future for Onward<S> {
@@ -72,7 +73,7 @@ impl<S: Service<Call>> Future for Onward<S> {
             match state.as_mut().project() {
                 StateProj::Called { future } => {
                     let answer = ready!(future.poll(cx));
-                    // What the call held on to is let go before anybody above judges how it went.
+                    // Drop the inner future, and what the call holds, before a layer above judges the outcome.
                     state.set(State::Done);
                     return Poll::Ready(answer);
                 }
@@ -148,7 +149,7 @@ mod tests {
                 _ => Ok::<_, Infallible>(call.id.clone()),
             }
         });
-        // It hands out its one place when it is asked whether it is ready: a place that is promised to nobody who waits
+        // `poll_ready` reserves the only permit. If it reserved one for a service that no caller waits on, that permit
         // would be lost.
         let mut service = ConcurrencyLimit::new(until, 1);
         let mut running = spawn(onward(&mut service, call("never")));

@@ -1,10 +1,9 @@
-//! Keeps answers that were too large for one block, so that their reader can go on where the excerpt ends.
+//! Stores answers that were too large for one block, so that a model can read on where the excerpt ends.
 //!
-//! A host offers reading on as an action of its own (`talon.read_more`), whose answers take the same way through the
-//! guard as any other. What is kept is sanitized text, bounded in bytes, number and age; a handle is 128 random bits,
-//! and works for callers of the same scope
-//! ([`CallFields::scope`](crate::CallFields::scope)) only. When the store is full, the scope
-//! that takes up most of it gives up its oldest text: nobody pushes out what another caller still reads.
+//! A host offers a separate action for reading on (`talon.read_more`), whose answers pass the guard like any other. The
+//! store holds sanitized text, bounded in bytes, number and age. A handle is 128 random bits and works for callers of
+//! the same scope ([`CallFields::scope`](crate::CallFields::scope)) only. When the store is full, the scope that takes
+//! up most of it loses its oldest text: no caller evicts what another one still reads.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,30 +16,30 @@ use crate::answer::Answer;
 use crate::random;
 use crate::shelf::Shelf;
 
-/// All texts together: some hundred answers of the default limit times a few, and no burden to a host. Set with
-/// [`PagesSettings::max_bytes`]; beyond it the oldest text of the scope with the most goes.
+/// All texts together: some hundred answers of the default limit times a few, which no host notices. Set with
+/// [`PagesSettings::max_bytes`]; beyond it the largest scope loses its oldest text.
 pub const DEFAULT_MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// One text: what nobody reads to its end in pages of 64 KiB. Set with [`PagesSettings::max_text_bytes`]; what is longer
-/// is kept up to there.
+/// One text: more than a model reads in pages of 64 KiB. Set with [`PagesSettings::max_text_bytes`]; a longer text
+/// is stored up to there.
 pub const DEFAULT_MAX_TEXT_BYTES: usize = 1024 * 1024;
 
-/// How many texts: more than callers have open at a time. Set with [`PagesSettings::max_texts`]; beyond it the oldest
-/// text of the scope with the most goes.
+/// How many texts: more than callers have open at a time. Set with [`PagesSettings::max_texts`]; beyond it the scope
+/// with the most texts loses its oldest.
 pub const DEFAULT_MAX_TEXTS: usize = 256;
 
-/// How long a text is kept: as long as a model comes back to it within one piece of work. Set with
+/// How long a text is stored: long enough for a model to come back to it within one task. Set with
 /// [`PagesSettings::max_age`]; after it the handle is unknown.
 pub const DEFAULT_MAX_AGE: Duration = Duration::from_secs(15 * 60);
 
-/// The smallest page: one that is smaller could consist of a single long token that no cut falls into. Who asks for less
+/// The smallest page: a smaller one could consist of a single long token that cannot be cut. A request for less
 /// gets this.
 pub const MIN_PAGE_BYTES: usize = 256;
 
-/// What the notice of an excerpt tells a model to call for the rest: the action that a host offers for it.
+/// The action that the notice of an excerpt names for reading the rest. The host offers it.
 pub const READ_MORE: &str = "talon.read_more";
 
-/// How often to make a page shorter whose marks make it too long. Each time what they took is taken off.
+/// How often to shorten a page that its marks make too long. Each time it is shortened by the length of the marks.
 const MAX_TRIES: usize = 4;
 
 /// The bounds of a [`Pages`].
@@ -52,7 +51,7 @@ pub struct PagesSettings {
     pub max_text_bytes: usize,
     /// How many texts. Default [`DEFAULT_MAX_TEXTS`].
     pub max_texts: usize,
-    /// How long each is kept. Default [`DEFAULT_MAX_AGE`].
+    /// How long each is stored. Default [`DEFAULT_MAX_AGE`].
     pub max_age: Duration,
 }
 
@@ -67,19 +66,19 @@ impl Default for PagesSettings {
     }
 }
 
-/// A piece of a kept text.
+/// A page of a stored text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {
-    /// The piece. It is inert by itself: where a line that was harmless in its place would be a turn marker at the
-    /// beginning of a page, it carries a mark here, which is the only difference to the kept text.
+    /// The text of the page, sanitized separately: a line that was harmless in its place can be a turn marker at the
+    /// beginning of a page. It then carries a mark here, which is the only difference from the stored text.
     pub text: Sanitized,
-    /// Where it begins, in bytes of the kept text. The offset asked for, or a little before it if that was inside of a
+    /// Where it begins, in bytes of the stored text. The offset asked for, or a little before it if that was inside a
     /// character.
     pub offset: usize,
-    /// Where the next one begins; none behind the last.
+    /// Where the next page begins; `None` for the last.
     pub next_offset: Option<usize>,
-    /// How long the kept text is.
+    /// The length of the stored text.
     pub total: usize,
     /// The plugin that wrote it, for [`Answer::written_by`](crate::Answer::written_by).
     pub plugin: String,
@@ -88,19 +87,19 @@ pub struct Page {
 /// Why there is no page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
-    /// The handle is none, its text is no longer kept, or it was given to another caller. Which one is not told.
+    /// The handle is unknown, its text has expired, or it was given to another caller. The three look the same.
     #[error("there is no text for this handle; texts are kept for a while only, so make the call again")]
     Unknown,
-    /// The offset is not before the end.
+    /// The offset is at or behind the end.
     #[error("the offset is beyond the end of the text, which has {total} bytes")]
     BeyondEnd {
-        /// How long the kept text is.
+        /// The length of the stored text.
         total: usize,
     },
 }
 
 impl Page {
-    /// The page as an action's answer: the text, what to ask for next as structured content, and who wrote it.
+    /// The page as an action's answer: the text, the next offset as structured content, and the plugin that wrote it.
     #[must_use]
     pub fn into_answer(self) -> Answer {
         let Self { text, offset, next_offset, total, plugin } = self;
@@ -114,7 +113,7 @@ impl Page {
     }
 }
 
-/// The kept texts. Clones are the same store.
+/// The stored texts. Clones share the store.
 #[derive(Clone)]
 pub struct Pages {
     shelf: Arc<Mutex<Shelf<Kept>>>,
@@ -136,7 +135,7 @@ impl fmt::Debug for Pages {
 }
 
 impl Pages {
-    /// An empty store. The sanitizer, the same that the texts went through, says where a page may end.
+    /// An empty store. The sanitizer must be the one that the texts went through; it decides where a page may end.
     #[must_use]
     pub fn new(settings: PagesSettings, sanitizer: Sanitizer) -> Self {
         let shelf = Shelf::new(settings.max_bytes, settings.max_texts);
@@ -149,12 +148,12 @@ impl Pages {
         self.settings
     }
 
-    /// A piece of at most `max_bytes` (and of at least [`MIN_PAGE_BYTES`], if there is so much), where possible ending
-    /// with a line. Pages that follow each other's `next_offset` leave nothing out and repeat nothing.
+    /// A page of at most `max_bytes` (and of at least [`MIN_PAGE_BYTES`], if there is so much), ending at a line end
+    /// where possible. Pages that follow each other's `next_offset` leave nothing out and repeat nothing.
     ///
     /// # Errors
     ///
-    /// If there is no such text for this scope, or the offset lies behind its end.
+    /// If there is no such text for this scope, or the offset is at or behind its end.
     pub fn read(
         &self,
         scope: &str,
@@ -174,7 +173,7 @@ impl Pages {
         Ok(Page { text, offset, next_offset, total, plugin })
     }
 
-    /// Keeps a text for a scope and gives its handle. None if it is too large to be kept.
+    /// Stores a text for a scope and returns its handle, or `None` if it is too large.
     pub(crate) fn keep(&self, scope: &str, plugin: &str, text: &Sanitized) -> Option<String> {
         if text.len() > self.settings.max_text_bytes {
             return None;
@@ -194,7 +193,7 @@ impl Pages {
         (owner == scope && Instant::now() < kept.expires).then(|| (kept.text.clone(), kept.plugin.clone()))
     }
 
-    /// The page at the beginning of this text, and how much of the text it stands for.
+    /// The page at the beginning of this text, and how much of the text it covers.
     fn page(&self, rest: &str, max_bytes: usize) -> (Sanitized, usize) {
         let mut wanted = max_bytes;
         for _ in 0..MAX_TRIES {
@@ -214,12 +213,12 @@ impl Pages {
             return rest.len();
         }
         let safe = self.sanitizer.safe_cut(rest, max_bytes).min(max_bytes);
-        // A page that ends with a line reads better, and the next begins as the line began in its place. Looked for in
+        // A page that ends with a line reads better, and the next page then begins with a whole line. Searched in
         // the last quarter, so that pages stay about as large as asked for.
         let line_end = rest[..safe].rfind('\n').map(|at| at + 1).filter(|end| *end > safe - safe / 4);
         let length = line_end.map_or(safe, |end| self.sanitizer.safe_cut(rest, end).min(end));
-        // Nothing that fits can be cut off safely, which takes an offset that nobody was given. Sanitizing the page
-        // once more makes it safe, and reading on has to come to an end.
+        // No cut that fits is safe, which takes an offset that was never given out. Sanitizing the page
+        // once more makes it safe, and reading on has to make progress.
         if length == 0 { rest.floor_char_boundary(max_bytes) } else { rest.floor_char_boundary(length) }
     }
 }

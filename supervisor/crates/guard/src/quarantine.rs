@@ -1,19 +1,20 @@
-//! Sets a plugin aside whose answers hold control syntax too often.
+//! Refuses calls to a plugin whose answers hold control syntax too often.
 //!
-//! The sanitizer makes such syntax inert, so nothing happens by it. But a plugin that keeps sending it is either broken
-//! into or passes on what strangers write, and an operator may want a person to look at it first. Off unless a threshold
-//! is set: a plugin that reads web pages or mail meets such text in the course of its honest work.
+//! The sanitizer neutralizes such syntax, so it does no harm. But a plugin that keeps sending it is either compromised
+//! or passes on what strangers write, and an operator may want to inspect it first. Off unless a threshold is set: a
+//! plugin that reads web pages or mail meets such text in its normal work.
 //!
-//! Counted is what the sanitize layer neutralised in text that the plugin wrote. Not counted are
+//! It counts what the sanitize layer neutralized in text that the plugin wrote. It does not count
 //!
-//! - invisible and control characters and an operator's own patterns: colours of a terminal are no attack;
+//! - invisible and control characters and matches of an operator's patterns: terminal colours are no attack;
 //! - answers to calls whose action or arguments hold control syntax themselves, and the host's own texts, because
 //!   otherwise a caller, or another plugin that talked a model into a call, could have a plugin quarantined.
 //!
-//! That goes by each call: a plugin that gets a model to put such syntax into its arguments is not counted for that call.
+//! That is decided for each call: a plugin that gets a model to put such syntax into its arguments is not counted for
+//! that call.
 //!
-//! A quarantined plugin gets no calls ([`reason::QUARANTINED`]) until somebody lifts it: time heals nothing here.
-//! The layer stands beside the breaker, below rescue. What is already under way is still delivered, as inert as ever.
+//! A quarantined plugin gets no calls ([`reason::QUARANTINED`]) until an operator lifts the quarantine: it does not
+//! expire. The layer stands above the breaker, below rescue. Calls that are running are still answered, and sanitized.
 
 use std::num::NonZeroU32;
 use std::pin::Pin;
@@ -40,19 +41,19 @@ mod window;
 
 use window::Window;
 
-/// The time within which the threshold has to be reached: long enough that a plugin called now and then gets noticed,
+/// The time within which the threshold has to be reached: long enough for a plugin that is called now and then,
 /// short enough that the text it met last week does not count. Set with [`QuarantineSettings::window`].
 pub const DEFAULT_WINDOW: Duration = Duration::from_secs(10 * 60);
 
-/// Families that are no syntax: see the [module](self).
+/// Families that are not syntax: see the [module](self).
 const NOT_SYNTAX: [&str; 3] = ["invisible", "control", "pattern"];
 
 /// When a plugin is quarantined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuarantineSettings {
-    /// So much neutralised syntax within the window is too much. None, the default, means never.
+    /// The number of neutralized places within the window that causes a quarantine. `None`, the default, means never.
     pub threshold: Option<NonZeroU32>,
-    /// The time within which it is counted. Default [`DEFAULT_WINDOW`].
+    /// The time within which they are counted. Default [`DEFAULT_WINDOW`].
     pub window: Duration,
 }
 
@@ -62,12 +63,12 @@ impl Default for QuarantineSettings {
     }
 }
 
-/// What a quarantined plugin did.
+/// Why and since when a plugin is quarantined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quarantined {
-    /// How much syntax was neutralised within the window when that became too much.
+    /// How much syntax was neutralized within the window when the threshold was reached.
     pub neutralised: u32,
-    /// When that was.
+    /// When it was quarantined.
     pub since: Instant,
 }
 
@@ -88,8 +89,8 @@ impl From<QuarantineError> for CallError {
     }
 }
 
-/// The quarantine of one plugin: counts, refuses, and lets an operator lift it. Clones are the same quarantine, so it
-/// outlives the stack that a changed configuration replaces.
+/// The quarantine of one plugin: counts, refuses calls, and can be lifted by an operator. Clones share it, so it
+/// outlives the stack when a changed configuration replaces that.
 #[derive(Debug, Clone)]
 pub struct Quarantine {
     shared: Arc<Shared>,
@@ -100,14 +101,14 @@ struct Shared {
     threshold: Option<NonZeroU32>,
     window: Mutex<Window>,
     state: watch::Sender<Option<Quarantined>>,
-    /// Whether there is something in `state`. Each call asks that, and a lock of all calls is a dear way to ask.
+    /// Whether `state` is set. Each call reads this, and a lock shared by all calls would be expensive.
     apart: AtomicBool,
     times: Counter,
     now: Gauge,
 }
 
 impl Quarantine {
-    /// A quarantine for the plugin of this configured name, which becomes a metrics label.
+    /// The quarantine of the plugin with this configured name, which becomes a metrics label.
     #[must_use]
     pub fn new(plugin: &str, settings: QuarantineSettings) -> Self {
         let shared = Shared {
@@ -121,24 +122,24 @@ impl Quarantine {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Whether it can ever quarantine.
+    /// Whether a threshold is set.
     pub(crate) fn is_on(&self) -> bool {
         self.shared.threshold.is_some()
     }
 
-    /// Whether the plugin gets no calls.
+    /// Whether the plugin is quarantined.
     #[must_use]
     pub fn is_quarantined(&self) -> bool {
         self.shared.apart.load(Ordering::Acquire)
     }
 
-    /// Follows it: each time it begins there is one change to `Some`, each time it is lifted one to `None`.
+    /// A receiver that changes to `Some` each time a quarantine begins, and to `None` each time it is lifted.
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<Option<Quarantined>> {
         self.shared.state.subscribe()
     }
 
-    /// Lets calls through again and forgets what was counted. Says whether there was something to lift.
+    /// Lifts the quarantine and resets the count. Returns whether there was one.
     pub fn lift(&self) -> bool {
         let mut window = self.shared.window.lock().unwrap_or_else(PoisonError::into_inner);
         window.clear();
@@ -148,10 +149,10 @@ impl Quarantine {
         lifted
     }
 
-    /// Sets the plugin apart without having counted anything: another one like this did, whose word still holds, such as that
-    /// of the supervisor before. Does nothing where it is apart already.
+    /// Quarantines the plugin without a count, because of a quarantine that was decided elsewhere and still holds, such as
+    /// that of the previous supervisor. Does nothing if it is quarantined already.
     pub fn impose(&self, neutralised: u32) {
-        // In the order in which lifting and counting are seen.
+        // The window's lock keeps lifting and counting in order.
         let _window = self.shared.window.lock().unwrap_or_else(PoisonError::into_inner);
         self.shared.apart.store(true, Ordering::Release);
         self.shared.state.send_if_modified(|state| {
@@ -162,13 +163,13 @@ impl Quarantine {
         self.shared.now.set(1.0);
     }
 
-    /// What it did, if the plugin gets no calls.
+    /// The current quarantine, if there is one.
     #[must_use]
     pub fn quarantined(&self) -> Option<Quarantined> {
         *self.shared.state.borrow()
     }
 
-    /// Counts what was neutralised in one answer of the plugin.
+    /// Counts what was neutralized in one answer of the plugin.
     pub(crate) fn count(&self, report: &Report) {
         let Some(threshold) = self.shared.threshold else { return };
         let syntax = report.neutralised.iter().filter(|(family, _)| !NOT_SYNTAX.contains(family));
@@ -183,7 +184,7 @@ impl Quarantine {
             return;
         }
         self.shared.apart.store(true, Ordering::Release);
-        // Told under the lock, so that lifting and quarantining are seen in their order.
+        // Sent under the lock, so that watchers see lifting and quarantining in order.
         let begins = self.shared.state.send_if_modified(|state| {
             let begins = state.is_none();
             state.get_or_insert(Quarantined { neutralised, since: now });
@@ -203,7 +204,7 @@ pub struct QuarantineLayer {
 }
 
 impl QuarantineLayer {
-    /// A layer that refuses while this quarantine lasts.
+    /// A layer that refuses calls while this quarantine lasts.
     #[must_use]
     pub fn new(quarantine: Quarantine) -> Self {
         Self { quarantine }
@@ -232,7 +233,7 @@ where
     type Error = CallError;
     type Future = ResponseFuture<S>;
 
-    /// Always ready: a quarantined plugin's calls wait for nothing.
+    /// Always ready: calls of a quarantined plugin are refused at once.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
         Poll::Ready(Ok(()))
     }

@@ -1,9 +1,9 @@
-//! Words that nobody guesses.
+//! Random words that cannot be guessed.
 
-/// 128 bits: nobody guesses them, and no two of all the words there will ever be are the same.
+/// 128 bits: they cannot be guessed, and no two words are ever equal in practice.
 pub(crate) const BITS: usize = 128;
 
-/// Fresh bits of the operating system.
+/// Random bytes from the operating system.
 pub(crate) fn bits() -> [u8; BITS / 8] {
     let mut bits = [0; BITS / 8];
     getrandom::fill(&mut bits).expect("the kernel gives random bits once it has booted");

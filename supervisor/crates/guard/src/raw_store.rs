@@ -1,7 +1,7 @@
-//! Keeps answers as they came, for an operator who wants to know what a plugin really sent.
+//! Stores answers as they came, for an operator who wants to know what a plugin really sent.
 //!
-//! Nothing in the stack reads from it, and no text in it is fit to be shown: what shows it sanitizes it, or hands it
-//! over as bytes. It must not be within reach of a model.
+//! Nothing in the stack reads from it, and no text in it is fit to be shown: a caller has to sanitize it or return it
+//! as bytes. A model must not be able to reach it.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ pub struct RawMessage {
     pub message: Bytes,
 }
 
-/// Shows how long it is and nothing of it.
+/// Shows its length and nothing of its content.
 impl fmt::Debug for RawMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawMessage")
@@ -41,33 +41,33 @@ impl fmt::Debug for RawMessage {
     }
 }
 
-/// The newest messages, as many as fit. Clones are the same store.
+/// The newest messages, as many as fit. Clones share the store.
 ///
-/// When it is full, the plugin that takes up most of it gives up its oldest message, so that one plugin cannot wipe out
-/// what another one sent. Messages are kept without copying them, so a message may hold on to the buffer it came in.
+/// When it is full, the plugin that takes up most of it loses its oldest message, so that one plugin cannot evict the
+/// messages of another. Messages are stored without a copy, so a message may keep alive the buffer it came in.
 #[derive(Debug, Clone)]
 pub struct RawStore {
-    /// None if nothing is kept.
+    /// `None` if nothing is stored.
     shelf: Option<Arc<Mutex<Shelf<RawMessage>>>>,
 }
 
 impl RawStore {
-    /// A store of at most so many bytes, each message counted with its name and some bytes for the bookkeeping. 0 keeps
+    /// A store of at most this many bytes. Each message counts with its name and some bytes of overhead. 0 stores
     /// nothing, at no cost.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
-        // The bytes bound the count too, through what each message costs beside its own bytes.
+        // The bytes bound the count too, because each message has an overhead.
         Self { shelf: (max_bytes > 0).then(|| Arc::new(Mutex::new(Shelf::new(max_bytes, usize::MAX)))) }
     }
 
-    /// The message that came as the answer to this call, if it is still there. Of several the newest.
+    /// The answer to this call as it came, if it is still stored. The newest if there are several.
     #[must_use]
     pub fn get(&self, call_id: &str) -> Option<RawMessage> {
         let shelf = self.shelf.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         shelf.get(call_id).map(|(_, message)| message.clone())
     }
 
-    /// All that are there, newest first.
+    /// All stored messages, newest first.
     #[must_use]
     pub fn list(&self) -> Vec<RawMessage> {
         let Some(shelf) = &self.shelf else { return Vec::new() };

@@ -1,19 +1,19 @@
-//! The words for programs: why a call ended otherwise than well.
+//! The reasons for programs: why a call did not succeed.
 //!
 //! They are part of the wire contract (`ExecuteResponse.reason` of `talon.host.v1`) and label metrics, so the set
-//! is closed: a host that brings errors of its own picks the nearest word.
+//! is closed: a host with additional errors uses the nearest reason.
 
 /// No plugin has that name.
 pub const UNKNOWN_PLUGIN: &str = "unknown_plugin";
 /// The plugin has no action of that name.
 pub const UNKNOWN_ACTION: &str = "unknown_action";
-/// An argument is missing, unknown, of the wrong type, or the host's to fill.
+/// An argument is missing, unknown, of the wrong type, or one that only the host may set.
 pub const BAD_ARGUMENTS: &str = "bad_arguments";
-/// Only a person may run the action, and a model asked.
+/// Only a person may run the action, and a model called it.
 pub const USER_ONLY: &str = "user_only";
 /// The caller is not granted the action.
 pub const NOT_GRANTED: &str = "not_granted";
-/// The plugin declares something else of the action than what was approved, and the operator wants such calls refused.
+/// The plugin's declaration of the action differs from the approved one, and the operator wants such calls refused.
 pub const CHANGED: &str = "changed";
 /// The arguments are larger than the limit.
 pub const ARGUMENTS_TOO_LARGE: &str = "arguments_too_large";
@@ -21,26 +21,26 @@ pub const ARGUMENTS_TOO_LARGE: &str = "arguments_too_large";
 pub const BAD_RESULT: &str = "bad_result";
 /// The plugin's answer is larger than the transport takes.
 pub const TOO_LARGE: &str = "too_large";
-/// All places are taken and the queue is full, or the time ran out in the queue.
+/// All permits are taken and the queue is full, or the time ran out in the queue.
 pub const OVERLOADED: &str = "overloaded";
-/// The plugin failed too often and is left alone for a while.
+/// The plugin failed too often and gets no calls for a while.
 pub const BREAKER_OPEN: &str = "breaker_open";
 /// The plugin took longer than the call may last.
 pub const TIMED_OUT: &str = "timed_out";
 /// The plugin's process ended during the call.
 pub const DIED: &str = "died";
-/// The plugin is not there: stopped, failed, or still on its way.
+/// The plugin is not there: stopped, failed, or not started yet.
 pub const UNAVAILABLE: &str = "unavailable";
 /// The plugin answered with a gRPC error instead of a result.
 pub const PLUGIN_ERROR: &str = "plugin_error";
-/// The plugin's answers held too much control syntax, and an operator has not lifted that.
+/// The plugin's answers held too much control syntax, and an operator has not lifted the quarantine.
 pub const QUARANTINED: &str = "quarantined";
-/// The host's own mistake.
+/// A defect of the host.
 pub const INTERNAL: &str = "internal";
-/// The tool said no.
+/// The tool reported an error.
 pub const TOOL_ERROR: &str = "tool_error";
 
-/// Every word above.
+/// All reasons above.
 pub const ALL: [&str; 18] = [
     UNKNOWN_PLUGIN,
     UNKNOWN_ACTION,

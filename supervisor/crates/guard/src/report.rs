@@ -1,4 +1,4 @@
-//! What the guard has to tell about an answer, beside the answer.
+//! The report on an answer: what the guard did to it.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use crate::digest::Digest;
 
 /// What the guard did to one answer, and what it noticed.
 ///
-/// Everything in it is a number, a word of the guard's own, or the name of a plugin: it holds no text of a plugin and
-/// may be shown, logged and counted as it is.
+/// It holds only numbers, constants of the guard and names of plugins: no text of a plugin, so it may be shown, logged
+/// and counted without further checks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
@@ -21,17 +21,17 @@ pub struct Report {
     pub bytes_left_out: usize,
     /// Whether structured content did not parse and was moved into `content` as text.
     pub structured_as_text: bool,
-    /// How often control syntax of each family was made inert.
+    /// How often control syntax of each family was neutralized.
     pub neutralised: BTreeMap<&'static str, u32>,
     /// The same in more detail: by family and kind.
     pub kinds: BTreeMap<(&'static str, &'static str), u32>,
-    /// What was noticed and left as it is, such as `base64`. Sorted, each once.
+    /// What was noticed and left unchanged, such as `base64`. Sorted, each once.
     pub flags: Vec<&'static str>,
-    /// The digest of the message as it came; none for an answer that the host made up, such as a refusal.
+    /// The digest of the message as it came; `None` for an answer that the host made, such as a refusal.
     pub digest: Option<Digest>,
-    /// The plugins whose recent answers the call's arguments carry a piece of. Sorted, each once.
+    /// The plugins whose recent answers share text with the call's arguments. Sorted, each once.
     pub tainted_by: Vec<String>,
-    /// The handle under which the whole text is kept for reading on, if it is.
+    /// The handle under which the whole text is stored for reading on, if it is.
     pub page: Option<String>,
 }
 
@@ -42,17 +42,17 @@ impl Report {
         self.bytes_left_out > 0
     }
 
-    /// Whether anything was made inert.
+    /// Whether anything was neutralized.
     #[must_use]
     pub fn neutralised_any(&self) -> bool {
         !self.neutralised.is_empty()
     }
 
-    /// Takes over what was counted and noticed.
+    /// Records the counts and flags of the sanitizer.
     pub(crate) fn note(&mut self, tally: &Tally, flags: Flags) {
         self.kinds.clear();
         self.neutralised.clear();
-        // The rule, and the only case in which nothing here takes memory.
+        // The usual case, and the only one that allocates nothing here.
         if *tally == Tally::default() && flags.is_empty() {
             self.flags.clear();
             return;

@@ -1,17 +1,17 @@
 //! Turns every error below into an error result, so that a caller always gets an answer.
 //!
 //! It stands inside sanitize because error texts come from plugins too: a gRPC status message, a declared
-//! parameter name in a refusal. And it stands outside validate, so that an answer that is not accepted ends
-//! here like any other refusal.
+//! parameter name in a refusal. It stands outside validate, so that an answer that is not accepted becomes an error
+//! result like any other refusal.
 //!
-//! What the caller gets is [`CallError`]'s `Display`; what the log gets is the whole chain:
+//! The caller gets [`CallError`]'s `Display`; the log gets the whole chain:
 //!
 //! | error | log |
 //! |---|---|
 //! | defect | `error`, always |
 //! | fault | `warn`, always |
-//! | refusal with a cause | `warn`: whoever attached a cause wants it read |
-//! | refusal without one | `debug`: the caller was told everything |
+//! | refusal with a cause | `warn`: the cause is attached for the log |
+//! | refusal without one | `debug`: the caller got the whole error |
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -68,8 +68,8 @@ where
     type Error = Infallible;
     type Future = ResponseFuture<S>;
 
-    /// Always ready: an inner service that fails to become ready has to become an answer too, so it is waited
-    /// for inside the call.
+    /// Always ready: an inner service that fails to become ready has to become an answer too, so the call waits
+    /// for it.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
@@ -127,17 +127,17 @@ fn answer(error: &CallError) -> Answer {
 }
 
 fn log(error: &CallError, call_id: &str, plugin: &str) {
-    // Both may still be the caller's own invention.
+    // The caller may have made up both.
     let (call_id, plugin) = (prefix(call_id, MAX_NAME_BYTES), prefix(plugin, MAX_NAME_BYTES));
     let reason = error.reason();
     let whole = error.detail();
-    // A string field, which subscribers escape: a plugin's line breaks and escape sequences forge no log line.
+    // A string field, which subscribers escape: line breaks and escape sequences of a plugin cannot forge log lines.
     let detail = prefix(&whole, MAX_LOGGED_BYTES);
     match error {
         CallError::Defect { .. } => {
             tracing::error!(call_id, plugin, reason, detail, "defect in the host");
         }
-        // The plugin's state change was logged when it happened; a busy caller would only repeat it.
+        // The plugin's state change was logged when it happened; here each call would repeat it.
         CallError::Fault { reason: crate::reason::UNAVAILABLE, .. } => {
             tracing::debug!(call_id, plugin, reason, detail, "the plugin is not available");
         }

@@ -1,27 +1,26 @@
-//! Holds a call against what its plugin declared, before anything of it reaches the plugin.
+//! Checks a call against what its plugin declared, before anything of it reaches the plugin.
 //!
-//! In this order: the caller is granted the action, the plugin exists, its capabilities are known, it has the action, that is
-//! what was approved, the caller may run it (`user_only` is for people and programs, not for models), the arguments are not too large, and each is known,
-//! present where required and of its type (see [`arguments`](self#arguments)). Then the host's own values are
-//! filled in: the declared name, the session context that the action asks for *and* the operator grants, the
-//! operator's credentials. All problems of the arguments are told at once, with the nearest names, so that a
-//! model can repair its call in one step.
+//! It checks in this order: the caller is granted the action; the plugin exists; its capabilities are known; it has the
+//! action; the action is what was approved; the caller may run it (`user_only` is for people and programs, not for
+//! models); the arguments are not too large; and each argument is known, present where required and of its type (see
+//! [`arguments`](self#arguments)). Then it sets the host's own values: the declared name, the session context that the
+//! action asks for *and* the operator grants, and the operator's credentials. A refusal lists all problems of the
+//! arguments at once, with the nearest names, so that a model can repair its call in one step.
 //!
-//! The directory is read on each call, so capabilities that were refreshed count at once. A plugin whose
-//! capabilities were never read is refused as `unavailable`, retryable: without them there is no telling whether
-//! a model may run the action.
+//! The directory is read on each call, so refreshed capabilities take effect at once. A plugin whose capabilities were
+//! never read is refused as `unavailable`, retryable: without them it is unknown whether a model may run the action.
 //!
 //! # Arguments
 //!
-//! Arguments are strings on the wire. `type` says how to read one: `string` (and the empty type) as it is,
+//! Arguments are strings on the wire. `type` says how to parse one: `string` (and the empty type) unchanged,
 //! `integer`, `number` and `boolean` in their JSON spelling (`5`, `-1.5`, `true`), `array` and `object` as JSON
-//! text. An unknown type is not checked. The value is then held against the parameter's JSON Schema fragment:
+//! text. An unknown type is not checked. The value is then checked against the parameter's JSON Schema fragment:
 //! `type`, `enum`, `const`, `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `minLength`,
 //! `maxLength`, `pattern`, `items`, `required` and `properties`. Other keywords are ignored, and so is a schema
-//! that is no JSON object or is too large: the check spares a plugin mistaken calls, it does not replace the
-//! plugin's own.
+//! that is not a JSON object or is too large: the check spares a plugin mistaken calls, it does not replace the
+//! plugin's own checks.
 //!
-//! An argument named in `inject_context_args` is the host's: a caller that sends it is refused, and it never
+//! An argument named in `inject_context_args` is set by the host: a caller that sends it is refused, and it never
 //! counts as missing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,28 +49,29 @@ pub use arguments::Problems;
 pub use error::{Others, ResolveError};
 use schema::Patterns;
 
-/// The size of all arguments of a call, names and values: the issue's 1 MiB. Larger input belongs in a file that
-/// the tool is pointed at. Set with [`ResolveLayer::max_argument_bytes`].
+/// The limit for all arguments of a call, names and values: 1 MiB, as the issue asks. Larger input belongs in a file
+/// whose path the tool gets. Set with [`ResolveLayer::max_argument_bytes`].
 pub const DEFAULT_MAX_ARGUMENT_BYTES: usize = 1024 * 1024;
 
-/// How `resolve` sees the plugins. Read on each call.
+/// The plugins that calls can be made to. Read on each call.
 pub trait Directory: Clone + Send + Sync + 'static {
-    /// What is known of the plugin with this configured name; `None` if there is none.
+    /// The plugin with this configured name; `None` if there is none.
     fn target(&self, plugin: &str) -> Option<Target>;
     /// The configured names of all plugins, for "did you mean" in the refusal.
     fn names(&self) -> Vec<String>;
 }
 
-/// What is known of one plugin.
+/// One plugin, as `resolve` sees it.
 #[derive(Debug, Clone)]
 pub struct Target {
     /// The name it declared for itself.
     pub declared_name: String,
-    /// Its actions by name. The same ones for as long as it declares the same: what was parsed of them is kept with them.
+    /// Its actions by name. Shared for as long as the declaration stays the same, because the parsed schemas are cached
+    /// in it.
     pub actions: Arc<Actions>,
-    /// Those of them that are refused because they are not what was approved.
+    /// Actions that are refused because they differ from what was approved.
     pub withheld: Arc<BTreeSet<String>>,
-    /// Whether they are known at all.
+    /// Whether its actions are known.
     pub ready: Readiness,
 }
 
@@ -89,12 +89,12 @@ pub enum Readiness {
     },
 }
 
-/// What the operator lets one plugin have of the host's values. Default: nothing.
+/// Which of the host's values the operator grants to one plugin. Default: none.
 #[derive(Clone, Default, PartialEq)]
 pub struct Grants {
     /// Names of session-context values it may be given, if its action asks for them.
     pub context: BTreeSet<String>,
-    /// Credentials that travel with each of its calls.
+    /// Credentials that are sent with each of its calls.
     pub credentials: BTreeMap<String, CredentialHeader>,
 }
 
@@ -115,7 +115,7 @@ pub struct ResolveLayer<D> {
 }
 
 impl<D: Directory> ResolveLayer<D> {
-    /// A layer that asks `directory` and gives plugins what `grants` holds.
+    /// A layer that looks plugins up in `directory` and gives them what `grants` holds.
     #[must_use]
     pub fn new(directory: D, grants: Grants) -> Self {
         let patterns = Arc::default();
@@ -123,7 +123,8 @@ impl<D: Directory> ResolveLayer<D> {
         Self { rules: Rules { directory, grants: Arc::new(grants), max_argument_bytes, patterns } }
     }
 
-    /// Limits the arguments, names and values, injected ones included. Default [`DEFAULT_MAX_ARGUMENT_BYTES`].
+    /// Limits the size of the arguments, names and values, injected ones included. Default
+    /// [`DEFAULT_MAX_ARGUMENT_BYTES`].
     #[must_use]
     pub fn max_argument_bytes(mut self, bytes: usize) -> Self {
         self.rules.max_argument_bytes = bytes;
@@ -138,7 +139,7 @@ impl<D: Clone, S> Layer<S> for ResolveLayer<D> {
     }
 }
 
-/// Refuses calls that their plugin did not declare: see the [module](self).
+/// Refuses calls that the plugin's declaration does not allow: see the [module](self).
 #[derive(Debug, Clone)]
 pub struct Resolve<D, S> {
     rules: Rules<D>,
@@ -154,7 +155,7 @@ struct Rules<D> {
 }
 
 impl<D: Directory> Rules<D> {
-    /// Checks the call and fills in the host's values.
+    /// Checks the call and sets the host's values.
     fn apply(&self, call: &mut Call) -> Result<(), ResolveError> {
         if let Some(granted) = &call.granted
             && !granted.covers(&call.plugin, &call.action)
@@ -197,7 +198,7 @@ impl<D: Directory> Rules<D> {
         Err(ResolveError::ArgumentsTooLarge { action: call.action.clone(), bytes, limit })
     }
 
-    /// Context ∩ grants ∩ what the action asks for. A value the caller's session lacks, or that is empty, is not
+    /// Sets the context values that the session has, the operator grants and the action asks for. Empty values are not
     /// sent.
     fn inject(&self, call: &mut Call, action: &Action) -> Result<(), ResolveError> {
         let wanted = action.inject_context_args.iter().filter(|name| self.grants.context.contains(*name));

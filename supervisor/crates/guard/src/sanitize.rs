@@ -1,18 +1,18 @@
-//! Makes the text of an answer inert, so that it cannot pass for a tool call or close its envelope.
+//! Neutralizes control syntax in the text of an answer, so that it cannot pass for a tool call or close its envelope.
 //!
-//! It works on `content`, `error` and `structured_content`, whoever wrote them: `rescue` stands below, so error
-//! texts of the host, which may quote a plugin, take the same way. How text is made inert is the business of
-//! `talon-sanitize`; what was done is counted by family in the [`Report`].
+//! It works on `content`, `error` and `structured_content`, no matter who wrote them: `rescue` stands below, so error
+//! texts of the host, which may quote a plugin, are sanitized too. `talon-sanitize` does the work; the changes are
+//! counted by family in the [`Report`].
 //!
-//! Structured content stays JSON of the same shape. If it does not parse (or is nested too deeply), it is no
-//! structured content: it is appended to `content` as text, after a blank line, `structured_content` is left
-//! empty, and [`Report::structured_as_text`] says so.
+//! Structured content stays JSON of the same shape. If it does not parse (or is nested too deeply), it is appended to
+//! `content` as text, after a blank line, `structured_content` is left empty, and [`Report::structured_as_text`] is
+//! set.
 //!
 //! # The coarse cut
 //!
-//! Sanitizing is linear, but a plugin may send as much as the transport takes. So each field is first cut to a
-//! multiple of what the truncate layer above will leave of it; structured content that is larger is replaced by
-//! a notice. The exact limit comes after, on sanitized text, and its notice counts what was cut here. The
+//! Sanitizing is linear, but a plugin may send as much as the transport accepts. So each field is first cut to a
+//! multiple of what the truncate layer above will keep of it; structured content that is larger is replaced by
+//! a notice. The exact limit is applied later, to sanitized text, and its notice counts what was cut here. The
 //! multiple leaves room for text that shrinks, such as runs of invisible characters.
 
 use std::pin::Pin;
@@ -31,15 +31,15 @@ use crate::quarantine::Quarantine;
 use crate::report::Report;
 use crate::sanitized::{Fields, SanitizedAnswer, structured_notice};
 
-/// How many times the response limit is looked at. See [the coarse cut](self#the-coarse-cut).
+/// The coarse limit as a multiple of the response limit. See [the coarse cut](self#the-coarse-cut).
 const COARSE_FACTOR: usize = 4;
 
-/// The least that is looked at, so that a small response limit does not make a long but shrinking text end early.
+/// The smallest coarse limit, so that with a small response limit a long text that shrinks does not end early.
 /// It suits limits up to 64 KiB, which is the default one.
 const MIN_COARSE_BYTES: usize = 256 * 1024;
 
-/// The one invisible character that the sanitizer leaves at the beginning of a text, where it says how a file is
-/// encoded. An answer is no file, and inside of an envelope it would be in the middle.
+/// The one invisible character that the sanitizer leaves at the beginning of a text, where it marks the encoding of a
+/// file. An answer is not a file, and inside an envelope the character would be in the middle.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Makes [`Sanitize`] services.
@@ -57,7 +57,7 @@ impl SanitizeLayer {
         Self { sanitizer, coarse_bytes: MIN_COARSE_BYTES, quarantine: None }
     }
 
-    /// Makes the coarse cut suit another limit: the largest of those that the truncate layer has.
+    /// Adapts the coarse cut to another limit: the largest limit of the truncate layer.
     #[must_use]
     pub fn for_response_limit(mut self, max_response_bytes: usize) -> Self {
         self.coarse_bytes =
@@ -65,14 +65,14 @@ impl SanitizeLayer {
         self
     }
 
-    /// Makes the coarse cut leave at least as much as may be kept for reading on.
+    /// Makes the coarse cut keep at least as much as may be stored for reading on.
     #[must_use]
     pub fn for_pages_of(mut self, max_text_bytes: usize) -> Self {
         self.coarse_bytes = self.coarse_bytes.max(max_text_bytes);
         self
     }
 
-    /// Tells a quarantine how much control syntax the plugin's answers hold.
+    /// Reports to a quarantine how much control syntax the plugin's answers hold.
     #[must_use]
     pub fn reporting_to(mut self, quarantine: Quarantine) -> Self {
         self.quarantine = Some(quarantine);
@@ -87,7 +87,7 @@ impl<S> Layer<S> for SanitizeLayer {
     }
 }
 
-/// Makes text inert: see the [module](self).
+/// Sanitizes answers: see the [module](self).
 #[derive(Debug, Clone)]
 pub struct Sanitize<S> {
     layer: Arc<SanitizeLayer>,
@@ -141,8 +141,8 @@ where
 }
 
 impl SanitizeLayer {
-    /// Whether the arguments hold control syntax themselves. A plugin that repeats them ("no such file: …") is not to
-    /// blame, or whoever can make up arguments could have it quarantined.
+    /// Whether the arguments hold control syntax themselves. A plugin that repeats them ("no such file: …") is not
+    /// counted, because otherwise a caller could have it quarantined by choosing the arguments.
     fn is_provoking(&self, call: &Call) -> bool {
         self.quarantine.as_ref().is_some_and(Quarantine::is_on)
             && !call.args.values().chain([&call.action]).all(|text| self.sanitizer.is_clean(text))
@@ -173,8 +173,8 @@ impl SanitizeLayer {
         }))
     }
 
-    /// Goes first: what does not parse joins the content, and is sanitized with it as one text, so that nothing
-    /// can be split between the two.
+    /// Runs first: structured content that does not parse is appended to the content and sanitized with it as one text,
+    /// so that no syntax can be split between the two.
     fn structured(
         &self,
         json: Raw<'static>,
@@ -201,7 +201,7 @@ impl SanitizeLayer {
         Body::default()
     }
 
-    /// Makes one text inert, after the coarse cut, and says how much that left out.
+    /// Sanitizes one text after the coarse cut, and returns how much the cut left out.
     fn text(&self, mut text: Raw<'static>, found: &mut Findings) -> (Sanitized, usize) {
         if text.is_empty() {
             return Default::default();
@@ -214,8 +214,7 @@ impl SanitizeLayer {
     }
 }
 
-/// What was made inert and what was noticed in the texts that went through. The one place where the guard hands text to
-/// the sanitizer.
+/// The counts and flags of the sanitized texts. The only place where the guard calls the sanitizer.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     tally: Tally,
@@ -228,7 +227,7 @@ impl Findings {
         sanitizer.sanitize(raw, &mut self.tally)
     }
 
-    /// None if it is no JSON to be had in full. Then nothing is counted, because it will be as text.
+    /// `None` if it is not valid JSON within the limits. Then nothing is counted here, because it is counted as text.
     pub(crate) fn json(&mut self, sanitizer: &Sanitizer, raw: &Raw<'_>) -> Option<Sanitized> {
         let mut seen = Tally::default();
         let inert = sanitizer.sanitize_json(raw.expose(), &mut seen)?;

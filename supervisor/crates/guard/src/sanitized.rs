@@ -1,4 +1,4 @@
-//! An answer whose text is inert.
+//! An answer whose text is sanitized.
 
 use talon_sanitize::{Sanitized, Sanitizer};
 
@@ -6,11 +6,11 @@ use crate::answer::Outcome;
 use crate::body::Body;
 use crate::report::Report;
 
-/// An answer whose text is inert: made by the sanitize layer and the façade alone.
+/// An answer whose text is sanitized. Only the sanitize layer and the [`Guard`](crate::Guard) make it.
 ///
 /// ```compile_fail
 /// # fn raw_answer() -> talon_guard::Answer { unimplemented!() }
-/// // An answer does not become a sanitized one by itself.
+/// // An answer cannot be converted to a sanitized one.
 /// let forged: talon_guard::SanitizedAnswer = raw_answer().into();
 /// ```
 ///
@@ -20,7 +20,7 @@ use crate::report::Report;
 /// let forged: talon_guard::Sanitized = raw().into();
 /// ```
 ///
-/// Like a call it is on the heap, because the layers above hand it on.
+/// It is on the heap, like a call, because the layers above move it.
 #[derive(Debug, Clone)]
 pub struct SanitizedAnswer(pub(crate) Box<Fields>);
 
@@ -32,7 +32,7 @@ pub(crate) struct Fields {
     pub(crate) structured_content: Body,
     pub(crate) report: Report,
     pub(crate) written_by: Option<String>,
-    /// Bytes that the coarse cut took from content and error, for which there is no notice yet.
+    /// Bytes that the coarse cut removed from content and error, for which there is no notice yet.
     pub(crate) unannounced: [usize; 2],
 }
 
@@ -49,17 +49,17 @@ impl SanitizedAnswer {
     pub fn outcome(&self) -> &Outcome {
         &self.0.outcome
     }
-    /// The inert text.
+    /// The sanitized text.
     #[must_use]
     pub fn content(&self) -> &Sanitized {
         self.0.content.whole()
     }
-    /// The inert error text; empty when nobody said no.
+    /// The sanitized error text; empty if there is no error.
     #[must_use]
     pub fn error(&self) -> &Sanitized {
         self.0.error.whole()
     }
-    /// The inert JSON text, or empty.
+    /// The sanitized JSON text, or empty.
     #[must_use]
     pub fn structured_content(&self) -> &Sanitized {
         self.0.structured_content.whole()
@@ -81,8 +81,8 @@ impl SanitizedAnswer {
         self.0.unannounced[field as usize]
     }
 
-    /// Puts a text with notices in the place of one without. `left_out` is what the notices tell of beyond what the
-    /// coarse cut has already been counted for.
+    /// Replaces a field by a text with notices. `left_out` is what the notices report beyond the coarse cut, which is
+    /// counted already.
     pub(crate) fn replace(&mut self, field: Field, with: Body, left_out: usize) {
         let Fields { content, error, report, unannounced, .. } = &mut *self.0;
         let body = match field {
@@ -95,7 +95,7 @@ impl SanitizedAnswer {
         unannounced[field as usize] = 0;
     }
 
-    /// Leaves a notice in place of the structured content, which is larger than `limit`.
+    /// Replaces the structured content, which is larger than `limit`, by a notice.
     pub(crate) fn replace_structured(&mut self, limit: usize) {
         let old = self.structured_content().len();
         let notice = structured_notice(old, limit);
@@ -105,11 +105,11 @@ impl SanitizedAnswer {
     }
 }
 
-/// What stands in the place of structured content that is too large: JSON, but nothing like the content.
+/// The notice in place of structured content that is too large: valid JSON.
 pub(crate) fn structured_notice(bytes: usize, limit: usize) -> Body {
     let notice = format!(
         "\"truncated: structured content of {bytes} bytes exceeded the limit of {limit} and was left out\""
     );
-    // Without an operator's patterns, which are not meant for our own words.
+    // Without an operator's patterns, which do not apply to the host's notices.
     Body::ours(Sanitizer::default().sanitize(notice, &mut Default::default()))
 }

@@ -1,21 +1,21 @@
-//! A bounded store in which nobody can crowd out anybody else.
+//! A bounded store in which no owner can crowd out another.
 //!
-//! Each thing has an owner. When the store is full, the owner that takes up most of it gives up its oldest thing: who
-//! floods the store pushes out his own, and what others keep stays as long as it is less than an equal share.
+//! Each entry has an owner. When the store is full, the owner that takes up most of it loses its oldest entry. An owner
+//! that floods the store evicts its own entries; others keep theirs as long as they use less than an equal share.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// What a thing costs beyond its own bytes: keys, table entries and counters, roughly. Without it a store of empty
-/// things would have no bound.
+/// What an entry costs beyond its own bytes: keys, table entries and counters, roughly. Without it a store of empty
+/// entries would have no bound.
 pub(crate) const OVERHEAD: usize = 256;
 
-/// A store bounded by bytes and count. Keys are unique over all owners.
+/// A store bounded by bytes and count. Keys are unique across all owners.
 #[derive(Debug)]
 pub(crate) struct Shelf<V> {
     max_bytes: usize,
     max_count: usize,
     bytes: usize,
-    /// How many things were ever put there, which tells older from newer.
+    /// How many entries were ever inserted, which orders them by age.
     puts: u64,
     things: HashMap<String, Thing<V>>,
     owners: HashMap<String, Owner>,
@@ -32,7 +32,7 @@ struct Thing<V> {
 #[derive(Debug, Default)]
 struct Owner {
     bytes: usize,
-    /// The keys of its things, oldest first.
+    /// The keys of its entries, oldest first.
     keys: BTreeMap<u64, String>,
 }
 
@@ -41,14 +41,14 @@ impl<V> Shelf<V> {
         Self { max_bytes, max_count, bytes: 0, puts: 0, things: HashMap::new(), owners: HashMap::new() }
     }
 
-    /// Puts a thing there, in the place of one with the same key. False if it is too large to ever fit.
+    /// Inserts an entry, and replaces one with the same key. Returns false if it is too large to ever fit.
     pub(crate) fn put(&mut self, owner: &str, key: &str, bytes: usize, value: V) -> bool {
         self.remove(key);
         let bytes = bytes.saturating_add(OVERHEAD + owner.len() + key.len());
         if bytes > self.max_bytes || self.max_count == 0 {
             return false;
         }
-        // First the new one, so that its owner's share counts with it; it is the newest and goes last.
+        // Insert first, so that the owner's share includes the new entry. It is the newest, so it is evicted last.
         self.bytes += bytes;
         self.puts += 1;
         let put = self.puts;
@@ -67,14 +67,14 @@ impl<V> Shelf<V> {
         self.things.get(key).map(|thing| (thing.owner.as_str(), &thing.value))
     }
 
-    /// All things, the newest first.
+    /// All entries, the newest first.
     pub(crate) fn newest_first(&self) -> impl Iterator<Item = &V> {
         let mut things: Vec<&Thing<V>> = self.things.values().collect();
         things.sort_by_key(|thing| std::cmp::Reverse(thing.put));
         things.into_iter().map(|thing| &thing.value)
     }
 
-    /// Drops what is not to be kept any more.
+    /// Removes all entries for which `keep` is false.
     pub(crate) fn retain(&mut self, keep: impl Fn(&V) -> bool) {
         let gone: Vec<String> =
             self.things.iter().filter(|(_, thing)| !keep(&thing.value)).map(|(key, _)| key.clone()).collect();
@@ -95,7 +95,7 @@ impl<V> Shelf<V> {
     }
 
     fn oldest_of_the_largest(&self) -> Option<String> {
-        // By bytes, or by count if that is what ran out.
+        // By bytes, or by count if that is the limit that was exceeded.
         let largest = if self.bytes > self.max_bytes {
             self.owners.values().max_by_key(|owner| owner.bytes)
         } else {

@@ -1,8 +1,8 @@
-//! A whole stack behind one name, for a host that calls it out of many tasks.
+//! A whole stack behind one type, for a host that calls it from many tasks.
 //!
-//! tower has each task clone the service that it calls, and a clone of a whole stack counts some twenty shared things up and
-//! down again and takes memory for itself. A call needs the service only until it has gone down the layers, which is before
-//! anything is waited for; so one clone, laid aside, serves call after call.
+//! tower has each task clone the service that it calls. A clone of a whole stack increments and decrements some twenty
+//! reference counts and allocates memory. A call needs the service only until it has passed down through the layers,
+//! which happens before anything is awaited. So one idle clone, kept here, serves call after call.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::wrap::Guarded;
 
 type Layers = BoxCloneSyncService<Call, Guarded, Infallible>;
 
-/// All layers of a stack and what they stand around. Clones share the layers' state: one breaker, one queue.
+/// All layers of a stack and the service inside them. Clones share the layers' state: one breaker, one queue.
 ///
 /// ```
 /// use talon_guard::{Answer, Call, Guard, GuardSettings, Origin, Stack, TraceLayer};
@@ -41,7 +41,7 @@ type Layers = BoxCloneSyncService<Call, Guarded, Infallible>;
 /// ```
 pub struct Stack {
     layers: Layers,
-    /// One that is not in use.
+    /// A clone that is not in use.
     spare: Mutex<Option<Layers>>,
 }
 
@@ -63,7 +63,7 @@ impl Stack {
         Self { layers, spare: Mutex::new(None) }
     }
 
-    /// Runs a call through all layers. Dropping the future gives the call up.
+    /// Runs a call through all layers. Dropping the future cancels the call.
     pub async fn call(&self, call: Call) -> Guarded {
         let mut layers = self.take();
         let answer = onward(&mut layers, call);
@@ -74,7 +74,7 @@ impl Stack {
         }
     }
 
-    /// The spare one, or a clone if it is in use or somebody is just looking for it: nobody waits for this.
+    /// Takes the idle clone. Makes a new one if it is in use or another task holds the lock: this never waits.
     fn take(&self) -> Layers {
         let spare = self.spare.try_lock().ok().and_then(|mut spare| spare.take());
         spare.unwrap_or_else(|| self.layers.clone())

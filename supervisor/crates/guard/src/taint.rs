@@ -1,27 +1,27 @@
-//! Tells of a call that its arguments carry what a plugin said before.
+//! Marks calls whose arguments carry text that a plugin's answer contained before.
 //!
-//! A model that was talked into something by a tool's answer acts by its next calls. This layer remembers fingerprints
-//! of what recently went out to a scope ([`CallFields::scope`](crate::CallFields::scope)) and compares the arguments of
-//! that scope's later calls with them: [`CallFields::tainted_by`](crate::CallFields::tainted_by) and
-//! [`Report::tainted_by`](crate::Report::tainted_by) name the plugins. It blocks nothing;
-//! it is for policies, approvals and people who read reports. A plugin's own text going back to it counts too.
+//! A model that was talked into something by a tool's answer acts through its next calls. This layer remembers
+//! fingerprints of recent answers to a scope ([`CallFields::scope`](crate::CallFields::scope)) and compares the
+//! arguments of that scope's later calls with them: [`CallFields::tainted_by`](crate::CallFields::tainted_by) and
+//! [`Report::tainted_by`](crate::Report::tainted_by) name the plugins. It blocks nothing; it is for policies, approvals
+//! and people who read reports. A plugin's own text going back to it counts too.
 //!
 //! # What is found
 //!
-//! Every piece of [`MIN_PIECE`] or more letters and digits in a row that the answer and an argument have in common.
-//! Case, white space and punctuation do not count, so quoting, wrapping, marks and another indentation hide nothing.
-//! Paraphrase, translation and encodings do: this follows text, not meaning. Not counted are
+//! Every run of [`MIN_PIECE`] or more letters and digits that the answer and an argument have in common.
+//! Case, white space and punctuation do not count, so quoting, wrapping, marks and other indentation hide nothing.
+//! Paraphrase, translation and encodings do: this compares text, not meaning. It does not count
 //!
-//! - what the call itself had brought and the plugin only repeated: a path the model made up is not the plugin's;
-//! - our own notices, and what the host says without the plugin.
+//! - what the call itself contained and the plugin only repeated: a path that the model made up is not the plugin's;
+//! - the host's notices and the host's own answers.
 //!
-//! # What it costs and where it ends
+//! # Costs and limits
 //!
-//! Of an answer every ninth position is remembered, of arguments every position is looked up, as `rsync` does it. That
-//! finds every common piece at less than winnowing would take, because only one of the sides is stored. Work is linear in
-//! the text, and most of it is put off until a call brings a piece to look up, which short arguments do not. Space is
-//! bounded: [`TaintSettings`]. Remembered are the newest pieces; a plugin that sends a lot pushes out
-//! its own first. Scopes share nothing: whether a piece is known in one of them does not show in another.
+//! Every ninth position of an answer is stored, and every position of the arguments is looked up, as `rsync` does it.
+//! That finds every common run at less cost than winnowing, because only one of the sides is stored. Work is linear in
+//! the text, and most of it is deferred until a call has arguments long enough to look up. Space is bounded by
+//! [`TaintSettings`]. The newest fingerprints are kept; a plugin that sends a lot evicts its own first. Scopes share
+//! nothing: whether text is known in one of them does not show in another.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -49,21 +49,21 @@ use grams::{GRAM, Grams, STRIDE};
 use own::Own;
 use told::Told;
 
-/// The shortest piece that is certain to be found, in letters and digits: five to seven words, or one key or digest.
-/// Shorter pieces are in common by chance, as phrases and paths are.
+/// The shortest run that is certain to be found, in letters and digits: five to seven words, or one key or digest.
+/// Shorter runs are in common by chance, as phrases and paths are.
 pub const MIN_PIECE: usize = GRAM + STRIDE - 1;
 
 /// How many scopes are remembered: more than a host has sessions at a time. Set with [`TaintSettings::max_scopes`];
-/// beyond it the one that was not used for the longest time is forgotten.
+/// beyond it the least recently used one is forgotten.
 pub const DEFAULT_MAX_SCOPES: usize = 64;
 
-/// How many fingerprints a scope keeps: those of some 190 KiB of prose, which is more than a model's next step is about. They take
-/// 128 KiB, and what waits for its fingerprints to be taken up to 300 KiB, half of it spare. Set with
-/// [`TaintSettings::max_fingerprints`]; beyond it old ones make place for new ones.
+/// How many fingerprints a scope keeps: those of some 190 KiB of prose, which is more than a model's next step depends
+/// on. They take 128 KiB, and the deferred texts up to 300 KiB, half of it unused capacity. Set with
+/// [`TaintSettings::max_fingerprints`]; beyond it old ones are evicted.
 pub const DEFAULT_MAX_FINGERPRINTS: usize = 16 * 1024;
 
-/// How much of a call's arguments is looked at: what calls may carry by default. What is longer is refused further down
-/// in a stack with default limits; in others the rest is not looked at. Fixed, because it bounds the work of one call.
+/// How much of a call's arguments is compared: the default limit of arguments. Longer ones are refused further down
+/// in a stack with default limits; in others the rest is not compared. Fixed, because it bounds the work of one call.
 pub const MAX_LOOKED_AT: usize = 1024 * 1024;
 
 /// The bounds of a [`Taint`].
@@ -81,7 +81,7 @@ impl Default for TaintSettings {
     }
 }
 
-/// What is remembered. Clones are the same memory: one serves the stacks of all plugins.
+/// The remembered fingerprints. Clones share them: one value serves the stacks of all plugins.
 #[derive(Clone)]
 pub struct Taint {
     shared: Arc<Shared>,
@@ -96,7 +96,7 @@ struct Shared {
 #[derive(Default)]
 struct Scopes {
     known: HashMap<String, Scope, RandomState>,
-    /// Counts uses, which tells who was used last.
+    /// Counts uses, which orders the scopes by their last use.
     uses: u64,
 }
 
@@ -105,7 +105,7 @@ struct Scope {
     used: u64,
 }
 
-/// Shows the bounds and nothing of what is remembered.
+/// Shows the bounds and nothing of the content.
 impl fmt::Debug for Taint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Taint").field("settings", &self.shared.settings).finish_non_exhaustive()
@@ -119,7 +119,7 @@ impl Default for Taint {
 }
 
 impl Taint {
-    /// A memory with these bounds.
+    /// An empty memory with these bounds.
     #[must_use]
     pub fn new(settings: TaintSettings) -> Self {
         Self { shared: Arc::new(Shared { settings, grams: Grams::new(), scopes: Mutex::default() }) }
@@ -130,7 +130,7 @@ impl Taint {
         self.shared.scopes.lock().unwrap_or_else(PoisonError::into_inner).known.remove(scope);
     }
 
-    /// The plugins of which these arguments carry a piece, sorted, and the pieces that the call brings.
+    /// The plugins whose answers share text with these arguments, sorted, and the fingerprints of the arguments.
     fn examine<'a>(
         &self,
         told: Option<&Mutex<Told>>,
@@ -156,7 +156,7 @@ impl Taint {
         (sorted(names.collect()), own)
     }
 
-    /// Remembers what a plugin said, except for what the call had brought.
+    /// Remembers what a plugin answered, except for what the call contained.
     fn remember<'a>(
         &self,
         mut told: Option<Arc<Mutex<Told>>>,
@@ -167,14 +167,14 @@ impl Taint {
     ) {
         let Shared { grams, .. } = &*self.shared;
         for text in texts.filter(|text| grams::may_hold_a_piece(text)) {
-            // Not before there is something to remember: a scope whose answers are short costs nothing.
+            // Only once there is something to remember: a scope whose answers are short costs nothing.
             if told.is_none() {
                 told = self.told(scope, true);
             }
             let Some(told) = &told else { return };
             let at_once = lock(told).put_off(grams, plugin, text, own);
             if let Some(source) = at_once {
-                // Of a long text, some at a time, so that other calls of the scope get at it in between.
+                // A long text is inserted in batches, so that other calls of the scope get the lock in between.
                 let own = own.seen();
                 grams.of_every_stride(text, |some| lock(told).insert(own.without(some), source));
             }
@@ -203,7 +203,7 @@ impl Taint {
     }
 }
 
-/// A panic elsewhere leaves something valid.
+/// A panic elsewhere leaves a valid value.
 fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {
     told.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -221,7 +221,7 @@ pub struct TaintLayer {
 }
 
 impl TaintLayer {
-    /// A layer that remembers here.
+    /// A layer that uses this memory.
     #[must_use]
     pub fn new(taint: Taint) -> Self {
         Self { taint }
@@ -235,7 +235,7 @@ impl<S> Layer<S> for TaintLayer {
     }
 }
 
-/// Compares arguments with former answers: see the [module](self).
+/// Compares arguments with earlier answers: see the [module](self).
 #[derive(Debug, Clone)]
 pub struct Tainting<S> {
     taint: Taint,
@@ -279,12 +279,12 @@ pin_project! {
     }
 }
 
-/// What is done once there is an answer.
+/// Records the answer of one call.
 struct After {
     taint: Taint,
     scope: Arc<str>,
     plugin: Arc<str>,
-    /// What the scope was told before, if it was told anything when the call came.
+    /// The scope's memory, if it had one when the call came in.
     told: Option<Arc<Mutex<Told>>>,
     tainted_by: Vec<String>,
     own: Own,

@@ -1,4 +1,4 @@
-//! What the tests of several layers need.
+//! Helpers for the tests of several layers.
 
 use proptest::prelude::*;
 use prost::Message as _;

@@ -1,8 +1,8 @@
-//! Names from outside, as they may stand in a message or a log line.
+//! Names from outside, formatted for a message or a log line.
 
 use std::fmt::{self, Write as _};
 
-/// Names are at most 64 characters by contract; what is longer is not a name and need not be shown whole.
+/// Names are at most 64 characters by contract; a longer one is shortened.
 const MAX_SHOWN_CHARS: usize = 64;
 
 /// Shows a name in quotes, with control characters escaped and at most [`MAX_SHOWN_CHARS`] of it, so that a

@@ -4,33 +4,33 @@
 //! away (`cancelled`).
 //!
 //! The span is called `call`, its target is `talon::call`, and it carries `call_id`, `plugin`, `action`, `origin` and
-//! `session`; `instance` is for whoever picks one of the plugin's processes, and at the end of a call that is traced
-//! follow `outcome`, `reason` and `duration_us`, which the log has in a line of their own. It has the level of errors so
-//! that whatever is logged inside it names its call.
+//! `session`. The layer that selects one of the plugin's processes sets `instance`. At the end of a traced call
+//! `outcome`, `reason` and `duration_us` are added, which the log has in a separate line. The span has the level of
+//! errors, so that every event inside it names its call.
 //!
 //! # Metrics
 //!
-//! | name | labels | what |
+//! | name | labels | meaning |
 //! |---|---|---|
 //! | `talon_guard_calls_total` | plugin, outcome, reason | calls that ended |
 //! | `talon_guard_call_duration_seconds` | plugin, outcome | how long they took, waiting included |
 //! | `talon_guard_bytes_in_total` | plugin | bytes of text before the guard |
 //! | `talon_guard_bytes_out_total` | plugin | bytes of text after it, without the envelope |
 //! | `talon_guard_bytes_left_out_total` | plugin | bytes that a size limit left out |
-//! | `talon_guard_truncated_total` | plugin | answers of which a size limit left something out |
+//! | `talon_guard_truncated_total` | plugin | answers from which a size limit left something out |
 //! | `talon_guard_structured_as_text_total` | plugin | structured content that did not parse |
-//! | `talon_guard_neutralised_total` | plugin, family | control syntax made inert |
+//! | `talon_guard_neutralised_total` | plugin, family | control syntax neutralized |
 //! | `talon_guard_neutralised_kinds_total` | plugin, family, kind | the same in more detail |
-//! | `talon_guard_flagged_total` | plugin, flag | answers in which something was noticed and left as it is |
-//! | `talon_guard_tainted_total` | plugin | calls whose arguments carried what a plugin had said |
-//! | `talon_guard_paged_total` | plugin | answers that are kept for reading on |
+//! | `talon_guard_flagged_total` | plugin, flag | answers in which something was noticed and left unchanged |
+//! | `talon_guard_tainted_total` | plugin | calls whose arguments carried text of a plugin's answer |
+//! | `talon_guard_paged_total` | plugin | answers that are stored for reading on |
 //! | `talon_guard_quarantines_total` | plugin | how often the plugin was quarantined |
 //! | `talon_guard_quarantined` | plugin | 1 while it is |
 //!
 //! The last two are recorded by [`quarantine`](crate::quarantine).
 //!
-//! Every label is bounded: `plugin` is a name from the configuration, never from a call, `outcome`, `reason`,
-//! `family`, `kind` and `flag` are closed sets. The action is in the span and in no label: a caller can make up actions, and a
+//! Every label is bounded: `plugin` is a name from the configuration, never from a call; `outcome`, `reason`, `family`,
+//! `kind` and `flag` are closed sets. The action is in the span but not a label: a caller can make up actions, and a
 //! plugin may declare hundreds. A series is registered with its first count.
 
 mod meters;
@@ -64,7 +64,7 @@ const MAX_FIELD_BYTES: usize = 128;
 /// The outcome of a call whose caller went away before there was one.
 const CANCELLED: &str = "cancelled";
 
-/// Tells the installed metrics recorder what the series mean. Once is enough.
+/// Describes the series to the installed metrics recorder. Call it once.
 pub fn describe() {
     use metrics::{describe_counter as counter, describe_histogram as histogram};
     counter!("talon_guard_calls_total", Unit::Count, "Calls that ended, by outcome and reason");
@@ -74,11 +74,11 @@ pub fn describe() {
     counter!("talon_guard_bytes_left_out_total", Unit::Bytes, "Text that a size limit left out");
     counter!("talon_guard_truncated_total", Unit::Count, "Answers of which a size limit left something out");
     counter!("talon_guard_structured_as_text_total", Unit::Count, "Structured content that did not parse");
-    counter!("talon_guard_neutralised_total", Unit::Count, "Control syntax made inert, by family");
+    counter!("talon_guard_neutralised_total", Unit::Count, "Control syntax neutralized, by family");
     counter!(
         "talon_guard_neutralised_kinds_total",
         Unit::Count,
-        "Control syntax made inert, by family and kind"
+        "Control syntax neutralized, by family and kind"
     );
     counter!("talon_guard_flagged_total", Unit::Count, "Answers in which something was noticed, by what");
     counter!(
@@ -118,7 +118,7 @@ impl<S> Layer<S> for TraceLayer {
     }
 }
 
-/// Watches calls: see the [module](self).
+/// Traces calls: see the [module](self).
 #[derive(Debug, Clone)]
 pub struct Trace<S> {
     meters: Arc<Meters>,
@@ -166,7 +166,7 @@ pin_project! {
     pub struct ResponseFuture<F> {
         #[pin]
         future: F,
-        // After the future: what its drop logs is still inside the span's life.
+        // After the future: what its drop logs still belongs to the span.
         watch: Watch,
     }
 }
@@ -185,7 +185,7 @@ where
         };
         match &result {
             Ok(guarded) => this.watch.end(guarded.outcome(), Some(guarded.report())),
-            // In a whole stack `rescue` leaves no error. Without it nobody said what this one means.
+            // In a complete stack `rescue` leaves no error. Without it the meaning of the error is unknown.
             Err(_) => {
                 let outcome = Outcome::HostFault { reason: reason::INTERNAL, retryable: false };
                 this.watch.end(&outcome, None);
@@ -195,12 +195,12 @@ where
     }
 }
 
-/// One call being watched. Dropped before its end, it was cancelled.
+/// The span of one running call. If it is dropped before its end, the call was cancelled.
 struct Watch {
     span: Span,
     meters: Arc<Meters>,
     accepted: Instant,
-    /// Whether anybody reads the span's end.
+    /// Whether a subscriber reads the end of the span.
     traced: bool,
     ended: bool,
 }
@@ -219,7 +219,7 @@ impl Watch {
         let took = self.accepted.elapsed();
         let duration_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         if self.traced {
-            // All at once: each time, everybody who listens looks for the span.
+            // All at once: each call of `record` makes every subscriber look up the span.
             tracing::record_all!(self.span, outcome = outcome, reason = reason, duration_us = duration_us);
         }
         tracing::debug!(parent: &self.span, outcome, reason, duration_us, "call finished");

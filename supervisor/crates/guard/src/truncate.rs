@@ -1,15 +1,15 @@
 //! Limits the size of what a model gets.
 //!
-//! It stands above sanitize, so that the limit holds for the text that goes out, exactly: content and error are
+//! It stands above sanitize, so that the limit applies exactly to the text that goes out: content and error are
 //! each cut to `max_response_bytes`, between two characters and never through a mark or a token, and a notice
 //! after the cut says how much was left out. Only the notice goes beyond the limit.
 //!
-//! What an answer over the limit looks like is the host's choice ([`Oversize`]): its beginning, or beginning and end with
-//! the notice between them, and then also kept for reading on ([`Pages`]). An error is always cut: its beginning says
+//! The host chooses what an answer over the limit looks like ([`Oversize`]): its beginning, or beginning and end with
+//! the notice between them, and then also stored for reading on ([`Pages`]). An error is always cut: its beginning says
 //! what is wrong.
 //!
-//! Structured content is never cut, because half of it is no JSON: what is over the limit is replaced by a JSON
-//! string that says so. A program that expects an object sees at once that this is none.
+//! Structured content is never cut, because a part of it is not valid JSON: if it is over the limit, a JSON string that
+//! says so replaces it. A program that expects an object notices that at once.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,11 +28,11 @@ use crate::text::prefix;
 
 mod excerpt;
 
-/// The most of content and of an error that goes out: 64 KiB, the founding default, some 16 thousand tokens. Set
+/// The default limit of content and of an error: 64 KiB as in the founding design, some 16 thousand tokens. Set
 /// with [`TruncateLayer::new`].
 pub const DEFAULT_MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
-/// What becomes of content that is over the limit.
+/// What happens to content that is over the limit.
 #[derive(Debug, Clone, Default)]
 pub enum Oversize {
     /// Its beginning is shown.
@@ -40,7 +40,7 @@ pub enum Oversize {
     Cut,
     /// Its beginning and its end are shown, three to one: tools tend to sum up at the end.
     Excerpt,
-    /// The same, and all of it is kept in this store; the notice says how to read on.
+    /// The same, and all of it is stored here; the notice says how to read on.
     Paged(Pages),
 }
 
@@ -54,7 +54,7 @@ pub struct TruncateLayer {
 }
 
 impl TruncateLayer {
-    /// A layer with this limit for each field, which the sanitizer helps to keep without leaving half a token.
+    /// A layer with this limit for each field. The sanitizer finds cuts that leave no half token.
     /// 0 leaves nothing but the notice; there is no "unlimited".
     #[must_use]
     pub fn new(max_response_bytes: usize, sanitizer: Sanitizer) -> Self {
@@ -66,21 +66,21 @@ impl TruncateLayer {
         }
     }
 
-    /// Another limit for structured content than for text.
+    /// Sets another limit for structured content than for text.
     #[must_use]
     pub fn max_structured_bytes(mut self, bytes: usize) -> Self {
         self.max_structured_bytes = bytes;
         self
     }
 
-    /// What becomes of content that is over the limit.
+    /// Sets what happens to content that is over the limit.
     #[must_use]
     pub fn oversize(mut self, oversize: Oversize) -> Self {
         self.oversize = oversize;
         self
     }
 
-    /// Limits an answer to a call of this plugin out of this scope.
+    /// Limits the size of an answer of this plugin to a call from this scope.
     pub(crate) fn apply(&self, answer: &mut SanitizedAnswer, scope: &str, plugin: &str) {
         match &self.oversize {
             Oversize::Cut => self.cut(answer, Field::Content),
@@ -94,7 +94,7 @@ impl TruncateLayer {
         }
     }
 
-    /// What has got its notice already is not cut again.
+    /// Cuts a field, unless it has a notice already.
     fn cut(&self, answer: &mut SanitizedAnswer, field: Field) {
         let (body, unannounced) = (answer.field(field), answer.unannounced(field));
         let text = body.whole();
@@ -109,14 +109,14 @@ impl TruncateLayer {
 
     /// The beginning of a sanitized text.
     fn head(&self, text: &Sanitized, max_bytes: usize) -> Sanitized {
-        // The sanitizer knows better where, but never gets to exceed the limit or to split a character.
+        // The sanitizer finds a safe cut, but it must not exceed the limit or split a character.
         let keep = prefix(text, self.sanitizer.safe_cut(text, max_bytes).min(max_bytes));
-        // Unchanged by construction; it is the way to the type.
+        // Unchanged by construction; this only gives it the type.
         self.sanitizer.sanitize(Raw::from(keep), &mut Tally::default())
     }
 }
 
-/// Our words in the place of what was left out. `more` says what can be done about it.
+/// The host's notice in place of what was left out. `more` says how to get the rest.
 fn notice(left_out: usize, more: &str) -> String {
     format!("[truncated: response exceeded size limit, {left_out} bytes left out{more}]")
 }
@@ -162,7 +162,7 @@ pin_project! {
         #[pin]
         future: F,
         limits: Arc<TruncateLayer>,
-        // Scope and plugin, where a text may be kept for reading on.
+        // Scope and plugin, if the text may be stored for reading on.
         keeper: Option<(Arc<str>, Arc<str>)>,
     }
 }

@@ -1,7 +1,7 @@
 //! Decodes the plugin's answer and accepts it only if it is a valid answer to this very call.
 //!
-//! It works on the raw message, before anybody touches the text. Whatever is wrong, the caller gets one generic
-//! error (`bad_result`) and nothing of the answer; which defect it was goes to the log, through `rescue`.
+//! It works on the raw message, before the text is touched. For every defect the caller gets the same generic
+//! error (`bad_result`) and nothing of the answer; the log says which defect it was, through `rescue`.
 //!
 //! | defect | outcome |
 //! |---|---|
@@ -10,12 +10,12 @@
 //! | a text field that is not UTF-8 | refused, `bad_result` |
 //! | `call_id` is not the call's, or empty | refused, `bad_result`, content dropped |
 //! | unknown fields | dropped |
-//! | a field sent twice | the last one counts, as protobuf has it |
+//! | a field sent twice | the last one counts, as protobuf specifies |
 //!
-//! The digest of the message is taken here, of the bytes as they came ([`Digest::of_message`]); and here the message is kept
-//! for an operator, valid or not, if the host has a [`RawStore`] for that.
+//! The digest is taken here, of the message as it came ([`Digest::of_message`]). If the host has a [`RawStore`], the
+//! message is stored here for an operator, valid or not.
 //!
-//! Control characters and structured content that is no JSON are the sanitizer's business.
+//! The sanitizer handles control characters and structured content that is not JSON.
 
 use std::cell::Cell;
 use std::mem::take;
@@ -45,12 +45,12 @@ pub enum ValidateError {
     /// Not protobuf, cut short, a field of the wrong type, or text that is not UTF-8.
     #[error("the answer is not a valid ToolResultResponse")]
     Undecodable(#[from] prost::DecodeError),
-    /// An answer to some other call, or to none.
+    /// An answer to another call, or to none.
     #[error("the answer is for call {}, not for {}", Quoted(.got), Quoted(.expected))]
     WrongCallId {
-        /// The id that was asked with.
+        /// The id of the call.
         expected: String,
-        /// The id that came back.
+        /// The id in the answer.
         got: String,
     },
 }
@@ -74,13 +74,13 @@ impl Default for ValidateLayer {
 }
 
 impl ValidateLayer {
-    /// A layer that keeps no messages.
+    /// A layer that stores no messages.
     #[must_use]
     pub fn new() -> Self {
         Self::keeping(RawStore::new(0))
     }
 
-    /// A layer that keeps every message in this store, as it came.
+    /// A layer that stores every message here, as it came.
     #[must_use]
     pub fn keeping(store: RawStore) -> Self {
         Self { store }
@@ -136,7 +136,7 @@ pin_project! {
     }
 }
 
-/// Keeps the message of one call.
+/// Stores the message of one call.
 #[derive(Debug)]
 struct Keeper {
     store: RawStore,
@@ -176,11 +176,11 @@ where
 }
 
 thread_local! {
-    /// Empty, and where the next answer's id is decoded to. It is compared and nothing else, which needs no memory of its own.
+    /// An empty buffer into which the next answer's id is decoded. It is only compared, so it needs no new allocation.
     static ID: Cell<String> = const { Cell::new(String::new()) };
 }
 
-/// Memory for a longer id is given back. By contract they have at most 128 characters.
+/// A buffer for a longer id is freed. By contract ids have at most 128 characters.
 const MAX_KEPT_ID: usize = 512;
 
 fn accept(raw: RawAnswer, digest: Digest, call_id: &str) -> Result<Answer, ValidateError> {

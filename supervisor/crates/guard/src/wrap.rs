@@ -1,7 +1,7 @@
-//! Puts the answer into the envelope in which a model gets it.
+//! Puts the answer into its envelope for the model.
 //!
-//! It is the last thing done to the text; only taint and trace stand further out, and nothing touches the block after.
-//! In the mode `plain` the forms are those of the founding design; [`EnvelopeMode`] has two stronger ones.
+//! It is the last change to the text; only taint and trace stand further out, and they leave the block unchanged.
+//! The mode `plain` is the format of the founding design; [`EnvelopeMode`] has two stronger ones.
 //!
 //! ```text
 //! [plugin_output]          [plugin_output]          [plugin_output]
@@ -13,8 +13,8 @@
 //!                                                   [/plugin_output]
 //! ```
 //!
-//! An error wins: with one, the block holds nothing else, and content and structured content are there for
-//! programs only, as fields of [`Guarded`]. Without content the structured block stands alone. The text inside
+//! An error takes precedence: the block then holds nothing else, and programs get content and structured content as
+//! fields of [`Guarded`]. Without content the structured block stands alone. The text inside
 //! cannot close the envelope, because only sanitized text gets here:
 //!
 //! ```compile_fail
@@ -23,12 +23,12 @@
 //! let forged: talon_guard::Guarded = sanitized().into();
 //! ```
 //!
-//! What a host shows is what came through here:
+//! A host shows only what came through here:
 //!
 //! ```compile_fail
 //! fn prompt(block: &talon_guard::Wrapped) {}
 //! # fn guarded() -> talon_guard::Guarded { unimplemented!() }
-//! // The text of a field is inert, but in no envelope.
+//! // The text of a field is sanitized, but not in an envelope.
 //! prompt(guarded().content());
 //! ```
 
@@ -48,7 +48,7 @@ use crate::envelope::{self, EnvelopeMode, Subject, Wrapped};
 use crate::report::Report;
 use crate::sanitized::{Fields, SanitizedAnswer};
 
-/// A wrapped answer, ready for a model: made by the wrap layer and the façade alone.
+/// A wrapped answer, ready for a model. Only the wrap layer and the [`Guard`](crate::Guard) make it.
 #[derive(Debug, Clone)]
 pub struct Guarded {
     block: Wrapped,
@@ -76,7 +76,7 @@ impl Guarded {
     pub fn content(&self) -> &Sanitized {
         self.inner.content()
     }
-    /// The guarded error text; empty when nobody said no.
+    /// The guarded error text; empty if there is no error.
     #[must_use]
     pub fn error(&self) -> &Sanitized {
         self.inner.error()
@@ -91,12 +91,12 @@ impl Guarded {
     pub fn report(&self) -> &Report {
         self.inner.report()
     }
-    /// The plugin that wrote the text, if it is another than the one that was called.
+    /// The plugin that wrote the text, if it is not the one that was called.
     #[must_use]
     pub fn written_by(&self) -> Option<&str> {
         self.inner.0.written_by.as_deref()
     }
-    /// What in the fields the plugin wrote, without our notices.
+    /// The parts of the fields that the plugin wrote, without the host's notices.
     pub(crate) fn texts_of_plugin(&self) -> impl Iterator<Item = &str> {
         let Fields { content, error, structured_content, .. } = &*self.inner.0;
         [content, error, structured_content].into_iter().flat_map(Body::parts).filter_map(|part| match part {
@@ -107,7 +107,7 @@ impl Guarded {
     pub(crate) fn set_tainted_by(&mut self, plugins: Vec<String>) {
         self.inner.0.report.tainted_by = plugins;
     }
-    /// Takes it apart, for a host that sends it on.
+    /// Returns the parts, for a host that sends them on.
     #[must_use]
     pub fn into_parts(self) -> Parts {
         let Fields { outcome, content, error, structured_content, report, .. } = *self.inner.0;
@@ -122,7 +122,7 @@ impl Guarded {
     }
 }
 
-/// A [`Guarded`] answer taken apart. There is no way back.
+/// The parts of a [`Guarded`] answer. They cannot be joined again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Parts {
@@ -132,7 +132,7 @@ pub struct Parts {
     pub outcome: Outcome,
     /// The guarded text, without the envelope.
     pub content: Sanitized,
-    /// The guarded error text; empty when nobody said no.
+    /// The guarded error text; empty if there is no error.
     pub error: Sanitized,
     /// The guarded JSON text, or empty.
     pub structured_content: Sanitized,
@@ -147,7 +147,7 @@ pub struct WrapLayer {
 }
 
 impl WrapLayer {
-    /// A layer with this envelope. There is no mode without one: a host that could turn it off would.
+    /// A layer with this envelope. There is no mode without an envelope, because a host could then switch it off.
     #[must_use]
     pub fn new(mode: EnvelopeMode) -> Self {
         Self { mode }

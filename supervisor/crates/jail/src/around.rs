@@ -1,7 +1,8 @@
-//! What a supervisor does to itself, before it has threads.
+//! Settings of the supervisor's own process, made before it has threads.
 //!
-//! A service manager's hardening is inherited by everything that the service starts. What programs could not live with, the
-//! supervisor takes for itself alone; and what it cannot live with, it undoes for itself alone.
+//! A service manager's hardening is inherited by everything that the service starts. Hardening that plugins could not
+//! live with, the supervisor applies to itself only. Hardening that it cannot live with itself, it undoes for itself
+//! only.
 
 use std::fs;
 use std::io;
@@ -13,18 +14,18 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::sys;
 
-/// From now on nothing that was written can be executed by this process. What it starts is not bound by it: a Java or a
-/// JavaScript program makes code as it runs.
+/// From now on this process cannot execute memory that was writable. Processes that it starts are not bound by this: a
+/// Java or a JavaScript program generates code as it runs.
 ///
 /// # Errors
-/// The kernel's; before Linux 6.6 it cannot be kept from children, and nothing is changed.
+/// The kernel's. Before Linux 6.6 the setting cannot be kept from children, and nothing is changed.
 pub fn forbid_new_code() -> io::Result<()> {
     sys::memory::forbid_new_code()
 }
 
-/// From now on this process gets its memory in pages of the ordinary size alone. An allocator that asks for huge ones has each
-/// thread hold some of 2 MiB for the little that it uses of them, which was most of a supervisor's memory. What is started in a
-/// jail is not bound by it.
+/// From now on this process uses memory pages of the ordinary size only. With huge pages, an allocator holds some 2 MiB
+/// pages for each thread, however little it uses of them; that was most of a supervisor's memory. Processes started in
+/// a jail are not bound by this.
 ///
 /// # Errors
 /// The kernel's.
@@ -32,14 +33,16 @@ pub fn forgo_huge_pages() -> io::Result<()> {
     Ok(set_thp_disable(true)?)
 }
 
-/// Sees to it that `/proc` shows the processes of others, which programs with uids of their own are: where it hides them
-/// (`ProtectProc=`, `ProcSubset=`, `hidepid=`) and this process may mount, it gets a `/proc` of its own, in a mount namespace of
-/// its own. Programs never see it, as each has one of its own processes alone. Gives whether that was done.
+/// Makes sure that `/proc` shows the processes of other uids, which programs with their own uid run as. If `/proc`
+/// hides them (`ProtectProc=`, `ProcSubset=`, `hidepid=`) and this process may mount, it gets its own `/proc` in its
+/// own mount namespace. Programs never see that one, since each has a `/proc` of its own processes only. Returns
+/// whether this was done.
 ///
-/// The process must have a single thread: others would keep the old one.
+/// The process must have a single thread: others would keep the old `/proc`.
 ///
 /// # Errors
-/// The kernel's, or that there are threads. It goes on with what it has then, and finds processes of programs missing.
+/// The kernel's, or that there are threads. The process can continue with the `/proc` that it has, but does not find
+/// programs.
 pub fn see_all_processes() -> io::Result<bool> {
     let may_mount = capabilities(None).is_ok_and(|held| held.effective.contains(CapabilitySet::SYS_ADMIN));
     if !may_mount || !hides(&fs::read_to_string("/proc/self/mountinfo")?) {
@@ -47,14 +50,14 @@ pub fn see_all_processes() -> io::Result<bool> {
     }
     sys::single_thread()?;
     unshare(CloneFlags::CLONE_NEWNS)?;
-    // What is mounted later on the machine still arrives; nothing of ours goes there.
+    // Later mounts on the machine still propagate to us; none of ours propagate back.
     mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "/proc", "proc", flags, None)?;
     Ok(true)
 }
 
-/// Whether the `/proc` on top of a process's mounts leaves something out.
+/// Whether the topmost `/proc` among a process's mounts hides something.
 fn hides(mountinfo: &str) -> bool {
     let of_proc = |line: &&str| line.split(' ').nth(4) == Some("/proc");
     let Some((_, options)) = mountinfo.lines().rfind(of_proc).and_then(|line| line.split_once(" - ")) else {

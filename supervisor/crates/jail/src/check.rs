@@ -1,11 +1,11 @@
-//! What is refused before anything is started.
+//! Checks a spec before anything is started.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::spec::{JailSpec, Program};
 
-/// Says what is wrong with a spec, if anything is.
+/// Returns what is wrong with a spec, if anything is.
 pub(crate) fn spec(spec: &JailSpec, program_given: bool) -> Result<(), String> {
     match (&spec.program, program_given) {
         (Program::Descriptor, false) => {
@@ -41,7 +41,7 @@ pub(crate) fn spec(spec: &JailSpec, program_given: bool) -> Result<(), String> {
             return Err(format!("{key:?} cannot be the name of an environment variable"));
         }
         if has_nul(value) {
-            // The value may be a secret.
+            // The value is left out, since it may be a secret.
             return Err(format!("the environment variable {key:?} has a NUL byte in its value"));
         }
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// How a program ended, as its monitor saw it. Reads as "exit code 3" or "killed by SIGKILL".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ExitStatus {
-    /// It ended by itself with this exit code.
+    /// It exited with this exit code.
     Code(i32),
     /// A signal ended it.
     Signal {
@@ -17,21 +17,21 @@ pub enum ExitStatus {
         /// Whether the kernel wrote a core dump (jailed programs have none, unless their limit says so).
         core_dumped: bool,
     },
-    /// It and what it started used more memory together than they may, so all of it was killed.
+    /// The program and its children exceeded their memory limit together, and all of them were killed.
     OutOfMemory {
-        /// What they used when it was found.
+        /// The memory in use when this was found.
         bytes: u64,
-        /// What they may use.
+        /// The limit.
         limit: u64,
     },
-    /// The memory of its processes could not be read any more, so all of it was killed: nobody would have known
-    /// when it took too much.
+    /// The memory of its processes could not be read any more, so all of them were killed: otherwise they could have
+    /// exceeded the limit unnoticed.
     Unwatched {
-        /// Why.
+        /// The error.
         errno: i32,
     },
-    /// The monitor ended without a report, so nobody knows. What it watched has been killed as far as can be
-    /// known from outside.
+    /// The monitor ended without a report, so the program's exit is unknown. The processes that the monitor watched
+    /// were killed as far as this can be determined from outside.
     MonitorLost,
 }
 
@@ -39,7 +39,7 @@ pub enum ExitStatus {
 const CORE_DUMPED: i32 = 0x80;
 
 impl ExitStatus {
-    /// What waitpid said; `None` for a process that only stopped or went on.
+    /// Converts waitpid's status; `None` for a process that was only stopped or continued.
     pub(crate) fn from_wait(status: WaitStatus) -> Option<Self> {
         if let Some(code) = status.exit_status() {
             return Some(Self::Code(code));
@@ -60,7 +60,7 @@ impl fmt::Display for ExitStatus {
                 }
                 if core_dumped { f.write_str(" (core dumped)") } else { Ok(()) }
             }
-            // The kernel stops them at the limit; a watch finds them above it.
+            // The kernel stops processes at the limit; the memory watch finds them above it.
             Self::OutOfMemory { bytes, limit } if bytes > limit => {
                 let (bytes, limit) = (Bytes(bytes), Bytes(limit));
                 write!(

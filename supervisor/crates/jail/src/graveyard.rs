@@ -1,8 +1,7 @@
-//! Monitors that nobody waits for any more, until they can be reaped.
+//! Ended monitors that are still to be reaped.
 //!
-//! A [`crate::Monitor`] that is dropped ends by itself, a moment later, and would stay a zombie of the
-//! supervisor. Its pidfd waits here for the next spawn or drop, which sweeps. There are never more entries than
-//! monitors that are just ending.
+//! A dropped [`crate::Monitor`] ends a moment later, and would stay a zombie of the supervisor. Its pidfd is kept here,
+//! and the next spawn or drop reaps it. There are never more entries than monitors that are just ending.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
@@ -14,24 +13,24 @@ use crate::who;
 
 static ENDING: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
-/// Reaps the process if it has ended. True when nothing is left to reap.
+/// Reaps the process if it has ended. Returns true when nothing is left to reap.
 pub(crate) fn reap(pidfd: BorrowedFd<'_>) -> Result<bool, Errno> {
     match waitid(WaitId::PidFd(pidfd), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
         Ok(status) => Ok(status.is_some()),
-        // Already reaped, or no child of ours: then it is gone once it has ended, and its parent reaps it.
+        // Already reaped, or not our child: nothing is left to do once it has ended, since its parent reaps it.
         Err(Errno::CHILD) => who::has_ended(pidfd),
         Err(errno) => Err(errno),
     }
 }
 
-/// Leaves a process to be reaped later.
+/// Keeps a process to be reaped later.
 pub(crate) fn bury(pidfd: OwnedFd) {
     let mut ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
     ending.push(pidfd);
     sweep_locked(&mut ending);
 }
 
-/// Reaps those that have ended since.
+/// Reaps the kept processes that have ended.
 pub(crate) fn sweep() {
     sweep_locked(&mut ENDING.lock().unwrap_or_else(PoisonError::into_inner));
 }

@@ -1,8 +1,8 @@
-//! A monitor's way from one supervisor to another.
+//! Hands a monitor over from one supervisor to another.
 //!
-//! What a supervisor holds of a program are three descriptors, and whoever holds them is its supervisor. For a while both may:
-//! the lifeline ends when the last of them has let go. The new one is not the monitor's parent, so that it cannot reap it; the
-//! process that adopts orphans does.
+//! A supervisor holds three descriptors for each program; a process that holds them is its supervisor. For a while both
+//! may hold them: the lifeline ends when the last copy is closed. The new supervisor is not the monitor's parent, so it
+//! cannot reap it; the process that adopts orphans does.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -13,18 +13,18 @@ use rustix::net::sockopt::socket_type;
 use crate::monitor::Monitor;
 use crate::who::Who;
 
-/// What a monitor's handle is made of.
+/// The parts of a monitor's handle.
 #[derive(Debug)]
 pub struct MonitorParts {
-    /// Who the monitor is.
+    /// The monitor's identity.
     pub monitor: Who,
-    /// Who the program is.
+    /// The program's identity.
     pub program: Who,
     /// The control socket, whose closing is the lifeline.
     pub control: OwnedFd,
-    /// Of the monitor.
+    /// Pidfd of the monitor.
     pub pidfd: OwnedFd,
-    /// Of the program.
+    /// Pidfd of the program.
     pub program_pidfd: OwnedFd,
 }
 
@@ -32,16 +32,16 @@ pub struct MonitorParts {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdoptError {
-    /// It is not there any more, or cannot be looked at.
+    /// The process is gone, or cannot be inspected.
     #[error("its {who} is gone or hidden: {source}")]
     Unknown {
         /// Which of the two processes.
         who: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
-    /// It is another process than was said.
+    /// The pidfd refers to another process than stated.
     #[error(
         "its {who} should be process {} (started at {}, uid {}) and is process {} (started at {}, uid {})",
         said.pid, said.started, said.uid, found.pid, found.started, found.uid
@@ -49,21 +49,21 @@ pub enum AdoptError {
     Another {
         /// Which of the two processes.
         who: &'static str,
-        /// Who it was said to be.
+        /// The stated identity.
         said: Who,
-        /// Who it is.
+        /// The actual identity.
         found: Who,
     },
-    /// What should be the control socket is something else.
+    /// The descriptor is not a control socket.
     #[error("what should be its control socket is none")]
     Control,
 }
 
 impl Monitor {
-    /// Duplicates what the handle is made of, for another supervisor. Changes nothing.
+    /// Duplicates the parts of the handle, for another supervisor. Changes nothing.
     ///
     /// # Errors
-    /// When the monitor or the program has ended, or there are too many open files.
+    /// If the monitor or the program has ended, or there are too many open files.
     pub fn share(&self) -> io::Result<MonitorParts> {
         Ok(MonitorParts {
             monitor: Who::of(self.pidfd())?,
@@ -74,13 +74,14 @@ impl Monitor {
         })
     }
 
-    /// Takes over what another supervisor shared. The monitor and the program have to live and to be who they are said to be.
+    /// Takes over what another supervisor shared. The monitor and the program must be alive and have the stated
+    /// identities.
     ///
     /// # Errors
     /// [`AdoptError`]
     pub fn adopt(parts: MonitorParts) -> Result<Self, AdoptError> {
         let MonitorParts { monitor, program, control, pidfd, program_pidfd } = parts;
-        // From here on dropping it kills what is behind the descriptors, whoever that is.
+        // From here on, dropping it kills the processes behind the descriptors, even if they are not the stated ones.
         let adopted = Self::new(monitor.pid, pidfd, control, program_pidfd);
         if !matches!(socket_type(adopted.control()), Ok(SocketType::SEQPACKET)) {
             return Err(AdoptError::Control);

@@ -1,4 +1,4 @@
-//! The stage's image: a sealed copy of our own, in memory.
+//! The stage's image: a sealed copy of our own executable, in memory.
 
 use std::fs::File;
 use std::io;
@@ -15,37 +15,37 @@ use crate::spare::{Ends, Newborn, Spare};
 use crate::wire::Call;
 use crate::zygote::{Nursery, Zygote};
 
-/// What the stage's first argument is, by which [`crate::become_stage_if_asked`] knows it.
+/// The stage's first argument, by which [`crate::become_stage_if_asked`] recognizes it.
 pub(crate) const STAGE_NAME: &str = "talon-jail-stage";
 
-/// The seals of a memory file that nobody may change any more. Of the two seals against writing it is the one
-/// about all writing to come: a file that was never mapped has no other. The older one waits for pages that the
-/// kernel itself is holding for a moment, and gives up (EBUSY) when the machine is busy.
+/// Seals that make a memory file immutable. Of the two seals against writing this is the one for future writes: a never
+/// mapped file needs no other. The older seal waits for pages that the kernel holds for a moment, and fails with EBUSY
+/// on a busy machine.
 pub(crate) const SEALS: SealFlags =
     SealFlags::SEAL.union(SealFlags::SHRINK).union(SealFlags::GROW).union(SealFlags::FUTURE_WRITE);
 
 /// Sealed copy of our own image, made once when the supervisor starts.
 ///
-/// A copy, so that an upgrade of the file on disk does not swap the stage under a running supervisor; sealed,
-/// so that nothing can write to it. It costs the size of the executable in memory, once, for all stages.
+/// It is a copy, so that an upgrade of the file on disk does not swap the stage under a running supervisor. It is
+/// sealed, so that no process can write to it. It takes the size of the executable in memory, once for all stages.
 ///
-/// The first program that is started in a jail has it executed once, as a small process of which every stage is a
-/// clone. That one ends with this value.
+/// The first program that is started in a jail executes it once, as the zygote: a small process of which every stage is
+/// a clone. The zygote ends when this value is dropped.
 #[derive(Debug)]
 pub struct Stage {
     image: OwnedFd,
-    // Before the process that it is a clone of.
+    // Dropped before the zygote, of which it is a clone.
     spare: Spare,
     nursery: Nursery,
 }
 
-/// Why there is no stage.
+/// Why the stage's image could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum StageError {
     /// The image could not be read.
     #[error("cannot read our own executable: {0} (is /proc mounted?)")]
     Open(#[source] io::Error),
-    /// Executable memory files are forbidden on this machine.
+    /// This machine forbids executable memory files.
     #[error(
         "this machine forbids executable memory files, which the jail's stage is (set the sysctl vm.memfd_noexec to 0 or 1)"
     )]
@@ -66,8 +66,8 @@ impl Stage {
         Self::from_image(File::open("/proc/self/exe").map_err(StageError::Open)?)
     }
 
-    /// Copies another executable, whose `main` must begin with [`crate::become_stage_if_asked`]: for tests,
-    /// whose own `main` is the test harness's.
+    /// Copies another executable, whose `main` must begin with [`crate::become_stage_if_asked`]. For tests, whose own
+    /// `main` belongs to the test harness.
     pub fn from_image(mut image: File) -> Result<Self, StageError> {
         let mut copy = File::from(create()?);
         io::copy(&mut image, &mut copy).map_err(StageError::Copy)?;
@@ -75,7 +75,7 @@ impl Stage {
         Ok(Self { image: copy.into(), spare: Spare::default(), nursery: Nursery::default() })
     }
 
-    /// Has a stage made that has these three descriptors and nothing else of ours; gives the zygote that was asked.
+    /// Requests a stage that gets these three descriptors and nothing else of ours; returns the zygote that makes it.
     pub(crate) fn start(
         &self,
         call: &Call,
@@ -86,21 +86,21 @@ impl Stage {
         self.nursery.call(|| self.command(STAGE_NAME), call, &descriptors, deadline)
     }
 
-    /// Has one stage made ahead from now on, whenever a program was started in a jail: for who starts many, or may have to start
-    /// one again. It is one small process more.
+    /// From now on keeps a standby stage, made whenever a program was started in a jail. For supervisors that start
+    /// many programs or restart them. It takes one more small process.
     #[must_use]
     pub fn keeping_a_spare(self) -> Self {
         self.spare.keep();
         self
     }
 
-    /// The stage that was made ahead, if there is one for such a call.
+    /// The standby stage, if there is one that fits the request.
     pub(crate) fn spare(&self, call: &Call) -> Option<Newborn> {
         self.spare.take(call)
     }
 
-    /// Has one made ahead for the next call like this, if that is wanted. Nobody waits for it, and that it cannot be had shows
-    /// when somebody wants one.
+    /// Requests a standby stage for the next request like this one, if enabled. Does not wait for it; a failure shows
+    /// when the standby stage is used.
     pub(crate) fn prepare(&self, call: &Call) {
         let Some(call) = self.spare.wants(call) else { return };
         let Ok((ends, theirs)) = Ends::make() else { return };
@@ -109,12 +109,12 @@ impl Stage {
         }
     }
 
-    /// Ends a zygote that did not do what it was asked for.
+    /// Ends a zygote that did not do what was requested.
     pub(crate) fn discard(&self, zygote: &Arc<Zygote>) {
         self.nursery.discard(zygote);
     }
 
-    /// The image under the name by which it knows what it is to be.
+    /// The command that executes the image; `name` selects its role.
     pub(crate) fn command(&self, name: &str) -> Command {
         // Nothing here may take std off its posix_spawn path: no pre_exec, no uid, no groups, and a program
         // with a slash in it, since the environment is cleared.
@@ -124,7 +124,7 @@ impl Stage {
     }
 }
 
-/// An empty memory file that may be executed. Kernels before 6.3 do not know the flag that says so, and need none.
+/// An empty executable memory file. Kernels before 6.3 do not know the flag for that, and do not need it.
 fn create() -> Result<OwnedFd, StageError> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let created = match memfd_create(STAGE_NAME, flags | MemfdFlags::EXEC) {

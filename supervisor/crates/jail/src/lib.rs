@@ -2,21 +2,21 @@
 //!
 //! The supervisor has threads, so it must not fork and set things up between fork and exec (`pre_exec`):
 //! that is unsound with allocation, and from a large parent it is slow (59 ms against 0.8 ms from 1.5 GB).
-//! Instead it starts *itself* again with posix_spawn, once, from a sealed copy of its own image, as a small
+//! Instead it starts *itself* again with posix_spawn, once, from a sealed copy of its executable, as a small
 //! single-threaded **zygote**. A clone of that for each program is the **stage**, which builds the jail step by step
 //! and executes what was checked.
 //!
 //! ```text
 //! supervisor ──posix_spawn──► zygote ──clone──► stage (monitor) ──fork──► program
-//!      │   control socket                           │  waits, forwards signals, kills what is left
+//!      │   control socket                           │  waits, forwards signals, kills all the rest
 //!      └────────────────────────────────────────────┘  its end of file is the lifeline
 //! ```
 //!
 //! The stage is the supervisor's child, as the zygote is.
 //!
-//! The list of steps, and why they stand in that order, is the documentation of `src/stage/mod.rs`.
+//! The list of steps, and the reasons for their order, are documented in `src/stage/mod.rs`.
 //!
-//! This is the only crate of the tree with `unsafe`, all of it in `src/sys.rs`.
+//! This is the only crate of the tree with `unsafe`, all of it in `src/sys`.
 
 mod around;
 mod check;

@@ -12,17 +12,17 @@ use crate::exit::ExitStatus;
 use crate::wire::{self, Note, Order, Received};
 use crate::{graveyard, sys};
 
-/// The supervisor's handle on the monitor: pidfd and control socket, whose closing is the lifeline. Dropping it
+/// The supervisor's handle on the monitor: its pidfd and the control socket, whose closing is the lifeline. Dropping it
 /// kills everything that the program started.
 #[derive(Debug)]
 pub struct Monitor {
     pid: u32,
     pidfd: OwnedFd,
     control: OwnedFd,
-    /// Of the program, for when the monitor cannot act.
+    /// Pidfd of the program, for when the monitor cannot act.
     program: OwnedFd,
     ended: Mutex<Option<ExitStatus>>,
-    /// Whether it is somebody else's now.
+    /// Whether another supervisor owns it now.
     released: AtomicBool,
 }
 
@@ -31,12 +31,12 @@ impl Monitor {
         Self { pid, pidfd, control, program, ended: Mutex::new(None), released: AtomicBool::new(false) }
     }
 
-    /// The monitor's own process number.
+    /// The monitor's pid.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Readable when the monitor has exited: nothing of the program is left then.
+    /// Readable when the monitor has exited: no process of the program exists then.
     pub fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
@@ -46,20 +46,19 @@ impl Monitor {
         self.control.as_fd()
     }
 
-    /// Of the program.
+    /// Pidfd of the program.
     pub(crate) fn program(&self) -> BorrowedFd<'_> {
         self.program.as_fd()
     }
 
-    /// Forgets the program without ending it: from here on dropping the handle kills nothing, and orders do nothing. The
-    /// program lives on for as long as somebody else holds what was [shared](Self::share).
+    /// Releases the program without ending it. From here on dropping the handle kills nothing, and commands have no
+    /// effect. The program lives as long as another process holds what was [shared](Self::share).
     pub fn release(&self) {
         self.released.store(true, Ordering::Release);
     }
 
-    /// Sends a standard signal (1 to 31) to the program and its process group. The monitor does it, which is the
-    /// program's parent: it knows whether the number is still the program's. A program that has ended already
-    /// is no error.
+    /// Sends a standard signal (1 to 31) to the program and its process group. The monitor sends it: as the program's
+    /// parent, it knows whether the pid is still the program's. It is no error if the program has ended already.
     pub fn signal(&self, signal: i32) -> io::Result<()> {
         if Signal::from_named_raw(signal).is_none() {
             let text = format!("{signal} is not the number of a standard signal (1 to 31)");
@@ -68,31 +67,31 @@ impl Monitor {
         self.order(&Order::Signal(signal))
     }
 
-    /// SIGKILL of everything that the program started, and of itself.
+    /// Kills everything that the program started, and the monitor itself.
     pub fn kill_all(&self) -> io::Result<()> {
         if self.released.load(Ordering::Acquire) {
             return Ok(());
         }
-        // The program is hit from here too: one that has its monitor's uid may have stopped it.
+        // Kill the program from here too: if it has its monitor's uid, it may have stopped the monitor.
         self.kill_program();
         let ordered = self.order(&Order::KillAll);
-        // A stopped monitor goes on and does its work. One that has ended has nothing left to do.
+        // Resumes a stopped monitor, so that it does its work. Has no effect on one that has ended.
         let _ = pidfd_send_signal(&self.pidfd, Signal::CONT);
         ordered
     }
 
-    /// SIGKILL of the monitor itself, for one that does not do what it was told. In a process namespace everything
-    /// dies with it; without one, the program does.
+    /// Kills the monitor itself, if it does not respond to commands. In a pid namespace everything dies with it;
+    /// without one, only the program does.
     pub fn kill_monitor(&self) {
         if self.released.load(Ordering::Acquire) {
             return;
         }
-        // It has ended already, or will now.
+        // Has it ended already, this has no effect.
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
     }
 
-    /// How the program ended, once that is reported; does not wait. [`ExitStatus::MonitorLost`] if the monitor
-    /// ended without a report; the program and its process group are killed from here then.
+    /// How the program ended, once that is reported; does not block. [`ExitStatus::MonitorLost`] if the monitor ended
+    /// without a report; then this kills the program and its process group.
     pub fn try_exit_status(&self) -> io::Result<Option<ExitStatus>> {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         while ended.is_none() {
@@ -110,12 +109,12 @@ impl Monitor {
         Ok(*ended)
     }
 
-    /// Reaps the monitor if it has exited; does not wait. True from then on, also where somebody else has to reap it.
+    /// Reaps the monitor if it has exited; does not block. True from then on, also if another process has to reap it.
     pub fn reap(&self) -> io::Result<bool> {
         Ok(graveyard::reap(self.pidfd.as_fd())?)
     }
 
-    /// A monitor that is gone has killed everything, or was killed itself, which the exit status tells.
+    /// Sends a command. A monitor that is gone is no error: the exit status reports it.
     fn order(&self, order: &Order) -> io::Result<()> {
         match wire::send(self.control.as_fd(), order, &[]) {
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::PIPE | Errno::CONNRESET)) => {
@@ -125,7 +124,8 @@ impl Monitor {
         }
     }
 
-    /// By pidfd, so that no stranger can be hit. Neither failure matters: it is dead, or the monitor will see to it.
+    /// Kills by pidfd, so that no other process can be hit. Failures do not matter: it is dead, or the monitor kills
+    /// it.
     fn kill_program(&self) {
         let _ = sys::signal_group(self.program.as_fd(), Signal::KILL);
         let _ = pidfd_send_signal(&self.program, Signal::KILL);

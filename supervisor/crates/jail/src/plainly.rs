@@ -1,4 +1,4 @@
-//! Opening a path on which no symbolic link may be.
+//! Opens paths without following symbolic links.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path};
@@ -8,11 +8,12 @@ use rustix::io::Errno;
 
 const PLACE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// Opens a path as a place (`O_PATH`), following no link: one that is there is [`Errno::LOOP`]. An absolute path starts at the
-/// root, another one at `from`.
+/// Opens a path with `O_PATH`, following no link: a link fails with [`Errno::LOOP`]. An absolute path starts at the
+/// root, a relative one at `from`.
 pub(crate) fn open(from: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     match openat2(from.as_fd(), path, PLACE, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // `RestrictSUIDSGID=` of a service has the kernel say so, as its filter cannot see what a file would be made as.
+        // Under a service's `RestrictSUIDSGID=`, a filter answers so, as it cannot see the mode that a new file would
+        // get.
         Err(Errno::NOSYS) => step_by_step(from, path),
         other => other,
     }
@@ -32,7 +33,8 @@ pub fn open_beneath(from: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// One part of the path after the other: whatever is renamed meanwhile, each is opened in the one before.
+/// Opens one component after the other, each relative to the one before, which holds even if they are renamed
+/// meanwhile.
 fn step_by_step(from: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     let step = |at: &OwnedFd, name: &std::ffi::OsStr| {
         let next = openat(at, name, PLACE | OFlags::NOFOLLOW, Mode::empty())?;

@@ -1,7 +1,7 @@
-//! How far a stage has come: the name of its step, in a small memory file that both sides hold.
+//! The progress of a stage: the name of its current step, in a small memory file that both sides have open.
 //!
-//! It is asked for only when a stage hangs or is lost, so that it must not cost a packet a step: each would wake the
-//! supervisor, some forty times a start.
+//! It is read only when a stage hangs or is lost, so it should not cost a packet for each step: each packet would wake
+//! the supervisor, some forty times a start.
 
 use std::fs::File;
 use std::io;
@@ -10,18 +10,18 @@ use std::os::unix::fs::FileExt as _;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
-/// The longest name that is kept; all of ours are shorter, and one that is not is cut.
+/// The longest name that is kept; all of ours are shorter, and longer ones are cut.
 const NAME_BYTES: usize = 32;
 
-/// The step before the stage has named one.
+/// The step before the stage has set one.
 pub(crate) const FIRST_STEP: &str = "start";
 
-/// One side's hold on the file.
+/// One side's handle of the file.
 #[derive(Debug)]
 pub(crate) struct Progress(File);
 
 impl Progress {
-    /// For a stage that has not begun.
+    /// For a stage that has not started yet.
     pub(crate) fn new() -> io::Result<Self> {
         let this = Self(memfd_create("talon-jail-progress", MemfdFlags::CLOEXEC)?.into());
         this.begin(FIRST_STEP);
@@ -33,7 +33,7 @@ impl Progress {
         Self(descriptor.into())
     }
 
-    /// Says which step begins. That it could not be said matters to nobody who runs well.
+    /// Sets the current step. An error is ignored: it only matters if the stage fails later.
     pub(crate) fn begin(&self, step: &str) {
         let mut name = [0; NAME_BYTES];
         for (to, from) in name.iter_mut().zip(step.bytes()) {
@@ -42,7 +42,7 @@ impl Progress {
         let _ = self.0.write_all_at(&name, 0);
     }
 
-    /// The step that began last.
+    /// The step that was set last.
     pub(crate) fn step(&self) -> String {
         let mut name = [0; NAME_BYTES];
         let _ = self.0.read_exact_at(&mut name, 0);

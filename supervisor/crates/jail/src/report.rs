@@ -1,24 +1,24 @@
-//! What holds: the stage's own account, one line a protection.
+//! The stage's report: for each protection, whether it is in force.
 
 use serde::{Deserialize, Serialize};
 
-/// One protection and whether it holds.
+/// One protection and whether it is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protection {
     /// A stable word: `own-uid`, `no-new-privs`, `rlimits`, `process-tree`, …
     pub name: String,
-    /// Whether it holds.
+    /// Whether it is in force.
     pub status: Status,
 }
 
-/// Whether a protection holds.
+/// Whether a protection is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
-    /// It holds.
+    /// It is in force.
     Enforced,
-    /// A weaker stand-in holds; the text says which and why.
+    /// A weaker stand-in is in force; the text says which and why.
     StandIn(String),
-    /// It does not hold; the text says why and how to get it.
+    /// It is not in force; the text says why and how to get it.
     Missing(String),
 }
 

@@ -1,9 +1,9 @@
-//! A stage that is there before it is asked for.
+//! A standby stage: made before it is needed.
 //!
-//! Namespaces are the dearest part of a start, the network's first of all, and all that a stage has to know of a program to
-//! be born into them is which. So a supervisor that goes on has one made ahead for the next program like the last one. It waits
-//! for its order as every stage does; its control socket ends it if none comes. Mounts are the one thing that it takes later: it
-//! would hold on to what is unmounted meanwhile, and not see what is mounted.
+//! Namespaces are the most expensive part of a start, most of all the network's, and to make a stage in them, only
+//! their kinds have to be known. So a long-running supervisor keeps one stage ready for the next program like the last
+//! one. It waits for its command as every stage does, and ends when its control socket is closed. Only its mount
+//! namespace is made later: otherwise it would keep unmounted file systems busy, and not see new mounts.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -17,11 +17,12 @@ use crate::graveyard;
 use crate::wire::{self, Call, Note, Received, Wanted};
 use crate::zygote::{Zygote, ready};
 
-/// How long one that nobody needs may take to say who it is, so that it can be reaped. That is the first thing it does, so that a
-/// second is a thousand times what it needs; after it, it is left to whoever reaps what the supervisor leaves.
+/// How long an unneeded standby stage may take to send its pidfd, so that it can be reaped. That is the first thing it
+/// does, so a second is a thousand times what it needs. After that, it is left to the process that reaps the
+/// supervisor's orphans.
 const BIRTH: Duration = Duration::from_secs(1);
 
-/// Our ends of a stage's descriptors.
+/// The supervisor's endpoints of a stage's descriptors.
 #[derive(Debug)]
 pub(crate) struct Ends {
     pub(crate) control: OwnedFd,
@@ -30,7 +31,8 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Ours, and the stage's: control socket, standard output, standard error. An error says what could not be had.
+    /// Our endpoints, and the stage's: control socket, standard output, standard error. An error names what could not
+    /// be made.
     pub(crate) fn make() -> Result<(Self, [OwnedFd; 3]), (&'static str, io::Error)> {
         let failed = |what| move |error| (what, error);
         let (control, stage_control) = wire::pair().map_err(failed("control socket"))?;
@@ -41,16 +43,16 @@ impl Ends {
     }
 }
 
-/// A stage that was asked for.
+/// A stage that was requested.
 #[derive(Debug)]
 pub(crate) struct Newborn {
     pub(crate) ends: Ends,
-    /// Who was asked.
+    /// The zygote that makes it.
     pub(crate) zygote: Arc<Zygote>,
 }
 
 impl Newborn {
-    /// Ends it, and has it reaped.
+    /// Ends the stage, and has it reaped.
     pub(crate) fn discard(self) {
         let Ends { control, .. } = self.ends;
         let told = ready(control.as_fd(), PollFlags::IN, BIRTH).unwrap_or(false);
@@ -62,7 +64,7 @@ impl Newborn {
     }
 }
 
-/// The place for one, which is used if it is wanted.
+/// The slot for one standby stage, which is used if enabled.
 #[derive(Debug, Default)]
 pub(crate) struct Spare {
     wanted: AtomicBool,
@@ -70,26 +72,26 @@ pub(crate) struct Spare {
 }
 
 impl Spare {
-    /// From now on one is kept.
+    /// Enables the standby stage.
     pub(crate) fn keep(&self) {
         self.wanted.store(true, Ordering::Relaxed);
     }
 
-    /// The one that is there, if it is of this kind.
+    /// Takes the standby stage, if there is one of the requested kind.
     pub(crate) fn take(&self, call: &Call) -> Option<Newborn> {
         let wanted = call.namespaces.as_ref()?;
         let (_, newborn) = self.place().take_if(|(kind, _)| kind == wanted)?;
         Some(newborn)
     }
 
-    /// What to ask for, so that there is one for the next call like this.
+    /// The request for a standby stage that fits the next request like this one; `None` if disabled or if there is one.
     pub(crate) fn wants(&self, call: &Call) -> Option<Call> {
         let namespaces = call.namespaces.clone()?;
         let wants = self.wanted.load(Ordering::Relaxed) && self.place().is_none();
         wants.then_some(Call { namespaces: Some(namespaces), ahead: true })
     }
 
-    /// Puts it there, unless somebody else was faster.
+    /// Stores a standby stage, unless another thread was faster; then it is discarded.
     pub(crate) fn put(&self, call: Call, newborn: Newborn) {
         let mut place = self.place();
         match (&*place, call.namespaces) {

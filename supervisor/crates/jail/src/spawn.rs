@@ -1,4 +1,4 @@
-//! Starting one program: the supervisor's side.
+//! Starts one program: the supervisor's side.
 
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,17 +24,17 @@ use crate::{check, graveyard};
 /// A program that runs in its jail.
 #[derive(Debug)]
 pub struct Jailed {
-    /// Of the program, as the supervisor sees it; 0 if it has ended already.
+    /// The program's pid as the supervisor sees it; 0 if it has ended already.
     pub pid: u32,
-    /// Read end of the program's standard output. Everything below the program may hold the other one.
+    /// Read end of the program's standard output. Any process of the program may hold the write end.
     pub stdout: OwnedFd,
     /// Read end of the program's standard error.
     pub stderr: OwnedFd,
-    /// For a profile that learns: what was used beyond it.
+    /// For a learning profile: records the calls outside the profile.
     pub learner: Option<Learner>,
-    /// The program's private directory ([`View::private`](crate::View)), which exists in its namespaces alone.
+    /// The program's private directory ([`View::private`](crate::View)), which exists only in its namespaces.
     pub private: Option<OwnedFd>,
-    /// What holds and what does not.
+    /// Which protections are in force.
     pub report: Report,
     /// The handle that keeps it alive.
     pub monitor: Monitor,
@@ -56,14 +56,14 @@ pub enum SpawnError {
         /// How long it may be.
         limit: u64,
     },
-    /// A descriptor or a memory file could not be had.
+    /// A descriptor or a memory file could not be made.
     #[error(
         "cannot make the {what} for the jail's stage: {source} (check the open file limit and free memory)"
     )]
     Resource {
-        /// Which one.
+        /// Its name.
         what: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
@@ -78,7 +78,7 @@ pub enum SpawnError {
         /// What went wrong and what to do about it.
         reason: String,
     },
-    /// The stage ended without a word.
+    /// The stage ended without a report.
     #[error(
         "the jail's stage ended during the step `{step}` without saying why (see the kernel log for an out-of-memory kill)"
     )]
@@ -86,7 +86,7 @@ pub enum SpawnError {
         /// The last step that began.
         step: String,
     },
-    /// The stage sent what the protocol does not have.
+    /// The stage violated the protocol.
     #[error("the jail's stage cannot be understood: {0} (is the running supervisor whole? reinstall it)")]
     Protocol(#[source] io::Error),
     /// The stage took too long.
@@ -94,21 +94,21 @@ pub enum SpawnError {
     TimedOut {
         /// The last step that began.
         step: String,
-        /// How long was waited.
+        /// The timeout.
         after: Duration,
     },
 }
 
-/// How long a stage that has failed may take to end before it is killed, and to end when it was. It only has to
-/// exit, so that one second is a thousand times what it needs; after it, it is left to be reaped later.
+/// How long a failed stage may take to exit before it is killed, and again after that. It only has to exit, so one
+/// second is a thousand times what it needs. After that, it is left to be reaped later.
 const STAGE_END: Duration = Duration::from_secs(1);
 
-/// Descriptors that go along with a spec.
+/// Descriptors that are passed along with a spec.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Given<'fd> {
-    /// What is executed, for [`Program::Descriptor`](crate::Program::Descriptor).
+    /// The program's file, for [`Program::Descriptor`](crate::Program::Descriptor).
     pub program: Option<BorrowedFd<'fd>>,
-    /// The program's standard input; `/dev/null` without.
+    /// The program's standard input; `/dev/null` if absent.
     pub stdin: Option<BorrowedFd<'fd>>,
     /// The `cgroup.procs` of its cgroup, open for writing.
     pub group: Option<BorrowedFd<'fd>>,
@@ -122,9 +122,9 @@ impl<'fd> Given<'fd> {
     }
 }
 
-/// Starts the stage, hands it the spec (and the program's descriptor), and waits until the program runs.
+/// Starts the stage, passes it the spec (and the program's descriptor), and waits until the program runs.
 ///
-/// Blocking, for `timeout` at most (and two seconds to clear up after one that timed out), so async callers use
+/// Blocks for `timeout` at most (and two seconds to clean up after one that timed out), so async callers use
 /// `spawn_blocking`. On an error nothing is left behind.
 pub fn spawn(
     stage: &Stage,
@@ -134,7 +134,7 @@ pub fn spawn(
 ) -> Result<Jailed, SpawnError> {
     graveyard::sweep();
     check::spec(spec, given.program.is_some()).map_err(SpawnError::Spec)?;
-    // A time that the clock cannot hold is one that nobody waits for.
+    // A deadline that the clock cannot represent means no deadline.
     let deadline = Instant::now().checked_add(timeout);
 
     let resolved = resolved(spec)?;
@@ -151,7 +151,7 @@ pub fn spawn(
     let call = call(spec);
     let ahead = stage.spare(&call).and_then(|spare| match send(&spare.ends) {
         Ok(()) => Some(spare),
-        // It was killed by somebody.
+        // The stage was killed.
         Err(_) => {
             spare.discard();
             None
@@ -162,7 +162,7 @@ pub fn spawn(
         None => {
             let (ends, theirs) =
                 Ends::make().map_err(|(what, source)| SpawnError::Resource { what, source })?;
-            // The request waits in the socket until the stage is there to take it.
+            // The request waits in the socket until the stage reads it.
             send(&ends).map_err(resource("request"))?;
             let zygote = stage.start(&call, theirs, deadline).map_err(|error| {
                 if is_gone(&error) {
@@ -200,7 +200,7 @@ pub fn spawn(
     }
 }
 
-/// What the zygote has to know of a spec.
+/// The parts of a spec that the zygote needs.
 fn call(spec: &JailSpec) -> Call {
     let isolation = spec.isolation.as_ref().filter(|_| spec.mode != Mode::Off);
     let namespaces = isolation.map(|isolation| Wanted {
@@ -210,9 +210,9 @@ fn call(spec: &JailSpec) -> Call {
     Call { namespaces, ahead: false }
 }
 
-/// The spec with every path of the host's replaced by what it leads to, if it has any: the stage, which may see
-/// other owners than there are, follows no link. A planted one refuses the program in every mode, since whoever
-/// planted it could take its protection away from another otherwise.
+/// The spec with every host path replaced by its real path, if it has any. The stage follows no links, since it may see
+/// other owners than the host does. An untrusted link refuses the program in every mode: otherwise its owner could
+/// disable another program's protection.
 fn resolved(spec: &JailSpec) -> Result<Option<JailSpec>, SpawnError> {
     let mut spec = spec.clone();
     match (&mut spec.isolation, spec.mode) {
@@ -225,7 +225,7 @@ fn resolved(spec: &JailSpec) -> Result<Option<JailSpec>, SpawnError> {
     Ok(Some(spec))
 }
 
-/// The spec in a sealed memory file: a packet has not room for it.
+/// The spec in a sealed memory file, since it does not fit into a packet.
 fn request(spec: &JailSpec) -> Result<OwnedFd, SpawnError> {
     let text = serde_json::to_vec(spec).map_err(|error| SpawnError::Spec(error.to_string()))?;
     let bytes = text.len() as u64;
@@ -256,7 +256,7 @@ struct Running {
     report: Report,
 }
 
-/// Follows the stage's notes until the program runs. `monitor` is the stage, from its first note on.
+/// Reads the stage's messages until the program runs. `monitor` is the stage, from its first message on.
 fn await_running(
     spec: &JailSpec,
     control: &OwnedFd,
@@ -277,7 +277,7 @@ fn await_running(
                 return Err(SpawnError::Step { step, reason });
             }
             Received::Packet(Note::Learning, mut descriptors) => {
-                // At once: the stage itself may make a call that waits for an answer.
+                // Must be started at once: the stage itself may make a call that waits for an answer.
                 if let (Some(listener), Some(isolation)) = (descriptors.pop(), &spec.isolation) {
                     let started = Learner::start(listener, &isolation.profile);
                     learner =
@@ -309,8 +309,8 @@ fn lacks_pidfd(who: &str) -> SpawnError {
     SpawnError::Protocol(io::Error::other(format!("the {who} came without its pidfd")))
 }
 
-/// Ends a stage whose program will not run. The closed control socket is enough for one that works; one that
-/// hangs is killed, and takes what it forked with it (parent-death signal).
+/// Ends a stage whose program will not run. For a working stage, closing the control socket is enough. One that hangs
+/// is killed, and its child with it (parent-death signal).
 fn clear_up(pidfd: OwnedFd, control: OwnedFd) {
     drop(control);
     if !ready(pidfd.as_fd(), PollFlags::IN, STAGE_END).unwrap_or(false) {

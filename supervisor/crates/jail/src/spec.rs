@@ -1,4 +1,4 @@
-//! What a jail is asked to be. Everything the stage needs, sent to it over its control socket.
+//! The specification of a jail: everything that the stage needs, sent to it over its control socket.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::profile::Compiled;
 use crate::view::View;
 
-/// The most bytes a spec may have on its way to the stage. The kernel takes arguments and environment of 2 MiB
-/// together (a quarter of the usual 8 MiB stack), and a byte needs up to four characters on the way. A larger
-/// spec is refused before anything is started; raising it only moves the error to execve.
+/// The largest encoded spec. The kernel accepts arguments and environment of 2 MiB together (a quarter of the usual 8
+/// MiB stack), and a byte needs up to four characters in the encoding. A larger spec is refused before anything is
+/// started; raising this limit only moves the error to execve.
 pub(crate) const SPEC_MAX_BYTES: u64 = 8 << 20;
 
 /// One program to start and the jail around it.
@@ -31,10 +31,10 @@ pub struct JailSpec {
     pub identity: Option<Identity>,
     /// Resource limits.
     pub limits: Limits,
-    /// What to do when a protection cannot be given.
+    /// What to do when a protection cannot be provided.
     pub mode: Mode,
-    /// What it sees and may ask the kernel for. `None`, and [`Mode::Off`], leave it on the host's files, network
-    /// and process numbers, which the report says.
+    /// What it sees and may ask the kernel for. With `None`, and with [`Mode::Off`], it uses the host's files, network
+    /// and pids, which the report says.
     pub isolation: Option<Isolation>,
 }
 
@@ -52,13 +52,13 @@ pub struct Isolation {
 /// What is executed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Program {
-    /// The open file handed over with the spec: what was checked is what runs, whatever happens to its path.
+    /// The open file passed with the spec: the checked file is the one that runs, whatever happens to its path.
     Descriptor,
     /// A path, for scripts (whose interpreter needs one); it must lie in a read-only view of what was checked.
     Path(#[serde(with = "path_bytes")] PathBuf),
 }
 
-/// A uid and gid of the program's own, without supplementary groups.
+/// A uid and gid for the program alone, without supplementary groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// Never 0.
@@ -67,8 +67,7 @@ pub struct Identity {
     pub gid: u32,
 }
 
-/// Resource limits, each set hard and soft. A limit that lies above what the supervisor itself has is lowered
-/// to that.
+/// Resource limits, each set hard and soft. A limit above the supervisor's own is lowered to that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Open files. 1,024: what select() can count to, and more than a tool that serves one socket needs.
@@ -82,20 +81,21 @@ pub struct Limits {
     pub memlock_bytes: u64,
     /// Data segment and private anonymous memory, in bytes; `None` leaves it open.
     pub data_bytes: Option<u64>,
-    /// Core dumps, in bytes. 1: too small for any, and the one number at which the kernel does not hand a dump to a
-    /// program either (`/proc/sys/kernel/core_pattern` with a `|`), as it does at 0. They would carry secrets to disk.
+    /// Core dumps, in bytes. 1: too small for any dump, and the one value for which the kernel does not pipe a dump to
+    /// a program either (`/proc/sys/kernel/core_pattern` with a `|`), as it does for 0. Dumps would carry secrets to
+    /// disk.
     pub core_bytes: u64,
-    /// The main thread's stack, in bytes. 8 MiB: what Linux gives everybody.
+    /// The main thread's stack, in bytes. 8 MiB: Linux's default.
     pub stack_bytes: u64,
-    /// Address space, in bytes; `None` leaves it open, because Go, Java and Node reserve far more than they use.
+    /// Address space, in bytes; `None` does not limit it, because Go, Java and Node reserve far more than they use.
     pub as_bytes: Option<u64>,
-    /// Seconds of CPU time, after which it is killed; `None` leaves it open, as a plugin runs for weeks.
+    /// Seconds of CPU time, after which it is killed; `None` does not limit it, as a plugin runs for weeks.
     pub cpu_seconds: Option<u64>,
     /// Memory of the whole tree together, in bytes: files in its private directory count where a cgroup counts.
     pub memory_bytes: u64,
-    /// Memory of the whole tree together, in bytes, from which on it is slowed down and what can be had again is
-    /// taken back; `None` leaves it at full speed up to `memory_bytes`. A process that runs away crawls from here to
-    /// there, for minutes (Linux 6.1), instead of being killed. Needs a cgroup.
+    /// Memory of the whole tree together, in bytes, above which the kernel slows it down and reclaims memory. `None`
+    /// leaves it at full speed up to `memory_bytes`. Between the two limits a runaway process is slowed down for
+    /// minutes (Linux 6.1), instead of being killed. Needs a cgroup.
     pub memory_high_bytes: Option<u64>,
     /// CPU time of the whole tree together, in percent of one core; `None` leaves it open. Needs a cgroup.
     pub cpu_percent: Option<u32>,
@@ -126,11 +126,11 @@ impl Default for Limits {
 /// Where a program may connect to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
-    /// Nowhere: an empty network namespace of its own.
+    /// Nothing: an empty network namespace.
     None,
-    /// To itself: a network namespace of its own in which the loopback interface is up.
+    /// Only itself: a network namespace with only the loopback interface up.
     Loopback,
-    /// Wherever the host may, except where ports are named: then TCP to and from these alone.
+    /// Whatever the host can, except where ports are named: then TCP to and from these only.
     Host {
         /// TCP ports that it may connect to; `None` is any. Needs Landlock ABI 4 (Linux 6.7).
         connect: Option<Vec<u16>>,
@@ -139,18 +139,18 @@ pub enum Network {
     },
 }
 
-/// What to do when a protection that was asked for cannot be given.
+/// What to do when a requested protection cannot be provided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
     /// Refuse to start the program, naming what is missing.
     Enforce,
     /// Start it, and report what is not enforced.
     BestEffort,
-    /// No protections beyond a process of its own (and the [`Identity`], when one is given); reported loudly.
+    /// No protections beyond a separate process (and the [`Identity`], if one is given); reported prominently.
     Off,
 }
 
-/// Paths travel as the bytes they are: serde's own form refuses those that are not UTF-8.
+/// Paths are encoded as bytes: serde's own form refuses those that are not UTF-8.
 pub(crate) mod path_bytes {
     use std::ffi::OsString;
     use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Who a process is: its number, and what tells it from others that had that number before or get it later.
+//! Identifies a process: by its pid, and by what distinguishes it from processes that had that pid before or get it
+//! later.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -7,10 +8,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use serde::{Deserialize, Serialize};
 
-/// A process, as somebody else may hold it against what is there.
+/// A process's identity, which another process can compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Who {
-    /// Its number.
+    /// Its pid.
     pub pid: u32,
     /// When it started, in clock ticks since the machine did (field 22 of `/proc/PID/stat`).
     pub started: u64,
@@ -19,10 +20,10 @@ pub struct Who {
 }
 
 impl Who {
-    /// Who is behind a pidfd.
+    /// The identity of the process behind a pidfd.
     ///
     /// # Errors
-    /// When it has ended, or is hidden from us (`hidepid`, `ProtectProc=`).
+    /// If it has ended, or is hidden from us (`hidepid`, `ProtectProc=`).
     pub fn of(pidfd: BorrowedFd<'_>) -> io::Result<Self> {
         let pid = number_of(pidfd);
         let ended = || io::Error::new(io::ErrorKind::NotFound, "the process has ended");
@@ -31,7 +32,7 @@ impl Who {
         }
         let stat = std::fs::read(format!("/proc/{pid}/stat"))?;
         let status = std::fs::read(format!("/proc/{pid}/status"))?;
-        // As long as it has not ended, the number was its own all the time.
+        // If it has not ended by now, the pid was its own all the time.
         if has_ended(pidfd)? {
             return Err(ended());
         }
@@ -42,8 +43,8 @@ impl Who {
     }
 }
 
-/// Our own number for a process, as the kernel tells it; 0 once it has ended. What its monitor calls it is the
-/// number in its namespace.
+/// The pid of a process in our own namespace; 0 once it has ended. Its monitor knows the pid in the monitor's
+/// namespace.
 pub(crate) fn number_of(pidfd: BorrowedFd<'_>) -> u32 {
     let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()));
     let info = info.unwrap_or_default();
@@ -90,7 +91,7 @@ mod tests {
         drop(child.stdin.take());
         let waited = retry_on_intr(|| poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], None));
         assert_eq!(waited, Ok(1));
-        // A zombie has ended, though its number is still taken.
+        // A zombie has ended, though its pid is still reserved.
         assert_eq!(Who::of(pidfd.as_fd()).unwrap_err().kind(), io::ErrorKind::NotFound);
         child.wait().unwrap();
         assert_eq!(Who::of(pidfd.as_fd()).unwrap_err().kind(), io::ErrorKind::NotFound);

@@ -1,14 +1,14 @@
-//! The control protocol: small JSON packets over a `SOCK_SEQPACKET` socket pair, with descriptors beside them.
+//! The control protocol: small JSON packets over a `SOCK_SEQPACKET` socket pair, with attached descriptors.
 //!
-//! The supervisor and its zygote have a socket of their own, over which [`Call`]s go; all else is about one program.
+//! The supervisor and its zygote have a separate socket, for [`Call`]s; everything else is about one program.
 //!
-//! Both ends are this crate, from the same image. What makes the packets bounded all the same is that the
-//! supervisor must not be made to hold more than it planned for, whatever happens to a monitor.
+//! Both ends are this crate, from the same image. The packets have a size limit nevertheless, so that a compromised or
+//! broken monitor cannot use up the supervisor's memory.
 //!
 //! | packet | from | descriptors |
 //! |---|---|---|
-//! | [`Order::Start`] | supervisor, once, first | the spec (a sealed memfd), then those of its [`Role`]s |
-//! | [`Note::Born`] | stage, once, first | a pidfd of itself, as it becomes the monitor |
+//! | [`Order::Start`] | supervisor, once, first | the spec (a sealed memfd), then one for each of its [`Role`]s |
+//! | [`Note::Born`] | stage, once, first | its own pidfd, since it becomes the monitor |
 //! | [`Note::Failed`] | stage, monitor or child, if a step fails | |
 //! | [`Note::Report`] | child, once the jail is built | |
 //! | [`Note::Learning`] | stage, for a program that learns | the filter's listener |
@@ -32,52 +32,52 @@ use serde::{Deserialize, Serialize};
 use crate::exit::ExitStatus;
 use crate::report::Protection;
 
-/// The largest packet. The longest is a failure's text of [`TEXT_MAX_BYTES`], six times as long when every
-/// byte of it needs a JSON escape. A larger one is an error at the sender.
+/// The largest packet. The longest is a failure's text of [`TEXT_MAX_BYTES`], six times as long if every byte needs a
+/// JSON escape. A larger one is an error at the sender.
 const PACKET_MAX_BYTES: usize = 16 << 10;
 
 /// The longest text that a stage reports: a sentence and two paths of moderate length. Longer ones are cut.
 const TEXT_MAX_BYTES: usize = 2 << 10;
 
-/// The most descriptors beside one packet: the spec and one for each [`Role`].
+/// The most descriptors with one packet: the spec and one for each [`Role`].
 const DESCRIPTORS_MAX: usize = 5;
 
-/// What the supervisor asks its zygote for, over a socket of their own: a stage, which gets the three descriptors that
-/// come along: its control socket, and the program's output and errors.
+/// The supervisor's request to its zygote, over a separate socket: make a stage from the three attached descriptors,
+/// its control socket and the program's standard output and standard error.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Call {
-    /// The namespaces that it is to be born into.
+    /// The namespaces that it is cloned into.
     pub(crate) namespaces: Option<Wanted>,
-    /// Whether there is no program for it yet: it takes its mounts when there is.
+    /// Whether it is a standby stage, which makes its mount namespace when there is a program for it.
     pub(crate) ahead: bool,
 }
 
-/// What a spec asks for of namespaces.
+/// The namespaces that a spec requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Wanted {
-    /// One of the network too.
+    /// Whether a network namespace is among them.
     pub(crate) network: bool,
-    /// Whether its program is to get a uid of its own, which it could not have in a user namespace of ours.
+    /// Whether its program gets a separate uid, which is impossible in our user namespace.
     pub(crate) own_uid: bool,
 }
 
-/// What the supervisor tells a stage or monitor.
+/// A command from the supervisor to a stage or monitor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Order {
-    /// Build the jail of the spec that comes along, and execute the program. The other descriptors are these.
+    /// Build the jail of the attached spec, and execute the program. The other attached descriptors have these roles.
     Start(Vec<Role>),
     /// Send the program and its process group this signal.
     Signal(i32),
-    /// Kill everything that the program started, and itself.
+    /// Kill everything that the program started, and the monitor itself.
     KillAll,
 }
 
-/// What a descriptor beside [`Order::Start`] is.
+/// The role of a descriptor attached to [`Order::Start`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Role {
-    /// What is executed.
+    /// The program's file.
     Program,
-    /// Where the stage says how far it has come.
+    /// The file for the stage's progress.
     Progress,
     /// The program's standard input.
     Stdin,
@@ -85,10 +85,10 @@ pub(crate) enum Role {
     Group,
 }
 
-/// What a stage or monitor tells its supervisor.
+/// A message from a stage or monitor to its supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Note {
-    /// The stage is there; its pidfd comes along.
+    /// The stage exists; its pidfd is attached.
     Born,
     /// Lines of the report.
     Report(Vec<Protection>),
@@ -99,11 +99,11 @@ pub(crate) enum Note {
         /// What went wrong and what to do about it.
         reason: String,
     },
-    /// The filter that learns is loaded; its listener comes along.
+    /// The learning filter is loaded; its listener is attached.
     Learning,
     /// The program was executed.
     Running,
-    /// The program has ended; what it started is being killed.
+    /// The program has ended; its remaining processes are being killed.
     Ended(ExitStatus),
 }
 
@@ -117,13 +117,13 @@ impl Note {
     }
 }
 
-/// One end for the supervisor, one for the stage. Both are close-on-exec; the stage gets its as standard input.
+/// One end for the supervisor, one for the stage. Both are close-on-exec; the stage gets its end as standard input.
 pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
-/// Sends one packet. It never blocks: the few packets of a jail's life fit the socket's buffer, and a full one
-/// means that the other side has stopped, which is `WouldBlock`.
+/// Sends one packet without blocking. The few packets of a jail fit into the socket's buffer; a full buffer means that
+/// the other side has stopped, which returns `WouldBlock`.
 pub(crate) fn send<M: Serialize>(
     socket: BorrowedFd<'_>,
     message: &M,
@@ -147,7 +147,7 @@ pub(crate) fn send<M: Serialize>(
     Ok(())
 }
 
-/// Sends a report, in one packet if it fits into one and otherwise line by line.
+/// Sends a report: in one packet if it fits, and otherwise line by line.
 pub(crate) fn send_report(socket: BorrowedFd<'_>, report: Vec<Protection>) -> io::Result<()> {
     let whole = Note::Report(report);
     match (send(socket, &whole, &[]), whole) {
@@ -158,7 +158,7 @@ pub(crate) fn send_report(socket: BorrowedFd<'_>, report: Vec<Protection>) -> io
     }
 }
 
-/// What one look at the socket found.
+/// The result of receiving from the socket.
 #[derive(Debug)]
 pub(crate) enum Received<M> {
     /// A packet, and the descriptors beside it.
@@ -169,12 +169,12 @@ pub(crate) enum Received<M> {
     Closed,
 }
 
-/// Takes the next packet without waiting for one.
+/// Receives the next packet, without waiting for one.
 pub(crate) fn receive<M: DeserializeOwned>(socket: impl AsFd) -> io::Result<Received<M>> {
     receive_with(socket.as_fd(), RecvFlags::DONTWAIT)
 }
 
-/// Takes the next packet, and waits for it.
+/// Receives the next packet, and waits for it.
 pub(crate) fn receive_waiting<M: DeserializeOwned>(socket: impl AsFd) -> io::Result<Received<M>> {
     receive_with(socket.as_fd(), RecvFlags::empty())
 }
@@ -188,8 +188,8 @@ fn receive_with<M: DeserializeOwned>(socket: BorrowedFd<'_>, flags: RecvFlags) -
         retry_on_intr(|| recvmsg(socket, &mut parts, &mut beside, flags | RecvFlags::CMSG_CLOEXEC))
     };
     let taken = match take() {
-        // The other side closed with something of ours unread. The kernel says so once, before it hands out
-        // what that side had sent earlier, which may be the exit status that somebody waits for.
+        // The other side closed with unread packets of ours. The kernel reports that once, before it delivers what that
+        // side had sent earlier, which may be the exit status.
         Err(Errno::CONNRESET) => take(),
         other => other,
     };
@@ -208,7 +208,7 @@ fn receive_with<M: DeserializeOwned>(socket: BorrowedFd<'_>, flags: RecvFlags) -
     if taken.bytes == 0 {
         return Ok(Received::Closed);
     }
-    // The space is rounded up, so that there may be room for one more than was agreed.
+    // The buffer's size is rounded up, so there may be room for one descriptor more than agreed.
     let cut = taken.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC);
     if cut || descriptors.len() > DESCRIPTORS_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet larger than the protocol allows"));

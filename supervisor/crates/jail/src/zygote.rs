@@ -1,8 +1,8 @@
-//! The supervisor's side of its zygote: the one stage that was executed, and of which all others are clones.
+//! The supervisor's side of its zygote: the executed stage of which all others are clones.
 //!
-//! Executing an image costs as much as all else that a start does: the dynamic loader, relocations, and in a virtual
-//! machine each question of the loader about the processor. A clone of a small process that has one thread costs a
-//! tenth of that, and shares its memory with all the others.
+//! Executing an image costs as much as the rest of a start: the dynamic loader, relocations, and in a virtual machine
+//! each CPU query of the loader. Cloning a small single-threaded process costs a tenth of that, and its memory is
+//! shared by all clones.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,11 +17,11 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::graveyard;
 use crate::wire::{self, Call};
 
-/// How long one that was killed may take to end. It only has to be buried, so that one second is a thousand times
-/// what it needs; after it, it is left to be reaped later.
+/// How long a killed zygote may take to end. It only has to exit, so one second is a thousand times what it needs.
+/// After that, it is left to be reaped later.
 const END: Duration = Duration::from_secs(1);
 
-/// A running zygote. It ends with its socket, and is killed when this is dropped.
+/// A running zygote. It ends when its socket is closed, and is killed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Zygote {
     pidfd: OwnedFd,
@@ -33,7 +33,7 @@ impl Zygote {
         let (socket, theirs) = wire::pair()?;
         let mut child =
             command.stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        // It is not reaped before its pidfd is there, so that the number is still its own.
+        // It is not reaped before its pidfd is open, so the pid is still its own.
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(pidfd) => Ok(Self { pidfd, socket }),
             Err(errno) => {
@@ -44,7 +44,7 @@ impl Zygote {
         }
     }
 
-    /// Hands over a call. Waits while the socket is full: the zygote is busy with as many others then.
+    /// Sends a request. Waits while the socket is full, when the zygote is busy with other requests.
     fn call(&self, call: &Call, descriptors: &[BorrowedFd<'_>], deadline: Option<Instant>) -> io::Result<()> {
         loop {
             match wire::send(self.socket.as_fd(), call, descriptors) {
@@ -58,7 +58,7 @@ impl Zygote {
         }
     }
 
-    /// Kills it and waits for that.
+    /// Kills it and waits for its end.
     fn end(&self) {
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         let _ = ready(self.pidfd.as_fd(), PollFlags::IN, END);
@@ -68,7 +68,7 @@ impl Zygote {
 
 impl Drop for Zygote {
     fn drop(&mut self) {
-        // It has no state, so that nothing is lost by not letting it end by itself.
+        // It has no state, so killing it loses nothing.
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         if let Ok(pidfd) = self.pidfd.try_clone() {
             graveyard::bury(pidfd);
@@ -76,12 +76,12 @@ impl Drop for Zygote {
     }
 }
 
-/// The zygote of a stage's image: started by the first call, and again when it is gone.
+/// The zygote of a stage's image: started by the first request, and again when it is gone.
 #[derive(Debug, Default)]
 pub(crate) struct Nursery(Mutex<Option<Arc<Zygote>>>);
 
 impl Nursery {
-    /// Has a stage born that gets these descriptors; gives who was asked.
+    /// Requests a stage that gets these descriptors; returns the zygote that was asked.
     pub(crate) fn call(
         &self,
         command: impl Fn() -> Command,
@@ -100,7 +100,7 @@ impl Nursery {
         }
     }
 
-    /// Ends one that did not do what it was asked for; the next call starts another.
+    /// Ends a zygote that did not do what was requested; the next request starts another.
     pub(crate) fn discard(&self, zygote: &Arc<Zygote>) {
         let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if current.as_ref().is_some_and(|current| Arc::ptr_eq(current, zygote)) {
@@ -121,19 +121,19 @@ impl Nursery {
     }
 }
 
-/// Whether the other end of a socket has closed.
+/// Whether an error means that the other end of the socket has closed.
 pub(crate) fn is_gone(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::PIPE | Errno::CONNRESET))
 }
 
-/// What is left until a time; a time that the clock cannot hold is one that nobody waits for.
+/// The time left until a deadline; a deadline that the clock cannot represent means no limit.
 pub(crate) fn left(deadline: Option<Instant>) -> Duration {
     deadline.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()))
 }
 
-/// Waits until a descriptor is ready, or closed at its other end; false when the time is over.
+/// Waits until a descriptor is ready, or closed at its other end; false after the timeout.
 pub(crate) fn ready(descriptor: BorrowedFd<'_>, wanted: PollFlags, timeout: Duration) -> io::Result<bool> {
-    // A timeout that the kernel's type cannot hold is one that nobody waits for.
+    // A timeout that the kernel's type cannot represent means no timeout.
     let timeout = Timespec::try_from(timeout).ok();
     let mut polled = [PollFd::from_borrowed_fd(descriptor, wanted)];
     match retry_on_intr(|| poll(&mut polled, timeout.as_ref())) {

@@ -202,7 +202,7 @@ fn chains_of_processes_that_never_stand_still_are_ended() {
     if skipped_without_root("chains_of_processes_that_never_stand_still_are_ended") {
         return;
     }
-    // Each link starts the next one and ends; the first of each chain has a session of its own.
+    // Each link starts the next one and ends; the first of each chain has a new session.
     let mut wanted = sh("f() { setsid sh -c \"$0\" \"$0\" & }; f; f; f; f; exec sleep 1000");
     wanted.argv.push("sleep 0.01; sh -c \"$0\" \"$0\" & exit".into());
     let uid = nobody(6).uid;

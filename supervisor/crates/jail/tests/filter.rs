@@ -132,8 +132,8 @@ fn the_filter_is_what_refuses() {
     assert_eq!((free.trim(), bound.trim()), ("0 ENOTTY EINVAL", "EPERM ENOTTY ENOSYS"));
 }
 
-/// Calls of which only a part is closed, with what is left of them: they get as far as the kernel's own errors. The
-/// descriptor 999 and the address 0 are nobody's.
+/// Calls that are partly forbidden, and their allowed uses: these get as far as the kernel's own errors. The
+/// descriptor 999 and the address 0 do not exist.
 #[test]
 fn what_reaches_beyond_the_program_is_refused() {
     if !is_there(PYTHON) {
@@ -204,7 +204,7 @@ fn what_reaches_beyond_the_program_is_refused() {
     }
 }
 
-/// `openat2` has the mode in memory. Whoever writes to the host goes without it, all others keep it.
+/// `openat2` has the mode in memory. Programs that write to the host do not have it, all others keep it.
 #[test]
 fn no_file_on_the_host_becomes_set_user_id() {
     if !is_there(PYTHON) {
@@ -300,7 +300,7 @@ at = ctypes.addressof(ctypes.c_char.from_buffer(code))
 print(ctypes.CFUNCTYPE(ctypes.c_int)(at)())";
     let free = run(&python(script));
     let outcome = run(&behind(python(script), &strict(), ANY));
-    // A kernel without 32-bit calls ends it by itself.
+    // A kernel without 32-bit calls kills it anyway.
     let expected = if free.status == ExitStatus::Code(0) { libc::SIGSYS } else { libc::SIGSEGV };
     assert_eq!(signal(&outcome), Some(expected));
 }

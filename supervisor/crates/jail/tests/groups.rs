@@ -1,4 +1,4 @@
-//! Programs in cgroups of their own. Needs cgroup v2 with the controllers memory and pids, and a group that is ours
+//! Programs in their own cgroups. Needs cgroup v2 with the controllers memory and pids, and a group that is ours
 //! alone; `make test-vm` starts a machine that has both.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -174,7 +174,7 @@ fn killing_a_group_ends_what_left_its_family() {
     group.kill().unwrap();
     gone(&jailed.monitor);
     eventually("the daemon is dead", || is_dead(&daemon));
-    // Its monitor was in it, and so nobody could say how it ended.
+    // Its monitor was in it, so there is no report of how it ended.
     let ended = jailed.monitor.try_exit_status().unwrap();
     assert_eq!(ended, Some(ExitStatus::MonitorLost));
     assert_eq!(group.explain(ExitStatus::MonitorLost), ExitStatus::MonitorLost, "memory was not why");
@@ -250,7 +250,7 @@ fn another_supervisor() {
     println!("in {}", fs::read_to_string("/proc/self/cgroup").unwrap().trim());
 }
 
-/// A group of its own for a second supervisor, as a service manager makes one.
+/// A separate group for a second supervisor, as a service manager makes one.
 struct Other {
     dir: PathBuf,
     /// With the end of its output: it would not outlive that.

@@ -41,7 +41,7 @@ fn sharing_changes_nothing_and_what_was_shared_keeps_it_alive() {
     jailed.monitor.release();
     drop(jailed.monitor);
     assert!(!is_dead(&pid));
-    // The last lifeline, which nobody took up.
+    // The last lifeline, which no supervisor adopted.
     drop(parts);
     eventually("it dies", || is_dead(&pid));
 }

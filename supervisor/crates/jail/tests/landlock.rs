@@ -1,4 +1,4 @@
-//! What Landlock forbids by itself, on the host's files and network: on a machine that forbids namespaces.
+//! What Landlock alone forbids, on the host's files and network: on a machine that forbids namespaces.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -43,7 +43,7 @@ fn two_hundred_spawns_leave_no_descriptor_and_no_process() {
         spawn(&stage, &never, &Given::default(), LONG).unwrap_err();
         open() == before && children() == 1
     });
-    // It ends with the stage, and is reaped by whoever starts something next.
+    // It ends with the stage, and is reaped by the next start.
     drop(stage);
     let another = common::stage();
     eventually("the zygote is reaped", || {

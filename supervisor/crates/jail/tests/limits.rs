@@ -162,7 +162,7 @@ fn it_stands_behind_everybody_else() {
     let out = finish(jailed).stdout;
     let mut lines = out.lines();
     assert_eq!(lines.next().unwrap(), format!("{nice} refused {nice} 500"));
-    // Others than root may be told to come back later.
+    // Others than root may get EAGAIN.
     if let Some(session) = lines.next().filter(|_| is_root()) {
         assert!(session.ends_with(" nice 3"), "{session}");
     }

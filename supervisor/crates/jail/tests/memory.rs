@@ -33,7 +33,7 @@ fn one_that_takes_too_much_is_killed() {
 
 #[test]
 fn many_that_take_too_much_together_are_killed() {
-    // Each in a session of its own, and without a parent.
+    // Each in a new session, and without a parent.
     let one = "(setsid dd if=/dev/zero of=/dev/null bs=20M count=1000000 &)";
     killed_for_memory(&format!("for i in 1 2 3 4 5; do {one}; done; sleep 1000"));
 }
@@ -53,7 +53,7 @@ fn one_whose_first_thread_has_ended_is_killed() {
     if skipped_without_python("one_whose_first_thread_has_ended_is_killed") {
         return;
     }
-    // A thread takes it; the first one ends by itself (exit, not exit_group), and then tells nothing any more.
+    // A thread takes it; the first one exits (exit, not exit_group), and then its status has no memory any more.
     let script = "import ctypes, threading, time
 def take():
     held = []

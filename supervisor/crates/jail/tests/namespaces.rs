@@ -34,7 +34,7 @@ fn a_daemon_that_left_its_family_ends_with_it() {
     let script = "setsid sh -c 'setsid sleep 1000 & echo $!' & wait; read line </dev/null; exit 3";
     let jailed = start(&isolated(sh(script))).unwrap();
     line(&jailed.stdout);
-    // The pipes end when nobody holds them, the daemon included.
+    // The pipes end when no process holds them, the daemon included.
     assert_eq!(finish(jailed).status.to_string(), "exit code 3");
 }
 
@@ -53,7 +53,7 @@ fn the_supervisor_knows_it_by_the_number_that_everybody_sees() {
     assert_eq!(parent_of(&jailed), jailed.monitor.pid());
 }
 
-/// More stages than cores, so that some wait for their turn while what they cloned goes on.
+/// More stages than cores, so that some wait for their turn while their clones run.
 #[test]
 fn the_monitor_is_known_before_it_says_anything() {
     let stage = stage();
@@ -75,7 +75,7 @@ fn parent_of(jailed: &Jailed) -> u32 {
     stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// Runs the tests' supervisor where nobody may make user namespaces and it has no rights of its own.
+/// Runs the tests' supervisor where user namespaces are forbidden and it has no privileges.
 fn without_user_namespaces(arguments: &[&str]) -> String {
     let script = "echo 0 >/proc/sys/user/max_user_namespaces && \
                   exec setpriv --ambient-caps=-all --bounding-set=-all --inh-caps=-all \"$@\"";

@@ -123,7 +123,7 @@ fn arguments_that_are_too_long() {
     assert!(matches!(start(&wanted), Err(SpawnError::SpecTooLarge { .. })));
 }
 
-/// Runs the tests' supervisor as an ordinary user, whoever runs the tests.
+/// Runs the tests' supervisor as an ordinary user, even if root runs the tests.
 fn as_ordinary_user(arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_jail-fixture"));
     if is_root() {

@@ -61,7 +61,7 @@ fn the_next_start_takes_it_and_another_is_made() {
     };
     assert_eq!(report(&first), report(&second));
 
-    // One that was killed is in nobody's way.
+    // A killed standby stage does no harm.
     let spare = another(&[zygote]);
     kill_process(Pid::from_raw(spare.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
     eventually("it is dead", || is_dead(&spare));

@@ -14,7 +14,7 @@ fn it_sees_what_was_mounted_after_it_was_made_and_holds_nothing() {
     if skipped_without_root("it_sees_what_was_mounted_after_it_was_made_and_holds_nothing") {
         return;
     }
-    // Where nothing that is mounted arrives by itself.
+    // In a mount namespace without propagation.
     unshare(CloneFlags::CLONE_NEWNS).unwrap();
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
     let stage = stage().keeping_a_spare();

@@ -1,6 +1,6 @@
 //! What a program sees of the files, and what it can do with them.
 //!
-//! Run as root, each program has a uid of its own; run unprivileged, a user namespace and its supervisor's uid.
+//! Run as root, each program has a separate uid; run unprivileged, a user namespace and its supervisor's uid.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ use std::process::Command;
 use common::*;
 use talon_jail::{Access, JailSpec, Mode, Program, Shown, SpawnError, Status, View};
 
-/// The script in a private root, with a uid of its own where that can be had.
+/// The script in a private root, with a separate uid where that is possible.
 fn inside(test: u32, script: &str) -> JailSpec {
     let mut spec = sh(script);
     spec.identity = is_root().then(|| nobody(test));
@@ -274,7 +274,7 @@ fn what_a_program_plants_shows_another_nothing() {
     fs::create_dir_all(work.join("sub")).unwrap();
     fs::create_dir(&secret).unwrap();
     fs::write(secret.join("key"), "hidden").unwrap();
-    // Whoever the programs are, both may use all of it, and the path leads through a link of the operator's.
+    // Whatever uids the programs have, both may use all of it, and the path leads through a link of the operator's.
     for path in [&work, &work.join("sub"), &secret] {
         fs::set_permissions(path, Permissions::from_mode(0o777)).unwrap();
     }
@@ -291,7 +291,7 @@ fn what_a_program_plants_shows_another_nothing() {
         for mode in [Mode::Enforce, Mode::BestEffort] {
             second.mode = mode;
             let reason = refusal(&second);
-            assert!(reason.contains("sub on its way belongs to uid"), "{plant}: {reason}");
+            assert!(reason.contains("sub in it belongs to uid"), "{plant}: {reason}");
         }
         fs::remove_file(work.join("sub")).unwrap();
         fs::rename(work.join("old"), work.join("sub")).unwrap();

@@ -1,14 +1,14 @@
-//! Waiting for an answer with open eyes, where it comes sooner than a sleeping core wakes.
+//! Busy polling for answers that arrive sooner than a sleeping core wakes up.
 //!
-//! A thread that has nothing to do sleeps, and its core with it: measured on idle machines of two cores, the way back takes 10
-//! to 40 µs, which is as long as a small call to a plugin takes altogether. So whoever waits for an answer that is expected within
-//! a moment looks for it again and again instead of going to sleep. Hypervisors do the same for the cores of their guests (KVM
-//! calls it halt polling), and as there what comes is expected to be as what came: after an answer that took longer nobody waits
-//! awake for the next one, until one comes within the moment again.
+//! An idle thread sleeps, and its core with it. Measured on idle machines of two cores, waking up takes 10 to
+//! 40 µs, which is as long as a whole small call to a plugin. So a task that expects an answer within a short
+//! time polls for it instead of sleeping. Hypervisors do the same for the cores of their guests (KVM calls it
+//! halt polling). As there, the previous answer predicts the next one: after a slow answer there is no busy
+//! polling, until one arrives within the limit again.
 //!
-//! So it costs at most a moment of one core a call, and nothing where plugins take their time. Everybody else goes first: tasks of
-//! the same runtime, because it looks where the runtime would sleep, and whatever else may run on the same core, to which
-//! that is given up at each look. And one in a process waits so at most.
+//! So it costs one core at most the limit per call, and nothing where plugins are slow. All other work has
+//! precedence: tasks of the same runtime, because it polls when the runtime would sleep, and other threads on
+//! the same core, to which it yields at each poll. Only one task in a process polls at a time.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -18,27 +18,27 @@ use std::time::{Duration, Instant};
 
 use tokio::task::yield_now;
 
-/// One waits awake in this process. A second one would only look to the same runtime as well.
+/// Whether a task of this process is polling. A second one would only poll the same runtime.
 static ONE: AtomicBool = AtomicBool::new(false);
 
-/// Whether the answers of somebody come within a moment.
+/// Busy polling for the answers of one peer, while they arrive within the limit.
 #[derive(Debug)]
 pub struct Awake {
     moment: Duration,
-    /// Not of somebody who never answered.
+    /// Whether the last answer was fast; at first false.
     expected: AtomicBool,
 }
 
 impl Awake {
-    /// Waits awake for so long at most: a few times what a small call takes. For what takes longer a wake-up makes no difference
-    /// that anybody would notice, while the core may be missing elsewhere.
+    /// Polls for at most this time: a few times the duration of a small call. For slower answers the wake-up
+    /// time does not matter, while the core may be needed elsewhere.
     #[must_use]
     pub fn for_up_to(moment: Duration) -> Self {
         Self { moment, expected: AtomicBool::new(false) }
     }
 
-    /// Waits for an answer, awake for up to the moment if the last one came within it and nobody else does. One that is large had
-    /// better come pinned: it is copied otherwise.
+    /// Waits for an answer. It polls up to the limit if the last answer was fast and no other task is
+    /// polling. A large future should be pinned by the caller, because it is copied otherwise.
     pub async fn wait<F: Future>(&self, answer: F) -> F::Output {
         let began = Instant::now();
         let mut answer = pin!(answer);
@@ -51,7 +51,7 @@ impl Awake {
             None => answer.await,
         };
         let soon = began.elapsed() < self.moment;
-        // Mostly it is as before, and then nobody else's cache is disturbed.
+        // Usually unchanged; then the write, which would invalidate other cores' caches, is skipped.
         if self.expected.load(Ordering::Relaxed) != soon {
             self.expected.store(soon, Ordering::Relaxed);
         }
@@ -63,16 +63,16 @@ impl Awake {
             if let Poll::Ready(answer) = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await {
                 return Some(answer);
             }
-            // Whatever else may run on this core may be what is waited for.
+            // The answer may come from another thread on this core.
             std::thread::yield_now();
-            // Comes back once the runtime has looked for news from outside.
+            // Resumes once the runtime has checked for I/O events.
             yield_now().await;
         }
         None
     }
 }
 
-/// The right to wait awake, until it is dropped.
+/// The permit to poll, released on drop.
 struct Turn;
 
 impl Turn {
@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// Ready when it was asked so often, and wakes nobody: only who looks again and again sees it.
+    /// Becomes ready after this many polls, without a wake-up: only busy polling sees it.
     fn silent(mut looks: u32) -> impl Future<Output = &'static str> {
         poll_fn(move |_| {
             looks = looks.saturating_sub(1);
@@ -104,7 +104,7 @@ mod tests {
         })
     }
 
-    // One test, because there is one in a process who waits awake.
+    // A single test, because only one task in a process polls.
     #[test]
     fn who_answers_soon_is_looked_for_by_one_at_a_time() {
         let awake = Awake::for_up_to(Duration::MAX);
@@ -123,7 +123,7 @@ mod tests {
         assert_pending!(expected.poll());
         assert_ready_eq!(expected.poll(), "seen");
 
-        // The right to it is given back, also by a call that is given up.
+        // The permit is also released by a call that is cancelled.
         let mut given_up = spawn(awake.wait(pending::<()>()));
         assert_pending!(given_up.poll());
         assert!(given_up.is_woken());
@@ -132,7 +132,7 @@ mod tests {
         assert_pending!(next.poll());
         assert_ready_eq!(next.poll(), "seen");
 
-        // Whose moment is over before it began never answers within it.
+        // With a limit of zero no answer is fast enough.
         let slow = Awake::for_up_to(Duration::ZERO);
         for _ in 0..2 {
             let mut answer = spawn(slow.wait(silent(2)));

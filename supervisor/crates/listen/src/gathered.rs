@@ -1,9 +1,9 @@
-//! What is sent in many small pieces, and goes out in one.
+//! Coalesces small writes into one.
 //!
-//! HTTP/2 as we have it writes an answer's headers with its message, and its end by itself; a request's headers, and then its
-//! message. Each is a system call, and each wakes the other end, which finds half of what it waits for. So small pieces are kept
-//! until the connection's task has its next turn, which it is asked to have at once: what was sent until then goes out together.
-//! Under load that is what all calls sent that had their turn in between.
+//! Our HTTP/2 library writes an answer's headers with its message, and its end separately; and a request's
+//! headers, then its message. Each write is a system call, and wakes the other end, which finds only half of
+//! what it waits for. So small writes are buffered until the connection's task is polled the next time, which
+//! is requested at once, and are then sent together. Under load that covers all calls that wrote in between.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -11,42 +11,43 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// The most that is kept. Above it a system call costs less than the copying; and what is kept was not refused by the other
-/// end yet, so it must not be much.
+/// Maximum size of the buffer. For larger writes a system call costs less than the copy. Buffered data is
+/// invisible to the other end's flow control, so it must not be much.
 const MAX_KEPT_BYTES: usize = 16 << 10;
 
-/// A connection whose small writes are gathered. It is for HTTP/2 as the crate `h2` speaks it, or what does the same in each
-/// turn of its task: it reads until it would have to wait, it writes, and then it flushes, also if it wrote nothing.
+/// A connection whose small writes are coalesced. It is made for HTTP/2 by the crate `h2`, or for tasks that
+/// behave the same at each poll: they read until they would block, then write, and then flush, even if they
+/// wrote nothing.
 #[derive(Debug)]
 pub struct Gathered<S> {
     stream: S,
     kept: Vec<u8>,
-    /// How much of that is on its way already.
+    /// How much of the buffer was sent already.
     sent: usize,
     when: When,
-    /// [`MAX_KEPT_BYTES`], or nothing.
+    /// [`MAX_KEPT_BYTES`], or 0.
     max_kept_bytes: usize,
 }
 
-/// When what is kept goes out.
+/// When the buffer is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
-    /// Nobody has asked for it yet.
+    /// No flush was requested.
     Unasked,
-    /// With the next turn of the task.
+    /// At the next poll of the task.
     NextTurn,
-    /// At the end of this turn.
+    /// At the end of this poll.
     Now,
 }
 
 impl<S> Gathered<S> {
-    /// Nothing is kept yet.
+    /// A writer with an empty buffer.
     #[must_use]
     pub fn new(stream: S) -> Self {
         Self { stream, kept: Vec::new(), sent: 0, when: When::Unasked, max_kept_bytes: MAX_KEPT_BYTES }
     }
 
-    /// Never keeps anything: for where gathering would be done twice.
+    /// Never buffers: where the other layer coalesces already.
     #[must_use]
     pub fn passing(stream: S) -> Self {
         Self { max_kept_bytes: 0, ..Self::new(stream) }

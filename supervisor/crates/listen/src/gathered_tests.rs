@@ -4,7 +4,7 @@ use std::task::{Wake, Waker};
 
 use super::*;
 
-/// Takes so many bytes and then no more, keeps what it was given, and counts how often that was.
+/// Accepts this many bytes, stores them, and counts the writes.
 struct Socket {
     room: usize,
     taken: Vec<u8>,
@@ -29,7 +29,7 @@ impl AsyncWrite for Socket {
         let room = std::mem::take(&mut self.room);
         self.taken.extend(from.iter().flat_map(|piece| piece.iter()).take(room));
         let count = self.taken.len() - before;
-        // One that takes everything goes on taking it.
+        // An unlimited socket stays unlimited.
         self.room = if room == usize::MAX { room } else { 0 };
         self.writes += 1;
         Poll::Ready(Ok(count))
@@ -64,7 +64,7 @@ impl Wake for Woken {
     }
 }
 
-/// A connection, and a task that is on it.
+/// A connection, and a task that drives it.
 struct Bench {
     gathered: Gathered<Socket>,
     woken: Arc<Woken>,
@@ -81,7 +81,8 @@ impl Bench {
         poll(Pin::new(&mut self.gathered), &mut Context::from_waker(&waker))
     }
 
-    /// One turn as HTTP/2 has it: it reads, writes each of these with a flush behind it, and flushes. What was taken of them.
+    /// One poll as HTTP/2 does it: it reads, writes each of these with a flush, and flushes. Returns what was
+    /// sent.
     fn turn(&mut self, pieces: &[&[u8]]) -> Vec<u8> {
         let mut taken = Vec::new();
         assert!(self.poll(|gathered, cx| gathered.poll_read(cx, &mut ReadBuf::new(&mut [0]))).is_pending());
@@ -110,7 +111,7 @@ fn small_pieces_go_out_together_in_the_turn_that_was_asked_for() {
     let mut bench = Bench::new(usize::MAX);
     bench.turn(&[b"headers ", b"message "]);
     assert_eq!((bench.gathered.stream.writes, bench.woken()), (0, 1));
-    // Another task had something sent in between.
+    // Another task has written something in between.
     bench.turn(&[b"end"]);
     let socket = &bench.gathered.stream;
     assert_eq!((socket.taken.as_slice(), socket.writes), (&b"headers message end"[..], 1));

@@ -1,11 +1,11 @@
-//! Answers that nobody takes.
+//! Permits of requests whose answers the client has not received yet.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use http_body::{Body, Frame, SizeHint};
 
-/// An answer's body that keeps its request's place until the client has taken it.
+/// A response body that holds its request's permit until the client has received it.
 #[derive(Debug)]
 pub struct Held<B, P> {
     body: B,
@@ -13,7 +13,7 @@ pub struct Held<B, P> {
 }
 
 impl<B, P> Held<B, P> {
-    /// `place` is dropped with the body, not before.
+    /// `place` is dropped together with the body.
     #[must_use]
     pub fn new(body: B, place: P) -> Self {
         Self { body, _place: place }

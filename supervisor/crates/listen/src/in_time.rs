@@ -1,4 +1,4 @@
-//! Requests whose bodies do not come.
+//! A timeout for request bodies.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,28 +8,28 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::{Instant, Sleep};
 use tonic::Status;
 
-/// How long a request's body may take. The largest has a mebibyte or so, and comes over a unix socket. What comes piece by piece
-/// may take this long for each piece.
+/// How long a request's body may take. The largest has about a mebibyte, and comes over a unix socket. For a
+/// streamed body the timeout applies to each piece.
 pub const BODY_WAIT: Duration = Duration::from_secs(30);
 
-/// What a client is told whose request was not there whole by [`BODY_WAIT`].
+/// The error for a request that was not complete within [`BODY_WAIT`].
 #[must_use]
 pub fn not_in_time() -> Status {
     Status::deadline_exceeded(format!("the request was not sent whole within {} s", BODY_WAIT.as_secs()))
 }
 
-/// A request's body that has to be there by [`BODY_WAIT`]; one that comes piece by piece, each piece of it. Otherwise it fails with
-/// DEADLINE_EXCEEDED.
+/// A request's body with the timeout [`BODY_WAIT`], which applies to each piece if the body is streamed. It
+/// fails with DEADLINE_EXCEEDED.
 #[derive(Debug)]
 pub struct InTime<B> {
     body: B,
-    /// The end of its time, once it was waited for. A small request comes with its headers, and needs no timer.
+    /// The timer, once the body had to be waited for. A small request comes with its headers, and needs none.
     late: Option<Pin<Box<Sleep>>>,
     piecewise: bool,
 }
 
 impl<B> InTime<B> {
-    /// The wait begins with the first poll that finds nothing.
+    /// The timeout starts with the first poll that finds nothing.
     #[must_use]
     pub fn new(body: B, piecewise: bool) -> Self {
         Self { body, late: None, piecewise }

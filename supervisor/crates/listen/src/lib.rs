@@ -1,21 +1,22 @@
-//! What bounds a gRPC server on a unix socket, whichever service is behind it.
+//! Limits for a gRPC server on a unix socket, independent of the service.
 //!
-//! Its clients are programs of others. So each has to begin to speak in time, an answer costs its place until it was
-//! taken, and nobody fills the log. How many places there are, for whom, and what a request may take is for each server
-//! to say: their clients are not the same ones.
+//! The clients are foreign programs. So each has to start speaking in time, an answer holds its permit until
+//! the client has received it, and clients cannot fill the log. The numbers are up to each server, since
+//! their clients differ.
 //!
-//! | type | what it bounds |
+//! | type | what it limits |
 //! |---|---|
-//! | [`Prompt`] | how long a connection may be silent before its first words |
-//! | [`InTime`] | how long a request may take to come |
-//! | [`Places`] | how many connections and requests there are, in all and of one user |
-//! | [`Held`] | what answers hold that nobody takes: each keeps its place until then |
-//! | [`Throttle`] | log lines about the same mischief |
+//! | [`Prompt`] | how long a new connection may be silent |
+//! | [`InTime`] | how long a request's body may take |
+//! | [`Places`] | how many connections and requests there are, in total and per user |
+//! | [`Held`] | answers that the client does not receive: each holds its permit until then |
+//! | [`Throttle`] | repeated log lines |
 //!
-//! Both ends of a connection write less often with [`Gathered`], and who waits for a quick answer does so [`Awake`].
+//! Both ends of a connection combine small writes with [`Gathered`], and wait for fast answers with
+//! [`Awake`].
 //!
-//! And for its clients, [`trusted`]: whether who listens is who they mean; [`ShortPath`]: how they get there; and in what words a
-//! supervisor that is stopping refuses, [`DRAINING`].
+//! For clients: [`trusted`] checks who listens on a socket, [`ShortPath`] connects to long paths, and
+//! [`DRAINING`] is the error of a supervisor that is stopping.
 
 mod awake;
 mod gathered;
@@ -39,9 +40,9 @@ pub use trusted::{Stranger, trusted};
 
 /// HTTP/2 frames of up to 1 MiB, on both ends of `host.sock`: with the default of 16 KiB a 64 KiB answer takes twice as long.
 pub const FRAME_BYTES: u32 = 1 << 20;
-/// What one stream, and one connection, may send ahead of being read: one whole request of the largest kind.
+/// The flow control window of a stream, and of a connection: a whole request of the largest size.
 pub const WINDOW_BYTES: u32 = 2 << 20;
 
-/// How the error of a supervisor that is stopping begins, with the code UNAVAILABLE. What gets it was not begun, so its client
-/// may repeat it whatever it is.
+/// Start of the error of a supervisor that is stopping, with the code UNAVAILABLE. The request was not
+/// started, so its client may always repeat it.
 pub const DRAINING: &str = "the supervisor is draining";

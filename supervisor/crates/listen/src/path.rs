@@ -1,4 +1,4 @@
-//! Paths of sockets that are longer than a socket address can hold.
+//! Paths of sockets that are too long for a socket address.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
-/// The longest path a unix socket address holds: `sun_path` has 108 bytes and ends in a zero.
+/// Maximum length of a path in a unix socket address: `sun_path` has 108 bytes and ends with a zero.
 const MAX_SOCKET_PATH_BYTES: usize = 107;
 
-/// A path that fits into a socket address: the path itself, or one through a descriptor of its directory, which is
-/// open as long as this lives.
+/// A path that fits into a socket address: the path itself, or one through a descriptor of its directory,
+/// which stays open as long as this value lives.
 #[derive(Debug)]
 pub struct ShortPath {
     path: PathBuf,

@@ -1,9 +1,9 @@
-//! How much of something there may be at once, in all and for each user.
+//! Limits the number of concurrent connections or requests, in total and per user.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Counts connections, or requests, whole and by uid.
+/// Counts connections, or requests, in total and per uid.
 #[derive(Debug)]
 pub struct Places {
     most: usize,
@@ -11,7 +11,7 @@ pub struct Places {
     by_uid: Mutex<HashMap<u32, usize>>,
 }
 
-/// One place; free again when dropped.
+/// A permit, released on drop.
 #[derive(Debug)]
 pub struct Place {
     places: Arc<Places>,
@@ -19,19 +19,19 @@ pub struct Place {
 }
 
 impl Places {
-    /// So many, and so many of one uid.
+    /// A limiter with a total limit and a limit per uid.
     #[must_use]
     pub fn new(most: usize, most_per_uid: usize) -> Arc<Self> {
         Arc::new(Self { most, most_per_uid, by_uid: Mutex::default() })
     }
 
-    /// The most there are, in all and for one uid.
+    /// The total limit, and the limit per uid.
     #[must_use]
     pub fn most(&self) -> (usize, usize) {
         (self.most, self.most_per_uid)
     }
 
-    /// Takes a place; `None` if there is none left, in all or for this uid.
+    /// Acquires a permit; `None` if a limit is reached.
     pub fn take(self: &Arc<Self>, uid: u32) -> Option<Place> {
         let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = by_uid.values().sum();

@@ -1,4 +1,4 @@
-//! Clients that connect and say nothing.
+//! A timeout for clients that connect and send nothing.
 
 use std::future::Future;
 use std::io;
@@ -13,15 +13,15 @@ use tonic::transport::server::Connected;
 
 use crate::gathered::Gathered;
 
-/// How long a client may take to begin to speak HTTP/2. Real ones do so at once; one that never does only takes a place
-/// from others.
+/// How long a client may take to send the HTTP/2 preface. Real clients do so at once; others only take
+/// permits away.
 pub const FIRST_WORDS_WAIT: Duration = Duration::from_secs(10);
-/// The first words of every HTTP/2 client.
+/// The length of the HTTP/2 client preface.
 const PREFACE_BYTES: usize = 24;
 
-/// A connection whose client has to begin to speak in time: reading from it fails with [`io::ErrorKind::TimedOut`] if
-/// the first words are not there by [`FIRST_WORDS_WAIT`]. Who has begun may be silent for as long as it likes. What is written
-/// to it is [gathered](Gathered).
+/// A connection whose client has to send the preface in time: reading fails with [`io::ErrorKind::TimedOut`]
+/// if it is not complete within [`FIRST_WORDS_WAIT`]. After that the client may be silent for as long as it
+/// likes. Writes are [coalesced](Gathered).
 #[derive(Debug)]
 pub struct Prompt<C> {
     stream: Gathered<UnixStream>,
@@ -29,7 +29,7 @@ pub struct Prompt<C> {
     client: C,
 }
 
-/// What a client has still to say, and until when.
+/// The missing part of the preface, and its timer.
 #[derive(Debug)]
 struct FirstWords {
     bytes_left: usize,
@@ -37,8 +37,8 @@ struct FirstWords {
 }
 
 impl<C> Prompt<C> {
-    /// The wait begins now. `client` is what the server knows of its client, and lives as long as the connection: its
-    /// place among the connections, say. Must be called within a tokio runtime.
+    /// The timeout starts now. `client` is what the server knows of its client, and lives as long as the
+    /// connection: its connection permit, for example. Must be called within a tokio runtime.
     #[must_use]
     pub fn new(stream: UnixStream, client: C) -> Self {
         let late = Box::pin(tokio::time::sleep(FIRST_WORDS_WAIT));
@@ -47,7 +47,7 @@ impl<C> Prompt<C> {
     }
 }
 
-/// What requests are told of the connection is what `client` tells.
+/// Requests get the connect info of `client`.
 impl<C: Connected> Connected for Prompt<C> {
     type ConnectInfo = C::ConnectInfo;
 

@@ -1,26 +1,26 @@
-//! Keeps clients from filling the log.
+//! Keeps clients from flooding the log.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The shortest time between two log lines about the same mischief: enough to see that it goes on.
+/// The shortest time between two log lines about the same problem: enough to see that it persists.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Lets one word a second through and counts the others.
+/// Permits one log line a second and counts the suppressed ones.
 #[derive(Debug, Default)]
 pub struct Throttle {
-    /// When the last word was said, and how many were not since.
+    /// When the last line was permitted, and how many were suppressed since.
     said: Mutex<(Option<Instant>, u64)>,
 }
 
 impl Throttle {
-    /// One that lets the first word through.
+    /// A throttle that permits the first line.
     #[must_use]
     pub const fn new() -> Self {
         Self { said: Mutex::new((None, 0)) }
     }
 
-    /// How many words went unsaid, if this one may be said.
+    /// If a line is permitted now, returns how many were suppressed since the last one.
     pub fn word(&self) -> Option<u64> {
         self.word_at(Instant::now())
     }

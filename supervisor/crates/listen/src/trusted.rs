@@ -1,5 +1,5 @@
-//! Whether who listens on a unix socket is who a client means: a path alone says nothing, since below `/tmp` anybody may
-//! have been there first.
+//! Checks who listens on a unix socket: a path alone proves nothing, since below `/tmp` any user may have
+//! created it first.
 
 use std::ffi::OsString;
 use std::fs::Metadata;
@@ -10,14 +10,14 @@ use std::path::{Component, Path, PathBuf};
 use rustix::process::geteuid;
 use tokio::net::UnixStream;
 
-/// How many symbolic links a path may lead through, as many as the kernel follows; past it the path is refused.
+/// Maximum number of symbolic links in a path, as in the kernel; with more the path is refused.
 const MAX_LINKS: usize = 40;
-/// What lets others than the owner write into a directory.
+/// Mode bits that let users other than the owner write into a directory.
 const OTHERS_WRITE: u32 = 0o022;
-/// In such a directory nobody removes or renames what is another's.
+/// In such a directory only its owner removes or renames a file.
 const STICKY: u32 = 0o1000;
 
-/// Why a listener is not believed to be a supervisor.
+/// Why a listener is not trusted to be a supervisor.
 #[derive(Debug)]
 pub struct Stranger {
     path: PathBuf,
@@ -26,7 +26,7 @@ pub struct Stranger {
 }
 
 impl Stranger {
-    /// Whether this is why a connection was not made.
+    /// This error, if it is the reason why a connection was not made.
     #[must_use]
     pub fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
@@ -37,7 +37,7 @@ impl std::fmt::Display for Stranger {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "uid {} listens on {}, and nothing says that this is your supervisor: {}. Nothing was told to it; name the \
+            "uid {} listens on {}, and nothing says that this is your supervisor: {}. Nothing was sent to it; name the \
              socket of the one you mean with --socket, or set its runtime_dir (or XDG_RUNTIME_DIR) to a directory of your own",
             self.uid,
             self.path.display(),
@@ -48,11 +48,12 @@ impl std::fmt::Display for Stranger {
 
 impl std::error::Error for Stranger {}
 
-/// Lets a connection to a socket pass whose listener is root or this user. Another one passes if the socket is its own, and
-/// only root, this user or that one can have put it there, as with a service that has an uid of its own below `/run`.
+/// Accepts a connection if root or this user listens. Another listener is accepted if it owns the socket, and
+/// only root, this user or that listener can have put it there, as with a service that has a separate uid and
+/// a directory below `/run`.
 ///
 /// # Errors
-/// One that holds a [`Stranger`]; or the error of looking.
+/// One that holds a [`Stranger`]; or the error of the check.
 pub fn trusted(stream: &UnixStream, path: &Path) -> io::Result<()> {
     let (uid, me) = (stream.peer_cred()?.uid(), geteuid().as_raw());
     if uid == me || uid == 0 {
@@ -64,7 +65,8 @@ pub fn trusted(stream: &UnixStream, path: &Path) -> io::Result<()> {
     }
 }
 
-/// Who else may have put a socket where it is. Every directory on the way to it counts, also on the way of symbolic links.
+/// Which other users may have put a socket where it is. Every directory of the path counts, also those of
+/// symbolic links.
 fn problem(path: &Path, uid: u32, me: u32) -> io::Result<Option<String>> {
     let mut ahead = steps(&std::path::absolute(path)?);
     let mut here = PathBuf::from("/");
@@ -99,7 +101,7 @@ fn problem(path: &Path, uid: u32, me: u32) -> io::Result<Option<String>> {
     Ok(Some("its path names a directory".to_owned()))
 }
 
-/// Why strangers may have put this file into that directory.
+/// Why untrusted users may have put this file into that directory.
 fn who_puts(around: &Metadata, about: &Metadata, uid: u32, me: u32) -> Option<String> {
     let ours = |owner: u32| owner == 0 || owner == me;
     if !ours(around.uid()) && around.uid() != uid {
@@ -110,7 +112,7 @@ fn who_puts(around: &Metadata, about: &Metadata, uid: u32, me: u32) -> Option<St
     (written && !kept).then(|| "can be written by others".to_owned())
 }
 
-/// The names on a path, the next one last.
+/// The components of a path in reverse, so that the next one is last.
 fn steps(path: &Path) -> Vec<OsString> {
     let named = path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -130,12 +132,13 @@ mod tests {
 
     use super::*;
 
-    /// An uid that is nobody's in these tests.
+    /// A uid that no user has in these tests.
     const OTHER: u32 = 54_321;
 
     #[test]
     fn what_lies_in_a_directory_of_strangers_is_not_believed() {
-        // The directory is this user's and lies below one that all may write: to any other user it is a stranger's.
+        // The directory is this user's and lies below one that all users may write to: to any other user it
+        // is untrusted.
         let dir = tempfile::Builder::new().prefix("talon").tempdir_in("/tmp").unwrap();
         let path = dir.path().join("host.sock");
         let _listener = UnixListener::bind(&path).unwrap();
@@ -146,7 +149,7 @@ mod tests {
         } else {
             assert!(said.unwrap().contains("/tmp can be written by others"));
         }
-        // The listener is not who owns the socket.
+        // The listener does not own the socket.
         assert!(problem(&path, OTHER, own).unwrap().unwrap().contains(&format!("uid {own}")));
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
         assert!(problem(&path, OTHER, own).unwrap().unwrap().contains("can be written by others"));
@@ -177,7 +180,7 @@ mod tests {
         fs::set_permissions(&open, fs::Permissions::from_mode(0o1777)).unwrap();
         let (_two, planted) = make(&open.join("talon"));
         assert!(problem(&planted, OTHER, 0).unwrap().unwrap().contains("open can be written by others"));
-        // A link that a stranger put there is no better than what it leads to.
+        // A link from an untrusted user is no better than its target.
         let link = open.join("link");
         symlink(dir.path().join("run"), &link).unwrap();
         assert_eq!(problem(&link.join("host.sock"), OTHER, 0).unwrap(), None, "root's link");

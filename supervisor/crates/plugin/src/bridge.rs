@@ -1,19 +1,19 @@
-//! Programs that stand between us and a plugin that speaks something else than gRPC.
+//! Bridges: programs that translate between Talon and a plugin that does not speak gRPC.
 //!
-//! A bridge runs in the plugin's jail, as the plugin's uid, and starts the plugin's program as its own child. To us it is
-//! the plugin, built with our SDK; so what reads foreign formats is as little trusted as what writes them, and nobody
-//! with privileges parses anything but protobuf.
+//! A bridge runs in the plugin's jail, under the plugin's uid, and starts the plugin's program as its child.
+//! The supervisor treats the bridge as the plugin; it is built with the Talon SDK. So the parser of a foreign
+//! format has no more privileges than the plugin itself, and privileged processes parse only protobuf.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::spec::{Dialect, PluginSpec};
 
-/// Where a bridge finds the address of its server. In the environment, because every user of the machine can read command
-/// lines, and an address may hold a key.
+/// The variable with the address of a bridge's server. In the environment, because every user of the machine can read
+/// command lines, and an address may hold a key.
 pub(crate) const URL_VARIABLE: &str = "TALON_PLUGIN_URL";
 
-/// Where the bridges are. The binary fills it in; `None`: that bridge is not installed.
+/// The paths of the bridges, set by the binary. `None`: that bridge is not installed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bridges {
     /// `talon-mcp-bridge`: for MCP servers.
@@ -47,7 +47,7 @@ impl Bridge {
         }
     }
 
-    /// Where it is.
+    /// Its path, if it is installed.
     pub(crate) fn program(self, bridges: &Bridges) -> Option<&Path> {
         match self {
             Self::Mcp => bridges.mcp.as_deref(),
@@ -55,8 +55,9 @@ impl Bridge {
         }
     }
 
-    /// What it is told after its own name: `--` and the plugin's command line, or `--url`, and the server's address in
-    /// `URL_VARIABLE`. The one for MCP hears before that how long a start may take, so that it can say what is missing before we give up.
+    /// Its arguments: `--` and the plugin's command line, or `--url` with the server's address in
+    /// `URL_VARIABLE`. The MCP bridge first gets the start timeout, so that it can report what is missing
+    /// before the supervisor gives up.
     pub(crate) fn args(self, spec: &PluginSpec, program: OsString) -> Vec<OsString> {
         let mut args = match self {
             Self::Mcp => {

@@ -1,4 +1,4 @@
-//! What a plugin declares about itself, checked and bounded before anybody else sees it.
+//! What a plugin declares about itself, checked and bounded before any other code reads it.
 
 mod offered;
 
@@ -10,7 +10,7 @@ use talon_sanitize::{Raw, Sanitized};
 pub use self::offered::MAX_LEFT_OUT_TOLD;
 use crate::name::PluginName;
 
-/// The most actions of one plugin. A model cannot choose among more, and every one is listed to it.
+/// The most actions of one plugin. A model cannot choose among more, and each of them is listed to it.
 pub const MAX_ACTIONS: usize = 1024;
 /// The most parameters of one action.
 pub const MAX_PARAMETERS: usize = 256;
@@ -18,16 +18,16 @@ pub const MAX_PARAMETERS: usize = 256;
 pub const MAX_PARAMETER_NAME_BYTES: usize = 128;
 /// The longest description, of a plugin, an action or a parameter, in bytes.
 pub const MAX_DESCRIPTION_BYTES: usize = 16 << 10;
-/// The longest JSON Schema fragment of one parameter, or schema of an action's answers, in bytes.
+/// The longest JSON Schema fragment of one parameter, or output schema of an action, in bytes.
 pub const MAX_SCHEMA_BYTES: usize = 64 << 10;
 /// The most glossary entries and knowledge articles, each.
 pub const MAX_KNOWLEDGE_ENTRIES: usize = 4096;
-/// The largest message that declares capabilities, in bytes; knowledge articles make up most of a large one.
+/// The largest message that declares capabilities, in bytes. Knowledge articles make up most of a large one.
 pub const MAX_MESSAGE_BYTES: usize = 4 << 20;
-/// The most protobuf fields in that message. An empty field costs two bytes on the wire and a hundred in
-/// memory, so the size alone does not bound what decoding allocates.
+/// The most protobuf fields in that message. An empty field takes two bytes on the wire and about a hundred
+/// in memory, so the message size alone does not bound what decoding allocates.
 const MAX_FIELDS: usize = 100_000;
-/// How much is kept of the words in which a declaration is said not to be decodable.
+/// The longest text of a decoding error, in bytes.
 const MAX_DECODE_ERROR_BYTES: usize = 400;
 /// The longest name of a plugin or action.
 const MAX_DECLARED_NAME_LEN: usize = 64;
@@ -35,50 +35,51 @@ const MAX_DECLARED_NAME_LEN: usize = 64;
 /// What a plugin offers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capability {
-    /// The name under which it declared itself, which it sees on the wire; the configured name if it gave none.
+    /// The name that it declared, which it sees on the wire; the configured name if it declared none.
     pub declared_name: DeclaredName,
-    /// The actions that it offers, by name. Their names and those of their parameters are shown as they are declared;
-    /// every other text in them is the plugin's own.
+    /// The actions that it offers, by name. The names of actions and parameters are safe to show as declared; every
+    /// other text in them is unsanitized.
     pub actions: BTreeMap<String, Action>,
-    /// All that it said, but for the actions that are left out. No text in it was sanitized.
+    /// Everything the plugin declared, without the omitted actions. No text in it is sanitized.
     pub raw: PluginCapabilities,
-    /// Why actions are left out, a sentence for each, at most [`MAX_LEFT_OUT_TOLD`] and one that counts the rest.
+    /// Why actions are omitted: one message each for at most [`MAX_LEFT_OUT_TOLD`] of them, and one that counts the
+    /// rest.
     pub left_out: Vec<Sanitized>,
 }
 
-/// Why a plugin's declaration is refused. The texts end with what its author has to change.
+/// Why a plugin's declaration is refused. The messages end with what its author has to change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CapabilityError {
-    /// Not the message it should be.
+    /// It is not the expected message.
     #[error("its capabilities are not the message of opentalon.plugin.v1: {0}")]
     NotDecodable(Sanitized),
-    /// A name that models and wires do not take.
+    /// A name that models or wire protocols do not accept.
     #[error(
         "{what} {shown:?} is no name: use 1 to {MAX_DECLARED_NAME_LEN} characters of a-z, A-Z, 0-9, '_' and '-'"
     )]
     BadName {
-        /// Whose name.
+        /// What has this name.
         what: &'static str,
-        /// The name, cut.
+        /// The name, truncated.
         shown: Sanitized,
     },
-    /// Two actions or parameters with one name.
+    /// Two actions or parameters have the same name.
     #[error("it declares {what} {name:?} twice: give each its own name")]
     Duplicate {
-        /// What.
+        /// What is duplicated.
         what: &'static str,
-        /// Its name, cut.
+        /// The name, truncated.
         name: Sanitized,
     },
-    /// More than we take.
+    /// A limit is exceeded.
     #[error("it declares {what} of {count}, and at most {limit} are taken: declare less")]
     TooMuch {
-        /// What there is too much of.
+        /// What exceeds its limit.
         what: &'static str,
-        /// How much.
+        /// The actual count or size.
         count: usize,
-        /// The most.
+        /// The limit.
         limit: usize,
     },
 }
@@ -100,7 +101,7 @@ fn at_most(what: &'static str, count: usize, limit: usize) -> Result<(), Capabil
 }
 
 impl Capability {
-    /// Decodes and checks what a plugin sent, without allocating more than a small multiple of its size.
+    /// Decodes and checks a plugin's declaration. Allocates at most a small multiple of its size.
     ///
     /// # Errors
     /// [`CapabilityError`].
@@ -138,8 +139,8 @@ impl Capability {
     }
 }
 
-/// The name that a plugin gave itself: 1 to 64 characters of a-z, A-Z, 0-9, '_' and '-'. It travels back to the plugin;
-/// whom calls reach is decided by the configured name.
+/// The name that a plugin gave itself: 1 to 64 characters of a-z, A-Z, 0-9, '_' and '-'. It is sent back to
+/// the plugin. Calls are routed by the configured name instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredName(String);
 
@@ -149,13 +150,13 @@ impl DeclaredName {
         Ok(Self(name))
     }
 
-    /// For the wire, and for looking it up.
+    /// For the wire and for lookups.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// For people.
+    /// For display.
     #[must_use]
     pub fn shown(&self) -> Sanitized {
         Raw::from(self.as_str()).line()
@@ -191,18 +192,18 @@ fn check_action(action: &Action) -> Result<(), CapabilityError> {
     Ok(())
 }
 
-/// What a message is made of, as far as its fields are counted.
+/// The kind of a message, as far as its fields are counted.
 #[derive(Clone, Copy)]
 enum Shape {
     Capabilities,
     Action,
-    /// Nothing below it is a message.
+    /// A message without nested messages.
     Flat,
 }
 
 impl Shape {
-    /// The message that a field holds, if it holds one. A field with the number of a message is one in every valid
-    /// declaration; texts, which may look like anything, are never looked into.
+    /// The kind of the nested message in a field, if the field holds one. In a valid declaration such a field
+    /// number is always a message. Text fields can contain any bytes and are never parsed.
     fn of_field(self, tag: u32) -> Option<Self> {
         match (self, tag) {
             (Self::Capabilities, 3) => Some(Self::Action),
@@ -212,7 +213,7 @@ impl Shape {
     }
 }
 
-/// Counts the fields of the message and of the messages in it, down to the parameters of actions.
+/// Counts the fields of the message and its nested messages, down to the parameters of actions.
 fn count_fields(mut message: &[u8], shape: Shape, count: &mut usize) -> Result<(), CapabilityError> {
     use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 

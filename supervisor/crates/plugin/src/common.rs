@@ -1,4 +1,4 @@
-//! What the handle and the drivers of one plugin share.
+//! The state that the handle and the drivers of one plugin share.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,51 +17,52 @@ use crate::logs::LogSink;
 use crate::snapshot;
 use crate::spec::{ChangedTools, PluginSpec};
 
-/// What the handle and the drivers of one plugin share.
+/// The state that the handle and the drivers of one plugin share.
 pub(crate) struct Common {
-    /// What its processes are started by.
+    /// The spec that its processes are started from.
     pub(crate) spec: Arc<PluginSpec>,
-    /// The same as it is registered now: what processes do not notice may have changed.
+    /// The spec as it is registered now: settings that processes do not see may have changed.
     pub(crate) registered: ArcSwap<PluginSpec>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) capability: ArcSwapOption<Capability>,
     pub(crate) logs: LogSink,
     pub(crate) events: Events,
     pub(crate) declared: DeclaredNames,
-    /// Of the plugin, not of what runs for it now: shared with those that it replaces and is replaced by.
+    /// Belongs to the plugin and not to its current processes: shared with predecessors and successors.
     pub(crate) approvals: Arc<Approvals>,
-    /// Held while a declaration is taken: what is approved and what is offered must be of the same one.
+    /// Locked while a declaration is stored: what is approved and what is offered must belong to the same one.
     pub(crate) part: Mutex<Part>,
-    /// The registry's: counts up when capabilities change.
+    /// The registry's counter: incremented when capabilities change.
     pub(crate) changes: watch::Sender<u64>,
-    /// The registry's: whether drivers hold still.
+    /// The registry's flag: whether drivers are paused.
     pub(crate) paused: watch::Receiver<bool>,
-    /// Held by whoever replaces or removes the plugin; shared as the approvals are.
+    /// Held while the plugin is replaced or removed; shared like the approvals.
     pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
-    /// What came up last, for restarts while there is a `replacement_problem`. Of this one alone: what replaces it has its own.
+    /// The last program that became ready, for restarts while there is a `replacement_problem`. Not shared with
+    /// successors.
     pub(crate) kept: Kept,
-    /// Why what should have replaced it did not.
+    /// Why the last replacement failed.
     pub(crate) replacement_problem: ArcSwapOption<Sanitized>,
-    /// How many processes were started for those that it replaced.
+    /// How many processes were started for its predecessors.
     pub(crate) starts_before: u64,
-    /// How processes of those ended, by reason.
+    /// How many processes of its predecessors ended, by reason.
     pub(crate) restarts_before: BTreeMap<&'static str, u64>,
 }
 
-/// Which part it plays for the plugin of its name.
+/// The role of one set of processes for the plugin.
 #[derive(Debug)]
 pub(crate) enum Part {
     /// It is the plugin.
     Plugin,
-    /// It is started beside the plugin. What it declares is kept to itself until it takes over.
+    /// It may replace the plugin. Its declaration is stored here and not published until it takes over.
     Beside { declared: Option<Arc<Capability>> },
-    /// Another one has taken over: nobody asks any more what this one declares.
+    /// It was replaced: its declarations are ignored.
     Over,
 }
 
 impl Common {
-    /// What `spec` needs to become the plugin instead of this one. It has the same log and the same approvals, and knows what
-    /// was declared, so that nothing is told which has not changed.
+    /// A candidate with `spec` that can replace this one. It shares the log and the approvals and starts with
+    /// the stored capabilities, so that unchanged ones are not reported again.
     pub(crate) fn beside(&self, spec: PluginSpec, starts: bool) -> Self {
         let views = self.pool.views();
         let starts_before: u64 = views.iter().map(|view| view.starts).sum();
@@ -87,7 +88,7 @@ impl Common {
         }
     }
 
-    /// `new` becomes the plugin instead of this one; what it declared counts from here on.
+    /// Makes `new` the plugin instead of this one and publishes its declaration.
     pub(crate) fn give_way(&self, new: &Arc<Self>) {
         *self.play() = Part::Over;
         let declared = match std::mem::replace(&mut *new.play(), Part::Plugin) {
@@ -100,7 +101,7 @@ impl Common {
         }
     }
 
-    /// Which one this is where two run for one plugin, in a word; `None` if it is the plugin.
+    /// A word for the role if it is not the plugin itself, for messages while two sets of processes run.
     pub(crate) fn part(&self) -> Option<&'static str> {
         match *self.play() {
             Part::Plugin => None,
@@ -109,12 +110,12 @@ impl Common {
         }
     }
 
-    /// Nothing that can panic is done while it is held but what is told, which has no state of its own.
+    /// Only reporting can panic while this is held, and reporting has no state.
     fn play(&self) -> MutexGuard<'_, Part> {
         self.part.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what an instance declared. All instances run the same program, so the latest word counts.
+    /// Stores what an instance declared. All instances run the same program, so the latest declaration counts.
     pub(crate) fn set_capability(self: &Arc<Self>, capability: Arc<Capability>) {
         let name = &self.spec.name;
         let mut part = self.play();
@@ -138,7 +139,7 @@ impl Common {
         for note in &capability.left_out {
             tracing::warn!(plugin = %name, "{note}");
         }
-        // Before the new actions can be called, so that none is that should not be.
+        // Before the new actions can be called, so that none runs that should be refused.
         let declared = self.approvals.declare(&capability);
         self.capability.store(Some(capability));
         self.changes.send_modify(|count| *count = count.wrapping_add(1));
@@ -150,7 +151,7 @@ impl Common {
         declared.news.iter().for_each(|news| self.tell(news));
         if declared.keep {
             let common = self.clone();
-            // It is not waited for: what was approved counts already.
+            // Not awaited: the approval is in force already.
             drop(tokio::task::spawn_blocking(move || {
                 if let Some(news) = common.approvals.keep() {
                     common.tell(&news);
@@ -160,7 +161,7 @@ impl Common {
         drop(part);
     }
 
-    /// Approves what these actions declare now, or all of them; gives those that were not approved before.
+    /// Approves what these actions declare now, or all of them; returns those that were not approved before.
     pub(crate) async fn approve(
         self: &Arc<Self>,
         actions: Vec<String>,
@@ -173,7 +174,7 @@ impl Common {
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         };
         if !approved.is_empty() {
-            // What can be called may be something else now.
+            // The set of callable actions may have changed.
             self.changes.send_modify(|count| *count = count.wrapping_add(1));
             let message = format!("approved: {}", approved.join(", "));
             self.events.emit(

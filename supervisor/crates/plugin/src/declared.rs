@@ -1,9 +1,9 @@
 //! The names that plugins declare for themselves.
 //!
-//! Calls are routed by the configured name alone, which the registry keeps unique, so two plugins never answer
-//! to one name. The declared name is only what a plugin sees on the wire. It may be any other plugin's too: one
-//! program under two configured names, with different settings, declares the same name twice, and that is useful
-//! and safe. One case is worth a word to the operator: a plugin that declares itself by the *configured* name of
+//! Calls are routed only by the configured name, which the registry keeps unique, so two plugins never answer
+//! to one name. The declared name is only what a plugin sees on the wire. It may equal any other plugin's:
+//! one program under two configured names, with different settings, declares the same name twice, which is
+//! useful and safe. One case gets a note for the operator: a plugin that declares the *configured* name of
 //! another, because a person who reads its output may take it for that one.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use talon_sanitize::{Sanitized, inert};
 pub(crate) struct DeclaredNames(Arc<Mutex<BTreeMap<PluginName, Option<String>>>>);
 
 impl DeclaredNames {
-    /// A plugin is there; what it declares is not known yet.
+    /// Adds a plugin whose declaration is not known yet.
     pub(crate) fn add(&self, plugin: &PluginName) {
         self.table().insert(plugin.clone(), None);
     }
@@ -26,13 +26,13 @@ impl DeclaredNames {
         self.table().remove(plugin);
     }
 
-    /// Keeps what a plugin declared; returns a note if it is another's name.
+    /// Stores what a plugin declared; returns a note if it is another plugin's configured name.
     pub(crate) fn declare(&self, plugin: &PluginName, declared: &str) -> Option<Sanitized> {
         self.table().insert(plugin.clone(), Some(declared.to_owned()));
         self.note(plugin)
     }
 
-    /// What an operator should know about the name that a plugin declared.
+    /// A note for the operator about the name that a plugin declared, if it is needed.
     pub(crate) fn note(&self, plugin: &PluginName) -> Option<Sanitized> {
         let table = self.table();
         let declared = table.get(plugin)?.as_deref()?;

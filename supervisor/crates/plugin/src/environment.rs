@@ -1,5 +1,5 @@
-//! What a plugin finds in its environment: an allow-list of ours, the operator's additions, and the handshake's
-//! variables, which nobody overrides.
+//! A plugin's environment: variables on an allow-list, the operator's additions, and the handshake's variables, which
+//! cannot be overridden.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -11,34 +11,35 @@ use crate::rundir::PrivateDir;
 use crate::spec::{Cookie, PluginSpec};
 use crate::state_sockets;
 
-/// What plugins get from the supervisor's environment unless the operator says otherwise: how to find programs,
-/// the language, the time zone. A name may end in `*`.
+/// What plugins inherit from the supervisor's environment unless the operator configures otherwise: the
+/// program search path, the language, the time zone. A name may end in `*`.
 pub const DEFAULT_ENV_ALLOW_LIST: [&str; 4] = ["PATH", "LANG", "LC_*", "TZ"];
 
-/// Where programs are when the supervisor itself was told nowhere.
+/// The `PATH` of plugins if the supervisor itself has none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The TCP ports that go-plugin programs try, as its own host offers them.
+/// The TCP port range offered to go-plugin programs, as its own host offers it.
 const PORTS: (&str, &str) = ("10000", "25000");
 
-/// The most variables, and the most bytes of one, that a plugin may be given on top: enough for any
-/// configuration, and far below what the kernel takes.
+/// The most variables, and the most bytes of one, that the operator may add: enough for any configuration,
+/// and far below the kernel's limit.
 const MAX_VARIABLES: usize = 1024;
 const MAX_VARIABLE_BYTES: usize = 128 << 10;
 
-/// Ours alone: names that begin so belong to the handshake.
+/// Reserved: names with these prefixes belong to the handshake.
 const RESERVED_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
-/// Ours alone: where it may write, and what it is handed, is part of the handshake, too.
+/// Reserved: the writable directory and the passed sockets are part of the handshake, too.
 const RESERVED: [&str; 4] = ["TMPDIR", LISTEN_VARIABLE, SOCKET_VARIABLE, state_sockets::SOCKET_VARIABLE];
 
-/// Tells a program the number of the listening socket that it was handed: 0, its standard input, because that is the
-/// only descriptor that every language hands on without being asked. What does not know of it makes its own socket.
+/// Tells a program the number of the listening socket that was passed to it: 0, its standard input, because
+/// that is the only descriptor that every language passes on by default. A program that ignores it creates
+/// its own socket.
 const LISTEN_VARIABLE: &str = "TALON_LISTEN_FD";
 
-/// What our own programs log: `info`, `talon_state=debug`.
+/// The log filter of Talon's own programs: `info`, `talon_state=debug`.
 const LOG_VARIABLE: &str = "TALON_LOG";
 
-/// Names that the cookie's variable cannot have, because they mean something else to every program.
+/// Names that the cookie's variable cannot have, because every program interprets them differently.
 const TAKEN: [&str; 6] = ["PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_PRELOAD"];
 
 fn is_reserved(name: &str, cookie_key: &str) -> bool {
@@ -77,18 +78,18 @@ pub(crate) fn check(spec: &PluginSpec) -> Result<(), String> {
     Ok(())
 }
 
-/// The sockets that one process has of us.
+/// The supervisor's sockets that one process gets.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sockets {
-    /// One to accept on, as its standard input.
+    /// A listening socket, as its standard input.
     pub(super) listens: bool,
-    /// Its way to our proxy.
+    /// The socket of the egress proxy.
     pub(super) proxied: bool,
-    /// Its way to its key-values.
+    /// The socket of its key-value store.
     pub(super) state: bool,
 }
 
-/// The whole environment of one process. Later entries would win, so none is given twice.
+/// The complete environment of one process. A map, because with duplicates the later one would win.
 pub(super) fn build(
     spec: &PluginSpec,
     allow_list: &[String],
@@ -101,8 +102,8 @@ pub(super) fn build(
     env.insert("HOME".into(), dir.home_dir().into());
     env.extend(spec.env.iter().map(|(name, value)| (name.into(), value.into())));
     let versions = spec.app_versions.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    // Whoever said it: our own environment may be that of a plugin, where Talon is started by another host.
-    // PLUGIN_MULTIPLEX_GRPC is never set, to whatever value: programs that find it speak yamux.
+    // Whatever its source: where another host starts Talon as a plugin, the supervisor's own environment holds these
+    // names. PLUGIN_MULTIPLEX_GRPC is never set, to any value: programs that find it speak yamux.
     env.retain(|name, _| !name.to_str().is_some_and(|name| is_reserved(name, &spec.cookie.key)));
     if let Some(certificate) = client_cert {
         env.insert("PLUGIN_CLIENT_CERT".into(), certificate.into());
@@ -119,7 +120,7 @@ pub(super) fn build(
     if sockets.state {
         env.insert(state_sockets::SOCKET_VARIABLE.into(), dir.state_path().into());
     }
-    // A bridge is built with our SDK, whatever the program behind it would insist on.
+    // A bridge is built with the Talon SDK and expects its cookie, whatever the program behind it expects.
     let cookie = if Bridge::of(spec.dialect).is_some() { Cookie::default() } else { spec.cookie.clone() };
     let ours: [(&str, OsString); 9] = [
         (&cookie.key, (&cookie.value).into()),
@@ -127,7 +128,7 @@ pub(super) fn build(
         ("PLUGIN_UNIX_SOCKET_DIR", dir.socket_dir().into()),
         ("PLUGIN_MIN_PORT", PORTS.0.into()),
         ("PLUGIN_MAX_PORT", PORTS.1.into()),
-        // Programs too old for the socket directory, and OpenTalon's, make their socket here.
+        // Programs too old for the socket directory, and OpenTalon's, create their socket here.
         ("TMPDIR", dir.tmp_dir().into()),
         ("TALON_PLUGIN_NAME", spec.name.as_str().into()),
         ("TALON_PLUGIN_INSTANCE", instance.to_string().into()),
@@ -137,7 +138,7 @@ pub(super) fn build(
     env.into_iter().collect()
 }
 
-/// The whole environment of a service: what plugins inherit, what it is to log, and where it may write.
+/// The complete environment of a service: what plugins inherit, the log filter, and its writable directories.
 pub(super) fn of_service(allow_list: &[String], dir: &PrivateDir) -> Vec<(OsString, OsString)> {
     let mut env = inherited(allow_list);
     if let Some(filter) = std::env::var_os(LOG_VARIABLE) {
@@ -148,7 +149,7 @@ pub(super) fn of_service(allow_list: &[String], dir: &PrivateDir) -> Vec<(OsStri
     env.into_iter().collect()
 }
 
-/// What the allow-list lets through of our own environment, and where programs are.
+/// The variables of the supervisor's environment that the allow-list lets through, and always a `PATH`.
 fn inherited(allow_list: &[String]) -> BTreeMap<OsString, OsString> {
     let mut env: BTreeMap<_, _> =
         std::env::vars_os().filter(|(name, _)| is_allowed(name, allow_list)).collect();

@@ -1,4 +1,4 @@
-//! What happens to plugins, told to whoever listens: a bounded broadcast whose sender never waits.
+//! Events about plugins, for subscribers: a bounded broadcast whose sender never waits.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,8 +11,8 @@ use tokio::sync::broadcast;
 
 use crate::name::PluginName;
 
-/// How many events a slow listener may lag behind before it loses the oldest: a burst of a few calls and state
-/// changes for each of a hundred plugins. A listener sees the loss as a gap in the sequence numbers.
+/// How many events a slow subscriber may lag behind before it loses the oldest: a burst of a few calls and
+/// state changes for each of a hundred plugins. A subscriber sees the loss as a gap in the sequence numbers.
 pub const CAPACITY: usize = 4096;
 
 /// The longest message of an event, and the longest field, in bytes; a longer one is cut.
@@ -23,29 +23,29 @@ pub const MAX_MESSAGE_BYTES: usize = 4096;
 pub enum EventKind {
     /// An instance went from one state to another: `from`, `to`, `reason`.
     StateChanged,
-    /// A call ended; told by the door.
+    /// A call ended; emitted by the dispatcher.
     CallFinished,
     /// A process ended: `exit`, `uptime_ms`, `planned`.
     PluginExited,
     /// A health check failed: `excused` says whether calls in flight excuse it.
     HealthFailed,
-    /// What a plugin offers is known for the first time, or changed: `actions`.
+    /// A plugin's capabilities are known for the first time, or changed: `actions`.
     CapabilitiesChanged,
-    /// How far a call has come, as its plugin tells it: `call_id`, `action`, `progress`, `total`.
+    /// The progress of a call, as its plugin reports it: `call_id`, `action`, `progress`, `total`.
     CallProgress,
-    /// What a plugin declares of an action is not what was approved: `action`, `what`.
+    /// The declaration of an action differs from what was approved: `action`, `what`.
     ToolsChanged,
     /// A plugin's processes were replaced without losing a call: `old_digest`, `new_digest`.
     PluginReplaced,
-    /// Those that should have replaced a plugin's did not become ready; the old ones go on: `reason`.
+    /// The processes that should have replaced a plugin's did not become ready; the old ones keep serving: `reason`.
     ReplacementFailed,
-    /// The configuration was read anew: `changed`, `needs_restart`.
+    /// The configuration was reloaded: `changed`, `needs_restart`.
     ConfigReloaded,
-    /// A configuration was refused, and the one before stays: `problems`.
+    /// A configuration was refused; the previous one stays in force: `problems`.
     ConfigRefused,
     /// A plugin was refused.
     Refused,
-    /// A plugin's answers held too much control syntax; told by the door: `neutralised`.
+    /// A plugin's answers held too much control syntax; emitted by the dispatcher: `neutralised`.
     Quarantined,
     /// A plugin logged more than it may: `dropped`.
     LogLinesDropped,
@@ -54,7 +54,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// The word as the host API shows it.
+    /// The name as the host API shows it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -76,7 +76,7 @@ impl EventKind {
         }
     }
 
-    /// Whether calls bring it about, as many as there are, and not what happens to plugins.
+    /// Whether every call emits such events; the others report changes of plugins.
     #[must_use]
     pub fn is_of_calls(self) -> bool {
         matches!(self, Self::CallFinished | Self::CallProgress)
@@ -89,95 +89,96 @@ impl fmt::Display for EventKind {
     }
 }
 
-/// One thing that happened.
+/// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// Counts up by one from 1; a gap means that this listener was too slow.
     pub sequence: u64,
-    /// When.
+    /// The time.
     pub at: SystemTime,
-    /// To which plugin, if to one.
+    /// The plugin it is about, if any.
     pub plugin: Option<PluginName>,
-    /// To which of its instances, if to one.
+    /// The instance it is about, if any.
     pub instance: Option<u32>,
     /// What kind.
     pub kind: EventKind,
-    /// One sentence of at most [`MAX_MESSAGE_BYTES`]; what it quotes is sanitized.
+    /// One sentence of at most [`MAX_MESSAGE_BYTES`]; quoted text in it is sanitized.
     pub message: Sanitized,
-    /// The same for programs; the keys are listed with [`EventKind`].
+    /// The same data for programs; [`EventKind`] lists the keys.
     pub fields: BTreeMap<&'static str, Sanitized>,
 }
 
-/// The sending end, shared by everybody who has something to tell. Cheap to clone.
+/// The sending end, shared by all emitters. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Events {
-    /// Everything.
+    /// All events.
     sender: broadcast::Sender<Arc<Event>>,
-    /// The same without what happens with every call.
+    /// All events except those of single calls.
     seldom: broadcast::Sender<Arc<Event>>,
     sequence: Arc<Mutex<u64>>,
     lost: Arc<AtomicU64>,
 }
 
 impl Events {
-    /// Nobody listens yet.
+    /// A sender without subscribers.
     #[must_use]
     pub fn new() -> Self {
         let (sender, seldom) = (broadcast::Sender::new(CAPACITY), broadcast::Sender::new(CAPACITY));
         Self { sender, seldom, sequence: Arc::default(), lost: Arc::default() }
     }
 
-    /// Everything from now on. A listener that lags more than [`CAPACITY`] events behind gets
-    /// `RecvError::Lagged` and goes on with the oldest that is kept.
+    /// All events from now on. A receiver that lags more than [`CAPACITY`] events behind gets `RecvError::Lagged` and
+    /// continues with the oldest event that is still stored.
     #[must_use]
     pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
-        // Under the lock, so that whoever listens misses no number after its first.
+        // Under the lock, so that the subscriber misses no number after its first.
         let _sequence = self.sequence();
         self.sender.subscribe()
     }
 
-    /// The same without what happens with every call, [`EventKind::is_of_calls`]. For who lives as long as the supervisor: an
-    /// event that nobody listens to is not even made, and to make one costs a call more than all its layers.
+    /// All events except those of single calls ([`EventKind::is_of_calls`]). For subscribers that live as
+    /// long as the supervisor: an event without a subscriber is not built, and building one costs a call more
+    /// than all its layers.
     #[must_use]
     pub fn subscribe_but_calls(&self) -> broadcast::Receiver<Arc<Event>> {
         let _sequence = self.sequence();
         self.seldom.subscribe()
     }
 
-    /// How many events were told.
+    /// How many events were emitted, including those without a subscriber.
     #[must_use]
     pub fn told(&self) -> u64 {
         *self.sequence()
     }
 
-    /// A listener that lagged behind says how many it lost.
+    /// Records how many events a subscriber lost because it lagged behind.
     pub fn lose(&self, count: u64) {
         self.lost.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// How many events listeners lost, as they said.
+    /// How many events subscribers lost, as recorded by them.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Tells an event. Never waits, whether somebody listens or not.
+    /// Emits an event. Never waits, with or without subscribers.
     pub fn emit(&self, event: NewEvent) {
         let NewEvent { plugin, instance, kind, message, fields } = event;
-        // The lock is held over the sending too, so that events arrive in the order of their numbers.
+        // The lock is also held while sending, so that events arrive in the order of their numbers.
         let mut sequence = self.sequence();
         *sequence += 1;
         let event =
             Event { sequence: *sequence, at: SystemTime::now(), plugin, instance, kind, message, fields };
         let event = Arc::new(event);
-        // Errors only say that nobody listens.
+        // Errors only mean that there is no subscriber.
         if !kind.is_of_calls() {
             let _ = self.seldom.send(Arc::clone(&event));
         }
         let _ = self.sender.send(event);
     }
 
-    /// Tells an event that is made only if somebody listens to such ones; it counts either way.
+    /// Emits an event that is built only if there is a subscriber for its kind; it is counted in both cases.
     pub fn emit_if_heard(&self, kind: EventKind, event: impl FnOnce() -> NewEvent) {
         {
             let mut sequence = self.sequence();
@@ -188,7 +189,7 @@ impl Events {
                 return;
             }
         }
-        // Not under the lock: texts are sanitized, and others have something to tell, too.
+        // Not under the lock: building sanitizes texts, and other emitters should not wait for that.
         self.emit(event());
     }
 
@@ -203,7 +204,7 @@ impl Default for Events {
     }
 }
 
-/// An event on its way to [`Events::emit`].
+/// An event to be passed to [`Events::emit`].
 #[derive(Debug, Clone)]
 pub struct NewEvent {
     plugin: Option<PluginName>,
@@ -214,7 +215,7 @@ pub struct NewEvent {
 }
 
 impl NewEvent {
-    /// An event about nobody in particular. The message may quote whomever it likes: it is sanitized here.
+    /// An event that is not about a plugin. The message may quote any text: it is sanitized here.
     #[must_use]
     pub fn new<'t>(kind: EventKind, message: impl Into<Raw<'t>>) -> Self {
         let message = message.into().line_within(MAX_MESSAGE_BYTES);
@@ -235,7 +236,7 @@ impl NewEvent {
         self
     }
 
-    /// One more field for programs, of at most [`MAX_MESSAGE_BYTES`]; sanitized here as well.
+    /// Adds a field for programs, of at most [`MAX_MESSAGE_BYTES`]; sanitized here as well.
     #[must_use]
     pub fn field(mut self, key: &'static str, value: impl fmt::Display) -> Self {
         self.fields.insert(key, Raw::of(value).line_within(MAX_MESSAGE_BYTES));
@@ -284,7 +285,7 @@ mod tests {
     fn what_nobody_hears_is_not_made_and_counts() {
         let events = Events::new();
         let finished = || NewEvent::new(EventKind::CallFinished, "x");
-        let never = || panic!("nobody listens to such ones");
+        let never = || panic!("such events have no subscriber");
         events.emit_if_heard(EventKind::CallFinished, never);
         let mut seldom = events.subscribe_but_calls();
         events.emit_if_heard(EventKind::CallFinished, never);
@@ -294,7 +295,7 @@ mod tests {
         events.emit(finished());
         assert_eq!(events.told(), 5);
         assert_eq!(seldom.try_recv().unwrap().sequence, 3);
-        assert!(seldom.try_recv().is_err(), "calls are told to others");
+        assert!(seldom.try_recv().is_err(), "call events go to other subscribers");
         assert_eq!(all.try_recv().unwrap().sequence, 4);
         assert_eq!(all.try_recv().unwrap().sequence, 5);
     }

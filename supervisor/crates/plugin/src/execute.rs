@@ -1,4 +1,4 @@
-//! One call to a plugin as this crate sees it: what goes in, and all the ways in which it can fail.
+//! One call to a plugin as this crate sees it: the request, and all the ways in which it can fail.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,35 +11,35 @@ use tracing::Span;
 /// One call, ready for the wire.
 #[derive(Debug, Clone, Default)]
 pub struct ExecuteRequest {
-    /// The message as the plugin gets it; its `plugin` field is the declared name.
+    /// The message as the plugin receives it; its `plugin` field is the declared name.
     pub message: talon_proto::plugin::ToolCallRequest,
-    /// After this instant nobody waits any more. `None` waits as long as the plugin lives; the guard's deadline
-    /// layer always sets one.
+    /// After this instant the answer is no longer awaited. `None` waits as long as the plugin lives; the
+    /// guard's deadline layer always sets one.
     pub deadline: Option<Instant>,
-    /// The operator's timeout for such calls, if it is what sets this deadline. Only then can the plugin be killed for
-    /// ignoring it (`kill_overdue_after`): otherwise whoever may call could kill plugins by being in a hurry. What a
-    /// call waited elsewhere is not held against the plugin either, or callers could kill it by queueing: it is
-    /// given this time, from when it gets the call, before it is judged.
+    /// The operator's timeout for such calls, if it sets this deadline. Only then can the plugin be killed
+    /// for ignoring the deadline (`kill_overdue_after`): otherwise a caller could kill plugins with short
+    /// deadlines. Time that the call waited elsewhere does not count against the plugin either, or callers
+    /// could kill it by queueing: the plugin gets this full time from when it receives the call.
     pub configured_timeout: Option<Duration>,
-    /// Who hears how far it is.
+    /// Receives the progress of the call.
     pub follower: Option<Follower>,
-    /// What goes along as gRPC metadata, if anything does. With it the request has a span of its own.
+    /// gRPC metadata to send, if any. With metadata, the request gets its own span.
     pub metadata: Option<Metadata>,
 }
 
-/// So many pairs of [`Metadata`] are sent: a trace context has two. The rest is left out.
+/// How many pairs of [`Metadata`] are sent: a trace context has two. Further pairs are dropped.
 pub const MAX_METADATA_PAIRS: usize = 8;
-/// The longest value of [`Metadata`], in bytes: twice what a trace context may have. A longer one is left out.
+/// The longest value of [`Metadata`], in bytes: twice what a trace context may have. A longer one is dropped.
 pub const MAX_METADATA_BYTES: usize = 1024;
 
-/// Says what goes along with a call as gRPC metadata, once it is on its way: names and values, by the span of the request.
+/// Provides the gRPC metadata of a call when it is sent: names and values, computed from the span of the request.
 #[derive(Clone)]
 pub struct Metadata(Arc<Asked>);
 
 type Asked = dyn Fn(&Span) -> Vec<(&'static str, String)> + Send + Sync;
 
 impl Metadata {
-    /// What `ask` says. Pairs that gRPC cannot carry as text are left out.
+    /// Metadata computed by `ask`. Pairs that gRPC cannot send as text are dropped.
     #[must_use]
     pub fn new(ask: impl Fn(&Span) -> Vec<(&'static str, String)> + Send + Sync + 'static) -> Self {
         Self(Arc::new(ask))
@@ -64,26 +64,26 @@ impl std::fmt::Debug for Metadata {
     }
 }
 
-/// How far a call has come, as its plugin told it.
+/// The progress of a call, as reported by its plugin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// Finite and not negative; in a unit of the plugin's own.
+    /// Finite and not negative; the plugin chooses the unit.
     pub progress: f64,
-    /// Of how much, if the plugin knows.
+    /// The total in the same unit, if the plugin knows it.
     pub total: Option<f64>,
     /// One line for people, at most [`MAX_PROGRESS_MESSAGE_BYTES`].
     pub message: Sanitized,
 }
 
-/// The longest message of a call's progress, in bytes; what `talon.plugin.v1` promises to keep.
+/// The longest message of a call's progress, in bytes; `talon.plugin.v1` promises to keep this much.
 pub const MAX_PROGRESS_MESSAGE_BYTES: usize = 1024;
 
-/// Hears how far a call has come. It is called while the plugin's notices are read, so it must not wait for anything.
+/// Receives the progress of a call. It is called while the plugin's notices are read, so it must not block.
 #[derive(Clone)]
 pub struct Follower(Arc<dyn Fn(&Progress) + Send + Sync>);
 
 impl Follower {
-    /// One that calls `hear`.
+    /// An observer that calls `hear`.
     #[must_use]
     pub fn new(hear: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         Self(Arc::new(hear))
@@ -100,12 +100,11 @@ impl std::fmt::Debug for Follower {
     }
 }
 
-/// How many characters of a plugin's own error message are kept: enough for a sentence or two, and little
-/// enough for a log line.
+/// How many characters of a plugin's own error message are kept: enough for a sentence or two, and short enough for a
+/// log line.
 pub const MAX_STATUS_MESSAGE_CHARS: usize = 2048;
 
-/// Why a call brought no answer. [`ExecuteError::retryable`] says whether the same call may succeed a little
-/// later.
+/// Why a call has no answer. [`ExecuteError::retryable`] says whether the same call may succeed a little later.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecuteError {
@@ -117,12 +116,12 @@ pub enum ExecuteError {
         /// Whether it is being started again.
         restarting: bool,
     },
-    /// No instance is ready, and none became so in time.
+    /// No instance is ready, and none became ready in time.
     #[error("the plugin is not available: {reason}")]
     Unavailable {
-        /// Why; for operators it ends with what to do next.
+        /// Why; the text for operators ends with what to do next.
         reason: Sanitized,
-        /// Whether it is expected back without an operator.
+        /// Whether it becomes ready again without an operator.
         retryable: bool,
     },
     /// The plugin was stopped or restarted while the call was in flight, and the grace period ran out.
@@ -134,7 +133,7 @@ pub enum ExecuteError {
         /// How long this call waited, from when it reached the plugin's executor.
         waited: Duration,
     },
-    /// The answer is larger than the transport limit; no more than that was held in memory.
+    /// The answer is larger than the transport limit; at most that much was buffered.
     #[error("the answer is larger than {limit} bytes")]
     TooLarge {
         /// The limit in bytes (`max_message_bytes`).
@@ -151,7 +150,7 @@ pub enum ExecuteError {
     /// The connection broke, or an HTTP/2 stream was reset, while the plugin lived on.
     #[error("the connection to the plugin failed: {0}")]
     Transport(#[source] Arc<dyn std::error::Error + Send + Sync>),
-    /// What came back is no gRPC message.
+    /// The response is not a gRPC message.
     #[error("the plugin's answer is not gRPC: {0}")]
     NotDecodable(Sanitized),
 }

@@ -1,4 +1,4 @@
-//! How far one call in flight has come, and how often that is told.
+//! The progress of one call in flight, and how often it is published.
 
 use std::time::Duration;
 
@@ -6,30 +6,31 @@ use tokio::time::Instant;
 
 use crate::execute::{Follower, Progress};
 
-/// How much of a call's progress is told within one [`WINDOW`]; what comes faster waits, and the latest wins. As many as an
-/// eye can follow; a client that draws them needs no more, and one that forwards them pays for each.
+/// How many progress updates of a call are published within one [`WINDOW`]; later ones wait, and only the
+/// latest is kept. Ten a second is as fast as people can read; clients gain nothing from more, and forwarding
+/// each one costs.
 const MAX_IN_WINDOW: u32 = 10;
 /// See [`MAX_IN_WINDOW`].
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// A call in flight on a process that tells how far its calls are. It goes with the call, so what is told of a call that is
-/// over finds nobody.
+/// Tracks the progress of one call in flight. It is dropped with the call, so that reports about a finished
+/// call have no effect.
 #[derive(Debug)]
 pub(crate) struct Followed {
     id: String,
     action: String,
     follower: Option<Follower>,
-    /// Since when it is counted what was told.
+    /// When the current window began.
     began: Option<Instant>,
     told: u32,
-    /// Came too soon.
+    /// The latest update that came too soon.
     waits: Option<Progress>,
 }
 
-/// Something to tell of a call.
+/// A progress update to publish.
 #[derive(Debug)]
 pub(crate) struct News {
-    /// By which it goes on the plugin's wire.
+    /// The call's id on the plugin's wire.
     pub(crate) call_id: String,
     pub(crate) action: String,
     pub(crate) follower: Option<Follower>,
@@ -58,7 +59,7 @@ impl Followed {
         Some(self.news(progress))
     }
 
-    /// What waits, if its time has come.
+    /// The pending update, if it is due.
     pub(crate) fn due(&mut self, now: Instant) -> Option<News> {
         if self.next_due()? > now {
             return None;
@@ -67,7 +68,7 @@ impl Followed {
         self.take(waits, now)
     }
 
-    /// When what waits is due; `None` if nothing does.
+    /// When the pending update is due; `None` if there is none.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         self.waits.as_ref().and(self.began).map(|began| began + WINDOW)
     }

@@ -1,4 +1,4 @@
-//! Which actions somebody is granted: a list of patterns.
+//! Patterns that grant actions to a caller.
 //!
 //! | pattern | grants |
 //! |---|---|
@@ -8,22 +8,23 @@
 //! | `db-*` | all actions of the plugins whose names begin with `db-` |
 //! | `*` | everything |
 //!
-//! A plugin's name holds no `_`, so the first `__` always ends it. The star stands at the end or not at all: what a pattern
-//! grants can be seen without trying it. `talon mcp` has the same language; `tests/fixtures/patterns.json` holds both to it.
+//! A plugin's name holds no `_`, so the first `__` always ends it. A star is allowed only at the end, so that
+//! a pattern shows what it grants. `talon mcp` uses the same language; both are tested against
+//! `tests/fixtures/patterns.json`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::name::MAX_NAME_LEN;
 
-/// What stands between plugin and action.
+/// The separator of plugin and action.
 const BETWEEN: &str = "__";
 /// The longest name of an action.
 const MAX_ACTION_LEN: usize = 64;
-/// How much of a text that is no pattern is repeated, in characters.
+/// How many characters of an invalid pattern an error repeats.
 const MAX_SHOWN_CHARS: usize = 80;
 
-/// Actions, named by plugin and action.
+/// A set of actions, given by plugin and action.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ActionPattern {
     plugin: Part,
@@ -31,14 +32,14 @@ pub struct ActionPattern {
     action: Option<Part>,
 }
 
-/// A name, or how one begins.
+/// A name, or the prefix of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Part {
     Is(String),
     BeginsWith(String),
 }
 
-/// Why a text is no pattern. It ends with what to write instead.
+/// Why a text is not a pattern. It ends with what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadPattern {
@@ -82,7 +83,7 @@ impl FromStr for ActionPattern {
             .filter(|part| !part.text().starts_with('-'))
             .ok_or_else(|| BadPattern::Plugin(shown()))?;
         let Some(action) = action else { return Ok(Self { plugin, action: None }) };
-        // Which plugins `db-*__query` means would depend on where their names end.
+        // Refused: which plugins `db-*__query` means would depend on where their names end.
         let Part::Is(_) = plugin else { return Err(BadPattern::Plugin(shown())) };
         let of_actions = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
         let action =

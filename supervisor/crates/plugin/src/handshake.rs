@@ -1,11 +1,12 @@
-//! The handshake line: what a plugin prints once it listens, and nothing else a plugin says is parsed by hand.
+//! The handshake line, which a plugin prints once it listens. It is the only output of a plugin that is
+//! parsed by hand.
 //!
 //! ```text
 //! go-plugin   1|APP|unix|ADDRESS|grpc[|CERTIFICATE[|MUX]]
 //! OpenTalon   1|unix|ADDRESS[|HTTP_ADDRESS]
 //! ```
 //!
-//! They differ in the second field: a number, or a network. This module is pure: text in, value out.
+//! The second field tells them apart: a number, or a network. This module is pure: it maps text to a value.
 
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,33 +16,33 @@ use crate::bridge::Bridge;
 use crate::spec::Dialect;
 use talon_sanitize::{Raw, Sanitized};
 
-/// The longest handshake line, in bytes. 4 KiB is four times the longest there is, one with a certificate.
+/// The longest handshake line, in bytes. 4 KiB is four times the longest valid one, which has a certificate.
 pub const MAX_LINE_BYTES: usize = 4 << 10;
 
-/// The version of the handshake itself; there has never been another.
+/// The version of the handshake format; there is only this one.
 pub const CORE_VERSION: u32 = 1;
 
-/// How much of a line is shown in an error.
+/// The longest part of a line in an error message, in bytes.
 pub(crate) const SHOWN_BYTES: usize = 200;
 
-/// The shortest text that is taken for a certificate. Old programs put other short things there, and go-plugin's
-/// own host looks no closer either.
+/// The shortest text that counts as a certificate. Old programs put other short texts into this field, and
+/// go-plugin's own host uses the same limit.
 const MIN_CERTIFICATE_BYTES: usize = 51;
 
-/// What a plugin said about itself.
+/// A parsed handshake line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handshake {
-    /// Which line it was; never [`Dialect::Auto`].
+    /// The dialect of the line; never [`Dialect::Auto`].
     pub dialect: Dialect,
     /// The application protocol version, in go-plugin's dialect.
     pub app_version: Option<u32>,
     /// Where it listens.
     pub address: Address,
-    /// The certificate that its server will show, base64 without padding, if it wants TLS.
+    /// The server's certificate, base64 without padding, if it uses TLS.
     pub server_cert: Option<String>,
     /// Whether it multiplexes its listener with yamux.
     pub mux: bool,
-    /// A web server of its own, which nobody calls but people: loopback only.
+    /// The address of the plugin's web server, for people only. Always on the loopback.
     pub http_addr: Option<SocketAddr>,
 }
 
@@ -50,15 +51,15 @@ pub struct Handshake {
 pub enum Address {
     /// A unix socket: an absolute path without `.` or `..`.
     Unix(PathBuf),
-    /// A TCP port of this machine. A plugin that listens on every interface is called on the loopback.
+    /// A TCP port of this machine. A plugin that listens on every interface is called through the loopback.
     Tcp(SocketAddr),
 }
 
-/// Why a line is no handshake. Lines of the plugin are shown bounded and sanitized.
+/// Why a line is no valid handshake. Lines of the plugin are bounded and sanitized.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HandshakeError {
-    /// Nothing like a handshake: a banner, a warning. The plugin may still print one.
+    /// Not like a handshake at all: a banner, a warning. The plugin may still print its handshake.
     #[error("not a handshake line: {shown:?}")]
     Stray {
         /// The line.
@@ -70,7 +71,7 @@ pub enum HandshakeError {
         /// Its beginning.
         shown: Sanitized,
     },
-    /// It begins as a handshake and is none.
+    /// It begins like a handshake but is not valid.
     #[error(
         "its handshake line {shown:?} is malformed: {problem}; it should read \
          \"1|APP|unix|PATH|grpc\" (go-plugin) or \"1|unix|PATH\" (OpenTalon)"
@@ -81,7 +82,7 @@ pub enum HandshakeError {
         /// What is wrong.
         problem: &'static str,
     },
-    /// Another version of the handshake itself.
+    /// Another version of the handshake format.
     #[error(
         "it speaks version {theirs} of the handshake and Talon speaks version {CORE_VERSION}: \
          use a plugin built for version {CORE_VERSION}"
@@ -90,7 +91,7 @@ pub enum HandshakeError {
         /// The plugin's, as it wrote it.
         theirs: Sanitized,
     },
-    /// An application protocol version that was not offered.
+    /// The application protocol version was not offered.
     #[error(
         "it speaks version {theirs} of the application protocol and Talon offered it {}: \
          rebuild it for one of those, or list {theirs} in its app_versions if it really serves opentalon.plugin.v1",
@@ -99,16 +100,16 @@ pub enum HandshakeError {
     AppVersion {
         /// The plugin's.
         theirs: u32,
-        /// Those offered.
+        /// The offered versions.
         ours: Vec<u32>,
     },
     /// go-plugin's older wire protocol.
     #[error("it speaks {shown:?}, and only grpc is supported: serve it with GRPCServer set")]
     Protocol {
-        /// The protocol, where it names none: "netrpc (the default)".
+        /// The protocol; if the line names none, "netrpc (the default)".
         shown: Sanitized,
     },
-    /// Not the dialect that its configuration says.
+    /// The dialect differs from the configured one.
     #[error(
         "it speaks the {found} dialect and is configured for {expected}: correct its dialect, or set it to auto"
     )]
@@ -124,16 +125,16 @@ fn list(versions: &[u32]) -> String {
     versions.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A line for an error: its beginning, sanitized.
+/// The beginning of a line for an error message, sanitized.
 pub(crate) fn shown(line: &str) -> Sanitized {
     Raw::from(line).line_within(SHOWN_BYTES)
 }
 
-/// Reads one line that a plugin printed.
+/// Parses one line that a plugin printed.
 ///
 /// # Errors
-/// [`HandshakeError::Stray`] if it is no handshake at all, so that the next line may be one; every other error
-/// is the end of that start.
+/// [`HandshakeError::Stray`] if it is no handshake at all, so that the next line may be one. Every other
+/// error ends the start.
 pub fn parse(line: &str, expected: Dialect, offered: &[u32]) -> Result<Handshake, HandshakeError> {
     let trimmed = line.trim();
     let stray = || HandshakeError::Stray { shown: shown(line) };
@@ -154,7 +155,7 @@ pub fn parse(line: &str, expected: Dialect, offered: &[u32]) -> Result<Handshake
         number if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => Dialect::GoPlugin,
         _ => return Err(malformed("its second field is neither a version nor unix or tcp")),
     };
-    // A bridge is built with our SDK, whatever stands behind it.
+    // A bridge is built with our SDK, whatever program is behind it.
     let expected = if Bridge::of(expected).is_some() { Dialect::GoPlugin } else { expected };
     if expected != Dialect::Auto && expected != found {
         let (found, expected) = (found.as_str(), expected.as_str());
@@ -163,7 +164,7 @@ pub fn parse(line: &str, expected: Dialect, offered: &[u32]) -> Result<Handshake
     if found == Dialect::OpenTalon { opentalon(rest, malformed) } else { go_plugin(rest, offered, malformed) }
 }
 
-/// `APP|unix|ADDRESS|grpc[|CERTIFICATE[|MUX]]`. Fields beyond are those of a later go-plugin and harm nobody.
+/// `APP|unix|ADDRESS|grpc[|CERTIFICATE[|MUX]]`. Further fields belong to a later go-plugin and are ignored.
 fn go_plugin(
     rest: &str,
     offered: &[u32],
@@ -175,7 +176,7 @@ fn go_plugin(
         .unwrap_or_default()
         .parse()
         .map_err(|_| malformed("its application protocol version is too large"))?;
-    // Before the rest, because go-plugin prints a version nobody offered when none fits.
+    // Checked first: if no version fits, go-plugin prints one that was not offered.
     if !offered.contains(&app_version) {
         return Err(HandshakeError::AppVersion { theirs: app_version, ours: offered.to_vec() });
     }

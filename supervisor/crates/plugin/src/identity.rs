@@ -1,8 +1,8 @@
-//! Which plugin has which uid: handed out once, written down, never handed out again.
+//! The uid of each plugin: allocated once, stored, never reused.
 //!
-//! `<data_dir>/identities.json` is `{"version":1,"plugins":{"name":70000}}`; a plugin's gid is the same number.
-//! A plugin that is no longer there keeps its number, because its files may still be there. Services of our own have
-//! theirs among them, by their reserved names.
+//! `<data_dir>/identities.json` is `{"version":1,"plugins":{"name":70000}}`; a plugin's gid is the same
+//! number. A plugin that was removed keeps its number, because its files may still exist. Talon's own
+//! services are in the same file, by their reserved names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -29,7 +29,7 @@ const VERSION: u32 = 1;
 /// The largest file that is read: room for a hundred thousand plugins.
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
-/// Whether we may give others uids of their own at all.
+/// Whether this process has the capabilities to give other processes their own uids.
 pub(crate) fn may_change_uid() -> bool {
     rustix::thread::capabilities(None).is_ok_and(|held| {
         let needed = CapabilitySet::CHOWN | CapabilitySet::SETUID | CapabilitySet::SETGID;
@@ -37,14 +37,14 @@ pub(crate) fn may_change_uid() -> bool {
     })
 }
 
-/// Hands out uids.
+/// Allocates uids.
 #[derive(Debug)]
 pub(crate) struct Identities {
     dir: PathBuf,
     range: RangeInclusive<u32>,
     known: Mutex<BTreeMap<String, u32>>,
-    /// Plugins that are about to be started. Hundreds of them would otherwise have the file written for each, and wait for the
-    /// disk one after the other.
+    /// Plugins that are about to be started. They get their uids in one write: with hundreds of plugins, a
+    /// write and a sync for each would delay the starts.
     expected: Mutex<BTreeSet<String>>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Identities {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum IdentityError {
-    /// All are taken.
+    /// The whole range is taken.
     #[error(
         "every uid of {}-{} belongs to a plugin already: widen sandbox.uid_range, or remove plugins that are gone from {}",
         range.start(), range.end(), path.display()
@@ -60,7 +60,7 @@ pub(crate) enum IdentityError {
     Exhausted {
         /// The range.
         range: RangeInclusive<u32>,
-        /// The file with what is taken.
+        /// The file with the allocated uids.
         path: PathBuf,
     },
     /// The file is damaged.
@@ -89,7 +89,7 @@ struct Stored {
 }
 
 impl Identities {
-    /// Reads what was handed out so far, so that a damaged file is found when the supervisor starts.
+    /// Reads the allocated uids, so that a damaged file is found when the supervisor starts.
     pub(crate) fn open(data_dir: &Path, range: RangeInclusive<u32>) -> Result<Self, SetupError> {
         // The largest number means "no change" to chown, and 0 is root.
         if range.is_empty() || *range.start() == 0 || *range.end() == u32::MAX {
@@ -110,8 +110,8 @@ impl Identities {
         self.dir.join(FILE)
     }
 
-    /// The identity of a plugin: the one it had before, or the lowest that nobody ever had. Blocking: it waits
-    /// for another supervisor that shares the data directory and is handing one out just now.
+    /// The identity of a plugin: its stored one, or the lowest that was never used. Blocking: it waits for another
+    /// supervisor that shares the data directory and is allocating one.
     pub(crate) fn of(&self, plugin: &PluginName) -> Result<Identity, IdentityError> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(uid) = known.get(plugin.as_str()) {
@@ -136,12 +136,12 @@ impl Identities {
         Ok(Identity { uid, gid: uid })
     }
 
-    /// Says that a plugin is about to be started: whenever the file is written from now on, it is in it.
+    /// Announces a plugin that is about to be started: the next write of the file includes it.
     pub(crate) fn expect(&self, plugin: &PluginName) {
         self.expected().insert(plugin.to_string());
     }
 
-    /// Gives those that are expected a uid, too, unless that would leave none for somebody else.
+    /// Allocates uids for the announced plugins too, unless that would leave none for others.
     fn add_expected(&self, stored: &mut BTreeMap<String, u32>) {
         let mut expected = std::mem::take(&mut *self.expected());
         expected.retain(|plugin| !stored.contains_key(plugin));
@@ -198,7 +198,7 @@ impl Identities {
         Ok(stored.plugins)
     }
 
-    /// Replaces the file in one step that is on the disk when this returns.
+    /// Replaces the file atomically; it is synced to the disk when this returns.
     fn write(&self, plugins: &BTreeMap<String, u32>) -> io::Result<()> {
         let stored = Stored { version: VERSION, plugins: plugins.clone() };
         let mut text = serde_json::to_vec_pretty(&stored)?;

@@ -1,4 +1,5 @@
-//! The instances of one plugin as its callers see them: who is ready, who will be, and whom to ask next.
+//! The instances of one plugin as its callers see them: which are ready, which will be, and which takes the
+//! next call.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,34 +25,34 @@ use crate::usage::InstanceReading;
 /// the number far below; this bounds callers without a guard. Beyond it a call is refused at once, retryable.
 pub const MAX_WAITING_CALLS: usize = 1024;
 
-/// What is known of one instance. Replaced as a whole by its driver after every step.
+/// The published status of one instance. Its driver replaces it as a whole after every step.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     pub(crate) state: State,
     pub(crate) desired: Desired,
-    /// Whether it is ready or becomes so without an operator: a call may wait for it.
+    /// Whether it is ready or becomes ready without an operator: a call may wait for it.
     pub(crate) coming: bool,
     pub(crate) reason: Option<Sanitized>,
-    /// What of the reason happened, without what follows from it.
+    /// The part of the reason that says what happened, without the consequences.
     pub(crate) cause: Option<Sanitized>,
-    /// Deaths within the window, as of the last event.
+    /// Deaths within the restart window, as of the last event.
     pub(crate) deaths: u32,
     pub(crate) generation: u64,
-    /// How often a process was started for it.
+    /// How many processes were started for it.
     pub(crate) starts: u64,
-    /// How often one ended otherwise than by a stop, by reason.
+    /// How many processes ended other than by a stop, by reason.
     pub(crate) restarts: BTreeMap<&'static str, u64>,
     pub(crate) pid: Option<u32>,
     pub(crate) uid: Option<u32>,
     pub(crate) ready_since: Option<SystemTime>,
     pub(crate) start_to_ready: Option<Duration>,
-    /// Whether the process was started by another supervisor.
+    /// Whether another supervisor started the process.
     pub(crate) taken_over: bool,
-    /// What the last start found; kept after the process is gone.
+    /// Results of the last start; stays after the process has ended.
     pub(crate) last_start: Option<Arc<LastStart>>,
 }
 
-/// What a start found out about its program and jail.
+/// What a start found out about the program and its jail.
 #[derive(Debug)]
 pub(crate) struct LastStart {
     pub(crate) report: talon_jail::Report,
@@ -81,14 +82,14 @@ impl View {
     }
 }
 
-/// Where one driver puts what it knows and who takes its calls.
+/// Where one driver publishes its status, and the process that takes its calls.
 pub(crate) struct Slot {
     pub(crate) index: u32,
-    /// How many generations of it there were in the pools that this one follows.
+    /// The generation at which the previous pool's instance ended: generations continue from here.
     pub(crate) before: u64,
     pub(crate) view: ArcSwap<View>,
     pub(crate) live: ArcSwapOption<Live>,
-    /// The process, without keeping it.
+    /// The process, without keeping it alive.
     pub(crate) process: Mutex<Option<Weak<dyn ProcessHandle>>>,
 }
 
@@ -97,9 +98,9 @@ impl Slot {
         *self.process.lock().unwrap_or_else(PoisonError::into_inner) = process;
     }
 
-    /// What its process uses; blocking.
+    /// Resource usage of its process; blocking.
     pub(crate) fn reading(&self) -> Option<InstanceReading> {
-        // Not held while files are read.
+        // The lock is not held while files are read.
         let process = self.process.lock().unwrap_or_else(PoisonError::into_inner).clone()?.upgrade()?;
         let generation = self.view.load().generation;
         Some(InstanceReading { index: self.index, generation, reading: process.reading()? })
@@ -114,20 +115,21 @@ impl Slot {
 pub(crate) struct Pool {
     pub(crate) name: PluginName,
     pub(crate) slots: Vec<Arc<Slot>>,
-    /// Counts up whenever a view changed.
+    /// Incremented whenever a status changed.
     pub(crate) changed: watch::Sender<u64>,
     ready_wait: Duration,
     max_message_bytes: usize,
     waiting: AtomicUsize,
-    /// Who takes the calls since this pool drains: set once, before it begins to.
+    /// The pool that takes the calls once this one drains: set once, before draining begins.
     successor: OnceLock<Arc<Pool>>,
-    /// Where the search for the least loaded begins, so that equals take turns. Held while one is chosen and
-    /// the call counted in: between the two, another call would choose the same instance.
+    /// Where the search for the least loaded instance begins, so that equally loaded ones take turns. Held
+    /// from choosing an instance until the call is counted: otherwise a concurrent call would choose the same
+    /// instance.
     turn: Mutex<usize>,
 }
 
 impl Pool {
-    /// Of a plugin that is to be started or not, and that goes on counting where the one `before` it ends.
+    /// The pool of a plugin that is to be started or not. Generations continue from those of the pool `before`.
     pub(crate) fn new(spec: &PluginSpec, starts: bool, before: Option<&Self>) -> Self {
         let desired = if starts { Desired::Up } else { Desired::Down };
         let slot = |index| {
@@ -161,7 +163,7 @@ impl Pool {
         self.slots.iter().map(|slot| slot.view.load_full()).collect()
     }
 
-    /// Waits until the views are as asked.
+    /// Waits until the predicate holds for all statuses.
     pub(crate) async fn until(&self, mut holds: impl FnMut(&[Arc<View>]) -> bool) {
         let mut changes = self.changed.subscribe();
         loop {
@@ -175,9 +177,9 @@ impl Pool {
         }
     }
 
-    /// From now on calls find another pool, also those that wait in this one.
+    /// From now on calls use another pool, including calls that wait in this one.
     pub(crate) fn give_way(&self, successor: Arc<Self>) {
-        // A plugin is replaced once; its successor is what is replaced next.
+        // A pool is replaced once; the next replacement applies to its successor.
         let _ = self.successor.set(successor);
         self.changed.send_modify(|count| *count = count.wrapping_add(1));
     }
@@ -191,20 +193,21 @@ impl Pool {
         pool
     }
 
-    /// Counts a call in at a ready instance, here or in a successor; with the most that its answer may have, in bytes.
+    /// Admits a call to a ready instance of this pool or a successor; also returns the size limit of its
+    /// answer in bytes.
     async fn enter(self: &Arc<Self>, deadline: Option<Instant>) -> Result<(InFlight, usize), ExecuteError> {
         let mut pool = self.newest();
         loop {
             let entered = pool.acquire(deadline).await;
             match pool.successor.get() {
-                // It gave way while the call looked for an instance or waited for one.
+                // This pool was replaced while the call looked for an instance or waited for one.
                 Some(_) if entered.is_err() => pool = pool.newest(),
                 _ => return entered.map(|flight| (flight, pool.max_message_bytes)),
             }
         }
     }
 
-    /// Counts a call in at a ready instance, waiting for one if it comes back by itself.
+    /// Admits a call to a ready instance, waiting for one that becomes ready without an operator.
     async fn acquire(&self, deadline: Option<Instant>) -> Result<InFlight, ExecuteError> {
         if let Some(flight) = self.pick(deadline) {
             return Ok(flight);
@@ -240,7 +243,7 @@ impl Pool {
         }
     }
 
-    /// The least loaded ready instance, with the call counted in.
+    /// Admits the call to the least loaded ready instance.
     fn pick(&self, deadline: Option<Instant>) -> Option<InFlight> {
         let ready =
             |slot: &Slot| (slot.view.load().state == State::Ready).then(|| slot.live.load_full()).flatten();
@@ -252,12 +255,12 @@ impl Pool {
         let first = *turn;
         let count = self.slots.len();
         let ready = (0..count).filter_map(|step| ready(&self.slots[first.wrapping_add(step) % count]));
-        // A driver tells that it is no longer ready before it closes the door, so a refusal here is no reason
-        // to look again at once.
+        // A driver publishes that it is no longer ready before it closes the process to calls, so after a refusal
+        // here there is no point in searching again at once.
         ready.min_by_key(|live| live.in_flight())?.enter(deadline)
     }
 
-    /// The state that matters most to a caller, and its reason.
+    /// The most relevant state for a caller, and its reason.
     fn why_not_ready(&self) -> Sanitized {
         let views = self.views();
         let view = summary(&views);
@@ -269,8 +272,8 @@ impl Pool {
     }
 }
 
-/// The instance that speaks for the plugin: the one that is most useful to a caller. A plugin is ready when one
-/// instance is; it is failed only when none is any better.
+/// The status that represents the plugin: that of the instance most useful to a caller. A plugin is ready if one
+/// instance is; it is failed only if no instance is better.
 pub(crate) fn summary(views: &[Arc<View>]) -> Arc<View> {
     let usefulness = |view: &&Arc<View>| match view.state {
         State::Ready => 0,
@@ -287,13 +290,13 @@ pub(crate) fn summary(views: &[Arc<View>]) -> Arc<View> {
     views.iter().min_by_key(usefulness).cloned().unwrap_or_else(|| Arc::new(View::new(Desired::Down)))
 }
 
-/// One of the calls that wait for an instance.
+/// Counts one call that waits for an instance.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
     fn enter(count: &'a AtomicUsize) -> Option<Self> {
         let waiting = Self(count);
-        // Dropping it takes the count back, also when there was no room.
+        // Dropping it decrements the counter, also when the limit was reached.
         (waiting.0.fetch_add(1, Ordering::Relaxed) < MAX_WAITING_CALLS).then_some(waiting)
     }
 }
@@ -304,7 +307,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Runs calls on one plugin. Cheap to clone; it outlives the plugin's processes, restarts and all.
+/// Runs calls on one plugin. Cheap to clone. It stays valid across restarts of the plugin's processes.
 #[derive(Clone)]
 pub struct Executor {
     pub(crate) pool: Arc<Pool>,
@@ -313,11 +316,11 @@ pub struct Executor {
 impl Executor {
     /// Runs one call on the least loaded ready instance and returns the undecoded `ToolResultResponse`.
     ///
-    /// A plugin that was replaced meanwhile is called in its successor. While the plugin starts, restarts or recovers, the call
-    /// waits for it up to its `ready_wait` and its own
-    /// deadline. Once it is on its way it is never repeated: whether an action took effect before a death is
-    /// not known. Dropping the future cancels the call on the wire. An answer that comes after the deadline reaches
-    /// nobody; what its stream is kept for then is said with `kill_overdue_after`.
+    /// If the plugin was replaced meanwhile, the call goes to its successor. While the plugin starts,
+    /// restarts or recovers, the call waits up to the plugin's `ready_wait` and its own deadline. Once sent,
+    /// a call is never repeated: after a crash it is unknown whether the action took effect. Dropping the
+    /// future cancels the call on the wire. An answer after the deadline is discarded; see
+    /// `kill_overdue_after` for why its stream may stay open.
     ///
     /// # Errors
     /// [`ExecuteError`]; at once when the plugin is stopped, failed or dies during the call.
@@ -326,7 +329,7 @@ impl Executor {
         request: ExecuteRequest,
     ) -> impl Future<Output = Result<Bytes, ExecuteError>> + Send + '_ {
         let began = Instant::now();
-        // Where an `async fn` would hold the request twice.
+        // An `async fn` would store the request twice.
         async move {
             let answer = match self.pool.enter(request.deadline).await {
                 Ok((flight, max_message_bytes)) => flight.execute(&request, max_message_bytes).await,

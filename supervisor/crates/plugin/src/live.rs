@@ -1,4 +1,4 @@
-//! One process that takes calls: its client, the calls in flight, and the word that ends them all at once.
+//! One process that takes calls: its client, the calls in flight, and the signal that ends all of them at once.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -20,40 +20,40 @@ use crate::name::PluginName;
 use crate::overdue::{Overdue, Watched};
 use crate::seam::{Sent, Wire};
 
-/// How long a call whose connection broke waits for the news that its process died: the kernel closes a dying
-/// process's sockets shortly before its exit is told. Without such news the call fails as a broken connection.
+/// How long a call whose connection broke waits for the report that its process died: the kernel closes a dying
+/// process's sockets shortly before its exit is reported. Without that report the call fails as a broken connection.
 const EXIT_NEWS_WAIT: Duration = Duration::from_millis(500);
 
-/// A process of one generation, from ready to gone.
+/// A process of one generation, from ready until it is gone.
 pub(crate) struct Live {
     pub(crate) client: Arc<dyn Wire>,
-    /// Which instance of its plugin it is.
+    /// The plugin and the index of the instance.
     of: (PluginName, u32),
     calls: Mutex<Calls>,
-    /// Told whenever the last call in flight ends.
+    /// Notified whenever the last call in flight ends.
     idle: Notify,
-    /// Calls that the plugin answered since somebody last asked.
+    /// Calls that the plugin answered since the last check.
     answered: AtomicU64,
     ended: CancellationToken,
     how: OnceLock<CallsEnd>,
     generation: u64,
-    /// Whether anybody reads what the process tells of its calls; nothing is kept for it otherwise.
+    /// Whether the process's notices are read; progress is tracked only then.
     heard: AtomicBool,
-    /// Where calls go whose deadline passed; `None` lets go of them at once.
+    /// Receives calls whose deadline passed; `None` resets them at the deadline.
     overdue: Option<mpsc::Sender<Box<Overdue>>>,
 }
 
 struct Calls {
     open: bool,
-    /// By ticket. Bounded by the guard's admission layer.
+    /// By key. Bounded by the guard's admission layer.
     flights: Slab<Flight>,
 }
 
-/// What is known of one call in flight.
+/// One call in flight.
 struct Flight {
-    /// Until when it may take.
+    /// Its deadline.
     deadline: Option<Instant>,
-    /// Once it is on its way to a process that tells how far its calls are.
+    /// Set when the call is sent to a process that reports progress.
     followed: Option<Followed>,
 }
 
@@ -78,7 +78,7 @@ impl Live {
         }
     }
 
-    /// Counts a call in, unless the process takes none any more.
+    /// Admits a call, unless the process is closed to new ones.
     pub(crate) fn enter(self: &Arc<Self>, deadline: Option<Instant>) -> Option<InFlight> {
         let mut calls = self.calls();
         if !calls.open {
@@ -88,12 +88,12 @@ impl Live {
         Some(InFlight { live: self.clone(), ticket })
     }
 
-    /// From here on no call is counted in.
+    /// Admits no more calls.
     pub(crate) fn close(&self) {
         self.calls().open = false;
     }
 
-    /// Ends every call in flight with an error, now. The first word stands.
+    /// Ends every call in flight with an error, now. Only the first cause counts.
     pub(crate) fn fail_calls(&self, how: CallsEnd) {
         self.close();
         let _ = self.how.set(how);
@@ -105,7 +105,7 @@ impl Live {
         loop {
             let notified = self.idle.notified();
             tokio::pin!(notified);
-            // Listening begins before looking, so that a call that ends in between is not missed.
+            // Registered before the check, so that a call that ends in between is not missed.
             notified.as_mut().enable();
             if self.in_flight() == 0 {
                 return;
@@ -118,30 +118,31 @@ impl Live {
         self.calls().flights.len()
     }
 
-    /// The latest deadline of the calls in flight. A call without one excuses nobody: nothing would end it.
+    /// The latest deadline of the calls in flight. Calls without a deadline are ignored: they would excuse
+    /// silence forever.
     pub(crate) fn busy_until(&self) -> Option<Instant> {
         self.calls().flights.iter().filter_map(|(_, flight)| flight.deadline).max()
     }
 
-    /// Whether a call was answered since this was last asked.
+    /// Whether a call was answered since the last time this was called.
     pub(crate) fn take_answered(&self) -> bool {
         self.answered.swap(0, Ordering::Relaxed) > 0
     }
 
-    /// Whether calls are known by their ids from here on, so that what the process tells of them finds them.
+    /// Whether new calls are registered by id, so that progress reports of the process find them.
     pub(crate) fn hear(&self, heard: bool) {
         self.heard.store(heard, Ordering::Relaxed);
     }
 
-    /// Takes how far a call has come, if it is in flight here: a process tells of its own calls alone. What is to be told
-    /// now is given back; what comes too soon after what was told before waits for [`Live::due`].
+    /// Records the progress of a call, if it is in flight here: a process can report only its own calls. Returns the
+    /// update to publish now; an update that comes too soon is stored until [`Live::due`].
     pub(crate) fn progress(&self, call_id: &str, progress: Progress) -> Option<News> {
         let mut calls = self.calls();
         let mut followed = calls.flights.iter_mut().filter_map(|(_, flight)| flight.followed.as_mut());
         followed.find(|followed| followed.is(call_id))?.take(progress, Instant::now())
     }
 
-    /// What had to wait and is due now, and when to look again.
+    /// The stored updates that are due now, and when the next one is.
     pub(crate) fn due(&self) -> (Vec<News>, Option<Instant>) {
         let (now, mut news, mut next) = (Instant::now(), Vec::new(), None);
         let mut calls = self.calls();
@@ -167,15 +168,15 @@ impl Live {
     }
 }
 
-/// One call in flight; dropping it counts the call out.
+/// One call in flight; dropping it removes the call from the table.
 pub(crate) struct InFlight {
     live: Arc<Live>,
     ticket: usize,
 }
 
 impl InFlight {
-    /// Makes the call. It ends at once when its process does; what the plugin might answer afterwards belongs
-    /// to a stream that this call alone listened to, so it reaches nobody. Neither does what comes after the deadline.
+    /// Makes the call. It ends as soon as its process does. Anything the plugin answers later, or after the
+    /// deadline, is discarded, because only this call reads its stream.
     pub(crate) async fn execute(
         &self,
         request: &ExecuteRequest,
@@ -184,7 +185,7 @@ impl InFlight {
         let ExecuteRequest { message, deadline, configured_timeout, follower, metadata } = request;
         let live = &self.live;
         let (plugin, instance) = &live.of;
-        // For the call's lines from here on.
+        // For this call's log lines from here on.
         Span::current().record("instance", instance);
         if live.heard.load(Ordering::Relaxed)
             && let Some(flight) = live.calls().flights.get_mut(self.ticket)
@@ -193,7 +194,7 @@ impl InFlight {
         }
         let began = Instant::now();
         let (span, metadata) = match metadata {
-            // The request's own part of a trace; nobody else would look at it.
+            // Only a trace uses the request's own span.
             Some(metadata) => {
                 let span = tracing::error_span!(
                     target: "talon::call",
@@ -240,7 +241,7 @@ impl InFlight {
             Err(error @ ExecuteError::TimedOut { .. }) => Err(error),
             answer => {
                 live.answered.fetch_add(1, Ordering::Relaxed);
-                // On a busy machine it may be found late that both have come, the answer and the deadline.
+                // On a busy machine both the answer and the deadline may have passed before this runs.
                 match deadline {
                     Some(deadline) if Instant::now() > *deadline => {
                         Err(ExecuteError::TimedOut { waited: began.elapsed() })

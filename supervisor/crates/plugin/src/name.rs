@@ -3,25 +3,25 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// The longest name: 64 characters, so that `plugin__action` style names and unix socket paths stay short.
+/// The longest name: 64 characters, so that names such as `plugin__action` and unix socket paths stay short.
 pub const MAX_NAME_LEN: usize = 64;
 
 /// A plugin's configured name: `[a-z0-9][a-z0-9-]{0,63}`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PluginName(Arc<str>);
 
-/// The name under which the supervisor's own actions are called (`talon.read_more`). No plugin can have it, so nobody can
-/// take a plugin's action for one of them.
+/// The name under which the supervisor's own actions are called (`talon.read_more`). It is reserved, so that
+/// a plugin's action cannot be taken for one of them.
 pub const RESERVED_NAME: &str = "talon";
 
-/// The names of what belongs to Talon itself: its own actions, and its services, which have uids, homes and logs by these
-/// names as plugins have by theirs. No plugin can have one.
+/// The names of Talon's own parts: its actions, and its services, which have uids, homes and logs by these names like
+/// plugins. No plugin can have one.
 pub const RESERVED_NAMES: [&str; 3] = [RESERVED_NAME, "talon-state", "talon-agent"];
 
-/// Why a text is no plugin name.
+/// Why a text is not a plugin name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
-    /// It does not match the rule.
+    /// It does not match the pattern.
     #[error(
         "{shown:?} is not a plugin name: use 1 to {MAX_NAME_LEN} characters of a-z, 0-9 and '-', the first not '-'"
     )]
@@ -29,7 +29,7 @@ pub enum BadName {
         /// The text, cut to a bounded length.
         shown: String,
     },
-    /// It is the supervisor's own.
+    /// It is reserved for Talon itself.
     #[error("{name:?} is the name of a part of Talon itself: give the plugin another")]
     Reserved {
         /// Which of [`RESERVED_NAMES`].
@@ -38,7 +38,7 @@ pub enum BadName {
 }
 
 impl PluginName {
-    /// Checks a name as it stands.
+    /// Validates a name without changing it.
     ///
     /// # Errors
     /// [`BadName`] if it does not match `[a-z0-9][a-z0-9-]{0,63}`, or is one of [`RESERVED_NAMES`].
@@ -60,7 +60,7 @@ impl PluginName {
         Self(name.into())
     }
 
-    /// Makes a name of a file name: drops the extension, turns `_` into `-`.
+    /// Derives a name from a file name: drops the extension, turns `_` into `-`.
     ///
     /// # Errors
     /// [`BadName`] if what remains is no name.
@@ -79,7 +79,7 @@ impl PluginName {
     }
 }
 
-/// Whether a text reads as a name, whoever may have it.
+/// Whether a text has the form of a name, reserved names included.
 pub(crate) fn is_well_formed(text: &str) -> bool {
     let bytes = text.as_bytes();
     let plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();

@@ -1,8 +1,9 @@
-//! What a process tells unasked (`talon.plugin.v1.Notices`): how far its calls are, and that it offers something else now.
+//! Unrequested messages from a process (`talon.plugin.v1.Notices`): the progress of its calls, and that its
+//! capabilities changed.
 //!
-//! It is opened once the process takes calls, for those that shook hands in go-plugin's dialect, and opened again when it
-//! breaks. Whatever a plugin sends here costs little and reaches nobody but those who follow its own calls: the messages
-//! are small, most of a flood is thrown away and the rest is not even read, and a change is looked into now and then.
+//! The stream is opened once the process takes calls, for plugins with go-plugin's dialect, and reopened when
+//! it breaks. A flood of notices costs little and affects only the plugin's own callers: messages are small,
+//! most of a flood is dropped and the rest is not even read, and capability changes are rate-limited.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,33 +23,33 @@ use crate::live::Live;
 use crate::logs::Level;
 use crate::plugin::REFRESH_TIMEOUT;
 
-/// The largest notice that is read, in bytes: a message of 1 KiB, a call's id, and plenty for fields that come later. A larger
-/// one ends the stream, which is opened again after [`RETRY`].
+/// The largest accepted notice, in bytes: a message of 1 KiB, a call's id, and enough for later fields. A
+/// larger one ends the stream, which is reopened after [`RETRY`].
 pub(crate) const MAX_NOTICE_BYTES: usize = 16 << 10;
-/// How many notices of one process are looked at within a [`WINDOW`]: ten a second for each of some twenty calls, which is more
-/// than a plugin is let run at once by default. The next ones are thrown away and counted.
+/// How many notices of one process are handled within a [`WINDOW`]: ten a second for each of some twenty
+/// calls, which is more than a plugin may run at once by default. Further ones are dropped and counted.
 const MAX_HEARD: u32 = 256;
-/// How many are read at all within a [`WINDOW`]; then the plugin waits until it is over.
+/// How many are read at all within a [`WINDOW`]; then reading pauses until it is over.
 const MAX_READ: u32 = 4096;
 /// See [`MAX_HEARD`].
 const WINDOW: Duration = Duration::from_secs(1);
-/// How often it is told at most that notices were thrown away.
+/// The shortest interval between two log lines about dropped notices.
 const DROPPED_NOTE: Duration = Duration::from_secs(60);
 
-/// Before a stream that broke is opened again; doubles up to the longest wait.
+/// The delay before a broken stream is reopened; doubles up to [`RETRY_MAX`].
 const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
-/// After capabilities were read anew because the plugin said so, before that is done again. It doubles up to the longest
-/// pause for a plugin that goes on saying so, and begins anew once it was quiet for [`QUIET_PAUSES`].
+/// The shortest interval between two refreshes of capabilities that the plugin asked for. It doubles up to
+/// [`REFRESH_PAUSE_MAX`] for a plugin that keeps asking, and is reset after [`QUIET_PAUSES`] without a request.
 const REFRESH_PAUSE: Duration = Duration::from_secs(1);
 const REFRESH_PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// After how many pauses in which nothing was said a plugin counts as quiet. After a single one it could say so once in every
-/// other pause and never wait longer than the first.
+/// After how many intervals without a request a plugin counts as idle. With a single one, a plugin that asks in every
+/// other interval would never wait longer than the first.
 const QUIET_PAUSES: u32 = 3;
 
-/// One process whose notices are heard.
+/// Reads the notices of one process.
 #[derive(Clone)]
 pub(crate) struct Ear {
     pub(crate) common: Arc<Common>,
@@ -57,10 +58,10 @@ pub(crate) struct Ear {
 }
 
 impl Ear {
-    /// Hears what the process tells until it has no such service. Whoever started it ends it with the process.
+    /// Reads notices until the process turns out not to serve them. The owner of the task ends it with the process.
     pub(crate) async fn listen(self) {
         let mut wait = RETRY;
-        // Of the process: one that ends its stream and opens it anew gets no more for it.
+        // One budget for the process: reopening the stream gives it no more.
         let mut budget = Budget::new();
         let (changed, changes) = watch::channel(());
         let refreshing = self.clone().refresh_when(changes);
@@ -80,7 +81,7 @@ impl Ear {
         }
     }
 
-    /// Until the stream ends. Whether anything came.
+    /// Reads one stream to its end. Returns whether anything came.
     async fn hear(
         &self,
         mut notices: BoxStream<'static, Notice>,
@@ -88,7 +89,7 @@ impl Ear {
         budget: &mut Budget,
     ) -> bool {
         let mut any = false;
-        // When progress is due that came too soon.
+        // When the next stored progress update is due.
         let mut due: Option<Instant> = None;
         loop {
             let notice = tokio::select! {
@@ -127,7 +128,7 @@ impl Ear {
         }
     }
 
-    /// Tells what had to wait; when to look again.
+    /// Publishes the updates that are due; returns when the next one is.
     fn tell_due(&self) -> Option<Instant> {
         let (news, next) = self.live.due();
         for news in &news {
@@ -158,7 +159,7 @@ impl Ear {
         self.common.events.emit(event);
     }
 
-    /// Reads capabilities anew when the plugin said that they changed: at once, and then not too often.
+    /// Reads capabilities again when the plugin reports that they changed: immediately, but rate-limited.
     async fn refresh_when(self, mut changes: watch::Receiver<()>) {
         let mut pause = REFRESH_PAUSE;
         while changes.changed().await.is_ok() {
@@ -174,7 +175,7 @@ impl Ear {
         }
     }
 
-    /// As an operator would, for this process alone: the others tell for themselves.
+    /// Refreshes this process only: the other instances send their own notices.
     async fn refresh(&self) {
         let asked = self.live.client.refresh_capabilities(REFRESH_TIMEOUT);
         let note = match tokio::time::timeout(REFRESH_TIMEOUT, asked).await {
@@ -183,11 +184,11 @@ impl Ear {
                 return;
             }
             Ok(Ok(None)) => {
-                "it says that its tools changed, and has no RefreshCapabilities: what was known stays".into()
+                "it reports that its tools changed, but has no RefreshCapabilities: the known ones stay".into()
             }
-            Ok(Err(cause)) => inert!("it says that its tools changed, and they could not be read: {}", cause),
+            Ok(Err(cause)) => inert!("it reports that its tools changed, but they could not be read: {}", cause),
             Err(_) => inert!(
-                "it says that its tools changed, and did not tell them within {} s",
+                "it reports that its tools changed, but did not declare them within {} s",
                 REFRESH_TIMEOUT.as_secs()
             ),
         };
@@ -195,7 +196,7 @@ impl Ear {
     }
 }
 
-/// What was told, if it tells anything.
+/// Validates a progress report; `None` if its value makes no sense.
 fn progress(told: &talon_proto::notices::Progress) -> Option<Progress> {
     let amount = |value: f64| value.is_finite() && value >= 0.0;
     amount(told.progress).then(|| Progress {
@@ -205,7 +206,7 @@ fn progress(told: &talon_proto::notices::Progress) -> Option<Progress> {
     })
 }
 
-/// How much of a flood is listened to.
+/// Limits how many notices are handled.
 struct Budget {
     began: Instant,
     read: u32,
@@ -218,7 +219,7 @@ impl Budget {
         Self { began: Instant::now(), read: 0, dropped: 0, told: None }
     }
 
-    /// Counts a notice; whether it is to be looked at. It waits when there are far too many.
+    /// Counts a notice and returns whether to handle it. Waits if there are far too many.
     async fn spend(&mut self) -> bool {
         if self.read >= MAX_READ {
             tokio::time::sleep_until(self.began + WINDOW).await;
@@ -232,7 +233,7 @@ impl Budget {
         heard
     }
 
-    /// How many were thrown away since that was told, if it is time to tell it.
+    /// How many notices were dropped since the last report, if the next report is due.
     fn unsaid(&mut self) -> Option<u64> {
         let due = self.told.is_none_or(|told| told.elapsed() >= DROPPED_NOTE);
         if self.dropped == 0 || !due {

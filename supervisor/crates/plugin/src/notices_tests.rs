@@ -18,7 +18,7 @@ struct Fixture {
     events: broadcast::Receiver<Arc<Event>>,
 }
 
-/// A plugin whose calls wait to be let go.
+/// A plugin whose calls wait for a permit.
 async fn fixture() -> Fixture {
     let script = Script::new(Manners { gated: true, ..GOOD });
     let (tell, notices) = mpsc::unbounded_channel();
@@ -40,7 +40,7 @@ fn changed() -> Notice {
 }
 
 impl Fixture {
-    /// Runs a call and lets it go on; what its follower hears.
+    /// Runs a call and releases it; returns the progress that its observer receives.
     async fn call(&self, id: &str) -> Arc<Mutex<Vec<f64>>> {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ear = heard.clone();
@@ -126,7 +126,7 @@ async fn a_change_is_looked_into_and_not_more_often_than_now_and_then() {
     f.rest(Duration::from_millis(1)).await;
     assert!(f.plugin.capability().unwrap().actions.contains_key("refreshed"));
     assert_eq!(f.told(EventKind::CapabilitiesChanged).len(), 1);
-    // Each answer of the plugin would be another one.
+    // Each answer of the plugin would differ from the previous one.
     let mut seen = 0;
     for step in 0..600 {
         f.script.declared.lock().unwrap().description = format!("step {step}");

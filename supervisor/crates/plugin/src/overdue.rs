@@ -1,34 +1,34 @@
-//! Calls whose deadline has passed: what becomes of their streams.
+//! Calls whose deadline has passed: what happens to their streams.
 //!
-//! Their callers have been told `timed_out`, and nothing that still comes reaches anybody. Without
-//! `kill_overdue_after` the stream is reset there and then, which tells the plugin that nobody waits. With it the
-//! stream is kept a while longer, to see whether the plugin ends the call by itself: it was told the deadline when
-//! the call was sent. The driver, which owns the process, does the watching.
+//! Their callers have already received `timed_out`, and later data is discarded. Without `kill_overdue_after`
+//! the stream is reset at the deadline, which tells the plugin that the answer is no longer awaited. With it
+//! the stream stays open a while longer, to see whether the plugin ends the call without being asked: it
+//! received the deadline with the call. The driver, which owns the process, watches these streams.
 
 use futures_util::future::BoxFuture;
 use talon_proto::plugin::ToolCallRequest;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-/// How many overdue calls of one instance are watched at once; further ones are reset, and not judged. As many as run
-/// at once by default, so that one that is heeded late does not hide one that is ignored. Each holds a stream and at
-/// most a window's worth of unread answer. A single one that is ignored is enough to end the instance.
+/// How many overdue calls of one instance are watched at once; further ones are reset and not judged. As many
+/// as run at once by default, so that a call that ends late does not hide one that is ignored. Each holds a
+/// stream and at most a window's worth of unread answer. A single ignored call is enough to end the instance.
 pub(crate) const MAX_WATCHED: usize = 16;
 
 /// A call whose deadline has passed. Dropping it resets its stream.
 pub(crate) struct Overdue {
-    /// Of the process that has it.
+    /// The generation of the process that runs the call.
     pub(crate) generation: u64,
     pub(crate) call_id: String,
     pub(crate) action: String,
-    /// From here on the plugin's time to end it counts.
+    /// When the plugin's time to end the call begins.
     pub(crate) since: Instant,
     /// Resolves when the plugin has ended the call.
     pub(crate) rest: BoxFuture<'static, ()>,
 }
 
-/// Holds the stream of a call in flight. If the call is given up because its deadline passed, the stream goes to the
-/// driver, if it was told one; if it is given up for any other reason, it is reset.
+/// Holds the stream of a call in flight. If the call is dropped after its deadline, the stream goes to the driver, if
+/// one was set; if it is dropped for any other reason, the stream is reset.
 pub(crate) struct Watched<'a> {
     message: &'a ToolCallRequest,
     rest: Option<BoxFuture<'static, ()>>,
@@ -48,7 +48,7 @@ impl<'a> Watched<'a> {
         Self { message, rest: Some(rest), driver: None }
     }
 
-    /// To whom it goes at its deadline, and since when it counts then.
+    /// Sets where the stream goes at the deadline, and from when the plugin's time counts then.
     pub(crate) fn hand_over(
         &mut self,
         to: &'a mpsc::Sender<Box<Overdue>>,
@@ -59,7 +59,7 @@ impl<'a> Watched<'a> {
         self.driver = Some(Driver { to, generation, deadline, since });
     }
 
-    /// The call is over, whatever the time is.
+    /// The call is over: drops its stream, whether or not the deadline has passed.
     pub(crate) fn let_go(mut self) {
         self.rest = None;
     }
@@ -68,11 +68,11 @@ impl<'a> Watched<'a> {
 impl Drop for Watched<'_> {
     fn drop(&mut self) {
         let (Some(rest), Some(driver)) = (self.rest.take(), self.driver) else { return };
-        // Before its deadline a call is given up only because its caller went away, which is nothing to a plugin.
+        // Before the deadline a call is dropped only because its caller left, which is not the plugin's fault.
         if Instant::now() < driver.deadline {
             return;
         }
-        // A channel holds room for 32 of its items from the beginning, in every plugin, and nearly never has one.
+        // Boxed: a channel allocates room for 32 items at its creation, in every plugin, and is almost always empty.
         let overdue = Box::new(Overdue {
             generation: driver.generation,
             call_id: self.message.id.clone(),
@@ -80,7 +80,7 @@ impl Drop for Watched<'_> {
             since: driver.since,
             rest,
         });
-        // One for which there is no room is dropped, and reset by that.
+        // If the channel is full, the call is dropped, which resets its stream.
         let _ = driver.to.try_send(overdue);
     }
 }

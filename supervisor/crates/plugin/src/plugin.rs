@@ -1,4 +1,4 @@
-//! The handle on one plugin: what the operator may do with it, and what is known of it.
+//! The handle on one plugin: the operations on it and its published state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,34 +23,34 @@ use crate::snapshot::Snapshot;
 use crate::spec::PluginSpec;
 use crate::usage::InstanceReading;
 
-/// How long a refresh of capabilities may take. They are a small message; a plugin that is busy for longer than
-/// this is asked again by whoever asked.
+/// Timeout for a refresh of capabilities. They are a small message; if a plugin is busy for longer than this, the
+/// caller retries.
 pub(crate) const REFRESH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why an operation on a plugin did not succeed. The text ends with what to do next.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperateError {
-    /// It did not become ready.
+    /// No instance became ready.
     #[error("{plugin} is {state}: {reason}")]
     NotReady {
         /// Which plugin.
         plugin: PluginName,
-        /// Where it is now. `backoff`: it will be tried again.
+        /// Its current state. In `backoff` it is retried.
         state: State,
         /// Why.
         reason: Sanitized,
     },
-    /// It was removed while the operation went on.
+    /// It was removed during the operation.
     #[error("{plugin} is no longer registered; `talon plugin list` shows what is")]
     Removed {
         /// Which plugin.
         plugin: PluginName,
     },
-    /// Nothing was approved.
+    /// The approval failed; nothing was approved.
     #[error(transparent)]
     Approve(ApproveFailure),
-    /// Its capabilities could not be read anew; what was known stays.
+    /// Its capabilities could not be read again; the stored ones stay.
     #[error("the capabilities of {plugin} could not be read: {cause}; see `talon plugin logs {plugin}`")]
     Refresh {
         /// Which plugin.
@@ -60,26 +60,26 @@ pub enum OperateError {
     },
 }
 
-/// Why nothing was approved; only its text is of use to others.
+/// Why nothing was approved. Other crates can use only its text.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
 pub struct ApproveFailure(ApproveError);
 
-/// A declaration and how it stands to what was approved.
+/// A declared capability and how it compares with what was approved.
 #[derive(Debug, Clone)]
 pub struct Offered {
     /// What the plugin declared.
     pub capability: Arc<Capability>,
-    /// Its actions that are refused, because they are not what was approved.
+    /// The refused actions: their declarations differ from what was approved.
     pub withheld: Arc<BTreeSet<String>>,
-    /// Whether what it says of itself is left out for callers, for the same reason.
+    /// Whether callers do not see the plugin's own texts, for the same reason.
     pub withheld_texts: bool,
-    /// A digest of all that an action declares, for each that is not what was approved; of the plugin's own texts under
-    /// [`PLUGIN_TEXTS`](crate::PLUGIN_TEXTS).
+    /// For each action that differs from what was approved, a digest of everything it declares; for the plugin's own
+    /// texts, under [`PLUGIN_TEXTS`](crate::PLUGIN_TEXTS).
     pub digests: BTreeMap<String, String>,
 }
 
-/// One plugin. Cheap to clone. A handle from before it was replaced goes on to what replaced it.
+/// One plugin. Cheap to clone. A handle taken before a replacement refers to the replacement.
 #[derive(Clone)]
 pub struct Plugin {
     inner: Arc<Inner>,
@@ -87,7 +87,7 @@ pub struct Plugin {
 
 struct Inner {
     common: Arc<Common>,
-    /// What it was replaced by: set once.
+    /// The plugin that replaced this one: set once.
     successor: OnceLock<Plugin>,
     drivers: Vec<mpsc::Sender<Command>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
@@ -110,7 +110,7 @@ impl Plugin {
         Self { inner: Arc::new(Inner { common, successor, drivers, tasks }) }
     }
 
-    /// What the plugin is now.
+    /// The latest successor, or this plugin if it was not replaced.
     pub(crate) fn newest(&self) -> &Self {
         let mut plugin = self;
         while let Some(successor) = plugin.inner.successor.get() {
@@ -119,7 +119,7 @@ impl Plugin {
         plugin
     }
 
-    /// What is known of this one, whatever replaced it.
+    /// The state of this plugin itself, even if it was replaced.
     pub(crate) fn common(&self) -> &Arc<Common> {
         &self.inner.common
     }
@@ -128,10 +128,10 @@ impl Plugin {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// `new` becomes the plugin: it gets the calls from here on, those that wait among them.
+    /// Makes `new` the plugin: it gets all calls from now on, including those that wait.
     pub(crate) fn give_way(&self, new: &Self) {
         self.inner.common.give_way(&new.inner.common);
-        // It is replaced once; its successor is what is replaced next.
+        // A plugin is replaced once; the next replacement applies to its successor.
         let _ = self.inner.successor.set(new.clone());
         self.inner.common.pool.give_way(new.inner.common.pool.clone());
     }
@@ -142,13 +142,13 @@ impl Plugin {
         &self.inner.common.spec.name
     }
 
-    /// How it is registered. Another `Arc` means that something about it was changed.
+    /// The registered spec. A different `Arc` means that something in it was changed.
     #[must_use]
     pub fn spec(&self) -> Arc<PluginSpec> {
         self.newest().inner.common.registered.load_full()
     }
 
-    /// What is known of it now.
+    /// A snapshot of its current state.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::take(&self.newest().inner.common)
@@ -160,21 +160,21 @@ impl Plugin {
         Snapshot::digest(&self.newest().inner.common)
     }
 
-    /// What its processes use, those that are ready or were. Blocking: the kernel's files are read.
+    /// Resource usage of its processes that are or were ready. Blocking: reads files of the kernel.
     #[must_use]
     pub fn readings(&self) -> Vec<InstanceReading> {
         self.inner.common.pool.slots.iter().filter_map(|slot| slot.reading()).collect()
     }
 
-    /// What it declared last; it stays known while the plugin restarts or is stopped. `None` before its first
+    /// Its last declaration. It stays known while the plugin restarts or is stopped. `None` before its first
     /// handshake.
     #[must_use]
     pub fn capability(&self) -> Option<Arc<Capability>> {
         self.newest().inner.common.capability.load_full()
     }
 
-    /// What it declared last, together with what is refused of that; `None` before its first handshake. Read at once, because
-    /// what is refused of a later declaration says nothing about this one.
+    /// Its last declaration and which parts of it are refused; `None` before its first handshake. Both are
+    /// read in one step, because the refusals belong to exactly this declaration.
     #[must_use]
     pub fn offered(&self) -> Option<Offered> {
         let standing = self.newest().inner.common.approvals.standing();
@@ -187,12 +187,12 @@ impl Plugin {
         })
     }
 
-    /// Approves what these actions declare now, or what all of them do if none is named; gives those that were not approved
-    /// before. With [`Offered::digests`] of what somebody saw, no more than that.
+    /// Approves what these actions declare now, or all actions if none is named. Returns those that were not approved
+    /// before. With [`Offered::digests`] from an earlier look, approves exactly what was seen then.
     ///
     /// # Errors
-    /// [`OperateError::Approve`] if it declares no such action, or none at all yet, or the approval cannot be kept. Nothing is
-    /// approved then.
+    /// [`OperateError::Approve`] if it declares no such action, if it has not declared anything yet, or if
+    /// the approval cannot be stored. Nothing is approved then.
     pub async fn approve(
         &self,
         actions: Vec<String>,
@@ -202,20 +202,20 @@ impl Plugin {
         approved.map_err(|error| OperateError::Approve(ApproveFailure(error)))
     }
 
-    /// Runs calls on it.
+    /// The executor for its calls.
     #[must_use]
     pub fn executor(&self) -> Executor {
         Executor { pool: self.newest().inner.common.pool.clone() }
     }
 
-    /// Its kept log lines, and those that come.
+    /// Its buffered log lines, followed by new ones.
     #[must_use]
     pub fn logs(&self) -> LogTail {
         self.inner.common.logs.tail()
     }
 
-    /// Makes it wanted and starts what does not run; clears `Failed` and the tally. Returns when every instance
-    /// is ready or its first attempt has failed.
+    /// Sets the desired state to up and starts every instance that does not run; clears `Failed` and the restart
+    /// counter. Returns when every instance is ready or its first attempt has failed.
     ///
     /// # Errors
     /// [`OperateError::NotReady`] if no instance became ready. One that is in backoff is tried again.
@@ -223,26 +223,26 @@ impl Plugin {
         self.tell_all(&Event::Start).await?.arrived(None).await
     }
 
-    /// Makes it unwanted: no new calls, calls in flight finish within the grace period, then the processes go.
-    /// Returns when nothing of them is left.
+    /// Sets the desired state to down: no new calls; calls in flight finish within the grace period, then the
+    /// processes are ended. Returns when none of them is left.
     ///
     /// # Errors
     /// [`OperateError::Removed`]
     pub async fn stop(&self) -> Result<(), OperateError> {
         let told = self.tell_all(&Event::Stop { grace: None }).await?;
         let stopped = |views: &[Arc<View>]| {
-            // Somebody else's `start` ends the wait as well.
+            // A concurrent `start` ends the wait as well.
             views.iter().all(|view| view.state == State::Stopped || view.desired == Desired::Up)
         };
         told.inner.common.pool.until(stopped).await;
         Ok(())
     }
 
-    /// Stops it for good; returns when nothing of its processes is left. Operations afterwards are refused.
+    /// Stops it for good; returns when none of its processes is left. Later operations are refused.
     pub(crate) async fn retire(&self, grace: Option<Duration>) {
         let retired = self.inner.drivers.iter().map(|driver| async move {
             let (done, taken) = oneshot::channel();
-            // A driver that is gone has nothing left to stop.
+            // A driver that has ended has nothing left to stop.
             if driver.send(Command::Retire { grace, done }).await.is_ok() {
                 let _ = taken.await;
             }
@@ -251,16 +251,16 @@ impl Plugin {
         self.inner.common.pool.until(|views| views.iter().all(|view| view.state == State::Stopped)).await;
     }
 
-    /// Replaces its processes one after the other, so that with several instances somebody always takes calls;
-    /// stops at the first that does not come back, and where it is when the future is dropped. A planned restart
-    /// is not a death. Starts what is stopped.
+    /// Replaces its processes one after the other, so that with several instances one always takes calls.
+    /// Stops at the first instance that does not become ready again, and wherever it is when the future is
+    /// dropped. A planned restart does not count as a death. Starts stopped instances.
     ///
     /// # Errors
-    /// [`OperateError::NotReady`] if an instance did not come back; the instances after it were left alone.
+    /// [`OperateError::NotReady`] if an instance did not become ready; the instances after it are not restarted.
     pub async fn restart(&self) -> Result<(), OperateError> {
         for index in 0..self.newest().inner.drivers.len() {
             let plugin = self.newest();
-            // What replaced it meanwhile has new processes and needs no restart.
+            // A replacement that happened meanwhile has new processes and needs no restart.
             match plugin.tell(index, Event::Restart).await {
                 Err(_) if plugin.inner.successor.get().is_some() => return Ok(()),
                 told => told?,
@@ -270,12 +270,12 @@ impl Plugin {
         Ok(())
     }
 
-    /// Asks every ready instance for its capabilities anew. `false`: it does not implement that, and what was
-    /// known stays.
+    /// Asks every ready instance to declare its capabilities again. `false`: the plugin does not implement
+    /// that, and the stored capabilities stay.
     ///
     /// # Errors
-    /// [`OperateError::NotReady`] if no instance is ready, [`OperateError::Refresh`] if one did not answer or
-    /// answered with something that is not accepted.
+    /// [`OperateError::NotReady`] if no instance is ready, [`OperateError::Refresh`] if one did not answer or its
+    /// answer is not accepted.
     pub async fn refresh_capabilities(&self) -> Result<bool, OperateError> {
         let common = &self.newest().inner.common;
         let mut refreshed = false;
@@ -299,8 +299,8 @@ impl Plugin {
         if asked { Ok(refreshed) } else { Err(self.newest().not_ready(None)) }
     }
 
-    /// Resolves once every instance is ready, failed, refused or stopped: nothing changes any more without a
-    /// call, a fault or an operator.
+    /// Resolves once every instance is ready, failed, refused or stopped: only a call, a fault or an operator can
+    /// change it from there.
     pub async fn settled(&self) {
         let settled = |view: &Arc<View>| match view.state {
             State::Ready | State::Failed | State::Refused | State::Stopped => true,
@@ -312,8 +312,8 @@ impl Plugin {
         self.inner.common.pool.until(|views| views.iter().all(settled)).await;
     }
 
-    /// The instances whose driver does not answer within this time, between two of its events. One that was ended does not
-    /// answer either.
+    /// The instances whose driver does not answer a ping within this time. A driver that has ended does not answer
+    /// either.
     pub async fn silent(&self, within: Duration) -> Vec<u32> {
         let asked = self.inner.drivers.iter().zip(0_u32..).map(async |(driver, instance)| {
             let (answers, answer) = oneshot::channel();
@@ -325,29 +325,29 @@ impl Plugin {
         join_all(asked).await.into_iter().flatten().collect()
     }
 
-    /// Whether nothing of its processes is left.
+    /// Whether none of its processes is left.
     pub(crate) fn is_stopped(&self) -> bool {
         self.inner.common.pool.views().iter().all(|view| view.state == State::Stopped)
     }
 
-    /// Whether somebody wants it to run.
+    /// Whether its desired state is up.
     pub(crate) fn is_wanted(&self) -> bool {
         self.inner.common.pool.views().iter().any(|view| view.desired == Desired::Up)
     }
 
-    /// Whether it takes calls now.
+    /// Whether it takes calls.
     pub(crate) fn is_serving(&self) -> bool {
         let serves = |view: &Arc<View>| matches!(view.state, State::Ready | State::Unhealthy);
         self.inner.common.pool.views().iter().any(serves)
     }
 
-    /// Resolves once the plugin as a whole is in a state that will do.
+    /// Resolves once the summary of all instances satisfies the predicate.
     #[cfg(test)]
     pub(crate) async fn reaches(&self, will_do: impl Fn(&View) -> bool) {
         self.inner.common.pool.until(|views| will_do(&crate::instances::summary(views))).await;
     }
 
-    /// Its processes that are ready. A driver that does not answer in time is left out.
+    /// Its ready processes. A driver that does not answer in time is skipped.
     pub(crate) async fn standing(&self) -> Vec<ReadyProcess> {
         let asked = self.inner.drivers.iter().map(|driver| async move {
             let (answer, told) = oneshot::channel();
@@ -358,11 +358,10 @@ impl Plugin {
         join_all(asked).await.into_iter().filter_map(|told| told.ok().flatten()).collect()
     }
 
-    /// Ends the drivers, and with them whatever process is still there. Waits for them no longer than that
-    /// takes.
+    /// Ends the drivers, and with them any process that is still running. Waits at most [`END_WAIT`] for each.
     pub(crate) async fn end(&self) {
         for driver in &self.inner.drivers {
-            // A driver whose queue is full, or that is gone already, is ended below.
+            // A driver whose queue is full or that has ended is aborted below.
             let _ = driver.try_send(Command::End);
         }
         let tasks = std::mem::take(&mut *self.inner.tasks.lock().unwrap_or_else(PoisonError::into_inner));
@@ -376,18 +375,18 @@ impl Plugin {
         self.flush_logs().await;
     }
 
-    /// Waits until its log is in its file. On a disk that hangs the last lines are given up.
+    /// Waits until its log is written to the file. If the disk hangs, the last lines are lost.
     pub(crate) async fn flush_logs(&self) {
         let _ = tokio::time::timeout(END_WAIT, self.inner.common.logs.flush()).await;
     }
 
-    /// Tells the plugin as it is now, and gives what was told.
+    /// Sends the event to all drivers of the current plugin, and returns that plugin.
     async fn tell_all(&self, event: &Event) -> Result<&Self, OperateError> {
         loop {
             let plugin = self.newest();
             let told = (0..plugin.inner.drivers.len()).map(|index| plugin.tell(index, event.clone()));
             let told: Result<(), _> = join_all(told).await.into_iter().collect();
-            // Whatever one that was just replaced did with it, it is meant for its successor.
+            // If the plugin was replaced meanwhile, the event has to reach its successor.
             if plugin.inner.successor.get().is_none() {
                 return told.map(|()| plugin);
             }
@@ -401,14 +400,14 @@ impl Plugin {
         taken.await.map_err(|_| removed())
     }
 
-    /// Waits until every instance of a plugin that starts by itself is ready, or its first attempt has failed.
+    /// Waits until every instance of an enabled plugin is ready, or its first attempt has failed.
     pub(crate) async fn first_attempt(&self) -> Result<(), OperateError> {
         let begun = |view: &Arc<View>| view.state != State::Discovered;
         self.inner.common.pool.until(|views| views.iter().all(begun)).await;
         self.arrived(None).await
     }
 
-    /// Waits until the instance, or all of them, got where a start leads.
+    /// Waits until the instance, or all instances, finished starting, successfully or not.
     async fn arrived(&self, index: Option<usize>) -> Result<(), OperateError> {
         let pool = &self.inner.common.pool;
         let mine = |views: &[Arc<View>]| match index {
@@ -438,7 +437,7 @@ impl Plugin {
     }
 }
 
-/// How long a driver may take to end: it only drops what it holds.
+/// How long a driver may take to end: it only drops its resources.
 const END_WAIT: Duration = Duration::from_secs(5);
 
 impl std::fmt::Debug for Plugin {

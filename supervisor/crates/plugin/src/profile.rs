@@ -1,4 +1,4 @@
-//! A plugin's profile: found by its name or path, and compiled for the plugin's network.
+//! A plugin's system call profile: found by name or path, and compiled for the plugin's network.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use crate::entry::NetworkAccess;
 use crate::spec::SandboxSettings;
 use crate::view::trust;
 
-/// The ending of a profile's file.
+/// The file extension of a profile.
 const ENDING: &str = "toml";
 
-/// The largest file that is read; the jail's own bound on a profile is lower and says so by line.
+/// The largest file that is read; the jail has a lower limit for profiles, whose error names the line.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// The network as the jail makes it. The way through the supervisor's proxy is a socket among its files, so that it has
-/// none of its own.
+/// The network for the jail. With the supervisor's proxy a plugin has none: it reaches the proxy through a
+/// socket file.
 pub(crate) fn network(sandbox: &SandboxSettings) -> Network {
     match sandbox.network {
         NetworkAccess::None | NetworkAccess::Proxy => Network::None,
@@ -29,18 +29,18 @@ pub(crate) fn network(sandbox: &SandboxSettings) -> Network {
     }
 }
 
-/// The profile of a plugin, as it is now. Blocking: it may read a file.
+/// The compiled profile of a plugin, as it is now. Blocking: it may read a file.
 ///
 /// # Errors
 /// A sentence that ends with what to do next.
 pub(crate) fn compiled(sandbox: &SandboxSettings) -> Result<Compiled, String> {
     let network = network(sandbox);
-    // Only built-in ones are in it, and nobody can replace those.
+    // Only built-in profiles are cached; they cannot be replaced.
     if let Some(known) = known().iter().find(|(name, of, _)| *name == sandbox.profile && *of == network) {
         return Ok(known.2.clone());
     }
     let compiled = find(sandbox)?.compile(&network).map_err(|error| error.to_string())?;
-    // With lists of ports there would be no end of them.
+    // Not with lists of ports: their number is unlimited.
     let lists_ports =
         matches!(&network, Network::Host { connect, bind } if connect.is_some() || bind.is_some());
     if Profile::builtin(&sandbox.profile).is_some() && !lists_ports {
@@ -49,13 +49,13 @@ pub(crate) fn compiled(sandbox: &SandboxSettings) -> Result<Compiled, String> {
     Ok(compiled)
 }
 
-/// What was compiled before and comes out the same every time: the built-in profiles, for each network. At some 15 KiB each.
+/// The compiled built-in profiles, for each network. About 15 KiB each.
 fn known() -> MutexGuard<'static, Vec<(String, Network, Compiled)>> {
     static KNOWN: Mutex<Vec<(String, Network, Compiled)>> = Mutex::new(Vec::new());
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a profile of the operator's own says now; `None` for a built-in one, and for one that cannot be read. Blocking.
+/// The current text of an operator's profile; `None` for a built-in one, and for one that cannot be read. Blocking.
 pub(crate) fn own_text(sandbox: &SandboxSettings) -> Option<String> {
     if Profile::builtin(&sandbox.profile).is_some() {
         return None;
@@ -72,7 +72,7 @@ fn find(sandbox: &SandboxSettings) -> Result<Profile, String> {
     Profile::parse(&text, &path.display().to_string()).map_err(|error| error.to_string())
 }
 
-/// Where a profile lies that is no built-in one.
+/// The path of a profile that is not built in.
 fn path(sandbox: &SandboxSettings) -> Result<PathBuf, String> {
     let name = &sandbox.profile;
     Ok(if Path::new(name).is_absolute() {
@@ -91,12 +91,12 @@ fn path(sandbox: &SandboxSettings) -> Result<PathBuf, String> {
     })
 }
 
-/// A profile's text, if nobody else could have written it.
+/// A profile's text, if no other user could have written it.
 fn read(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let failed =
         |error: std::io::Error| format!("cannot read the profile {shown}: {error}; correct its name");
-    // A link is followed: what it leads to is looked at, and so is where it lies.
+    // A link is followed: both its target and the target's directory are checked.
     let real = path.canonicalize().map_err(failed)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(&real, flags, Mode::empty()).map_err(|e| failed(e.into()))?;
@@ -144,7 +144,7 @@ mod tests {
         std::fs::write(&file, "description = \"ours\"\nextends = \"strict\"\n").unwrap();
         assert_eq!(compiled(&named("indexer", Some(dir.path()))).unwrap().name, "indexer");
         assert_eq!(compiled(&named(file.to_str().unwrap(), None)).unwrap().name, "indexer");
-        // Nobody can replace what is built in.
+        // A file cannot replace a built-in profile.
         std::fs::write(dir.path().join("strict.toml"), "nonsense").unwrap();
         assert!(compiled(&named("strict", Some(dir.path()))).is_ok());
     }

@@ -28,11 +28,11 @@ use crate::service::{Link, Service, ServiceSpec};
 use crate::settings::{Settings, SetupError};
 use crate::spec::{ChangedTools, MAX_INSTANCES, PluginSpec};
 
-/// The most plugins of one supervisor: each has a task, a uid and a log, and a list that nobody can read helps
-/// nobody. More are refused when they are registered.
+/// The most plugins of one supervisor: each has a task, a uid and a log, and a longer list is unreadable. More are
+/// refused when they are registered.
 pub const MAX_PLUGINS: usize = 1024;
 
-/// On top of the grace periods, how long a killed plugin may take to go before it is left to its monitor.
+/// How long a killed plugin may take to end, on top of the grace periods, before it is left to its monitor.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
 /// Why a plugin was not registered. The text ends with what to do next.
@@ -46,9 +46,9 @@ pub enum RegisterError {
     Duplicate {
         /// The name.
         name: PluginName,
-        /// Where the one that is there came from.
+        /// Source of the plugin that has the name.
         taken_by: String,
-        /// Where this one came from.
+        /// Source of this plugin.
         found_at: String,
     },
     /// There are [`MAX_PLUGINS`] already.
@@ -79,8 +79,8 @@ mod replace;
 
 pub use replace::{IfDown, Outcome, ReplaceError, Replaced};
 
-/// All plugins of one supervisor. Cheap to clone; every method may be called from anywhere at any time, within
-/// a tokio runtime.
+/// All plugins of one supervisor. Cheap to clone; every method may be called from any task at any time,
+/// within a tokio runtime.
 #[derive(Clone)]
 pub struct Registry {
     inner: Arc<Inner>,
@@ -90,24 +90,24 @@ struct Inner {
     launcher: Arc<dyn Launch>,
     settings: Arc<Settings>,
     events: Events,
-    /// Held for a look or a change, never while waiting for anything.
+    /// Locked for a lookup or a change, never across an await.
     plugins: RwLock<BTreeMap<PluginName, Plugin>>,
-    /// What runs beside the plugins: on its way to replace one, or replaced by one and on its way out. At most one for each
-    /// plugin, because whoever replaces one waits for its turn.
+    /// Plugins outside the table: starting to replace one, or replaced and draining. At most one for each
+    /// plugin, because replacements of one plugin are serialized.
     beside: Mutex<Vec<Plugin>>,
     declared: DeclaredNames,
     changes: watch::Sender<u64>,
-    /// Services, for the end; none of them is a plugin.
+    /// Services, for shutdown; none of them is a plugin.
     services: Mutex<Vec<Service>>,
     closing: AtomicBool,
-    /// Whether drivers hold still.
+    /// Whether drivers are paused.
     paused: watch::Sender<bool>,
-    /// Where approvals are kept; unset, they end with this registry.
+    /// Where approvals are stored; if unset, they are lost with this registry.
     approved: OnceLock<PathBuf>,
 }
 
 impl Registry {
-    /// Prepares and locks the runtime directory and clears what a supervisor that was killed left there.
+    /// Prepares and locks the runtime directory and clears the leftovers of a killed supervisor.
     ///
     /// # Errors
     /// [`SetupError`]; among others if another supervisor runs on the same directory.
@@ -139,12 +139,12 @@ impl Registry {
         }
     }
 
-    /// Keeps what is approved of plugins' actions below the data directory, for those that are registered from now on. A
-    /// registry that is not told so, such as one for a single call, takes what it sees first for approved and forgets it.
-    /// Blocking.
+    /// Stores approvals of plugins' actions below the data directory, for plugins registered from now on.
+    /// Without this, for example in a registry for a single call, the first declaration counts as approved
+    /// and is not stored. Blocking.
     ///
     /// # Errors
-    /// [`SetupError`] if there is no place for it.
+    /// [`SetupError`] if the directory cannot be created.
     pub fn keep_approvals(&self) -> Result<(), SetupError> {
         let data_dir = &self.inner.settings.data_dir;
         let dir = approved::prepare(data_dir).map_err(|source| SetupError::Io {
@@ -152,15 +152,15 @@ impl Registry {
             path: data_dir.clone(),
             source,
         })?;
-        // A second word is the same as the first.
+        // A second call changes nothing.
         let _ = self.inner.approved.set(dir);
         Ok(())
     }
 
-    /// Adds a plugin and, if it is enabled, starts it; returns without waiting for that.
+    /// Adds a plugin and, if it is enabled, starts it; does not wait for the start.
     ///
     /// # Errors
-    /// [`RegisterError`]; a name that is taken stays with whoever has it.
+    /// [`RegisterError`]; a name that is taken keeps its plugin.
     pub fn register(&self, spec: PluginSpec) -> Result<Plugin, RegisterError> {
         let inner = &self.inner;
         let name = spec.name.clone();
@@ -208,14 +208,15 @@ impl Registry {
         Ok(plugin)
     }
 
-    /// Starts a program of our own and keeps it running until it is stopped or the registry is shut down; returns
-    /// without waiting for that. A service is no plugin: no name of this registry leads to it. Two of one name would share
-    /// a uid and a home, so stop one before the next is started. After [`shutdown`](Self::shutdown) none is.
+    /// Starts a Talon service and keeps it running until it is stopped or the registry is shut down; does not
+    /// wait for the start. A service is not a plugin: this registry does not list it by name. Two services of
+    /// one name would share a uid and a home, so stop one before starting the next. After
+    /// [`shutdown`](Self::shutdown) none is started.
     pub fn service(&self, spec: ServiceSpec, link: Arc<dyn Link>) -> Service {
         let inner = &self.inner;
         let logs = LogSink::new(&spec.name, &inner.settings, inner.events.clone());
         let stop = CancellationToken::new();
-        // Held to the end, so that whoever shuts down has either been here before or sees it.
+        // Held to the end, so that a shutdown either sees this service or has already set `closing`.
         let mut services = self.services();
         if inner.closing.load(Ordering::Acquire) {
             stop.cancel();
@@ -226,8 +227,9 @@ impl Registry {
         service
     }
 
-    /// Stops a plugin as an operator would, then forgets it. Its name is free again when this returns; calls
-    /// in flight had their grace period. A replacement under way is waited for. `false`: there is none of that name.
+    /// Stops a plugin as an operator would, then removes it. Its name is free again when this returns; calls
+    /// in flight had their grace period. Waits for a replacement in progress. `false`: there is no plugin of
+    /// that name.
     pub async fn deregister(&self, name: &PluginName) -> bool {
         let Some((plugin, _turn)) = self.turn(name).await else { return false };
         plugin.retire(None).await;
@@ -253,19 +255,19 @@ impl Registry {
         self.read().values().cloned().collect()
     }
 
-    /// What the plugin declared last.
+    /// The plugin's last declaration.
     #[must_use]
     pub fn get_capability(&self, name: &str) -> Option<Arc<Capability>> {
         self.get(name)?.capability()
     }
 
-    /// Runs calls on the plugin.
+    /// The executor for the plugin's calls.
     #[must_use]
     pub fn get_executor(&self, name: &str) -> Option<Executor> {
         Some(self.get(name)?.executor())
     }
 
-    /// What every plugin declared last, by configured name; without those that never shook hands.
+    /// Every plugin's last declaration, by configured name; plugins without a handshake so far are omitted.
     #[must_use]
     pub fn list_capabilities(&self) -> Vec<(PluginName, Arc<Capability>)> {
         let known = |plugin: Plugin| Some((plugin.name().clone(), plugin.capability()?));
@@ -284,28 +286,28 @@ impl Registry {
         self.inner.changes.subscribe()
     }
 
-    /// Has all drivers hold still, between two events of theirs: nothing is started, checked, restarted or stopped until
-    /// [`resume`](Self::resume), and whoever tells one something waits. For while another supervisor tries whether it can take the
-    /// processes over: two that restart one plugin would have it twice.
+    /// Pauses all drivers between two events: nothing is started, checked, restarted or stopped until
+    /// [`resume`](Self::resume), and operations on plugins wait. Used while another supervisor tries to take the
+    /// processes over: if both restarted a plugin, it would run twice.
     pub fn pause(&self) {
         self.inner.paused.send_replace(true);
     }
 
-    /// Has them go on. What happened meanwhile is dealt with now.
+    /// Resumes the drivers. They process what happened meanwhile.
     pub fn resume(&self) {
         self.inner.paused.send_replace(false);
     }
 
-    /// Stops all plugins at once: no new calls, calls in flight may finish within `grace` (or a plugin's own
-    /// shorter grace period), then Shutdown, SIGTERM and SIGKILL within `grace` once more. When this returns,
-    /// at the latest some seconds after four times `grace`, no process and no socket is left. No plugin can be
-    /// registered afterwards.
+    /// Stops all plugins at the same time: no new calls, calls in flight may finish within `grace` (or a plugin's own
+    /// shorter grace period), then Shutdown, SIGTERM and SIGKILL within `grace` once more. When this returns, at the
+    /// latest some seconds after four times `grace`, no process and no socket is left. No plugin can be registered
+    /// afterwards.
     ///
-    /// Services stop after the plugins, which may need them to the end: they are asked, and get SIGTERM and SIGKILL
-    /// within twice `grace` (or their own shorter grace period) once more.
+    /// Services stop after the plugins, which may need them to the end: they are asked to exit, then get SIGTERM and
+    /// SIGKILL within twice `grace` (or their own shorter grace period).
     pub async fn shutdown(&self, grace: Duration) {
         {
-            // Under the lock, so that whoever registers has either been here before or sees it.
+            // Under the lock, so that a concurrent registration is either complete or sees `closing`.
             let _plugins = self.write();
             let _services = self.services();
             self.inner.closing.store(true, Ordering::Release);
@@ -329,12 +331,12 @@ impl Registry {
         let services = std::mem::take(&mut *self.services());
         join_all(services.iter().map(|service| service.retire(Some(grace)))).await;
         let launcher = self.inner.launcher.clone();
-        // Removing files may block; a panic in there has been reported by the panic hook.
+        // Removing files may block. The panic hook already reported a panic in there.
         let _ = tokio::task::spawn_blocking(move || launcher.remove_all()).await;
         self.changed();
     }
 
-    /// Where the registry and its plugins tell what happens.
+    /// Where the registry and its plugins emit events.
     #[must_use]
     pub fn events(&self) -> &Events {
         &self.inner.events

@@ -54,7 +54,7 @@ async fn drivers_answer_unless_they_hold_still_and_then_restart_nothing() {
     stopping.await.unwrap().unwrap();
     assert!(plugin.silent(SOON).await.is_empty());
 
-    // One that is shut down ends, also while it holds still.
+    // A shutdown ends it even while it is paused.
     registry.pause();
     registry.shutdown(Duration::from_millis(10)).await;
     assert!(registry.list().is_empty());

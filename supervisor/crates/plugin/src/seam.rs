@@ -1,5 +1,5 @@
-//! What the driver needs of a launcher, a process and its client. Traits, so that the driver's own tests run
-//! it against a scripted launcher and paused time.
+//! The traits through which the driver uses a launcher, a process and its client. The driver's tests implement them
+//! with a scripted launcher under paused time.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -30,13 +30,13 @@ use crate::usage::Reading;
 
 /// Starts processes.
 pub(crate) trait Launch: Send + Sync + 'static {
-    /// Says which plugin was added, which is started soon if it is enabled.
+    /// Announces a plugin that was added; if it is enabled, it is started soon.
     fn expect(&self, _spec: &PluginSpec) {}
 
-    /// The whole start of an instance's generation (`numbers`, in that order), bounded by the spec's start timeout, of what lies on
-    /// the disk or, by `choice`, of the program that came up last. On an error nothing
-    /// is left behind. `cancel` ends it soon with an error, whatever it is. Dropping the future kills what was
-    /// started, but cannot wait until it is gone.
+    /// Starts one instance completely; `numbers` are its index and its generation. Bounded by the spec's
+    /// start timeout. Starts the program on the disk or, if `choice` says so, the last one that became ready.
+    /// On an error nothing is left behind. `cancel` makes it return an error soon. Dropping the future kills
+    /// the started process, but cannot wait until it is gone.
     fn launch<'a>(
         &'a self,
         spec: &'a PluginSpec,
@@ -47,45 +47,46 @@ pub(crate) trait Launch: Send + Sync + 'static {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Started, Refusal>>;
 
-    /// The start of a service, to a running program; bounded, and run to its end. On an error nothing is left behind.
+    /// Starts a service until its program runs; bounded, and completed even if the future is dropped. On an
+    /// error nothing is left behind.
     fn service<'a>(
         &'a self,
         spec: &'a ServiceSpec,
         logs: &'a LogSink,
     ) -> BoxFuture<'a, Result<StartedService, Refusal>>;
 
-    /// Removes what is ours in the runtime directory; called once, when no process is left.
+    /// Removes this supervisor's files from the runtime directory; called once, when no process is left.
     fn remove_all(&self);
 
-    /// What another supervisor needs beside the processes themselves.
+    /// What another supervisor needs in addition to the processes themselves.
     fn hand_over(&self, _packer: &mut Packer) -> Result<Handed, HandOverError> {
         Err(HandOverError::Nothing)
     }
 
-    /// Starts nothing more, and removes nothing more: it is another supervisor's from here on.
+    /// Stops starting processes and removing files: another supervisor owns both from now on.
     fn let_go(&self) {}
 
-    /// Waits until everything that released processes have printed is in their logs.
+    /// Waits until all output of released processes is in their logs.
     fn read_out(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 
-    /// Takes back the controllers of cgroups, where the next supervisor could not be started otherwise.
+    /// Disables the delegated cgroup controllers again, if the next supervisor could not be started otherwise.
     fn let_go_of_groups(&self) -> bool {
         false
     }
 
-    /// What became of the processes that another supervisor handed over.
+    /// Counts of the processes that another supervisor handed over.
     fn adopted(&self) -> Adopted {
         Adopted::default()
     }
 
-    /// Their monitors, as far as they live.
+    /// The monitors of those processes that are still alive.
     fn monitors(&self) -> BTreeSet<u32> {
         BTreeSet::new()
     }
 
-    /// Ends those that nobody asked for.
+    /// Ends the handed-over processes that no plugin claimed.
     fn discard_unclaimed(&self) -> usize {
         0
     }
@@ -99,49 +100,49 @@ pub(crate) struct Started {
     pub(crate) report: talon_jail::Report,
     pub(crate) digest: String,
     pub(crate) dialect: Dialect,
-    /// What another supervisor counted, if it was handed over.
+    /// The counters from the previous supervisor, if the process was handed over.
     pub(crate) taken_over: Option<Counted>,
 }
 
 /// A service that runs.
 pub(crate) struct StartedService {
     pub(crate) process: Arc<dyn ProcessHandle>,
-    /// Our end of its standard input.
+    /// The supervisor's end of its standard input.
     pub(crate) control: OwnedFd,
     pub(crate) report: talon_jail::Report,
-    /// Resolves once it is gone and its output is read, with what it said last.
+    /// Resolves with its last output, once it is gone and its output is read.
     pub(crate) words: BoxFuture<'static, Option<Sanitized>>,
 }
 
-/// Why there is no process.
+/// Why a start failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// The whole story in one bounded text that ends with what to do next.
+    /// The whole cause in one bounded text that ends with what to do next.
     pub(crate) cause: Sanitized,
-    /// Whether the same start would fail again: something has to be changed first.
+    /// Whether the same start would fail again until something is changed.
     pub(crate) permanent: bool,
 }
 
-/// One process; dropping the last handle kills it and all it started.
+/// One process. Dropping the last handle kills it and everything it started.
 pub(crate) trait ProcessHandle: Send + Sync + 'static {
     fn pid(&self) -> u32;
     fn uid(&self) -> u32;
-    /// Resolves as soon as the program ends, with how it ended. May be awaited many times.
+    /// Resolves as soon as the program ends, with its exit status as text. May be awaited many times.
     fn exited(&self) -> BoxFuture<'_, Sanitized>;
-    /// Resolves when nothing of it is left, neither process nor directory.
+    /// Resolves when no process and no directory of it is left.
     fn gone(&self) -> BoxFuture<'_, ()>;
-    /// What it and all it started use; blocking. `None`: nothing is known.
+    /// Resource usage of it and everything it started; blocking. `None`: not known.
     fn reading(&self) -> Option<Reading> {
         None
     }
-    /// Whether it ended because its memory was used up.
+    /// Whether it was ended for using too much memory.
     fn ended_by_memory(&self) -> bool {
         false
     }
     fn interrupt(&self);
     fn terminate(&self);
     fn kill_all(&self);
-    /// What another supervisor needs to go on with it; `NotFound` if it cannot be handed over.
+    /// What another supervisor needs to take it over; `NotFound` if it cannot be handed over.
     fn hand_over(
         &self,
         _name: &PluginName,
@@ -153,9 +154,9 @@ pub(crate) trait ProcessHandle: Send + Sync + 'static {
     }
 }
 
-/// The calls that a process takes. Every one is cancelled on the wire when its future is dropped.
+/// The calls that a process serves. Dropping a call's future cancels it on the wire.
 pub(crate) trait Wire: Send + Sync + 'static {
-    /// Nothing happens before the answer is asked for. At the deadline it is [`ExecuteError::TimedOut`].
+    /// Sends nothing until the answer is polled. At the deadline the answer is [`ExecuteError::TimedOut`].
     fn execute(
         &self,
         message: &ToolCallRequest,
@@ -169,21 +170,22 @@ pub(crate) trait Wire: Send + Sync + 'static {
         &self,
         timeout: Duration,
     ) -> BoxFuture<'_, Result<Option<Arc<Capability>>, Sanitized>>;
-    /// What the process tells unasked, from now on. It ends when the connection does. `None`: the plugin has no such service.
+    /// The notices that the process sends, from now on. The stream ends with the connection. `None`: the
+    /// plugin does not serve notices.
     fn notices(&self) -> BoxFuture<'_, Option<BoxStream<'static, Notice>>>;
-    /// Whether the plugin agreed to end itself.
+    /// Asks the plugin to end itself. Returns whether it agreed.
     fn shutdown(&self, timeout: Duration) -> BoxFuture<'_, bool>;
 }
 
-/// One call on its way. It is cancelled on the wire when both of its futures are dropped.
+/// One call in flight. Dropping both futures cancels it on the wire.
 pub(crate) struct Sent {
     pub(crate) answer: BoxFuture<'static, Result<Bytes, ExecuteError>>,
-    /// For once nobody waits for the answer any more: resolves when the plugin has ended the call, however it did, and
-    /// at once if it never saw it. What it still sends is thrown away.
+    /// For calls whose answer is no longer awaited: resolves when the plugin has ended the call in any way, and
+    /// immediately if it never received the call. Data that still arrives is discarded.
     pub(crate) rest: BoxFuture<'static, ()>,
 }
 
-/// What a health check found.
+/// The result of a health check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Pulse {
     Serving,

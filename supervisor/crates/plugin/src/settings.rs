@@ -1,4 +1,4 @@
-//! What all plugins of one supervisor share, and what can be wrong with it.
+//! The settings that all plugins of one supervisor share, and the errors of its setup.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -10,24 +10,25 @@ use crate::state_sockets::StateSockets;
 /// Everything the plugins of one supervisor share. The binary fills it from its configuration.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where sockets and the plugins' own runtime directories live. Made with mode 0711 and locked; a second
+    /// The directory of sockets and the plugins' runtime directories. Created with mode 0711 and locked; a second
     /// supervisor on the same directory is refused. Short: a socket path below it must fit into 107 bytes.
     pub runtime_dir: PathBuf,
-    /// Where each plugin's log file goes; `None` keeps log lines in memory and in the supervisor's own log only.
+    /// The directory of the plugins' log files; `None` keeps log lines in memory and in the supervisor's own
+    /// log only.
     pub log_dir: Option<PathBuf>,
-    /// Where `identities.json` lives (which plugin has which uid), and the homes of services. Nobody else may look into
-    /// it: made with mode 0700, or 0711 where plugins have uids of their own, and refused if it is more open.
+    /// The directory of `identities.json` (the uid of each plugin) and the homes of services. It is private:
+    /// created with mode 0700, or 0711 if plugins have their own uids, and refused if it is more open.
     pub data_dir: PathBuf,
-    /// The uids that plugins get, one each. `None` keeps the supervisor's own uid, as an unprivileged one must.
+    /// The uids for plugins, one each. `None` keeps the supervisor's own uid, as an unprivileged supervisor must.
     pub uid_range: Option<RangeInclusive<u32>>,
-    /// How many plugins start at once; the others wait for their turn, with which their start timeout begins. See
+    /// How many plugins start at once; the others wait for their turn, and their start timeout begins only then. See
     /// [`default_start_concurrency`].
     pub start_concurrency: usize,
     /// The names of environment variables that plugins inherit from the supervisor.
     pub env_allow_list: Vec<String>,
     /// Bounds of the plugins' logs.
     pub log_limits: LogLimits,
-    /// Who serves plugins their key-values. `None`: nobody, and they are told of no socket.
+    /// The provider of key-value stores. `None`: plugins have none and get no socket.
     pub state: Option<Arc<dyn StateSockets>>,
 }
 
@@ -38,10 +39,10 @@ pub struct LogLimits {
     pub ring_lines: usize,
     /// The longest line in bytes; the rest of a longer one is cut and counted. 8 KiB holds a stack trace's line.
     pub line_bytes: usize,
-    /// Lines a second that a plugin may log for long; more are dropped and counted. 1,000. Every 256 bytes of a long
-    /// line count as a line.
+    /// Lines a second that a plugin may log over a long time; more are dropped and counted. 1,000. Every 256
+    /// bytes of a long line count as a line.
     pub lines_per_second: u32,
-    /// Lines at once above that rate. 5,000: a start that dumps its configuration.
+    /// Lines at once above that rate. 5,000: a plugin that dumps its configuration at its start.
     pub burst_lines: u32,
     /// The size at which a log file is rotated, in bytes. 10 MiB.
     pub file_bytes: u64,
@@ -62,14 +63,14 @@ impl Default for LogLimits {
     }
 }
 
-/// Twice the cores: a start waits for its plugin's own work about half the time, and more at once would only
-/// make every one of them slower until it runs into its start timeout.
+/// Twice the number of cores: a start waits for its plugin about half the time, and more at once would only
+/// slow all of them down until they run into their start timeout.
 #[must_use]
 pub fn default_start_concurrency() -> usize {
     std::thread::available_parallelism().map_or(2, |cores| cores.get() * 2)
 }
 
-/// Why the plugins' side of the supervisor cannot begin. The text ends with what to do next.
+/// Why the plugin part of the supervisor cannot start. The text ends with what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SetupError {
@@ -82,10 +83,10 @@ pub enum SetupError {
     AlreadyRunning {
         /// The directory.
         runtime_dir: PathBuf,
-        /// Who holds its lock, as its lock file says.
+        /// The pid in its lock file.
         holder: Option<u32>,
     },
-    /// A socket below the runtime directory would have a path that is too long for a unix socket.
+    /// A socket below the runtime directory would have a path too long for a unix socket.
     #[error(
         "runtime_dir {} is too long: {length} bytes, and at most {limit} leave room for a plugin's socket; \
          choose a shorter one",
@@ -99,15 +100,15 @@ pub enum SetupError {
         /// The longest that works.
         limit: usize,
     },
-    /// A directory or file belongs to somebody else, or others may write to it.
+    /// A directory or file belongs to another user, or others may write to it.
     #[error("{} cannot be trusted: {problem}; fix its owner and mode, or choose another directory", path.display())]
     Untrusted {
-        /// What was looked at.
+        /// The directory or file.
         path: PathBuf,
         /// What is wrong with it.
         problem: String,
     },
-    /// A directory that is nobody else's business is another's, or others may look into it.
+    /// A private directory belongs to another user, or others may read it.
     #[error("{} {problem}: run `{command}`{hint}", path.display())]
     Exposed {
         /// The directory.
@@ -129,7 +130,7 @@ pub enum SetupError {
         /// Why it failed.
         source: io::Error,
     },
-    /// What is stored about uids does not parse.
+    /// The stored uids cannot be parsed.
     #[error("{} is damaged: {problem}; restore it from a backup, or remove it to hand out uids anew", path.display())]
     Identities {
         /// The file.

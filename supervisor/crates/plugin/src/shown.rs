@@ -1,5 +1,5 @@
-//! The types of this crate whose texts are fit to be shown: words of our own, names of checked characters, and errors
-//! that hold what a plugin wrote as [`Sanitized`](talon_sanitize::Sanitized) alone.
+//! Marks the types of this crate whose `Display` output is safe to show: fixed words, names of checked
+//! characters, and errors that hold plugin text only as [`Sanitized`](talon_sanitize::Sanitized).
 
 use talon_sanitize::Shown;
 

@@ -1,4 +1,4 @@
-//! Whatever a plugin writes, where it is kept or told: no control character and no control syntax is left.
+//! Whatever a plugin writes: where it is stored or reported, no control character and no control syntax is left.
 
 use proptest::prelude::*;
 use prost::Message;
@@ -54,7 +54,7 @@ fn inert(text: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// An error is made one line where it is told; its own text is clean already, but for breaks of the sanitizer's own.
+/// An error becomes one line where it is reported; its text is clean already, except for line breaks from the sanitizer.
 fn error_is_inert(error: impl std::fmt::Display) -> Result<(), TestCaseError> {
     let text = error.to_string();
     prop_assert!(!text.contains(char::is_control), "{text:?}");

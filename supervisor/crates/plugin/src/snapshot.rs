@@ -1,4 +1,4 @@
-//! What is known of a plugin at one moment, for lists and status pages.
+//! The state of a plugin at one moment, for lists and status pages.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use crate::lifecycle::{Desired, State};
 use crate::name::PluginName;
 use crate::spec::Dialect;
 
-/// What is known of a plugin. What it wrote itself stands here sanitized.
+/// The state of a plugin. Text that the plugin wrote is sanitized.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// The configured name.
     pub name: PluginName,
     /// The name it declared for itself; `None` before its first handshake.
     pub declared_name: Option<Sanitized>,
-    /// What the operator wants.
+    /// The state that the operator requested.
     pub desired: Desired,
-    /// What is observed. Of several instances the one that is most useful to a caller speaks for the plugin:
-    /// it is ready if one instance is, and failed only if none is any better.
+    /// The observed state. With several instances, the one most useful to a caller counts: the plugin is ready if one
+    /// instance is, and failed only if no instance is better.
     pub state: State,
-    /// Why it is there, and for operators what to do next. When some instances are worse off than the state
-    /// says, their reasons stand here.
+    /// Why it is in this state and, for operators, what to do next. If some instances are in a worse state, their
+    /// reasons are appended.
     pub reason: Option<Sanitized>,
     /// Its instances by index.
     pub instances: Vec<InstanceSnapshot>,
@@ -34,13 +34,13 @@ pub struct Snapshot {
     pub actions: usize,
     /// Deaths within the restart window over all instances, as of each one's last event.
     pub deaths: u32,
-    /// Actions that declare something else than what was approved.
+    /// Actions whose declaration differs from what was approved.
     pub changed_actions: Vec<String>,
-    /// What it says of itself is not what was approved.
+    /// Whether the plugin's own texts differ from what was approved.
     pub changed_texts: bool,
-    /// Protections that are not in force, or only by a weaker stand-in, each with its reason; of the last start.
+    /// Protections that are not in force, or only by a weaker substitute, each with its reason; of the last start.
     pub not_enforced: Vec<Sanitized>,
-    /// What else an operator should know.
+    /// Further notes for the operator.
     pub notes: Vec<Sanitized>,
     /// Calls in flight, over all instances.
     pub calls_in_flight: usize,
@@ -48,34 +48,34 @@ pub struct Snapshot {
     pub calls_waiting: usize,
     /// Processes started for it since it was registered, over all instances.
     pub starts: u64,
-    /// How often one of them ended otherwise than by a stop, by reason: a few words of our own.
+    /// How many of them ended other than by a stop, by reason; the reasons are a fixed set of words.
     pub restarts: BTreeMap<&'static str, u64>,
-    /// Log lines it wrote since it was registered, lost ones among them.
+    /// Log lines it wrote since it was registered, including dropped ones.
     pub log_lines: u64,
-    /// Log lines lost because it logged more than it may.
+    /// Log lines dropped by the rate limit.
     pub log_lines_dropped: u64,
-    /// Why the last attempt to replace it by something newer failed; `None` once one succeeded.
+    /// Why the last attempt to replace it failed; `None` once one succeeded.
     pub replacement_problem: Option<Sanitized>,
     /// The digest of what was started last, lower-case hex.
     pub digest: Option<String>,
-    /// The dialect it shook hands in.
+    /// The dialect of its handshake.
     pub dialect: Option<Dialect>,
 }
 
-/// What is known of one process.
+/// The state of one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceSnapshot {
     /// From 0.
     pub index: u32,
-    /// What is observed.
+    /// The observed state.
     pub state: State,
-    /// Why it is there.
+    /// Why it is in this state.
     pub reason: Option<Sanitized>,
     /// The process, if there is one.
     pub pid: Option<u32>,
     /// The uid it runs as, if there is one.
     pub uid: Option<u32>,
-    /// Counts its processes.
+    /// The number of its process, counted from the first start.
     pub generation: u64,
     /// Since when it is ready.
     pub ready_since: Option<SystemTime>,
@@ -90,7 +90,7 @@ pub struct InstanceSnapshot {
 }
 
 impl Snapshot {
-    /// The digest alone, which every call asks for.
+    /// Only the digest, which every call needs.
     pub(crate) fn digest(common: &Common) -> Option<String> {
         let slots = common.pool.slots.iter().rev();
         slots.filter_map(|slot| slot.view.load().last_start.clone()).map(|start| start.digest.clone()).next()
@@ -159,7 +159,7 @@ impl Snapshot {
     }
 }
 
-/// How processes ended, those of earlier pools among them.
+/// How many processes ended, by reason, including those of earlier pools.
 pub(crate) fn restarts(
     before: &BTreeMap<&'static str, u64>,
     views: &[Arc<View>],
@@ -171,7 +171,7 @@ pub(crate) fn restarts(
     sums
 }
 
-/// The protections that do not hold, or only by a stand-in, each with its reason.
+/// The protections that are not in force, or only by a substitute, each with its reason.
 pub(crate) fn not_enforced(report: &talon_jail::Report) -> Vec<Sanitized> {
     let lines = report.iter().filter_map(|protection| match &protection.status {
         Status::Enforced => None,

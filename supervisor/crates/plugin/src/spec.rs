@@ -1,5 +1,5 @@
-//! What the operator and the plugin's own manifest say about one plugin: the input of discovery's checks and
-//! of every start.
+//! The settings of one plugin, from the operator and the plugin's own manifest: the input of discovery's
+//! checks and of every start.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,24 +12,25 @@ use crate::bridge::Bridges;
 use crate::entry::{NetworkAccess, SandboxFs, SandboxPorts};
 use crate::name::PluginName;
 
-/// The manifest's file name. It is no part of the plugin's view or digest, because it may hold the digest.
+/// The manifest's file name. It belongs neither to the plugin's view nor to its digest, because it may hold
+/// the digest.
 pub const MANIFEST_FILE: &str = "plugin.yaml";
 
 /// The most connections to one process that may be asked for.
 pub const MAX_CONNECTIONS: u32 = 16;
-/// The most connections to one process unless its `connections` says otherwise. There is one until calls pile up on it, so that
-/// a plugin that does little holds one; measured, nothing is gained beyond 4.
+/// The most connections to one process unless its `connections` says otherwise. A second one is opened only when many
+/// calls are in flight, so that an idle plugin holds one. Measured: more than 4 gain nothing.
 pub const DEFAULT_CONNECTIONS: u32 = 4;
-/// The smallest limit on a message: below it Capabilities would not fit.
+/// The smallest limit on a message: below it, Capabilities would not fit.
 pub const MIN_MESSAGE_BYTES: usize = 64 << 10;
-/// The largest limit on a message. gRPC's length field ends at 4 GiB; half of it is more than anybody should hold.
+/// The largest limit on a message. gRPC's length field ends at 4 GiB; half of it is more than anything should buffer.
 pub const MAX_MESSAGE_BYTES: usize = 2 << 30;
 
 /// The most instances of one plugin; more than the cores of a large machine gain nothing.
 pub const MAX_INSTANCES: u32 = 64;
 
-/// Where a `command` without a slash is looked for when there is no such file beside it. Fixed rather than `$PATH`,
-/// so that who starts the supervisor does not choose what plugins are.
+/// Where a `command` without a slash is searched for if no such file lies beside it. Fixed instead of
+/// `$PATH`, so that the environment of the supervisor's caller does not choose the program.
 pub const SYSTEM_PATH: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
 /// Everything needed to run one plugin.
@@ -41,15 +42,15 @@ pub struct PluginSpec {
     pub source: String,
     /// The program: a native binary or script, absolute.
     pub program: PathBuf,
-    /// For a directory plugin: the directory, of which a read-only view is made.
+    /// For a directory plugin: the directory that its read-only view copies.
     pub directory: Option<PathBuf>,
     /// Arguments after the program's own name.
     pub args: Vec<String>,
     /// Environment on top of the allow-list.
     pub env: BTreeMap<String, String>,
-    /// How it shakes hands; `Auto` tells by the line's second field.
+    /// The dialect of its handshake; `Auto` detects it by the line's second field.
     pub dialect: Dialect,
-    /// The object given to Init.
+    /// The object passed to Init.
     pub config: serde_json::Map<String, serde_json::Value>,
     /// The digest the program must have, lower-case hex.
     pub sha256: Option<String>,
@@ -73,7 +74,7 @@ pub struct PluginSpec {
     pub allow_tcp: bool,
     /// How many processes share its calls.
     pub instances: u32,
-    /// How it lives and dies.
+    /// Start, health check and restart settings.
     pub lifecycle: LifecycleSettings,
     /// Jail settings.
     pub sandbox: SandboxSettings,
@@ -83,15 +84,15 @@ pub struct PluginSpec {
     pub connections: u32,
     /// Whether it is started with the supervisor.
     pub enabled: bool,
-    /// What is said about its calls; carried here untouched for whoever builds the guard stack.
+    /// Settings of its calls; only passed through, to the code that builds the guard stack.
     pub calls: CallSettings,
 }
 
 impl PluginSpec {
-    /// The names of what differs in another spec of the plugin, for people.
+    /// The names of the settings that differ in another spec of the plugin, for people.
     #[must_use]
     pub fn differs_in(&self, other: &Self) -> Vec<&'static str> {
-        // Named one by one, so that whoever adds something to a spec is asked for its word here.
+        // Destructured completely, so that adding a field to a spec does not compile without a decision here.
         let Self {
             name: _,
             source,
@@ -144,8 +145,8 @@ impl PluginSpec {
         same.into_iter().filter(|(_, same)| !same).map(|(name, _)| name).collect()
     }
 
-    /// Whether a process that was started by the one would be started just so by the other: they differ at most in what a
-    /// running process does not notice, which can be changed without a new one.
+    /// Whether both specs start the same process: they differ at most in settings that a running process does
+    /// not see, which can be changed without a restart.
     #[must_use]
     pub fn same_process(&self, other: &Self) -> bool {
         let process_alone = |spec: &Self| Self {
@@ -159,37 +160,37 @@ impl PluginSpec {
     }
 }
 
-/// What manifest and operator say about a plugin's calls. `None` means: the supervisor's defaults.
+/// Settings for a plugin's calls, from the manifest and the operator. `None`: the supervisor's default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallSettings {
-    /// For one call.
+    /// Timeout of one call.
     pub timeout: Option<Duration>,
-    /// For one call of the named action; wins over `timeout`.
+    /// Timeout of one call of the named action; takes precedence over `timeout`.
     pub action_timeouts: BTreeMap<String, Duration>,
-    /// What a model gets of one answer, in bytes.
+    /// How many bytes of one answer a model receives.
     pub max_response_bytes: Option<usize>,
     /// The largest structured content of one answer, in bytes of JSON.
     pub max_structured_bytes: Option<usize>,
-    /// The largest sum of one call's arguments, in bytes.
+    /// The largest total size of one call's arguments, in bytes.
     pub max_argument_bytes: Option<usize>,
-    /// Calls at once.
+    /// Concurrent calls.
     pub concurrency: Option<usize>,
-    /// Calls that wait for a place.
+    /// Calls that wait for a free slot.
     pub queue: Option<usize>,
 }
 
-/// The gRPC service that a plugin serves unless it is told otherwise.
+/// The gRPC service that a plugin serves unless configured otherwise.
 pub const DEFAULT_SERVICE: &str = "opentalon.plugin.v1.PluginService";
 
 /// Whether the connections to a plugin are encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tls {
-    /// They are not: the socket is the plugin's alone, and who listens on it is checked.
+    /// Not encrypted: only the plugin can reach the socket, and its listener is checked.
     #[default]
     Off,
-    /// go-plugin's AutoMTLS: both sides make a certificate for one process, and each takes the other's alone. A plugin
-    /// that does not know it is refused.
+    /// go-plugin's AutoMTLS: both sides create a certificate for one process, and each accepts only the
+    /// other's. A plugin that does not support it is refused.
     AutoMtls,
 }
 
@@ -197,18 +198,18 @@ pub enum Tls {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangedTools {
-    /// It is told: an event, a log line, `talon status` and `talon plugin show`.
+    /// It is reported: an event, a log line, `talon status` and `talon plugin show`.
     #[default]
     Report,
-    /// It is told, and the action is refused until `talon plugin approve`.
+    /// It is reported, and the action is refused until `talon plugin approve`.
     Block,
 }
 
-/// How a plugin shakes hands.
+/// The dialect of a plugin's handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dialect {
-    /// Told by the handshake line.
+    /// Detected from the handshake line.
     #[default]
     Auto,
     /// HashiCorp go-plugin's, which `talon-sdk` speaks too: `1|APP|unix|ADDR|grpc[|…]`.
@@ -216,16 +217,17 @@ pub enum Dialect {
     /// OpenTalon's: `1|unix|ADDR[|HTTP]`.
     #[serde(rename = "opentalon")]
     OpenTalon,
-    /// The oldest OpenTalon plugins' (v0.0.1): after the line, 4-byte lengths and JSON. A bridge translates it. With `auto`
-    /// and `opentalon` they are told by how they answer, and then started again behind the bridge.
+    /// The oldest OpenTalon plugins (v0.0.1): after the line they speak 4-byte lengths and JSON, which a
+    /// bridge translates. With `auto` and `opentalon` they are detected by their answer, then started again
+    /// behind the bridge.
     #[serde(rename = "opentalon-v0")]
     OpenTalonV0,
-    /// The Model Context Protocol: the program is an MCP server that speaks on standard input and output. A bridge
-    /// translates it, in the same jail.
+    /// The Model Context Protocol: the program is an MCP server on standard input and output. A bridge in the
+    /// same jail translates it.
     Mcp,
 }
 
-/// The magic cookie of go-plugin's handshake. It tells a program that a host started it, and is no secret.
+/// The magic cookie of go-plugin's handshake. It tells a program that it was started by a host; it is not a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cookie {
     /// The environment variable.
@@ -235,7 +237,7 @@ pub struct Cookie {
 }
 
 impl Dialect {
-    /// The word as the configuration spells it.
+    /// The name used in the configuration.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -254,33 +256,33 @@ impl Default for Cookie {
     }
 }
 
-/// How a plugin lives and dies.
+/// Start, health check and restart settings of a plugin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LifecycleSettings {
-    /// From the start of the process to Capabilities read.
+    /// From the start of the process until its Capabilities were read.
     pub start_timeout: Duration,
     /// Between health checks.
     pub health_check_interval: Duration,
     /// For one health check.
     pub health_check_timeout: Duration,
-    /// Failed checks in a row that make a plugin unhealthy past saving.
+    /// How many failed checks in a row end a plugin.
     pub health_failure_threshold: u32,
-    /// Whether a dead plugin is started again.
+    /// Whether a plugin that died is started again.
     pub restart_on_failure: bool,
     /// Deaths within `restart_window` after which it is `Failed`.
     pub max_restarts: u32,
-    /// The window of the tally.
+    /// The window in which the restart counter counts deaths.
     pub restart_window: Duration,
     /// The first backoff; doubles with each death in the window, with jitter.
     pub backoff_initial: Duration,
     /// The longest backoff.
     pub backoff_max: Duration,
-    /// How long calls in flight may take once it drains, and then again how long it may take to exit.
+    /// How long calls in flight may take once it drains; then the same time again for its exit.
     pub grace_period: Duration,
     /// How long a call waits for a plugin that is restarting.
     pub ready_wait: Duration,
-    /// How long after a call's deadline the plugin may take to end it before it is killed. `None`: it is not watched,
-    /// and the call is cancelled on the wire at its deadline.
+    /// How long after a call's deadline the plugin may take to end it before the plugin is killed. `None`:
+    /// overdue calls are not watched, and a call is cancelled on the wire at its deadline.
     pub kill_overdue_after: Option<Duration>,
 }
 
@@ -306,31 +308,31 @@ impl Default for LifecycleSettings {
 /// Jail settings of one plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxSettings {
-    /// What happens when a protection cannot be given.
+    /// What happens if a protection cannot be applied.
     pub mode: talon_jail::Mode,
     /// Resource limits.
     pub limits: talon_jail::Limits,
-    /// Which system calls it may make: a built-in profile, a file's name in `profile_dir`, or its absolute path.
+    /// Allowed system calls: a built-in profile, a file's name in `profile_dir`, or its absolute path.
     pub profile: String,
-    /// Where profiles that are no built-in ones are looked for. The operator's alone.
+    /// The directory of profiles that are not built in. Only the operator sets it.
     pub profile_dir: Option<PathBuf>,
-    /// Where it may connect to.
+    /// Which network it can reach.
     pub network: NetworkAccess,
     /// Its TCP ports, with [`NetworkAccess::Full`].
     pub ports: SandboxPorts,
     /// `host:port`, or `*.domain:port`, that it may connect to with [`NetworkAccess::Proxy`].
     pub allow: Vec<String>,
-    /// What it sees of the host's files beyond the system's own.
+    /// The host files it sees in addition to the system's own.
     pub fs: SandboxFs,
-    /// The most bytes of all that it writes into its private directory, `/tmp` and `/dev/shm` among them.
+    /// The most bytes it may write into its private directory, which includes `/tmp` and `/dev/shm`.
     pub tmp_bytes: u64,
-    /// Whether what it writes there may be executed.
+    /// Whether files it writes there may be executed.
     pub tmp_exec: bool,
 }
 
 impl SandboxSettings {
-    /// What it may use of the host beyond what every plugin may, one grant each, for people. Nothing without a jail,
-    /// where it may use all that its uid may.
+    /// What it may use of the host in addition to what every plugin may, one grant each, for people. Empty
+    /// without a jail, where it may use everything that its uid may.
     #[must_use]
     pub fn grants(&self) -> Vec<String> {
         if self.mode == talon_jail::Mode::Off {
@@ -362,11 +364,11 @@ impl SandboxSettings {
     }
 }
 
-/// The profile of plugins about which nothing is said.
+/// The profile of plugins without a profile setting.
 pub const DEFAULT_PROFILE: &str = "strict";
 
-/// 64 MiB: what a tool unpacks or compiles on the way to an answer, and little enough that a hundred plugins that
-/// fill theirs do not fill a machine's memory, where it lies.
+/// 64 MiB: enough for what a tool unpacks or compiles for an answer, and little enough that a hundred plugins
+/// which fill theirs do not fill the machine's memory, where it is stored.
 pub const DEFAULT_TMP_BYTES: u64 = 64 << 20;
 
 impl Default for SandboxSettings {

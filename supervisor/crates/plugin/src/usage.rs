@@ -1,11 +1,11 @@
-//! What a plugin's processes use, as far as this crate can tell without looking at other processes.
+//! Resource usage of a plugin's processes, as far as this crate can read it without looking at other processes.
 
 use std::time::Duration;
 
-/// What one process and all that it started use.
+/// Resource usage of one process and everything it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
-    /// As their cgroup counts it, with what has ended.
+    /// As their cgroup counts it, including processes that have ended.
     Cgroup {
         /// Processor time.
         cpu: Duration,
@@ -14,7 +14,7 @@ pub enum Reading {
         /// Processes and threads.
         processes: u64,
     },
-    /// There is no cgroup: it is what this process and those below it use.
+    /// There is no cgroup: the usage of this process and its descendants has to be summed up.
     Below {
         /// The process number.
         pid: u32,
@@ -26,8 +26,8 @@ pub enum Reading {
 pub struct InstanceReading {
     /// Which instance.
     pub index: u32,
-    /// Which of its processes.
+    /// The generation of its process.
     pub generation: u64,
-    /// What that uses.
+    /// The usage.
     pub reading: Reading,
 }

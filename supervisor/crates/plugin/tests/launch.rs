@@ -84,7 +84,7 @@ fn spec(what: &str) -> PluginSpec {
 }
 
 impl Host {
-    /// A plugin that has to come up.
+    /// Starts a plugin that must become ready.
     async fn up(&self, spec: PluginSpec) -> Plugin {
         let plugin = self.registry.register(spec).unwrap();
         if let Err(error) = plugin.start().await {
@@ -93,7 +93,7 @@ impl Host {
         plugin
     }
 
-    /// Why a plugin does not come up. Nothing of it is left then.
+    /// Why a plugin does not start. All of it is gone then.
     async fn refusal(&self, spec: PluginSpec) -> (Plugin, String) {
         let plugin = self.registry.register(spec).unwrap();
         let error = plugin.start().await.unwrap_err().to_string();
@@ -186,7 +186,7 @@ async fn both_dialects_and_a_banner_are_understood() {
 async fn what_it_says_is_logged_with_its_level() {
     let host = host(3);
     let plugin = host.up(spec("serve")).await;
-    // The streams are read by tasks of their own.
+    // Separate tasks read the streams.
     while plugin
         .logs()
         .recent
@@ -296,7 +296,7 @@ async fn settings_that_the_plugin_refuses_are_told() {
 async fn a_grandchild_goes_with_its_plugin() {
     let host = host(11);
     let plugin = host.up(spec("grandchild")).await;
-    // Its own word for it is a number of its own namespace.
+    // The pid that it prints is from its own pid namespace.
     let parent = plugin.snapshot().instances[0].pid.unwrap();
     let children = format!("/proc/{parent}/task/{parent}/children");
     let grandchild = std::fs::read_to_string(children).unwrap();

@@ -1,4 +1,4 @@
-//! Which characters beyond ASCII a scan has to stop at, as a bitmap: curly quotes, full stops of Chinese and the joiners
+//! A bitmap of the non-ASCII characters at which a scan has to stop. Curly quotes, Chinese full stops and the joiners
 //! of emoji share their first bytes with invisible characters and look-alikes, and are too frequent to decode and
 //! compare each of them.
 
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use crate::fold::{is_symbol, punctuation};
 use crate::invisible::is_invisible;
 
-/// One bit for each character of the basic plane, made of the rules themselves on first use: 8 KiB.
+/// One bit for each character of the basic plane, computed from the rules on first use: 8 KiB.
 static MATTERS: LazyLock<Box<[u64]>> = LazyLock::new(|| {
     let mut bits = vec![0u64; 0x1_0000 / 64];
     for code in 0x80..0x1_0000u32 {
@@ -18,7 +18,7 @@ static MATTERS: LazyLock<Box<[u64]>> = LazyLock::new(|| {
     bits.into_boxed_slice()
 });
 
-/// Whether a scan does anything about the character.
+/// Whether a scan changes or inspects the character.
 pub(crate) fn matters(c: char) -> bool {
     is_invisible(c)
         || c.is_control()
@@ -29,7 +29,7 @@ pub(crate) fn matters(c: char) -> bool {
         || is_symbol(c)
 }
 
-/// Whether the character whose first byte stands at `at` matters.
+/// Whether the character whose first byte is at `at` is relevant.
 #[inline]
 pub(crate) fn may_matter(bytes: &[u8], at: usize) -> bool {
     let low = |index: usize| u32::from(bytes.get(at + index).copied().unwrap_or(0) & 0x3f);
@@ -58,7 +58,7 @@ mod tests {
         }
     }
 
-    /// What the symbols of [`crate::quick`] rely on.
+    /// The symbols of [`crate::quick`] rely on this.
     #[test]
     fn chinese_and_korean_fold_to_nothing_a_turn_is_written_in() {
         for c in ('\u{4000}'..='\u{9fff}').chain('\u{b000}'..='\u{cfff}') {

@@ -1,6 +1,7 @@
-//! The first stage of a scan: at which bytes anything may begin at all, 64 of them at a time.
+//! The first stage of a scan: finds the bytes at which syntax may begin, 64 bytes at a time.
 //!
-//! It asks what vectors can answer of a few bytes in a row. What passes goes to [`crate::quick`], which asks the rest.
+//! It checks what vector instructions can decide from a few adjacent bytes. Candidates go to [`crate::quick`], which
+//! checks the rest.
 
 mod rules;
 mod wide;
@@ -8,20 +9,21 @@ mod wide;
 use self::wide::Carry;
 use crate::sets::BLOCK;
 
-/// How many blocks are judged at a time. More would be for nothing in short texts; fewer would set the tables up more often.
+/// How many blocks are classified at a time. Short texts gain nothing from more; with fewer the tables are loaded more
+/// often.
 const BATCH: usize = 32;
 
-/// The places of a text where something may begin, in order.
+/// The offsets of a text at which syntax may begin, in order.
 pub(crate) struct Candidates<'t> {
-    /// The text in blocks, and what is left behind the last whole one.
+    /// The text in blocks, and the rest behind the last whole one.
     blocks: &'t [[u8; BLOCK]],
     rest: &'t [u8],
     carry: Carry,
-    /// What was judged last: a bit for each byte.
+    /// The last classified blocks: a bit for each byte.
     batch: [u64; BATCH],
-    /// How many blocks of the batch are not handed out, or judged at all.
+    /// How many blocks of the batch are not returned yet, or not classified.
     judged: usize,
-    /// The block of the batch that is being handed out, the byte it begins at, and what is left of it.
+    /// The current block of the batch, the offset of its first byte, and its bits that are not returned yet.
     index: usize,
     base: usize,
     places: u64,
@@ -45,7 +47,7 @@ impl<'t> Candidates<'t> {
         candidates
     }
 
-    /// The first one at or after `from`. What lies in front of `from` is gone for good.
+    /// The first candidate at or after `from`. Earlier ones are dropped.
     #[inline]
     pub(crate) fn next(&mut self, from: usize) -> Option<usize> {
         while from >= self.base + BLOCK {
@@ -59,7 +61,7 @@ impl<'t> Candidates<'t> {
         Some(self.base + self.places.trailing_zeros() as usize)
     }
 
-    /// Turns to the next block.
+    /// Goes to the next block.
     #[inline]
     fn go_on(&mut self) -> Option<()> {
         self.index += 1;
@@ -71,7 +73,7 @@ impl<'t> Candidates<'t> {
         Some(())
     }
 
-    /// Turns to the last block in front of the next one that has places, as far as is judged. Nearly all blocks have none.
+    /// Goes to the block before the next one with candidates, within the batch. Nearly all blocks have none.
     #[inline]
     fn skip_empty(&mut self) {
         let later = self.batch[..self.judged].get(self.index + 1..).unwrap_or_default();
@@ -80,7 +82,7 @@ impl<'t> Candidates<'t> {
         self.base += empty * BLOCK;
     }
 
-    /// Judges the next blocks. They come in order, because each leaves something to the one behind it.
+    /// Classifies the next blocks. In order, because each passes state to the next.
     fn judge(&mut self) {
         self.judged = 0;
         if self.blocks.is_empty() && self.rest.is_empty() {

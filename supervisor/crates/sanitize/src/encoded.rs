@@ -1,7 +1,8 @@
-//! Finds text behind base64, hexadecimal digits and rot13.
+//! Finds text in base64, hexadecimal digits and rot13.
 //!
-//! The decoders are a table and a few lines each. A crate for them decodes whole, well-formed inputs into a buffer; here
-//! most runs of the alphabet are file paths and hashes, and what counts is to give up at the first byte that no text has.
+//! The decoders are a table and a few lines each. A crate for them decodes whole, well-formed inputs into a buffer;
+//! here most runs of the alphabet are file paths and hashes, so it matters to stop at the first byte that no text
+//! contains.
 
 use fearless_simd::{Level, Simd, dispatch};
 
@@ -16,12 +17,12 @@ pub(crate) enum Encoding {
     Hex,
 }
 
-/// No digit.
+/// Not a digit.
 const NONE: u8 = 0xff;
 
 impl Encoding {
-    /// The shortest run that is decoded: 18 bytes behind base64, 16 behind hexadecimal digits. Shorter ones hold no
-    /// instruction worth telling, and chance makes text of them more often.
+    /// The shortest run that is decoded: 18 bytes from base64, 16 from hexadecimal digits. Shorter ones hold no
+    /// useful instruction, and decode to text by chance more often.
     const fn min_run(self) -> usize {
         match self {
             Self::Base64 => runs::MIN_RUN,
@@ -29,7 +30,7 @@ impl Encoding {
         }
     }
 
-    /// The value of each digit. Both alphabets of base64 at once: who mixes them is understood too.
+    /// The value of each digit. Both alphabets of base64 at once: a mixture is decoded too.
     const fn digits(self) -> &'static [u8; 256] {
         const BASE64: [u8; 256] = {
             let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -59,15 +60,16 @@ impl Encoding {
     }
 }
 
-/// How many digits are decoded at a time: a multiple of what a byte takes. Each piece of a long run is judged alone.
+/// How many digits are decoded at a time: a multiple of the digits of one byte. Each piece of a long run is checked
+/// alone.
 const PIECE: usize = 4096;
 
-/// Whether runs of digits decode to readable text, from base64 and from hexadecimal digits.
+/// Whether runs of base64 and of hexadecimal digits decode to readable text.
 pub(crate) fn holds(text: &str) -> [bool; 2] {
     let encodings = [Encoding::Base64, Encoding::Hex];
     let mut held = [false; 2];
     let (mut rest, digits) = (text.as_bytes(), Encoding::Base64.digits());
-    // Hexadecimal digits are digits of base64 too.
+    // Hexadecimal digits are base64 digits too.
     while let Some(start) = runs::first(rest) {
         let behind = &rest[start..];
         let end = behind.iter().position(|&byte| digits[usize::from(byte)] == NONE).unwrap_or(behind.len());
@@ -127,13 +129,13 @@ fn decodes_to_text(piece: &[u8], encoding: Encoding) -> bool {
     }
 }
 
-/// Whether the byte occurs in no text, of whatever language.
+/// Whether the byte occurs in no text of any language.
 fn is_no_text(byte: &u8) -> bool {
     matches!(byte, 0..=8 | 0xb | 0xe..=0x1f | 0x7f | 0xc0 | 0xc1 | 0xf5..)
 }
 
 fn is_readable(text: &str) -> bool {
-    /// Fewer characters are no sentence.
+    /// Fewer characters are not a sentence.
     const MIN_CHARS: usize = 8;
     let (mut chars, mut letters, mut spaces) = (0, 0, 0);
     for c in text.chars() {
@@ -151,7 +153,7 @@ fn is_syntax(edit: &Edit) -> bool {
     matches!(edit.what, What::Mark(..))
 }
 
-/// Whether turning its letters by 13 lays control syntax bare that the text does not hold as it stands.
+/// Whether rotating its letters by 13 reveals control syntax that the text does not hold unrotated.
 pub(crate) fn lays_bare_when_rotated(text: &str) -> bool {
     let turned = dispatch!(Level::new(), simd => turn_all(simd, text.as_bytes()));
     let Some(first) = first_worthy(&turned) else { return false };
@@ -162,12 +164,12 @@ pub(crate) fn lays_bare_when_rotated(text: &str) -> bool {
     if bare.is_empty() {
         return false;
     }
-    // Both lists are in order, and no character moved.
+    // Both lists are sorted, and no character moved.
     let own = scan(text, Ending::Closed);
     bare.iter().any(|edit| own.binary_search_by_key(&edit.at, |own| own.at).is_err())
 }
 
-/// The loop becomes the vector instructions at hand.
+/// The compiler turns the loop into the available vector instructions.
 #[inline(always)]
 fn turn_all<S: Simd>(_: S, bytes: &[u8]) -> Vec<u8> {
     bytes.iter().map(|&byte| turn(byte)).collect()
@@ -176,13 +178,13 @@ fn turn_all<S: Simd>(_: S, bytes: &[u8]) -> Vec<u8> {
 #[inline(always)]
 fn turn(byte: u8) -> u8 {
     let letter = (byte | 0x20).wrapping_sub(b'a');
-    // Without a branch, so that the loop over a text becomes vector instructions.
+    // Without a branch, so that the compiler vectorizes the loop.
     let by = 13 * u8::from(letter < 13);
     let back = 13 * u8::from((13..26).contains(&letter));
     byte.wrapping_add(by).wrapping_sub(back)
 }
 
-/// Whether the delimiter has a name worth the word: the formulas of a spreadsheet stand between `<f>` and `</f>`.
+/// Whether the delimiter has a real name: spreadsheet formulas stand between `<f>` and `</f>`.
 fn is_named(text: &str, edit: &Edit) -> bool {
     const MIN_NAME: usize = 3;
     if !matches!(edit.what, What::Mark(Family::Tag | Family::Bracket, _)) {

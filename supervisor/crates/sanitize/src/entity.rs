@@ -1,12 +1,12 @@
-//! What escapes spell: HTML references and hexadecimal digits, read from folded units.
+//! Decodes escapes: HTML references and hexadecimal digits, from folded units.
 
 use crate::skeleton::{END, OTHER, Unit};
 
-/// Longest name in [`NAMED`].
+/// The length of the longest name in [`NAMED`].
 const MAX_NAME: usize = 12;
 
-/// The references that spell ASCII punctuation, white space or nothing visible, lower-cased. Others cannot take
-/// part in a shape.
+/// The references that stand for ASCII punctuation, white space or nothing visible, lower-cased. Others cannot be
+/// part of a shape.
 const NAMED: [(&[u8], char); 47] = [
     (b"lt", '<'),
     (b"gt", '>'),
@@ -57,24 +57,24 @@ const NAMED: [(&[u8], char); 47] = [
     (b"zwnj", '\u{200c}'),
 ];
 
-/// The references that HTML also takes without a semicolon, as far as they matter here.
+/// The relevant references that HTML also accepts without a semicolon.
 const WITHOUT_SEMICOLON: [(&[u8], char); 6] =
     [(b"lt", '<'), (b"gt", '>'), (b"amp", '&'), (b"quot", '"'), (b"nbsp", ' '), (b"shy", '\u{ad}')];
 
-/// What `&body;` spells.
+/// The character that `&body;` stands for.
 pub(crate) fn with_semicolon(body: &[Unit]) -> Option<char> {
     let (name, len) = bytes(body)?;
     let name = &name[..len];
     numeric(name).or_else(|| NAMED.iter().find(|(known, _)| *known == name).map(|&(_, c)| c))
 }
 
-/// Whether a reference that begins like this can do without its semicolon. What an escape in its body spells may begin
-/// it too.
+/// Whether a reference that begins like this may lack its semicolon. An escape in its body may decode to its first
+/// character too.
 pub(crate) fn may_lack_semicolon(first: u8) -> bool {
     matches!(first, b'#' | b'l' | b'g' | b'a' | b'q' | b'n' | b's' | b'%' | b'\\')
 }
 
-/// What `&body` spells when `following` comes next and is no semicolon.
+/// The character that `&body` stands for if `following` comes next and is not a semicolon.
 pub(crate) fn without_semicolon(body: &[Unit], following: u8) -> Option<char> {
     /// `quot`, `nbsp`.
     const LONGEST: usize = 4;

@@ -1,19 +1,19 @@
-//! Carries the edits out on the original: marks go in, invisible and control characters become notes, nothing
-//! that can be seen goes away.
+//! Applies the edits to the original: marks are inserted, invisible and control characters become notes. No visible
+//! character is removed.
 
 use std::fmt::Write as _;
 
 use crate::scan::{Edit, What};
 use crate::tally::{Kind, Tally};
 
-/// The mark that makes an opener inert.
+/// The mark that neutralizes an opener.
 ///
 /// A middle dot: visible, no white space, no letter, digit, mark or connector to Unicode, unchanged by every
 /// normalisation form and by case folding, with no ASCII look-alike, and in need of no escape in JSON, HTML,
 /// YAML or a shell. No shape tolerates it behind its opener.
 pub(crate) const MARK: char = '·';
 
-/// Whether the operator's patterns have to leave this text alone, because sanitizing writes it.
+/// What sanitizing writes itself; an operator's patterns must not match it.
 pub(crate) fn written_by_us() -> [String; 6] {
     let note = |first, count| {
         let mut out = String::new();
@@ -30,7 +30,7 @@ pub(crate) fn written_by_us() -> [String; 6] {
     ]
 }
 
-/// The text with the edits made.
+/// The text with the edits applied.
 pub(crate) fn apply(text: &str, edits: &[Edit], tally: &mut Tally) -> String {
     let mut out = String::with_capacity(text.len() + edits.len() * 8);
     let mut from = 0;
@@ -53,7 +53,7 @@ pub(crate) fn apply(text: &str, edits: &[Edit], tally: &mut Tally) -> String {
     out
 }
 
-/// C0 controls become their pictures (`␛`), which are as short as they are clear; others are named by code
+/// C0 controls become their pictures (`␛`), which are short and clear; others are shown by code
 /// point, a run of invisible ones by its first and its length: `(U+200B)`, `(U+E0041 ×12)`.
 pub(crate) fn write_note(out: &mut String, first: char, count: usize) {
     let code = u32::from(first);

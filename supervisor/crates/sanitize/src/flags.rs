@@ -1,15 +1,15 @@
-//! What a text may hold in an encoding that nobody undoes on the way to a parser: told, not changed.
+//! Detects encodings that are not decoded on the way to a parser: they are reported, not changed.
 
 use crate::encoded;
 use crate::sanitizer::Sanitizer;
 
-/// What was noticed in a text and left as it is.
+/// What was noticed in a text and left unchanged.
 ///
-/// | name | what it tells |
+/// | name | meaning |
 /// |---|---|
 /// | `base64` | 24 and more characters of the standard or the URL alphabet in one line decode to readable text |
 /// | `hex` | 32 and more hexadecimal digits do |
-/// | `rot13` | with its letters turned by 13, the text holds control syntax that it does not hold as it stands |
+/// | `rot13` | with its letters rotated by 13, the text holds control syntax that it does not hold unrotated |
 ///
 /// Readable means UTF-8 without control characters that holds control syntax, or in which three quarters of the
 /// characters are letters and white space, in more than one word. So a hash, a key, an image, a compressed file do not
@@ -23,7 +23,7 @@ pub struct Flags(u8);
 const NAMES: [&str; 3] = ["base64", "hex", "rot13"];
 
 impl Flags {
-    /// Their names, in a fixed order: `base64`, `hex`, `rot13`.
+    /// The names of the flags, in a fixed order: `base64`, `hex`, `rot13`.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         NAMES.into_iter().enumerate().filter(move |&(bit, _)| self.0 & (1 << bit) != 0).map(|(_, name)| name)
     }
@@ -34,14 +34,14 @@ impl Flags {
         self.0 == 0
     }
 
-    /// Adds what was noticed elsewhere.
+    /// Adds the flags of another text.
     pub fn merge(&mut self, other: Flags) {
         self.0 |= other.0;
     }
 }
 
 impl Sanitizer {
-    /// What is noticed in a text, raw or sanitized. Linear in its length, and fast where nothing is encoded.
+    /// The flags of a text, raw or sanitized. Linear in its length, and fast where nothing is encoded.
     #[must_use]
     pub fn flags(&self, text: &str) -> Flags {
         let [base64, hex] = encoded::holds(text);

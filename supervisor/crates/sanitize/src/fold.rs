@@ -1,15 +1,15 @@
-//! One character, seen as the ASCII character it would pass for.
+//! Folds one character to the ASCII character that it passes for.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-/// What symbols such as `✿` fold to: no character of ASCII, and none that means something. A name between two of them may.
+/// What symbols such as `✿` fold to: not an ASCII character. A name between two of them may be syntax.
 pub(crate) const SYMBOL: u8 = 0x81;
 
 /// What a character looks like to a reader who folds width, font, case and look-alikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Folded {
-    /// Vanishes: a combining mark on a letter that is read anyway.
+    /// Removed: a combining mark on a letter that is read without it.
     Nothing,
     /// A lower-case ASCII character; white space other than a line break is `b' '`, every line break `b'\n'`.
     One(u8),
@@ -19,7 +19,7 @@ pub(crate) enum Folded {
     Other,
 }
 
-/// Folds one visible character. Invisible ones are the caller's business, see [`crate::invisible`].
+/// Folds one visible character. The caller handles invisible ones, see [`crate::invisible`].
 pub(crate) fn fold(c: char) -> Folded {
     if c.is_ascii() {
         return Folded::One(match c {
@@ -48,10 +48,10 @@ pub(crate) fn is_symbol(c: char) -> bool {
     matches!(c, '\u{25a0}'..='\u{27bf}')
 }
 
-/// The compatibility decomposition of one character without its accents, as far as it ends in ASCII.
+/// The compatibility decomposition of one character without its accents, if it ends in ASCII.
 fn compatibility(c: char) -> Folded {
     // Scripts without compatibility forms: Cyrillic to Georgian, Hangul syllables and the ideographs. Most
-    // non-ASCII text is theirs, and the tables need not be asked.
+    // non-ASCII text is in these, and needs no table lookup.
     if matches!(c, '\u{370}'..='\u{10ff}' | '\u{3400}'..='\u{9fff}' | '\u{a000}'..='\u{d7ff}' | '\u{20000}'..='\u{323af}')
     {
         return Folded::Other;
@@ -76,12 +76,12 @@ fn compatibility(c: char) -> Folded {
     }
 }
 
-/// Characters that NFKC keeps apart from the ASCII character they are taken for.
+/// Characters that look like an ASCII character but have no compatibility mapping to it.
 fn look_alike(c: char) -> Option<u8> {
     punctuation(c).or_else(|| letter(c))
 }
 
-/// The punctuation, or line break, that the character passes for. Everything an opener may be written as is here.
+/// The punctuation, or line break, that the character passes for. All ways to write an opener are here.
 pub(crate) fn punctuation(c: char) -> Option<u8> {
     Some(match c {
         '\u{85}' | '\u{2028}' | '\u{2029}' => b'\n',

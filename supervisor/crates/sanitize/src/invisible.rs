@@ -1,6 +1,6 @@
-//! Characters that nobody sees: which of them carry meaning where they stand, and stay, and which become notes.
+//! Invisible characters: which of them carry meaning where they stand, and stay, and which become notes.
 
-/// Whether the character draws nothing by itself (Unicode's default ignorables, the annotation and shorthand
+/// Whether the character has no glyph (Unicode's default ignorables, the annotation and shorthand
 /// controls, the fillers).
 pub(crate) fn is_invisible(c: char) -> bool {
     matches!(c,
@@ -10,11 +10,11 @@ pub(crate) fn is_invisible(c: char) -> bool {
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether an invisible character at `at` does what it was made for, and therefore stays: joiners inside emoji
+/// Whether an invisible character at `at` has its intended use, and therefore stays: joiners inside emoji
 /// and between letters of scripts that need them, selectors behind a character that has variants, the three
 /// flags spelled in tags, a single direction mark, a byte order mark at the very start.
 ///
-/// It looks at the neighbours alone, and only at ones that sanitizing leaves in place, so the answer is the same
+/// It checks the neighbours alone, and only ones that sanitizing leaves in place, so the answer is the same
 /// for sanitized text.
 pub(crate) fn stays(text: &str, at: usize, c: char) -> bool {
     let before = text[..at].chars().next_back();
@@ -67,7 +67,7 @@ fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{323af}')
 }
 
-/// Arabic, Syriac, the Indic scripts and their neighbours, where a joiner chooses the form of a letter.
+/// Arabic, Syriac, the Indic scripts and their neighbours, where a joiner selects the form of a letter.
 fn needs_joiners(c: char) -> bool {
     matches!(c, '\u{600}'..='\u{8ff}' | '\u{900}'..='\u{dff}' | '\u{e00}'..='\u{fff}' | '\u{1000}'..='\u{109f}'
         | '\u{1780}'..='\u{17ff}' | '\u{1800}'..='\u{18af}' | '\u{a8e0}'..='\u{a8ff}' | '\u{fb50}'..='\u{fdff}'

@@ -1,4 +1,4 @@
-//! JSON in, JSON of the same shape out: only string tokens are rewritten, everything between them is copied.
+//! Rewrites JSON and keeps its shape: only string tokens are rewritten, everything between them is copied.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -23,17 +23,17 @@ pub(crate) fn is_valid(json: &str) -> bool {
     Checked { depth: MAX_JSON_DEPTH }.deserialize(&mut parser).is_ok() && parser.end().is_ok()
 }
 
-/// Which strings [`rewrite`] hands out.
+/// Which strings [`rewrite`] passes to `sanitize`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strings {
     /// Every one.
     All,
-    /// Those in which some shape could begin. Most strings are short, and a scan of their own would cost more than
-    /// finding the places where anything begins in the whole.
+    /// Those in which some shape could begin. Most strings are short, and scanning each separately would cost more than
+    /// finding the candidates in the whole text.
     Suspicious,
 }
 
-/// Rewrites the strings of valid JSON, keys too. `sanitize` gets each decoded.
+/// Rewrites the strings of valid JSON, keys too. `sanitize` gets each one decoded.
 pub(crate) fn rewrite<'t>(
     json: &'t str,
     strings: Strings,
@@ -43,12 +43,12 @@ pub(crate) fn rewrite<'t>(
     let mut out = String::new();
     let (mut copied, mut at) = (0, 0);
     let mut candidates = Candidates::new(bytes);
-    // In valid JSON every quote outside of a string begins one.
+    // In valid JSON every quote outside a string begins one.
     while let Some(open) = memchr::memchr(b'"', &bytes[at..]).map(|found| at + found) {
         let (close, escapes) = closing_quote(bytes, open + 1);
         at = close + 1;
-        // What escapes spell is seen once they are read. The quote behind the string lets nothing begin that the end would
-        // not.
+        // Escapes are only decoded later, so a string with one counts. The closing quote behind a string cannot begin
+        // anything that the end of the text could not.
         if strings == Strings::Suspicious
             && !escapes
             && candidates.next(open + 1).is_none_or(|candidate| candidate >= close)
@@ -113,7 +113,7 @@ fn write_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Walks a value without building it; fails where it is too deep or has a key twice.
+/// Walks a value without building it; fails if it is too deep or has a duplicate key.
 #[derive(Clone, Copy)]
 struct Checked {
     depth: usize,
@@ -183,7 +183,7 @@ impl<'de> Visitor<'de> for Checked {
     }
 }
 
-/// The keys of one object. Nearly all objects have few, which are compared faster than hashed.
+/// The keys of one object. Nearly all objects have few, for which comparing is faster than hashing.
 #[derive(Default)]
 struct Keys<'de> {
     few: Vec<Cow<'de, str>>,
@@ -191,10 +191,10 @@ struct Keys<'de> {
 }
 
 impl<'de> Keys<'de> {
-    /// Where hashing gets cheaper.
+    /// From this number on hashing is cheaper.
     const FEW: usize = 16;
 
-    /// False if it is there already.
+    /// Returns false if the key is there already.
     fn insert(&mut self, key: Cow<'de, str>) -> bool {
         if self.few.contains(&key) {
             return false;
@@ -207,7 +207,7 @@ impl<'de> Keys<'de> {
     }
 }
 
-/// Reads a key, borrowed if it stands in the text as it is.
+/// Reads a key, borrowed if it has no escapes.
 struct Key;
 
 impl<'de> DeserializeSeed<'de> for Key {

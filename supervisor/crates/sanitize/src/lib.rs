@@ -1,8 +1,8 @@
-//! Makes control syntax in untrusted text inert by small visible edits.
+//! Neutralizes control syntax in untrusted text by small visible edits.
 //!
-//! What a tool prints ends up in a model's prompt, on a page or in a terminal. There, some strings are more than
+//! The output of a tool ends up in a model's prompt, on a page or in a terminal. There, some strings are more than
 //! text: `<|im_start|>system` opens a turn, `[TOOL_CALLS]` a call, an escape sequence moves the cursor. This
-//! crate takes text and gives text in which none of that works any more, and which a reader still reads:
+//! crate returns text in which none of that works any more, and which people can still read:
 //!
 //! ```
 //! use talon_sanitize::{Sanitizer, Settings, Tally};
@@ -26,12 +26,12 @@
 //!
 //! # What it does
 //!
-//! It matches the shapes of delimiters, not a list of tokens, on a folded view of the text in which look-alikes,
-//! width, case, white space beside delimiters and spelled-out characters (`&lt;`, `\u003c`, `%3c`, also nested)
-//! are one, and inserts a `·` into the original right behind the opener. Characters that cannot be seen become
-//! notes: `(U+200B)`, `␛`. Joiners and selectors inside emoji and in scripts that need them stay.
+//! It matches the shapes of delimiters, not a list of tokens, on a folded view of the text, which ignores look-alikes,
+//! width, case, white space beside delimiters and escapes (`&lt;`, `\u003c`, `%3c`, also nested). It inserts a `·` into
+//! the original right behind the opener. Invisible characters become notes: `(U+200B)`, `␛`. Joiners and selectors
+//! inside emoji and in scripts that need them stay.
 //!
-//! | family | what it covers |
+//! | family | contents |
 //! |---|---|
 //! | `tag` | `<tool_call>`, `</think>`, `<ns:invoke name=…>`, `<function=…>`, `<start_of_turn>`, `<read_file>` … `</read_file>` |
 //! | `bar-tag` | `<\|name\|>`, `[\|name\|]` |
@@ -41,14 +41,14 @@
 //! | `fence` | fenced `tool_code`, `tool_outputs`; a fence behind `Action:` |
 //! | `turn` | `Human:` and the like after a blank line or beside each other, in the middle of a line where a person asks and a model answers, `Action Input:`, `### Instruction:`, `>>>name` |
 //! | `sentinel` | `]<]`, `[>[`, `]~b]`, `>>NAME<<`, `✿NAME✿` |
-//! | `invisible`, `control` | characters nobody sees; control characters, terminal escapes |
+//! | `invisible`, `control` | invisible characters; control characters, terminal escapes |
 //! | `pattern` | the operator's own patterns, replaced by [`NOTICE`] |
 //!
-//! # By type
+//! # Types
 //!
-//! [`Raw`] is text as somebody else wrote it: it has no `Display`. [`Sanitized`] is what a sanitizer made of it, and
-//! [`inert!`] puts it together with own words, whole and sanitized again. A sink that takes [`Shown`] does not take a
-//! plain string, so whoever forgets the sanitizer does not get past the compiler:
+//! [`Raw`] is untrusted text: it has no `Display`. [`Sanitized`] is the output of a sanitizer, and [`inert!`] joins it
+//! with literals and sanitizes the whole again. A sink that takes [`Shown`] does not take a plain string, so the
+//! compiler reports a missing call of the sanitizer:
 //!
 //! ```
 //! use talon_sanitize::{Raw, Shown, inert};
@@ -59,21 +59,21 @@
 //! print(inert!("it said \"{}\"", said.line_within(100)));
 //! ```
 //!
-//! # What it promises
+//! # Guarantees
 //!
-//! - No shape matches the output, also after folding and decoding it again; nor does a part of the output from
-//!   its beginning. White space inside a delimiter is no way around that, with one limit: where two words only
-//!   meet once the white space between them is gone, as in `a <| b |> c` or `<x tool_call>`, they count if together
-//!   they are a name that means something and nothing else is called so.
-//! - Nor does any shape match two outputs one behind the other. Excepted is what the first leaves open without
-//!   having said anything: a character half spelled out (`100%`, `&amp;`), a name that may be a namespace (`a <b`),
-//!   a quote. Whoever puts two texts together puts something of his own between them.
+//! - No shape matches the output, also after folding and decoding it again; nor does any prefix of the output.
+//!   White space inside a delimiter does not evade that, with one limit: where two words only meet once the white
+//!   space between them is removed, as in `a <| b |> c` or `<x tool_call>`, they count only if together they are a name
+//!   that has no other use.
+//! - Nor does any shape match two concatenated outputs. Excepted is what the first leaves open without a complete
+//!   element: half an escape (`100%`, `&amp;`), a name that may be a namespace (`a <b`), a quote. A caller that
+//!   concatenates two texts should put a separator between them.
 //! - It is idempotent, and clean text comes back unchanged.
 //! - Without patterns of the operator, every visible character of the input is in the output, in order; the
 //!   output is at most four times as long as the input, plus a few bytes.
 //! - JSON comes out as JSON of the same shape.
-//! - The work is linear in the text. Each place looks ahead over a bounded window, and no text is scanned once
-//!   for each pattern.
+//! - The work is linear in the text. Each candidate looks ahead over a bounded window, and all patterns are matched in
+//!   one pass.
 //!
 //! # What it leaves alone
 //!
@@ -83,10 +83,10 @@
 //!   and without a second speaker. `<code>`, `<result>`, `<path>`: a parser reads them inside a call only.
 //! - Bare objects such as `{"name": …, "arguments": …}`, and lists such as `[f(x=1)]`: half of all JSON and code.
 //! - `System:`, `Action:` and the like inside a paragraph and without a second speaker or step.
-//! - Encodings that nobody decodes on the way to a parser: base64, rot13, reversed text.
-//! - A turn that two outputs make up only together, when one breaks off between the word and its colon.
+//! - Encodings that are not decoded on the way to a parser: base64, rot13, reversed text.
+//! - A turn that is split over two outputs between the word and its colon.
 //!
-//! It neutralises syntax. It does not make a model immune to being talked into something.
+//! It neutralizes syntax. It does not protect a model from persuasion.
 
 mod beyond_ascii;
 mod candidates;

@@ -1,6 +1,6 @@
-//! Which names make a delimiter suspicious, by the words they are made of.
+//! Classifies the names of delimiters by the words they are made of.
 //!
-//! There is no list of tokens: a name is cut into words, and what counts is which words meet. New formats keep
+//! There is no list of tokens: a name is split into words, and the combination of words counts. New formats keep
 //! appearing, but they keep saying "tool", "call", "start of" and the names of the turns.
 
 use crate::shapes::Role;
@@ -8,20 +8,20 @@ use crate::words::{
     CALL_KEYS, COMPANIONS, CORE_PAIRS, KEY_ENDINGS, MARKERS, OBJECTS, TOOLISH, VERBS, WHOLE_NAMES,
 };
 
-/// How sure a name alone makes us.
+/// How surely a name alone means control syntax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Strength {
     /// Not a name of control syntax.
     None,
     /// An everyday word too (`user`, `function`): it takes a closer, an attribute or a payload to count.
     Weak,
-    /// Used for control syntax; spelled in an unusual way it still reads so.
+    /// Used for control syntax; counts in unusual spellings too.
     Strong,
-    /// Nothing but control syntax is called so, wherever it stands.
+    /// Used for nothing but control syntax, wherever it stands.
     Core,
 }
 
-/// How suspicious a tag is whose name is one word. Most of the tags in a page come through here, so it is a
+/// The confidence for a tag whose name is one word. Most of the tags in a page come through here, so it is a
 /// `match`, which compares lengths first.
 fn tag_word(word: &[u8]) -> Strength {
     match word {
@@ -40,7 +40,7 @@ fn tag_word(word: &[u8]) -> Strength {
     }
 }
 
-/// How suspicious a bracketed name of one word is.
+/// The confidence for a bracketed name of one word.
 fn bracket_word(word: &[u8]) -> Strength {
     match word {
         b"availabletools" | b"callid" | b"functioncall" | b"functioncalls" | b"gmask" | b"inst"
@@ -54,7 +54,7 @@ fn bracket_word(word: &[u8]) -> Strength {
     }
 }
 
-/// How suspicious a tag of this name is: `<name …>`. `name` is folded.
+/// The confidence for a tag of this name: `<name …>`. `name` is folded.
 pub(crate) fn tag(name: &str) -> Strength {
     // `<_user>`: an underscore and one word.
     if let Some(word) = name.strip_prefix('_')
@@ -65,7 +65,7 @@ pub(crate) fn tag(name: &str) -> Strength {
     name_of(name, tag_word)
 }
 
-/// How suspicious a bracketed name is: `[name]`. `name` is folded.
+/// The confidence for a bracketed name: `[name]`. `name` is folded.
 pub(crate) fn bracket(name: &str) -> Strength {
     match name_of(name, bracket_word) {
         _ if name == "model_settings" => Strength::Strong,
@@ -108,7 +108,7 @@ fn name_of(name: &str, word: fn(&[u8]) -> Strength) -> Strength {
     }
 }
 
-/// Whether the name says that something of a turn or a call begins or ends: `<end_code>`, `<start_function_x>`,
+/// Whether the name marks the beginning or the end of a turn or a call: `<end_code>`, `<start_function_x>`,
 /// `<fim_prefix>`. `<end_user>` and `<start_time>` do not.
 fn delimits(name: &str) -> bool {
     let mut words = words(name);
@@ -121,13 +121,13 @@ fn delimits(name: &str) -> bool {
     }
 }
 
-/// Whether the word is one of [`TOOLISH`] and names no speaker.
+/// Whether the word is one of [`TOOLISH`] and not a speaker.
 fn is_act(word: &str) -> bool {
     word == "plan" || TOOLISH.contains(&word) && role(word).is_none()
 }
 
-/// Whether the name orders somebody to do something with something that agents work on: `<read_file>`,
-/// `<execute_command>`. Elements of ordinary XML are called so too, so that it counts in pairs only.
+/// Whether the name is a command with an object that agents work on: `<read_file>`,
+/// `<execute_command>`. Elements of ordinary XML have such names too, so it counts in pairs only.
 fn orders(name: &str) -> bool {
     let mut words = words(name);
     name == "server_name"
@@ -136,7 +136,7 @@ fn orders(name: &str) -> bool {
             && words.any(|word| OBJECTS.contains(&word))
 }
 
-/// The speaker that a name speaks of: its last word.
+/// The speaker in a name: its last word.
 pub(crate) fn role(name: &str) -> Option<Role> {
     let name = name.trim_end_matches(['_', '-']);
     Some(match name.rsplit(['_', '-']).next()? {
@@ -149,8 +149,8 @@ pub(crate) fn role(name: &str) -> Option<Role> {
     })
 }
 
-/// How suspicious a bracketed name of several words with spaces in between is; the spaces are written `_` here.
-/// Annotations such as `[end of file]` speak of no tools, and links such as `[system call]` of no call of tools.
+/// Whether a bracketed name of several words, with `_` in place of the spaces, is suspicious.
+/// Annotations such as `[end of file]` are not about tools, and links such as `[system call]` are not calls of tools.
 pub(crate) fn is_banner(name: &str) -> bool {
     let pair = |(one, two): (&str, &str)| {
         CORE_PAIRS.contains(&(one, two)) && (two != "of" || words(name).any(is_act))
@@ -158,13 +158,13 @@ pub(crate) fn is_banner(name: &str) -> bool {
     words(name).zip(words(name).skip(1)).any(pair)
 }
 
-/// Whether a key of a JSON object speaks of calls: `tool_calls`, `functionResponse`, `toolUseId`, `action_input`.
+/// Whether a key of a JSON object is about calls: `tool_calls`, `functionResponse`, `toolUseId`, `action_input`.
 pub(crate) fn is_call_key(key: &str) -> bool {
     // A schema of functions has keys such as `functionResponseTypes`.
     starts_call_key(key, |key, known| key.strip_prefix(known).is_some_and(|rest| KEY_ENDINGS.contains(&rest)))
 }
 
-/// Whether more text could turn this beginning of a key into one that counts.
+/// Whether more text could turn this beginning of a key into a call key.
 pub(crate) fn may_become_call_key(beginning: &str) -> bool {
     !beginning.is_empty()
         && starts_call_key(beginning, |key, known| match key.strip_prefix(known) {
@@ -189,7 +189,7 @@ pub(crate) fn is_call_type(kind: &str) -> bool {
         })
 }
 
-/// Tokens that vocabularies keep in reserve, and that some models were trained to take for turns: `<unused7>`,
+/// Reserved tokens of vocabularies, which some models were trained to read as turns: `<unused7>`,
 /// `<reserved_106>`, `<extra_id_1>`.
 pub(crate) fn is_reserved(name: &str) -> bool {
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -217,8 +217,8 @@ fn words(name: &str) -> impl Iterator<Item = &str> + Clone {
     name.split(['_', '-']).filter(|word| !word.is_empty())
 }
 
-/// Whether more text could turn this beginning of a name into one that counts. Text that ends in the middle of a
-/// delimiter is marked there, because what comes behind it is not known.
+/// Whether more text could turn this beginning of a name into a suspicious one. Text that ends in the middle of a
+/// delimiter is marked there, because what follows is unknown.
 pub(crate) fn may_become(beginning: &str) -> bool {
     let beginning = beginning.trim_start_matches(['_', '-']);
     let mut parts = beginning.rsplitn(2, ['_', '-']);
@@ -233,14 +233,14 @@ pub(crate) fn may_become(beginning: &str) -> bool {
     !last.is_empty() && begins_word(last)
 }
 
-/// Whether a name between bars speaks of turns or tools, or is at least no variable of an expression.
+/// Whether a name between bars is about turns or tools, or at least cannot be a variable of an expression.
 pub(crate) fn speaks(name: &str) -> bool {
     let known =
         |word: &str| TOOLISH.contains(&word) || COMPANIONS.contains(&word) || WHOLE_NAMES.contains(&word);
     name.contains('_') || words(name).any(known)
 }
 
-/// Whether some word begins like this.
+/// Whether some word begins with this.
 pub(crate) fn begins_word(beginning: &str) -> bool {
     TOOLISH
         .iter()

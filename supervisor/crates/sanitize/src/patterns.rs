@@ -1,4 +1,4 @@
-//! The operator's own patterns: what they match is replaced by a fixed notice.
+//! The operator's patterns: each match is replaced by a fixed notice.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,14 +9,14 @@ use regex_automata::util::syntax;
 use crate::escape;
 use crate::tally::{Family, Kind, Tally};
 
-/// What a match is replaced by.
+/// The replacement for a match.
 pub const NOTICE: &str = "[removed]";
 
 /// How many patterns an operator may set. Each one costs scanning time in every answer.
 pub const MAX_PATTERNS: usize = 64;
 /// How long one pattern may be, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 4096;
-/// How large one compiled pattern may get, in bytes; counted repetitions (`x{1000}{1000}`) are what runs into it.
+/// How large one compiled pattern may get, in bytes; counted repetitions (`x{1000}{1000}`) exceed it.
 pub const MAX_COMPILED_BYTES: usize = 1 << 20;
 
 /// Why a pattern cannot be used.
@@ -33,7 +33,7 @@ pub enum PatternProblem {
     /// It may match the empty string, so it would match between all characters.
     #[error("can match the empty string; make it match at least one character")]
     MatchesEmpty,
-    /// It matches what it would be replaced by.
+    /// It matches the notice that replaces matches.
     #[error("matches the notice {NOTICE:?} that replaces its matches; make it more specific")]
     MatchesNotice,
     /// It matches a mark or a note that sanitizing inserts.
@@ -46,13 +46,13 @@ pub enum PatternProblem {
 pub struct BadPattern {
     /// Its position in [`crate::Settings::forbidden_patterns`], from 0.
     pub index: usize,
-    /// The pattern as it was given.
+    /// The pattern as configured.
     pub pattern: String,
     /// What is wrong with it.
     pub problem: PatternProblem,
 }
 
-/// Everything that is wrong with the settings.
+/// All problems of the settings.
 #[derive(Debug)]
 pub struct SettingsError {
     /// The patterns that cannot be used, in their order.
@@ -84,7 +84,7 @@ impl fmt::Display for SettingsError {
 
 impl std::error::Error for SettingsError {}
 
-/// What is wrong, in one line: the parser's own report draws a picture over several.
+/// The cause, in one line: the parser's own report spans several.
 fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = error;
     while let Some(source) = error.source() {
@@ -102,7 +102,7 @@ pub(crate) struct Patterns {
 }
 
 impl Patterns {
-    /// None if there are none.
+    /// `None` if there are no patterns.
     pub(crate) fn new(patterns: &[String]) -> Result<Option<Self>, SettingsError> {
         let bad: Vec<BadPattern> = patterns
             .iter()
@@ -119,7 +119,7 @@ impl Patterns {
         if patterns.is_empty() {
             return Ok(None);
         }
-        // Each compiled alone within its limit, so all of them do within theirs.
+        // Each compiles within its limit, so all together compile within the sum.
         match builder(MAX_COMPILED_BYTES * MAX_PATTERNS).build_many(patterns) {
             Ok(regex) => Ok(Some(Self { regex })),
             Err(error) => {

@@ -1,6 +1,6 @@
-//! The second stage of a scan: whether a candidate is worth opening a window there. An answer of "no" has to be right,
-//! one of "yes" costs a closer look. Most tags of a page and keys of a record end here, so it reads words of eight
-//! bytes, and decides by tables where a branch could not be foreseen.
+//! The second stage of a scan: decides whether a candidate needs a window. A "no" has to be right,
+//! a "yes" costs a closer look. Most tags of a page and keys of a record end here, so it reads words of eight
+//! bytes, and uses tables where a branch would be mispredicted.
 
 mod beginnings;
 mod key;
@@ -19,7 +19,7 @@ use self::name::{may_be_bracket, may_be_tag};
 pub(crate) use self::spelled::REFERENCE_LISTS;
 use self::spelled::{is_run, may_be_digit, may_be_percent, may_be_reference};
 
-/// Whether what begins at `at` is worth a window.
+/// Whether syntax may begin at `at`, so that a window is needed.
 #[inline]
 pub(crate) fn worth_a_look(bytes: &[u8], at: usize) -> bool {
     let next = bytes.get(at + 1).copied().unwrap_or(0);
@@ -35,11 +35,11 @@ pub(crate) fn worth_a_look(bytes: &[u8], at: usize) -> bool {
             b'u' | b'x' | b'U' | b'X' | b'N' | b'R' | b'&' | b'%' | b':' | 0 | 0x80.. => true,
             _ => false,
         },
-        // `%u003c` is the longest: before more of them than that it spells nothing.
+        // `%u003c` is the longest escape: in front of more `%` than that there is none.
         b'%' if next == b'%' && is_run(&bytes[behind..], b'%', 5) => false,
         b'%' if next >= 0x80 => may_be_digit(&bytes[behind..]),
         b'%' => may_be_percent(next, bytes.get(at + 2).copied().unwrap_or(0)),
-        // Of a run the first alone decides.
+        // Of a run only the first one decides.
         byte @ (b'`' | b'#') => {
             (next == byte || next == 0 || is_foreign(next)) && (at == 0 || bytes[at - 1] != byte)
         }
@@ -47,9 +47,9 @@ pub(crate) fn worth_a_look(bytes: &[u8], at: usize) -> bool {
         // Paths and strike-through.
         b'~' => !matches!(next, b'/' | b'~' | b'.' | b'='),
         b'\r' => next != b'\n',
-        // Whatever else is in front of a colon.
+        // Any other byte in front of a colon.
         b'\t' | b'\x0c' | b' '..=b'~' | 0x80..=0xbf => next == b':' && may_be_speaker(&bytes[..=at]),
-        // Curly quotes, the most frequent of what matters.
+        // Curly quotes, the most frequent relevant characters.
         0xe2 if matches!(bytes.get(behind..behind + 2), Some([0x80, 0x9c | 0x9d])) => {
             may_be_key(bytes, behind + 2, bytes.get(behind + 2).copied().unwrap_or(0))
         }

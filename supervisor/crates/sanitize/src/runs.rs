@@ -1,4 +1,4 @@
-//! Long runs of the digits of base64, found 64 bytes at a time.
+//! Finds long runs of base64 digits, 64 bytes at a time.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch, u8x64};
@@ -8,7 +8,7 @@ use crate::sets::{BLOCK, Halves, Set, any};
 /// The shortest run that counts.
 pub(crate) const MIN_RUN: usize = 24;
 
-/// Both alphabets; the halves of none of these sets mix, so they are exact.
+/// Both alphabets; the nibbles of none of these sets mix, so they are exact.
 static DIGITS: Halves = Halves::of(&[
     Set::of(b"0123456789"),
     Set::of(b"ABCDEFGHIJKLMNO"),
@@ -20,13 +20,13 @@ static DIGITS: Halves = Halves::of(&[
     Set::of(b""),
 ]);
 
-/// Where the first run begins that has at least so many digits.
+/// Where the first run of at least [`MIN_RUN`] digits begins.
 pub(crate) fn first(bytes: &[u8]) -> Option<usize> {
     if bytes.len() < MIN_RUN {
         return None;
     }
     let (blocks, rest) = bytes.as_chunks();
-    // What is behind the end is no digit.
+    // The bytes behind the end are not digits.
     let mut end = [0; BLOCK];
     end[..rest.len()].copy_from_slice(rest);
     dispatch!(Level::new(), simd => first_in(simd, blocks, &end))
@@ -34,14 +34,14 @@ pub(crate) fn first(bytes: &[u8]) -> Option<usize> {
 
 #[inline(always)]
 fn first_in<S: Simd>(simd: S, blocks: &[[u8; BLOCK]], end: &[u8; BLOCK]) -> Option<usize> {
-    // How many digits the blocks so far end in.
+    // The number of digits at the end of the blocks so far.
     let mut before = 0;
     for (index, block) in blocks.iter().chain([end]).enumerate() {
         let digits = any(simd, DIGITS.look_up(simd, u8x64::from_slice(simd, block)), u8::MAX);
         if before + digits.trailing_ones() as usize >= MIN_RUN {
             return Some(index * BLOCK - before);
         }
-        // Where 2, 4, 8, 16 and 24 of them begin.
+        // Where runs of 2, 4, 8, 16 and 24 begin.
         let two = digits & digits >> 1;
         let four = two & two >> 2;
         let eight = four & four >> 4;

@@ -1,4 +1,4 @@
-//! The sanitizer itself: patterns, shapes and notes, run until nothing is left to do.
+//! The sanitizer: applies patterns, shapes and notes until nothing changes any more.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::scan::scan;
 use crate::shapes::Ending;
 use crate::tally::{Family, Kind, Tally};
 
-/// How often patterns and shapes may take turns on one text. A replacement can make up a new match of another
-/// pattern, or a mark can; two rounds are the rule. Text that is still not settled then was made for that, and
-/// the notice takes its place.
+/// How often patterns and shapes may alternate on one text. A replacement can create a new match of another
+/// pattern, and so can a mark; usually there are two rounds. A text that still changes then was built for that, and
+/// is replaced by the notice.
 const MAX_ROUNDS: usize = 8;
 
-/// What operators may set.
+/// The settings of an operator.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// Regular expressions (syntax of the `regex` crate, linear time). What they match in the original text is
@@ -23,7 +23,7 @@ pub struct Settings {
     pub forbidden_patterns: Vec<String>,
 }
 
-/// Makes control syntax in untrusted text inert. Cheap to clone.
+/// Neutralizes control syntax in untrusted text. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Sanitizer {
     patterns: Option<Arc<Patterns>>,
@@ -34,19 +34,19 @@ impl Sanitizer {
     ///
     /// # Errors
     ///
-    /// Names every pattern that is invalid, too large, or matches the empty string, the notice, or a mark or
+    /// Lists every pattern that is invalid, too large, or matches the empty string, the notice, or a mark or
     /// note that sanitizing inserts.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
         Ok(Self { patterns: Patterns::new(&settings.forbidden_patterns)?.map(Arc::new) })
     }
 
-    /// The text with all control syntax inert. Clean text comes back borrowed, byte for byte.
+    /// The text with all control syntax neutralized. Clean text comes back borrowed, byte for byte.
     pub fn text<'t>(&self, text: &'t str, tally: &mut Tally) -> Cow<'t, str> {
         self.settle(text, Ending::Open, tally)
     }
 
-    /// JSON of the same shape in which every string, keys too, is inert, as is the text as a whole. Numbers,
-    /// order and white space stay as they are; clean JSON comes back borrowed.
+    /// JSON of the same shape in which every string and key is sanitized, and the text as a whole too. Numbers,
+    /// order and white space stay unchanged; clean JSON comes back borrowed.
     ///
     /// None if the text is not one JSON value within [`crate::MAX_JSON_DEPTH`] and [`crate::MAX_JSON_BYTES`], has
     /// a key twice in one object or would have after sanitizing, or if a forbidden pattern matches across
@@ -106,7 +106,7 @@ impl Sanitizer {
                 tally.add(Family::Control, Kind::Character(c));
             }
         }
-        // The escapes are text like any other: what they make of their neighbours is judged once more.
+        // The escapes are ordinary text: together with their neighbours they are sanitized once more.
         Cow::Owned(self.text(&out, tally).into_owned())
     }
 
@@ -115,9 +115,9 @@ impl Sanitizer {
         self.first_finding(text).is_none()
     }
 
-    /// The longest length, at most `max_bytes`, at which sanitized text can be cut so that the part in front is
-    /// clean by itself: at a character boundary, not inside a mark or a note, and not behind the first half of
-    /// a token that other text could complete.
+    /// The longest length, at most `max_bytes`, at which sanitized text can be cut so that the part in front is clean
+    /// when it stands alone: at a character boundary, not inside a mark or a note, and not behind the first half of a
+    /// token that other text could complete.
     pub fn safe_cut(&self, sanitized: &str, max_bytes: usize) -> usize {
         if sanitized.len() <= max_bytes {
             return sanitized.len();
@@ -127,7 +127,7 @@ impl Sanitizer {
         if sanitized[..cut].ends_with('\r') {
             cut -= 1;
         }
-        // Each round ends in front of the opener that the cut laid bare, so it gets shorter; what is sanitized
+        // Each round ends in front of the opener that the cut exposed, so it gets shorter; sanitized text
         // takes one or two.
         while let Some(finding) = self.first_finding(&sanitized[..cut]) {
             cut = sanitized[..finding].char_indices().next_back().map_or(0, |(start, _)| start);
@@ -159,7 +159,7 @@ impl Sanitizer {
         Cow::Borrowed(NOTICE)
     }
 
-    /// Where the first change would be made.
+    /// The offset of the first change.
     fn first_finding(&self, text: &str) -> Option<usize> {
         let pattern = self.patterns.as_ref().and_then(|patterns| patterns.find(text));
         let edit = scan(text, Ending::Open).first().map(|edit| edit.at);
@@ -171,7 +171,7 @@ fn is_line_control(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// If the cut falls into a note such as `(U+200B ×3)`, the place in front of it.
+/// If the cut falls into a note such as `(U+200B ×3)`, the offset before the note.
 fn before_torn_note(text: &str, cut: usize) -> usize {
     /// The longest note: `(U+E0FFF ×8388608)`.
     const MAX_NOTE: usize = 24;

@@ -1,4 +1,4 @@
-//! One pass over the original that finds where to edit it. Bytes that cannot begin anything are passed over 64 at a
+//! One pass over the original that finds where to edit it. Bytes that cannot begin syntax are skipped 64 at a
 //! time; at the others a shape looks ahead over a bounded window, so the whole is linear in the text.
 
 use crate::candidates::Candidates;
@@ -9,7 +9,7 @@ use crate::shapes::{self, Budget, Ending, LineStart, React, Role, Speakers, Verd
 use crate::skeleton::{Unit, Window};
 use crate::tally::{Family, Kind};
 
-/// One change of the original.
+/// One change to the original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Edit {
     /// Offset in the original.
@@ -30,7 +30,7 @@ pub(crate) fn scan(text: &str, ending: Ending) -> Vec<Edit> {
     scan_from(text, ending, 0)
 }
 
-/// The same if nothing in front of `from` is worth a window, the beginning of the text aside.
+/// The same if the prefilter rejected everything in front of `from`, except the beginning of the text.
 pub(crate) fn scan_from(text: &str, ending: Ending, from: usize) -> Vec<Edit> {
     let bytes = text.as_bytes();
     let mut candidates = Candidates::new(bytes);
@@ -45,7 +45,7 @@ pub(crate) fn scan_from(text: &str, ending: Ending, from: usize) -> Vec<Edit> {
     scan.finish()
 }
 
-/// The first place from `at` on that is worth a window.
+/// The first candidate from `at` on that passes the prefilter.
 #[inline]
 fn next_worthy(candidates: &mut Candidates<'_>, bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
@@ -57,12 +57,12 @@ fn next_worthy(candidates: &mut Candidates<'_>, bytes: &[u8], mut at: usize) -> 
     }
 }
 
-/// Where a scan would first have to look closer to find control syntax. The text may be none.
+/// The first offset at which a scan has to look for control syntax. There may be none in the end.
 pub(crate) fn first_worthy(bytes: &[u8]) -> Option<usize> {
     let mut candidates = Candidates::new(bytes);
     let mut at = 0;
     while let Some(found) = next_worthy(&mut candidates, bytes, at) {
-        // Most controls become notes and nothing else; a return begins a line too.
+        // Most controls only become notes; a carriage return begins a line too.
         if !bytes[found].is_ascii_control() || matches!(bytes[found], b'\n' | b'\r') {
             return Some(found);
         }
@@ -75,14 +75,14 @@ struct Scan<'t> {
     text: &'t str,
     bytes: &'t [u8],
     ending: Ending,
-    /// Lines are looked at also where the quick look says that no turn begins there.
+    /// Checks every line, even if the prefilter says that no turn begins there.
     thorough: bool,
     edits: Vec<Edit>,
     /// Openers that count only if a closer with their key follows.
     openers: Vec<(u64, Option<Role>, Edit)>,
-    /// Closers met, with their offsets, in order.
+    /// The closers found so far, with their offsets, in order.
     closers: Vec<(u64, usize)>,
-    /// Turns that count only beside a turn of somebody else.
+    /// Turns that count only beside a turn of another speaker.
     turns: Vec<(Role, Edit)>,
     /// The same in the middle of a line: they count where a person asks and a model answers.
     asides: Vec<Edit>,
@@ -90,13 +90,13 @@ struct Scan<'t> {
     speakers: Speakers,
     /// Speakers named by tags and brackets.
     named: Speakers,
-    /// What counts only beside a heading of a prompt.
+    /// Edits that count only beside a heading of a prompt.
     beside: Vec<Edit>,
     prompt: bool,
     /// Steps of a ReAct loop that count only beside one that is unmistakable.
     steps: Vec<Edit>,
     react: bool,
-    /// Where the last line break ended that is spelled out (`&#10;`), and so is not seen by looking back.
+    /// The end of the last escaped line break (`&#10;`), which looking back would not find.
     spelled_break: usize,
     units: Vec<Unit>,
     budget: Budget,
@@ -127,7 +127,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Visits every place that is worth it, of which `first` is the first.
+    /// Visits all candidates, of which `first` is the first.
     fn run(&mut self, first: Option<usize>, mut candidates: Candidates<'_>) {
         self.begin_line(0, 0);
         let mut worthy = first;
@@ -137,7 +137,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Judges what begins at `at` and returns where to go on.
+    /// Checks what begins at `at` and returns the offset to continue at.
     fn visit(&mut self, at: usize) -> usize {
         let byte = self.bytes[at];
         let next = at + 1;
@@ -161,7 +161,7 @@ impl<'t> Scan<'t> {
                 self.begin_line(at, next + 1);
                 next + 1
             }
-            // An opener that is quoted is judged by itself, and of a run the last one.
+            // A quoted opener is checked on its own turn, and of a run of backslashes the last one.
             b'\\'
                 if matches!(self.bytes.get(next), Some(b'<' | b'[' | b'"' | b'`' | b'#' | b'~' | b'\\')) =>
             {
@@ -173,7 +173,7 @@ impl<'t> Scan<'t> {
             }
             b'&' | b'\\' | b'%' => self.spelled(at, next),
             b'\r' if self.bytes.get(next) == Some(&b'\n') => next,
-            // What stands in front of a colon; the rest of a character beyond ASCII too.
+            // The byte in front of a colon; the rest of a non-ASCII character too.
             b'\t' | b'\x0c' | b' '..=b'~' => {
                 self.colon(next, Kind::Plain);
                 next
@@ -186,7 +186,7 @@ impl<'t> Scan<'t> {
             _ => {
                 self.note(at, char::from(byte), next, 1, Family::Control);
                 if byte == b'\r' {
-                    // A terminal goes on at the line's beginning.
+                    // A terminal continues at the beginning of the line.
                     self.begin_line(at, next);
                 }
                 next
@@ -242,7 +242,7 @@ impl<'t> Scan<'t> {
         end
     }
 
-    /// An escape: judged by what it spells. `next` is where its first character ends.
+    /// Checks an escape by the character it stands for. `next` is the end of its first character.
     fn spelled(&mut self, at: usize, next: usize) -> usize {
         let mut window = Window::new(self.text, at, &mut self.units);
         if !window.starts_here() {
@@ -258,21 +258,21 @@ impl<'t> Scan<'t> {
         match byte {
             b'<' | b'[' | b'"' | b'`' | b'#' | b'~' | SYMBOL => self.judge(at, byte, Kind::Spelled),
             b':' => self.speaker(at, Kind::Spelled),
-            // However often it is spelled out, it spells nothing more, and nothing inside it does either.
+            // However often it is escaped, it decodes to nothing further, and neither does anything inside it.
             b'\\' | b'%' | b'&' => return window.end_of(0).max(next),
             _ => {}
         }
         next
     }
 
-    /// Judges the word in front of `at` if a colon stands there.
+    /// Checks the word in front of `at` if a colon stands there.
     fn colon(&mut self, at: usize, kind: Kind) {
         if self.bytes.get(at) == Some(&b':') {
             self.speaker(at, kind);
         }
     }
 
-    /// Judges the word in front of a colon.
+    /// Checks the word in front of a colon.
     fn speaker(&mut self, colon: usize, kind: Kind) {
         if self.bytes.get(colon + 1) == Some(&b':') {
             return;
@@ -285,16 +285,16 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Judges the opener at `at`, which stands for `byte` and is written like `kind`.
+    /// Checks the opener at `at`, which stands for `byte` and is written as `kind`.
     fn judge(&mut self, at: usize, byte: u8, kind: Kind) {
         let before = match self.text[..at].chars().rev().find(|&c| !is_invisible(c)) {
-            // Not a letter but the end of a line break or tab that is spelled out.
+            // Not a letter but the end of an escaped line break or tab.
             Some('n' | 'r' | 't')
                 if self.text[..at].ends_with(['n', 'r', 't']) && self.bytes[..at - 1].ends_with(b"\\") =>
             {
                 Some(' ')
             }
-            // What is spelled out ends in letters that are no identifier's.
+            // An escape may end in letters that belong to no identifier.
             Some(c) if c.is_ascii_alphanumeric() => match shapes::spelled_before(self.text, at).0 {
                 byte if byte.is_ascii_punctuation() => Some(char::from(byte)),
                 _ => Some(c),
@@ -348,18 +348,18 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Whether the line that ends at `at` is blank; the beginning of the text is no line.
+    /// Whether the line that ends at `at` is blank; the beginning of the text is not a line.
     fn ends_blank(&self, at: usize) -> bool {
         let line =
             self.text[..at].trim_end_matches(|c: char| matches!(c, '\\') || c.is_whitespace() && c != '\n');
-        // `\n` spelled out loses its backslash with the line in front of it: look at both.
+        // The backslash of an escaped `\n` is trimmed with the line before it, so check both.
         let spelled = |end: usize| end >= 2 && matches!(&self.bytes[end - 2..end], [b'\\', b'n' | b'r']);
         line.ends_with('\n')
             || spelled(line.len())
             || self.spelled_break > 0 && self.spelled_break == line.len()
     }
 
-    /// Judges the line that begins at `at`, behind the break that begins at `line_break`.
+    /// Checks the line that begins at `at`, behind the break that begins at `line_break`.
     fn begin_line(&mut self, line_break: usize, at: usize) {
         if !self.thorough && !quick::may_begin_turn(self.bytes, at) {
             return;
@@ -394,7 +394,7 @@ impl<'t> Scan<'t> {
         self.edits.push(Edit { at, what: What::Note { first, count, end, family } });
     }
 
-    /// Decides what waited for something further on.
+    /// Resolves the findings that depend on others further on.
     fn finish(mut self) -> Vec<Edit> {
         let asked = self.speakers.ask_and_answer(self.aside);
         if asked || self.speakers.converse() {
@@ -421,7 +421,7 @@ impl<'t> Scan<'t> {
             self.edits.extend(counting.map(|(_, _, edit)| edit));
         }
         if !self.edits.is_sorted_by_key(|edit| edit.at) {
-            // Stable: a mark found first stays in front of a note at the same place.
+            // Stable: a mark that was found first stays in front of a note at the same place.
             self.edits.sort_by_key(|edit| edit.at);
         }
         self.edits.dedup_by(|later, earlier| {

@@ -1,17 +1,16 @@
-//! Sets of bytes, made when this is compiled, and asked about 64 bytes at once.
+//! Byte sets that are built at compile time and tested for 64 bytes at once.
 
 use fearless_simd::prelude::*;
 use fearless_simd::u8x64;
 
-/// How many bytes are asked about at once: as many as a word has bits.
+/// How many bytes are tested at once: as many as a word has bits.
 pub(crate) const BLOCK: usize = 64;
 
-/// Eight sets as vectors look them up: of the low half of a byte, and of the high half, a bit for each set that has such a
-/// byte.
+/// Eight sets as lookup tables for vector instructions: for the low and for the high nibble of a byte, a bit for each
+/// set with such a byte.
 ///
-/// A byte is taken for a member if each of its halves occurs in some member, so a set may come out larger than it is, never
-/// smaller. The tables of 16 are repeated to the width of a block, and aligned like
-/// one, so that none is read in two pieces.
+/// A byte counts as a member if each of its nibbles occurs in some member, so a set may be too large, never too small.
+/// The tables of 16 are repeated to the width of a block and aligned to it, so that a load does not cross a cache line.
 #[repr(align(64))]
 pub(crate) struct Halves([[u8; BLOCK]; 2]);
 
@@ -43,7 +42,7 @@ impl Halves {
         self.0[0][usize::from(byte % 16)] & self.0[1][usize::from(byte / 16)]
     }
 
-    /// Of each byte the sets that it may be in.
+    /// For each byte the sets that it may be in.
     #[inline(always)]
     pub(crate) fn look_up<S: Simd>(&self, simd: S, bytes: u8x64<S>) -> u8x64<S> {
         let [low, high] = &self.0;
@@ -67,7 +66,7 @@ impl Set {
     /// Every byte.
     pub(crate) const ALL: Self = Self([true; 256]);
 
-    /// Those beyond ASCII.
+    /// The non-ASCII bytes.
     pub(crate) const BEYOND: Self = {
         let mut set = Self([false; 256]);
         let mut byte = 0x80;

@@ -1,28 +1,28 @@
-//! What may be shown as it is, and how it is put together with own words.
+//! Values that are safe to show, and the macro that joins them with literals.
 
 use std::fmt;
 
 use crate::typed::Sanitized;
 
-/// A value whose text is the program's own or was sanitized: a number, a literal, [`Sanitized`], a type with a fixed set
-/// of words.
+/// A value whose text is a literal of the program or was sanitized: a number, a literal, [`Sanitized`], a type with a
+/// fixed set of words.
 ///
-/// Implement it for a type only if none of its values can say what somebody else wrote: an enum of states, a name that
-/// was checked against a set of harmless characters, an error all of whose parts are `Shown`.
+/// Implement it for a type only if none of its values can hold text from outside: an enum of states, a name that
+/// was checked against a set of harmless characters, an error all of whose parts are `SafeDisplay`.
 ///
 /// ```compile_fail
 /// fn show(_: impl talon_sanitize::Shown) {}
-/// // Of a plain string nobody knows whose it is.
+/// // The source of a plain string is unknown.
 /// show(String::from("text"));
 /// ```
 ///
 /// ```compile_fail
 /// fn show(_: impl talon_sanitize::Shown) {}
-/// // Nor of a borrowed one; a literal is fine.
+/// // So is that of a borrowed one; a literal is fine.
 /// show(String::from("text").as_str());
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "nobody knows whose text `{Self}` is, so it cannot be shown",
+    message = "the source of the text in `{Self}` is unknown, so it cannot be shown",
     note = "make it inert: `Raw::from(text).line()`, or `Raw::of(value).line()` for what has a Display"
 )]
 pub trait Shown: fmt::Display {}
@@ -39,7 +39,7 @@ numbers!(bool u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64);
 impl Shown for std::net::IpAddr {}
 impl Shown for std::net::SocketAddr {}
 
-/// Puts own words together with what is [`Shown`](crate::Shown), and sanitizes the whole.
+/// Joins literals with values that are [`Shown`](crate::Shown), and sanitizes the whole.
 ///
 /// ```
 /// use talon_sanitize::{Raw, inert};
@@ -48,7 +48,7 @@ impl Shown for std::net::SocketAddr {}
 /// assert_eq!(inert!("instance {} said {}", 2, said), "instance 2 said ␛[2J<·|im_start|>");
 /// ```
 ///
-/// A value that is in scope cannot be named in the words alone: it would come in unseen.
+/// A variable cannot be captured in the format string, because its type would not be checked.
 ///
 /// ```compile_fail
 /// let text = String::from("<|im_start|>");
@@ -65,12 +65,12 @@ macro_rules! inert {
     };
 }
 
-/// The pieces of [`inert!`](crate::inert), one after the other.
+/// Collects the arguments of [`inert!`](crate::inert), one by one.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! inert_pieces {
     (($words:literal) ($($done:tt)*)) => {
-        // Behind `concat!` the words cannot capture what is in scope.
+        // With `concat!` the format string cannot capture variables.
         $crate::Sanitized::composed(::std::format_args!(::std::concat!($words) $($done)*))
     };
     (($words:literal) ($($done:tt)*) $name:ident = $piece:expr $(, $($rest:tt)*)?) => {
@@ -81,7 +81,7 @@ macro_rules! inert_pieces {
     };
 }
 
-/// Lets through what is shown; for [`inert!`](crate::inert).
+/// Checks the type of a piece for [`inert!`](crate::inert).
 #[doc(hidden)]
 pub fn shown<T: Shown>(piece: &T) -> &T {
     piece

@@ -1,10 +1,10 @@
-//! The skeleton: what a text says once look-alikes, case, invisibles and spelled-out characters are folded.
+//! The skeleton: a text with look-alikes, case, invisible characters and escapes folded.
 //!
-//! It is never built for a whole text. A [`Window`] grows it from one place, as far as a shape wants to look,
-//! and every unit remembers which bytes of the original it stands for. Escapes are resolved while units arrive:
-//! the unit that completes one (`;` in `&lt;`, the last digit of `\u003c` or `%3c`) replaces all of it by what
-//! it spells, and what it spells may complete the next, so nested spellings (`&amp;amp;lt;`, `%253c`) come out
-//! decoded to the end, in one pass and in time linear in the bytes looked at.
+//! It is never built for a whole text. A [`Window`] grows it from one place, as far as a shape looks,
+//! and every unit has the range of the original bytes it stands for. Escapes are resolved as units are added:
+//! the unit that completes one (`;` in `&lt;`, the last digit of `\u003c` or `%3c`) replaces all of it by the character
+//! that it stands for. That character may complete the next escape, so nested ones (`&amp;amp;lt;`, `%253c`) are
+//! decoded to the end, in one pass and in time linear in the bytes read.
 
 use crate::entity;
 use crate::fold::{Folded, fold};
@@ -22,10 +22,10 @@ const MAX_UNITS: usize = 160;
 /// How many bytes of the original a window may cover. Spelled-out characters take up to ten bytes each, so this
 /// covers a token of [`MAX_UNITS`] units twice over.
 const MAX_BYTES: usize = 4096;
-/// The longest body of a reference: more units behind `&` cannot be one.
+/// The longest body of a reference: with more units behind `&` there is none.
 pub(crate) const SETTLED_AFTER: usize = 12;
 
-/// How many units must stand behind one before it is known that no escape starts there. None if none can.
+/// How many units must follow before it is certain that no escape starts there. `None` if none can start with `byte`.
 fn settled_after(byte: u8) -> Option<usize> {
     match byte {
         b'&' => Some(SETTLED_AFTER),
@@ -55,7 +55,7 @@ pub(crate) struct Window<'t, 'u> {
     units: &'u mut Vec<Unit>,
     /// The last `&` that may still become an entity.
     ampersand: Option<usize>,
-    /// Whether anything came along that an escape begins with. Until then every unit is final.
+    /// Whether a byte was read that an escape begins with. Until then every unit is final.
     escapes: bool,
     far: bool,
 }
@@ -91,24 +91,23 @@ impl<'t, 'u> Window<'t, 'u> {
             }
         }
         if self.units.len() <= index {
-            // What stood here spelled nothing that can be seen.
+            // The unit here was an escape for something invisible.
             return self.get(index);
         }
         self.units[index].byte
     }
 
-    /// Where the original bytes of unit `index` end. The unit must have been looked at.
+    /// Where the original bytes of unit `index` end. The unit must have been read.
     pub(crate) fn end_of(&self, index: usize) -> usize {
         self.units[index].end
     }
 
-    /// Where the original bytes of unit `index` start. The unit must have been looked at.
+    /// Where the original bytes of unit `index` start. The unit must have been read.
     pub(crate) fn start_of(&self, index: usize) -> usize {
         self.units[index].start
     }
 
-    /// Whether the window's first unit really is what stands at its beginning, and not something behind
-    /// characters that folded away.
+    /// Whether the window's first unit is at its beginning, and not behind characters that were folded away.
     pub(crate) fn starts_here(&mut self) -> bool {
         while self.grow() {
             let Some(first) = self.units.first() else { return false };
@@ -127,7 +126,7 @@ impl<'t, 'u> Window<'t, 'u> {
         index
     }
 
-    /// Takes the next character of the original; false when there is none, or none within the bounds.
+    /// Reads the next character of the original; false if there is none within the bounds.
     fn grow(&mut self) -> bool {
         let start = self.next;
         if start - self.from > MAX_BYTES && start < self.text.len() {
@@ -137,7 +136,7 @@ impl<'t, 'u> Window<'t, 'u> {
         if !self.escapes && self.grow_plainly() {
             return true;
         }
-        // What most text is made of folds to itself.
+        // Most text folds to itself.
         if let Some(&byte @ b' '..=b'~') = self.text.as_bytes().get(start) {
             self.next += 1;
             self.push(byte.to_ascii_lowercase(), start, self.next);
@@ -159,9 +158,9 @@ impl<'t, 'u> Window<'t, 'u> {
         true
     }
 
-    /// Takes some characters at once as long as no escape can have a part in them; false if there is none.
+    /// Reads several characters at once if none of them can be part of an escape; false if there are none.
     fn grow_plainly(&mut self) -> bool {
-        /// Most names and what ends them.
+        /// Longer than most names with their delimiter.
         const STRIDE: usize = 16;
         let start = self.next;
         let end = (start + STRIDE).min(self.from + MAX_BYTES + 1).min(self.text.len());
@@ -204,7 +203,7 @@ impl<'t, 'u> Window<'t, 'u> {
         if byte == b'\\'
             && let Some(last) = self.units.last_mut().filter(|last| last.byte == b'\\')
         {
-            // However many of them there are, they quote what comes behind.
+            // Any number of them quotes what follows.
             last.end = end;
             return;
         }
@@ -231,7 +230,7 @@ impl<'t, 'u> Window<'t, 'u> {
     fn end_reference(&mut self, following: u8) -> bool {
         let Some(start) = self.ampersand else { return false };
         let body = &self.units[start + 1..];
-        // A semicolon completes it, and what these begin may come to spell one.
+        // A semicolon completes it, and the others may begin an escape for one.
         if matches!(following, b';' | b'%' | b'\\') || body.is_empty() {
             return false;
         }
@@ -313,7 +312,7 @@ impl<'t, 'u> Window<'t, 'u> {
         false
     }
 
-    /// A backslash in front of punctuation quotes it, in front of `n`, `r` and `t` it spells white space.
+    /// A backslash in front of punctuation quotes it; in front of `n`, `r` and `t` it stands for white space.
     fn close_backslash(&mut self, last: usize) -> bool {
         let unit = self.units[last];
         let byte = match unit.byte {
@@ -329,11 +328,11 @@ impl<'t, 'u> Window<'t, 'u> {
         true
     }
 
-    /// Replaces the units from `start` on by the character they spell.
+    /// Replaces the units from `start` on by the character they stand for.
     fn replace_from(&mut self, start: usize, c: char) {
         let (from, end) = (self.units[start].start, self.units[self.units.len() - 1].end);
         self.units.truncate(start);
-        // An ampersand further back may be waiting for what was just spelled.
+        // The new character may complete a reference that begins further back.
         let nearest = start.saturating_sub(SETTLED_AFTER);
         let waiting = self.units[nearest..].iter().rposition(|unit| unit.byte == b'&');
         self.ampersand = waiting.map(|found| nearest + found);
@@ -346,8 +345,8 @@ impl<'t, 'u> Window<'t, 'u> {
         }
     }
 
-    /// Passes over the rest of a terminal's control sequence of which the first character was spelled out: nothing of
-    /// it is left once a terminal, or what strips its codes, has read it.
+    /// Skips the rest of a terminal's control sequence whose first character was escaped: a terminal, or a program that
+    /// strips such codes, leaves nothing of it.
     fn skip_sequence(&mut self, escape: char) {
         /// Parameters are a few numbers.
         const MAX_SEQUENCE: usize = 24;

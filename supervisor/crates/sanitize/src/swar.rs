@@ -1,5 +1,5 @@
-//! Eight bytes in a word, judged at once without a branch. The lengths of names in real text follow no pattern, and a
-//! loop over their bytes spends most of its time on guessing wrong where it ends.
+//! Eight bytes in a word, classified at once without a branch. The lengths of names in real text follow no pattern, and
+//! a loop over their bytes spends most of its time on mispredicted ends.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = 0x8080_8080_8080_8080;
@@ -26,7 +26,7 @@ impl Eight {
         Self(u64::from_le_bytes(chunk))
     }
 
-    /// The byte at `index`; 0 from 8 on.
+    /// The byte at `index`; 0 from index 8 on.
     #[inline]
     pub(crate) fn byte(self, index: usize) -> u8 {
         self.0.checked_shr(8 * index as u32).unwrap_or(0) as u8
@@ -47,7 +47,7 @@ impl Eight {
     /// How many letters, digits, hyphens and white space it begins with.
     #[inline]
     pub(crate) fn words_length(self) -> usize {
-        // Tab, line feed, form feed and return; the vertical tab between them hurts nobody.
+        // Tab, line feed, form feed and return; the vertical tab between them does no harm.
         leading(self.alphanumeric() | self.equal(b' ') | self.equal(b'-') | self.within(0, b'\t', b'\r'))
     }
 
@@ -62,7 +62,7 @@ impl Eight {
         self.within(0x20, b'a', b'z') | self.within(0, b'0', b'9')
     }
 
-    /// The high bits of the ASCII bytes that, with `bits` set, lie between two others.
+    /// The high bits of the ASCII bytes that, with `bits` set, lie between `from` and `to`.
     fn within(self, bits: u8, from: u8, to: u8) -> u64 {
         // Without the high bits no sum of two bytes carries over into the next one.
         let low = (self.0 | (ONES * u64::from(bits))) & !HIGH;
@@ -76,7 +76,7 @@ impl Eight {
     }
 }
 
-/// How many bytes from the first on have their high bit set.
+/// How many leading bytes have their high bit set.
 #[inline]
 fn leading(high: u64) -> usize {
     ((!high & HIGH).trailing_zeros() / 8) as usize

@@ -1,4 +1,4 @@
-//! What was made inert, counted by family.
+//! Counts of what was neutralized, by family.
 
 /// A family of control syntax. Events and metrics count by it, so its names are part of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,21 +10,21 @@ pub(crate) enum Family {
     BarTag,
     /// `[TOOL_CALLS]`, `[/INST]`: a bracketed tool-ish name.
     Bracket,
-    /// `[plugin_output]`, `[structured]`: the delimiters Talon itself wraps answers in.
+    /// `[plugin_output]`, `[structured]`: the delimiters of Talon's own envelopes.
     Envelope,
-    /// `"tool_calls": [`, `"type": "function"`: JSON that a client takes for a call.
+    /// `"tool_calls": [`, `"type": "function"`: JSON that a client would execute as a call.
     JsonCall,
     /// A fenced block that a model runtime executes.
     Fence,
-    /// A line that hands the turn to somebody else, or to a tool: `Human:`, `Action Input:`, `### Instruction`.
+    /// A line that passes the turn to another speaker, or to a tool: `Human:`, `Action Input:`, `### Instruction`.
     Turn,
-    /// `]<]` and `[>[`: brackets in an order that only sentinels have.
+    /// `]<]` and `[>[`: brackets in an order that only sentinels use.
     Sentinel,
-    /// Characters that nobody sees but a model reads.
+    /// Characters that are invisible, but that a model reads.
     Invisible,
     /// Control characters, terminal escapes among them.
     Control,
-    /// What an operator's own pattern matched.
+    /// A match of an operator's pattern.
     Pattern,
 }
 
@@ -42,16 +42,16 @@ const NAMES: [&str; 11] = [
     "pattern",
 ];
 
-/// How something was written, or what it was for.
+/// How a finding was written; for characters, their purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Syntax whose opener is ASCII itself; what a pattern matched.
+    /// Syntax whose opener is an ASCII character; a match of a pattern.
     Plain,
     /// Syntax whose opener is another character that folds to it: `＜`, `【`.
     LookAlike,
-    /// Syntax whose opener is spelled out: `&lt;`, `\u003c`, `%3c`.
+    /// Syntax whose opener is escaped: `&lt;`, `\u003c`, `%3c`.
     Spelled,
-    /// What nobody sees, or controls, by what it is for.
+    /// An invisible or control character, by its purpose.
     Character(char),
 }
 
@@ -62,11 +62,11 @@ const KINDS: [&[&str]; NAMES.len()] = {
     let control: &[&str] = &["escape", "nul", "backspace", "return", "other"];
     [syntax, syntax, syntax, syntax, syntax, syntax, syntax, syntax, invisible, control, &["plain"]]
 };
-/// As many as the family with the most has.
+/// The number of kinds of the family with the most.
 const MAX_KINDS: usize = 6;
 
 impl Kind {
-    /// Its place among the kinds of the family.
+    /// Its index among the kinds of the family.
     fn index(self, family: Family) -> usize {
         match (self, family) {
             (Self::Plain, _) => 0,
@@ -95,31 +95,30 @@ impl Kind {
     }
 }
 
-/// Counts of what was neutralised, by family: `tag`, `bar-tag`, `bracket`, `envelope`, `json-call`, `fence`,
+/// Counts of what was neutralized, by family: `tag`, `bar-tag`, `bracket`, `envelope`, `json-call`, `fence`,
 /// `turn`, `sentinel`, `invisible` (a run counts once), `control` and `pattern`.
 ///
-/// One tally may be handed to several calls; the counts add up.
+/// One value may be passed to several calls; the counts add up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     counts: [[u32; MAX_KINDS]; NAMES.len()],
 }
 
 impl Tally {
-    /// The families that occurred, with how often, in a fixed order.
+    /// The families that occurred, with their counts, in a fixed order.
     pub fn families(&self) -> impl Iterator<Item = (&'static str, u32)> {
         NAMES.into_iter().zip(self.counts.map(sum)).filter(|&(_, count)| count > 0)
     }
 
-    /// The same in more detail: family, kind, how often. The counts of a family add up to what [`Self::families`]
-    /// says of it.
+    /// The same in more detail: family, kind, count. The counts of a family add up to the one of [`Self::families`].
     ///
-    /// - Of syntax the kind is how its opener was written, of a turn how its line begins: `plain`, `look-alike`
-    ///   (`＜`), `spelled` (`&lt;`, `\u003c`, `%3c`). White space inside a delimiter is no kind of its own: which shapes
-    ///   dropped any is not kept.
-    /// - Of `invisible` it is what the first character of the run is for: `zero-width`, `direction`, `tag`,
+    /// - For syntax the kind is how its opener was written, for a turn how its line begins: `plain`, `look-alike`
+    ///   (`＜`), `spelled` (`&lt;`, `\u003c`, `%3c`). White space inside a delimiter is not a separate kind, because the
+    ///   shapes do not record it.
+    /// - For `invisible` it is the purpose of the first character of the run: `zero-width`, `direction`, `tag`,
     ///   `selector`, `filler`, `other`.
-    /// - Of `control`: `escape`, `nul`, `backspace`, `return`, `other`.
-    /// - Of `pattern` it is always `plain`.
+    /// - For `control`: `escape`, `nul`, `backspace`, `return`, `other`.
+    /// - For `pattern` it is always `plain`.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, &'static str, u32)> {
         NAMES.into_iter().zip(KINDS).zip(self.counts).flat_map(|((family, kinds), counts)| {
             let counted = kinds.iter().zip(counts).filter(|&(_, count)| count > 0);
@@ -127,12 +126,12 @@ impl Tally {
         })
     }
 
-    /// How many places were neutralised in all.
+    /// The number of neutralized places.
     pub fn total(&self) -> u32 {
         sum(self.counts.map(sum))
     }
 
-    /// Adds the counts of another tally.
+    /// Adds other counts.
     pub fn merge(&mut self, other: &Tally) {
         for (mine, theirs) in self.counts.iter_mut().flatten().zip(other.counts.iter().flatten()) {
             *mine = mine.saturating_add(*theirs);

@@ -1,9 +1,9 @@
-//! Two types for one text, before and after: what somebody else wrote, and what is fit to be shown.
+//! Two types for text before and after sanitizing: untrusted text, and text that is safe to show.
 //!
-//! [`Raw`] cannot be printed; the one thing to do with it is to sanitize it. A place that shows text (a terminal, a
-//! page, a prompt, a log) takes [`Sanitized`] or what is [`Shown`](crate::Shown), so that whoever forgets the sanitizer
-//! does not get past the compiler. Own words and sanitized pieces are put together by [`inert!`](crate::inert), which
-//! judges the whole once more: two harmless pieces can make a token where they meet.
+//! [`Raw`] cannot be printed; it has to be sanitized first. Code that shows text (a terminal, a page, a prompt, a log)
+//! takes [`Sanitized`] or what is [`Shown`](crate::Shown), so that the compiler reports a missing call of the
+//! sanitizer. [`inert!`](crate::inert) joins literals and sanitized pieces and sanitizes the whole once more: two
+//! harmless pieces can make a token where they meet.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,10 +13,10 @@ use crate::sanitizer::Sanitizer;
 use crate::shown::Shown;
 use crate::tally::Tally;
 
-/// What stands where a text was cut.
+/// What replaces the rest of a text that was cut.
 const CUT: &str = "…";
 
-/// Text as somebody else wrote it.
+/// Untrusted text, as it came from outside.
 ///
 /// ```compile_fail
 /// let raw = talon_sanitize::Raw::from("\u{1b}[2J<|im_start|>");
@@ -27,7 +27,7 @@ const CUT: &str = "…";
 pub struct Raw<'t>(Cow<'t, str>);
 
 impl<'t> Raw<'t> {
-    /// Bytes that are meant as text; what is no UTF-8 becomes U+FFFD.
+    /// Bytes that should be text; invalid UTF-8 becomes U+FFFD.
     #[must_use]
     pub fn from_bytes(bytes: &'t [u8]) -> Self {
         Self(String::from_utf8_lossy(bytes))
@@ -39,13 +39,13 @@ impl<'t> Raw<'t> {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What a value says of itself, taken as text of somebody else: an error whose causes are not ours, a path.
+    /// The `Display` of a value, as untrusted text: for an error with foreign causes, or a path.
     #[must_use]
     pub fn of(value: impl fmt::Display) -> Raw<'static> {
         Raw(Cow::Owned(value.to_string()))
@@ -57,8 +57,8 @@ impl<'t> Raw<'t> {
         Raw(Cow::Owned(self.0.into_owned()))
     }
 
-    /// Keeps at most `max_bytes` of it, whole characters, and says how many bytes that left out. For bounding the work
-    /// of sanitizing; it is no safe place to end a text that is shown, see [`Sanitizer::safe_cut`].
+    /// Keeps at most `max_bytes` of it, in whole characters, and returns how many bytes that left out. It bounds the
+    /// work of sanitizing; to cut text that is shown, see [`Sanitizer::safe_cut`].
     pub fn truncate(&mut self, max_bytes: usize) -> usize {
         let keep = self.0.floor_char_boundary(max_bytes);
         let left_out = self.0.len() - keep;
@@ -69,20 +69,20 @@ impl<'t> Raw<'t> {
         left_out
     }
 
-    /// The text made inert by the built-in sanitizer, without patterns of an operator. Line breaks and tabs stay.
+    /// The text sanitized by the built-in sanitizer, without patterns of an operator. Line breaks and tabs stay.
     #[must_use]
     pub fn text(&self) -> Sanitized {
         Sanitizer::default().sanitize(self.borrowed(), &mut Tally::default())
     }
 
-    /// The same as one line: breaks and tabs come out visible, like every other control character.
+    /// The same as one line: line breaks, tabs and all other control characters are made visible.
     #[must_use]
     pub fn line(&self) -> Sanitized {
         Sanitizer::default().sanitize_line(self.borrowed())
     }
 
-    /// The same as one line of at most `max_bytes`, and `…` if that is not all of it. No more than `max_bytes` of the
-    /// text are looked at.
+    /// The same as one line of at most `max_bytes`, with `…` if the text is longer. Only `max_bytes` of the
+    /// text are processed.
     #[must_use]
     pub fn line_within(&self, max_bytes: usize) -> Sanitized {
         let mut start = self.borrowed();
@@ -95,7 +95,7 @@ impl<'t> Raw<'t> {
         Raw(Cow::Borrowed(&self.0))
     }
 
-    /// The text, for parsing it or handing it to the program that wrote it. Not for showing.
+    /// The text, for parsing it or returning it to the program that wrote it. Not for showing.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -126,58 +126,58 @@ impl<'t> From<Cow<'t, str>> for Raw<'t> {
     }
 }
 
-/// What was sanitized may be taken for raw again: sanitizing it once more changes nothing.
+/// Sanitized text may be used as raw text again: sanitizing it once more changes nothing.
 impl From<Sanitized> for Raw<'_> {
     fn from(text: Sanitized) -> Self {
         Self(Cow::Owned(text.0))
     }
 }
 
-/// Shows how long it is and nothing of it.
+/// Shows its length and nothing of its content.
 impl fmt::Debug for Raw<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Raw({} bytes)", self.len())
     }
 }
 
-/// Text in which no control syntax is left, made by [`Sanitizer::sanitize`] and its siblings alone.
+/// Text without control syntax. Only [`Sanitizer::sanitize`] and its sibling methods make it.
 ///
 /// ```compile_fail
-/// // Nobody else can make one of a text that is not his own.
+/// // Other code cannot make one from a string.
 /// fn forge(text: String) -> talon_sanitize::Sanitized { talon_sanitize::Sanitized(text) }
 /// ```
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sanitized(String);
 
 impl Sanitized {
-    /// The program's own words. That they are a literal is what makes them its own.
+    /// A text of the program: only a literal has the type `&'static str`.
     #[must_use]
     pub fn ours(text: &'static str) -> Self {
         Self(text.to_owned())
     }
 
-    /// At most `max_bytes` of it, and `…` where it was cut: never inside of a mark or a note, and never so that what
-    /// is left begins a token.
+    /// At most `max_bytes` of it, with `…` where it was cut: never inside a mark or a note, and never so that the rest
+    /// begins a token.
     #[must_use]
     pub fn cut(self, max_bytes: usize) -> Self {
         if self.0.len() <= max_bytes { self } else { self.cut_here(max_bytes) }
     }
 
-    /// Says that something is left out also where all of this text has room.
+    /// Adds `…` even if all of this text fits, because something behind it is left out.
     fn cut_here(mut self, max_bytes: usize) -> Self {
         self.0.truncate(Sanitizer::default().safe_cut(&self.0, max_bytes));
         self.0.push_str(CUT);
         self
     }
 
-    /// The pieces with own words between them, as one text.
+    /// The pieces joined by a literal, as one text.
     #[must_use]
     pub fn joined<S: Shown>(pieces: impl IntoIterator<Item = S>, between: &'static str) -> Self {
         let pieces: Vec<String> = pieces.into_iter().map(|piece| piece.to_string()).collect();
         Self::whole(pieces.join(between))
     }
 
-    /// For [`inert!`](crate::inert). It may be handed anything: the result is sanitized as a whole.
+    /// For [`inert!`](crate::inert). It accepts any text, because the result is sanitized as a whole.
     #[doc(hidden)]
     #[must_use]
     pub fn composed(text: fmt::Arguments<'_>) -> Self {
@@ -197,7 +197,7 @@ impl Sanitized {
         &self.0
     }
 
-    /// The text, for a wire or a file. It is a plain string from here on.
+    /// The text, for a wire or a file. From here on it is a plain string.
     #[must_use]
     pub fn into_string(self) -> String {
         self.0
@@ -224,7 +224,7 @@ impl From<Sanitized> for String {
     }
 }
 
-/// As of any text: in quotes.
+/// Like any text: in quotes.
 impl fmt::Debug for Sanitized {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
@@ -262,24 +262,24 @@ impl PartialEq<&str> for Sanitized {
 }
 
 impl Sanitizer {
-    /// Makes a text inert: [`Sanitizer::text`] by type. Clean text is not copied if it was owned.
+    /// Neutralizes a text: [`Sanitizer::text`] with types. Clean text is not copied if it was owned.
     pub fn sanitize<'t>(&self, raw: impl Into<Raw<'t>>, tally: &mut Tally) -> Sanitized {
         let Raw(text) = raw.into();
         match self.text(&text, tally) {
             Cow::Owned(inert) => Sanitized(inert),
             Cow::Borrowed(same) if std::ptr::eq(same, text.as_ref()) => Sanitized(text.into_owned()),
-            // The notice that takes the place of a text that would not settle.
+            // The notice in place of a text that kept changing.
             Cow::Borrowed(notice) => Sanitized(notice.to_owned()),
         }
     }
 
-    /// Makes a text fit for one line: [`Sanitizer::line`] by type.
+    /// Sanitizes a text for one line: [`Sanitizer::line`] with types.
     pub fn sanitize_line<'t>(&self, raw: impl Into<Raw<'t>>) -> Sanitized {
         let Raw(text) = raw.into();
         Sanitized(self.line(&text, &mut Tally::default()).into_owned())
     }
 
-    /// Makes JSON inert and leaves its shape: [`Sanitizer::json`] by type. None if it is no JSON to be had in full.
+    /// Sanitizes JSON and keeps its shape: [`Sanitizer::json`] with types. `None` if it is invalid or over a limit.
     pub fn sanitize_json<'t>(&self, raw: impl Into<Raw<'t>>, tally: &mut Tally) -> Option<Sanitized> {
         let Raw(text) = raw.into();
         self.json(&text, tally).map(|inert| Sanitized(inert.into_owned()))

@@ -1,6 +1,6 @@
 //! The words that names of control syntax are made of.
 
-/// Words that speak of tools and calls or name a turn.
+/// Words about tools and calls, and names of turns.
 pub(crate) const TOOLISH: [&str; 38] = [
     "action",
     "actions",
@@ -42,7 +42,7 @@ pub(crate) const TOOLISH: [&str; 38] = [
     "user",
 ];
 
-/// Words that keep a name suspicious when it is made of these and toolish ones only.
+/// Words that keep a name suspicious if the others are tool words.
 pub(crate) const COMPANIONS: [&str; 56] = [
     "answer",
     "available",
@@ -102,7 +102,7 @@ pub(crate) const COMPANIONS: [&str; 56] = [
     "xml",
 ];
 
-/// Pairs of neighbouring words that only control syntax uses, whatever else the name holds.
+/// Pairs of neighbouring words that only control syntax uses, whatever else the name contains.
 pub(crate) const CORE_PAIRS: [(&str, &str); 42] = [
     ("tool", "call"),
     ("tool", "calls"),
@@ -148,7 +148,7 @@ pub(crate) const CORE_PAIRS: [(&str, &str); 42] = [
     ("im", "end"),
 ];
 
-/// Names of one word that no word above begins: what an unfinished name may become.
+/// Names of one word that begins with none of the words above: what an unfinished name may become.
 pub(crate) const WHOLE_NAMES: [&str; 29] = [
     "bos",
     "ctrl",
@@ -184,14 +184,14 @@ pub(crate) const WHOLE_NAMES: [&str; 29] = [
 /// What may stand between `<_` and `>` besides a role.
 pub(crate) const MARKERS: [&str; 6] = ["start", "end", "tool", "call", "observation", "function"];
 
-/// Orders that agents give: the first word of names such as `read_file`.
+/// Commands of agents: the first word of names such as `read_file`.
 pub(crate) const VERBS: [&str; 29] = [
     "access", "apply", "ask", "attempt", "browser", "call", "codebase", "create", "delete", "edit",
     "execute", "fetch", "find", "generate", "insert", "invoke", "list", "new", "open", "read", "replace",
     "run", "search", "server", "switch", "update", "use", "view", "write",
 ];
 
-/// What agents work on: a later word of such names.
+/// The objects of such commands: a later word of such names.
 pub(crate) const OBJECTS: [&str; 30] = [
     "action",
     "agent",

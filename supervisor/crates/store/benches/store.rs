@@ -1,4 +1,4 @@
-//! What a durable write and a read cost, next to SQLite by itself on the same disk in the same run.
+//! The cost of a durable write and of a read, next to plain SQLite on the same disk in the same run.
 //!
 //! `cargo bench -p talon-store`. Each figure is the time of one operation with so many callers at once; behind each
 //! `set` stands how many commits, each one fsync, a write took.

@@ -1,4 +1,4 @@
-//! Copies of a whole store: made while it is in use, and put back.
+//! Copies a whole store while it is in use, and restores such copies.
 
 use std::path::{Path, PathBuf};
 
@@ -15,21 +15,21 @@ pub struct BackupInfo {
     pub bytes: u64,
 }
 
-/// A copy that was restored, or that can be.
+/// A copy that was restored, or that could be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restored {
     /// The version of the schema after the restore: the latest.
     pub schema_version: u32,
-    /// The version of the copy's schema. An older one is brought forward, in a copy of the copy.
+    /// The version of the copy's schema. An older one is migrated, in a copy of the copy.
     pub copy_version: u32,
     /// The size of the restored database.
     pub bytes: u64,
-    /// Where that is now which was there before; `None` if the copy was only checked, or nothing was there.
+    /// Where the replaced database is kept; `None` if the copy was only checked, or nothing was replaced.
     pub kept: Option<PathBuf>,
 }
 
-/// The place of a store that cannot be opened, since its file is damaged, too new or another program's: all that can be
-/// done there is to restore a copy. Nobody else opens it meanwhile.
+/// The path of a store that cannot be opened, since its file is damaged, too new or another program's. All that can be
+/// done there is to restore a copy. It is locked against other processes meanwhile.
 ///
 /// A store that can be opened is restored by [`Store::restore`](crate::Store::restore), while it is in use.
 #[derive(Debug)]
@@ -44,10 +44,10 @@ impl OpenedForRestore {
         opened.unwrap_or_else(|panic| Err(OpenError::Engine(panic.into()))).map(Self)
     }
 
-    /// Puts the copy at `from` in the place of the unusable file, which is kept beside it with its log, as
-    /// `<file>.damaged-<time>`; `check_only` looks whether the copy could be restored and leaves everything as it is. When
-    /// this is dropped afterwards, the store can be opened. What is interrupted, at whatever moment, leaves a file that
-    /// still is refused: it is never replaced by an empty database.
+    /// Replaces the unusable file by the copy at `from`. The unusable file is kept beside it with its log, as
+    /// `<file>.damaged-<time>`. `check_only` only checks whether the copy could be restored, and changes nothing. When
+    /// this is dropped afterwards, the store can be opened. An interruption at any moment leaves a file that is still
+    /// refused: it is never replaced by an empty database.
     ///
     /// # Errors
     /// [`Error::BadCopy`], [`Error::Full`], [`Error::File`], [`Error::Busy`].
@@ -56,7 +56,7 @@ impl OpenedForRestore {
     }
 }
 
-/// How a PostgreSQL database is backed up instead: what [`Error::Unsupported`] says.
+/// How a PostgreSQL database is backed up instead: the text of [`Error::Unsupported`].
 pub const POSTGRES_BACKUP: &str = "a PostgreSQL database is backed up by its own means:  pg_dump --format=custom --schema=talon --file=FILE DATABASE";
-/// The same for the way back.
+/// The same for a restore.
 pub const POSTGRES_RESTORE: &str = "a PostgreSQL database is restored by its own means:  pg_restore --clean --if-exists --single-transaction --dbname=DATABASE FILE";

@@ -1,4 +1,4 @@
-//! What can go wrong: [`Error`] of an operation, [`OpenError`](crate::OpenError) of the start.
+//! Errors: [`Error`] of an operation, [`OpenError`](crate::OpenError) of opening a store.
 
 use std::error::Error as StdError;
 use std::io;
@@ -8,74 +8,74 @@ use std::time::Duration;
 use crate::id::{PluginId, SessionId};
 use crate::open::OpenError;
 
-/// Why an operation failed. Nothing of a failed operation is kept.
+/// Why an operation failed. A failed operation changes nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// What was asked cannot be, whatever is in the store.
+    /// The request is invalid, whatever is in the store.
     #[error("{what} {why}")]
     Invalid {
-        /// Which part of the request, as the beginning of a sentence.
+        /// The invalid part of the request, as the beginning of a sentence.
         what: &'static str,
         /// What is wrong with it.
         why: String,
     },
-    /// A plugin has as much as it may have.
+    /// A plugin would exceed its quota.
     #[error("the quota of `{plugin}` is used up: {used} of {limit} {resource}, and {wanted} are wanted")]
     Quota {
-        /// Whose quota.
+        /// The plugin.
         plugin: PluginId,
-        /// What there is too much of.
+        /// The exceeded resource.
         resource: Resource,
-        /// How much there is.
+        /// The current usage.
         used: u64,
-        /// How much there may be.
+        /// The limit.
         limit: u64,
-        /// How much there would be.
+        /// The usage after the operation.
         wanted: u64,
     },
-    /// There is no such session.
+    /// The session does not exist.
     #[error("there is no session {0}")]
     NoSession(SessionId),
-    /// There is such a session already, with other contents.
+    /// The session exists already, with other contents.
     #[error("there is another session {0} already")]
     SessionExists(SessionId),
-    /// Somebody else wrote to the session in between.
-    #[error("session {session} goes on at message {next}, not {expected}: somebody else wrote to it")]
+    /// Another writer wrote to the session in between.
+    #[error("the next message of session {session} is {next}, not {expected}: another writer wrote to it")]
     OutOfSequence {
-        /// Which session.
+        /// The session.
         session: SessionId,
         /// The sequence number that the caller thought was next.
         expected: u64,
-        /// The one that is.
+        /// The actual one.
         next: u64,
     },
-    /// There is no room on the disk or below the configured size. Writing works again as soon as there is.
+    /// The disk or the configured size is full. Writing works again as soon as there is room.
     #[error("there is no room for the store: free some space where it lies, or raise its limit")]
     Full(#[source] Source),
     /// Another process held the database for too long.
     #[error("the store is busy: another process held it for {0:?}")]
     Busy(Duration),
-    /// The database server cannot be reached. The store tries again by itself.
+    /// The database server cannot be reached. The store retries without being asked.
     #[error("the database server cannot be reached; the next attempt is in {retry_in:?}: {reason}")]
     Unavailable {
-        /// What the last attempt said.
+        /// The error of the last attempt.
         reason: String,
-        /// Until then, calls fail at once.
+        /// How long calls fail at once.
         retry_in: Duration,
     },
     /// The database is damaged.
     #[error("the database is damaged; restore a backup")]
     Corrupt(#[source] Source),
-    /// What is in the database is not what this version writes.
+    /// The database contains something that this version does not write.
     #[error("the database holds a {what} that cannot be read: {why}")]
     Unreadable {
-        /// What kind of thing.
+        /// The kind of object.
         what: &'static str,
         /// What is wrong with it.
         why: String,
     },
-    /// A copy cannot take the place of the database.
+    /// A copy cannot replace the database.
     #[error("{path} cannot be restored: {why}. Nothing was changed", path = .path.display())]
     BadCopy {
         /// The copy.
@@ -83,32 +83,32 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
-    /// A file of a backup or a restore cannot be made, read or written.
+    /// A file of a backup or a restore cannot be created, read or written.
     #[error("{path}: {doing}", path = .path.display())]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The attempted operation.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
-    /// This engine has other means for that: which.
+    /// This engine does not support the operation; the text names the alternative.
     #[error("{0}")]
     Unsupported(&'static str),
     /// The store was closed, or its thread ended.
     #[error("the store is closed")]
     Closed,
-    /// The engine failed in a way that has no name here.
+    /// Any other failure of the engine.
     #[error("the database failed")]
     Engine(#[source] Source),
 }
 
-/// What an engine itself said.
+/// An engine's own error.
 pub type Source = Box<dyn StdError + Send + Sync + 'static>;
 
-/// What a quota counts.
+/// What a quota limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resource {
     /// Bytes of keys and values.
@@ -143,14 +143,14 @@ impl Error {
         }
     }
 
-    /// Whether the same request may succeed a little later without anybody changing it.
+    /// Whether the same request may succeed a little later, without any intervention.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Full(_) | Self::Busy(_) | Self::Unavailable { .. })
     }
 }
 
-/// What could not be opened on the way of something else.
+/// Converts an error of opening a file within another operation.
 impl From<OpenError> for Error {
     fn from(error: OpenError) -> Self {
         match error {

@@ -1,4 +1,4 @@
-//! Names that were checked: whoever holds one of these need not look again.
+//! Validated names: a value of these types need not be checked again.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ impl PluginId {
     /// Checks an id.
     ///
     /// # Errors
-    /// [`Error::Invalid`], without the id itself: it may be long, or hold anything.
+    /// [`Error::Invalid`], without the id itself, which may be long or contain anything.
     pub fn new(id: &str) -> Result<Self, Error> {
         let fits = |byte: u8, first: bool| {
             byte.is_ascii_lowercase() || byte.is_ascii_digit() || (byte == b'-' && !first)
@@ -45,7 +45,7 @@ impl PluginId {
     }
 }
 
-/// A key of a plugin's own: 1 to 512 bytes of any text.
+/// A plugin's key: 1 to 512 bytes of any text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Key(String);
@@ -70,7 +70,7 @@ impl Key {
         &self.0
     }
 
-    /// Keys are ordered by these.
+    /// The bytes, by which keys are ordered.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
@@ -120,18 +120,18 @@ macro_rules! ulid_id {
         pub struct $name(Ulid);
 
         impl $name {
-            /// A new one, larger than all that this process has made before.
+            /// Generates an id, larger than all that this process has generated before.
             #[must_use]
             pub fn generate() -> Self {
                 Self(next())
             }
 
-            /// Reads the 26 characters of an id.
+            /// Parses the 26 characters of an id.
             ///
             /// # Errors
-            /// [`Error::Invalid`] for anything but their one spelling, in capitals.
+            /// [`Error::Invalid`] for anything but the canonical form, in capitals.
             pub fn new(text: &str) -> Result<Self, Error> {
-                // Ids are compared as texts elsewhere, so the other spellings that ULIDs allow are not taken.
+                // Ids are compared as texts elsewhere, so the other forms that ULIDs allow are refused.
                 Ulid::from_string(text)
                     .ok()
                     .filter(|id| id.to_string() == text)
@@ -181,10 +181,10 @@ ulid_id!(
     "a memory's id"
 );
 
-/// Within one millisecond random ids would sort randomly, and lists by id would not be by age.
+/// Monotonic, since random ids of one millisecond would sort randomly, and lists by id would not be by age.
 fn next() -> Ulid {
     static GENERATOR: Mutex<Generator> = Mutex::new(Generator::new());
     let mut generator = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
-    // The 80 bits overflow once in longer than anybody waits; a random id is as unique, and only sorts otherwise.
+    // The 80 random bits practically never overflow. If they do, a random id is as unique, and only sorts differently.
     generator.generate().unwrap_or_else(|_| Ulid::generate())
 }

@@ -1,4 +1,4 @@
-//! What plugins keep: small values under keys, a namespace for each plugin.
+//! Plugin state: small values under keys, in a namespace for each plugin.
 
 use async_trait::async_trait;
 
@@ -7,9 +7,9 @@ use crate::id::{Key, PluginId};
 use crate::limits::{DEFAULT_QUOTA_BYTES, DEFAULT_QUOTA_KEYS, MAX_VALUE_BYTES, size};
 use crate::page::{Page, PageRequest};
 
-/// The plugins' key-values. Whoever serves it decides which plugin is asking; nothing here does.
+/// The plugins' key-values. The service that uses this decides which plugin is asking; nothing here does.
 ///
-/// What a method returns `Ok` for is on the disk: it survives the end of every process, and of the power.
+/// When a method returns `Ok`, the change is on the disk: it survives the end of every process, and a power cut.
 #[async_trait]
 pub trait KeyValues: Send + Sync {
     /// The value of a key, `None` if there is none.
@@ -18,13 +18,13 @@ pub trait KeyValues: Send + Sync {
     /// When the database cannot be read.
     async fn get(&self, plugin: &PluginId, key: &Key) -> Result<Option<Vec<u8>>, Error>;
 
-    /// Gives a key a value.
+    /// Sets a key's value.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a value that is too large, [`Error::Quota`], [`Error::Full`].
     async fn set(&self, namespace: &Namespace, key: &Key, value: Vec<u8>) -> Result<(), Error>;
 
-    /// Removes a key; says whether it was there.
+    /// Removes a key; returns whether it existed.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -36,7 +36,7 @@ pub trait KeyValues: Send + Sync {
     /// [`Error::Invalid`] for a page token of another request.
     async fn keys(&self, plugin: &PluginId, prefix: &str, page: &PageRequest) -> Result<Page<Key>, Error>;
 
-    /// The same with the sizes of their values, which are not read for it.
+    /// The same with the sizes of their values, without reading the values.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a page token of another request.
@@ -47,8 +47,8 @@ pub trait KeyValues: Send + Sync {
         page: &PageRequest,
     ) -> Result<Page<KeySize>, Error>;
 
-    /// The same with their values. A page ends early when its contents grow too large. What is written meanwhile is in a
-    /// later page or is not; each value is whole.
+    /// The same with their values. A page ends early when its contents grow too large. Concurrent writes may or may not
+    /// appear in later pages; each value is complete.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a page token of another request.
@@ -59,13 +59,13 @@ pub trait KeyValues: Send + Sync {
         page: &PageRequest,
     ) -> Result<Page<Entry>, Error>;
 
-    /// Gives a key a value, unless it has this one already; says whether anything was written.
+    /// Sets a key's value, unless it has that value already; returns whether anything was written.
     ///
     /// # Errors
     /// As [`KeyValues::set`].
     async fn import(&self, namespace: &Namespace, key: &Key, value: Vec<u8>) -> Result<bool, Error>;
 
-    /// Gives a key the value `value` (`None`: removes it) if it has the value `expected` (`None`: if it is not there).
+    /// Sets a key to `value` (`None`: removes it) if its value is `expected` (`None`: if it does not exist).
     ///
     /// # Errors
     /// As [`KeyValues::set`].
@@ -77,31 +77,31 @@ pub trait KeyValues: Send + Sync {
         value: Option<Vec<u8>>,
     ) -> Result<Swap, Error>;
 
-    /// Forgets everything of a plugin; says how much that was.
+    /// Deletes all data of a plugin; returns how much that was.
     ///
     /// # Errors
     /// When the database cannot be written.
     async fn purge(&self, plugin: &PluginId) -> Result<Usage, Error>;
 
-    /// How much a plugin keeps.
+    /// How much a plugin stores.
     ///
     /// # Errors
     /// When the database cannot be read.
     async fn usage(&self, plugin: &PluginId) -> Result<Usage, Error>;
 
-    /// The plugins that keep something, in the order of their ids, and how much.
+    /// The plugins that store something, in the order of their ids, with their usage.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a page token of another request.
     async fn plugins(&self, page: &PageRequest) -> Result<Page<(PluginId, Usage)>, Error>;
 }
 
-/// A plugin that may write, and how much.
+/// A plugin's namespace for writing, with its quota.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Namespace {
-    /// Whose namespace.
+    /// The plugin.
     pub plugin: PluginId,
-    /// How much it may keep.
+    /// Its quota.
     pub quota: Quota,
 }
 
@@ -113,7 +113,7 @@ impl Namespace {
     }
 }
 
-/// How much a plugin may keep.
+/// How much a plugin may store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     /// Bytes of keys and values together.
@@ -128,7 +128,7 @@ impl Default for Quota {
     }
 }
 
-/// How much a plugin keeps.
+/// How much a plugin stores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Bytes of keys and values together.
@@ -138,8 +138,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// What it becomes when a key gets another value. Only what grows can be refused: after a quota was lowered, a
-    /// plugin above it can still make room.
+    /// The usage after a key gets another value. Only growth can be refused: a plugin above a lowered quota can still
+    /// free space.
     pub(crate) fn with(
         self,
         namespace: &Namespace,
@@ -166,12 +166,12 @@ impl Usage {
     }
 }
 
-/// A key and how large its value is.
+/// A key and the size of its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeySize {
     /// The key.
     pub key: Key,
-    /// Bytes of the value alone.
+    /// The size of the value in bytes, without the key.
     pub bytes: u64,
 }
 
@@ -185,18 +185,18 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// How much room it takes.
+    /// Its size in a page.
     pub(crate) fn weight(&self) -> usize {
         self.key.as_bytes().len() + self.value.len()
     }
 }
 
-/// What [`KeyValues::compare_and_set`] found.
+/// The result of [`KeyValues::compare_and_set`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Swap {
     /// The value was the expected one and is now the new one.
     Done,
-    /// It was this one, `None` if there was none, and still is.
+    /// The value was another one (`None` if there was none), and is unchanged.
     Lost(Option<Vec<u8>>),
 }
 
@@ -204,7 +204,7 @@ pub(crate) fn check_value(value: &[u8]) -> Result<(), Error> {
     size("a value", value.len(), MAX_VALUE_BYTES)
 }
 
-/// The keys from here on, without end, do not begin with the prefix any more; `None` if there are no such keys.
+/// The first key after those with the prefix; `None` if there is no such key.
 pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|&byte| byte < u8::MAX)?;
     let mut end = prefix[..=last].to_vec();

@@ -1,25 +1,25 @@
-//! State that is never lost: the plugins' key-values, the conversations, the memory.
+//! Durable state: the plugins' key-values, the conversations, the memory.
 //!
-//! Three layers with a trait each, [`KeyValues`], [`Sessions`] and [`Memory`], and two engines that have all of
-//! them: SQLite, in a file of one's own, and PostgreSQL, which several machines can share. [`Open`] opens a
-//! [`Store`] with either. No other crate of Talon speaks SQL.
+//! Three interfaces with a trait each, [`KeyValues`], [`Sessions`] and [`Memory`], and two engines that implement all
+//! of them: SQLite, in a local file, and PostgreSQL, which several machines can share. [`Open`] opens a [`Store`] with
+//! either. No other crate of Talon uses SQL.
 //!
-//! | promise | SQLite | PostgreSQL |
+//! | guarantee | SQLite | PostgreSQL |
 //! |---|---|---|
-//! | what was acknowledged is on the disk | log synced at each commit | `synchronous_commit` is never off here |
-//! | writers at once share an fsync | one transaction for all that wait | one for all of a plugin that wait |
+//! | an acknowledged write is on the disk | log synced at each commit | `synchronous_commit` is never off here |
+//! | concurrent writers share an fsync | one transaction for all that wait | one for all of a plugin that wait |
 //! | two writers to one session take turns | the file's write lock | the session's row is locked |
-//! | a damaged or newer database is left as it is | examined by a connection that cannot write | the version is asked first |
-//! | a server that is gone keeps nobody waiting | | calls fail at once between attempts, which go on by themselves |
+//! | a damaged or newer database is not changed | checked by a read-only connection | the version is checked first |
+//! | calls do not wait for an unreachable server | | calls fail at once between attempts to reconnect |
 //!
-//! [`Store::backup`] copies a SQLite store to a file while others write to it, [`Store::restore`] puts such a copy in the
-//! place of all that is there, also while it is in use, and [`Open::open_for_restore`] does where the file is past
-//! opening. PostgreSQL has its own means for both.
+//! [`Store::backup`] copies a SQLite store to a file while others write to it. [`Store::restore`] replaces the contents
+//! of the store by such a copy, also while it is in use. [`Open::open_for_restore`] does so where the file cannot be
+//! opened any more. PostgreSQL has its own tools for both.
 //!
-//! A PostgreSQL server on another machine is reached over TLS and has to prove who it is, see [`Engine::Postgres`].
+//! A PostgreSQL server on another machine is reached over TLS and has to prove its identity, see [`Engine::Postgres`].
 //!
-//! Nothing here decides who may ask: a plugin's namespace is an argument, and it is for the service to know which
-//! plugin is at the other end.
+//! Nothing here checks permissions: a plugin's namespace is an argument, and the calling service has to know which
+//! plugin it serves.
 
 mod backup;
 mod error;

@@ -1,5 +1,5 @@
-//! Every limit of the store, each with its reason. What goes beyond one is refused as
-//! [`Error::Invalid`] before an engine sees it, except for quotas, which are
+//! Every limit of the store, each with its reason. A request that exceeds one is refused as
+//! [`Error::Invalid`] before it reaches an engine, except for quotas, which are
 //! [`Error::Quota`].
 
 use std::time::Duration;
@@ -9,33 +9,32 @@ use crate::error::Error;
 /// The longest plugin id. It is also the name of a directory and of a socket, whose whole path the kernel limits
 /// to 107 bytes.
 pub const MAX_PLUGIN_ID_BYTES: usize = 64;
-/// The longest key. Long enough for a path or a digest with words around it, short enough that an index page
-/// holds several.
+/// The longest key. Long enough for a path or a digest with a prefix, short enough that an index page holds several.
 pub const MAX_KEY_BYTES: usize = 512;
-/// The largest value: what a plugin keeps is state, not files, and a group of commits must fit into memory.
+/// The largest value: plugins store state here, not files, and a group of commits must fit into memory.
 pub const MAX_VALUE_BYTES: usize = 1024 * 1024;
-/// What a plugin may keep when nobody says otherwise, keys included. See [`Quota`](crate::Quota).
+/// A plugin's default quota, keys included. See [`Quota`](crate::Quota).
 pub const DEFAULT_QUOTA_BYTES: u64 = 64 * 1024 * 1024;
-/// How many keys a plugin may keep when nobody says otherwise.
+/// How many keys a plugin may store by default.
 pub const DEFAULT_QUOTA_KEYS: u64 = 100_000;
 
 /// The largest page. A caller who asks for more gets this many, and a token for the rest.
 pub const MAX_PAGE_ITEMS: u32 = 1_000;
-/// The page of somebody who asks for 0.
+/// The page size for a request of 0.
 pub const DEFAULT_PAGE_ITEMS: u32 = 100;
 /// A page ends early when its contents reach this size, since one message may be [`MAX_CONTENT_BYTES`] long, one value
 /// [`MAX_VALUE_BYTES`], and a thousand of them would not fit into memory.
 pub const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
 /// How deep a ranked search can be paged. Ranks are computed anew for every page, so a page far behind costs as
-/// much as all before it; whoever wants more than this should ask more precisely.
+/// much as all before it. A more precise query is better than more pages.
 pub const MAX_SEARCH_DEPTH: u32 = 10_000;
 
-/// After this long without a message a session is idle: long enough for whoever reads an answer, or has lunch, to go on
-/// where they were; short enough that "active" means that somebody is there. Nothing is lost by it, and the next message
-/// makes the session active again. Whoever calls [`Sessions::idle`](crate::Sessions::idle) passes it.
+/// After this long without a message a session is idle: long enough to read an answer or have lunch and continue; short
+/// enough that "active" means that the user is present. Nothing is lost by it, and the next message makes the session
+/// active again. The caller passes it to [`Sessions::idle`](crate::Sessions::idle).
 pub const IDLE_AFTER: Duration = Duration::from_secs(30 * 60);
 
-/// The longest content of a message. More than any model takes in one.
+/// The longest content of a message. More than any model accepts in one.
 pub const MAX_CONTENT_BYTES: usize = 1024 * 1024;
 /// The longest content of a memory. It is a fact that is written into prompts, not a document; and a recall compares a
 /// few hundred.
@@ -52,26 +51,26 @@ pub const MAX_METADATA_ENTRIES: usize = 64;
 pub const MAX_METADATA_VALUE_BYTES: usize = 4 * 1024;
 /// How many tags a memory has.
 pub const MAX_TAGS: usize = 32;
-/// How many steps a workflow has. A longer one is a program, and no model recalls it whole.
+/// How many steps a workflow has. A longer one is a program, and no model follows all of it.
 pub const MAX_STEPS: usize = 64;
 /// The longest trigger, outcome and search text.
 pub const MAX_QUERY_BYTES: usize = 8 * 1024;
 
-/// Only this many words of a text are found by a search. PostgreSQL counts positions to 16,383 and no further, and
-/// both engines shall find the same.
+/// Only this many words of a text are found by a search. PostgreSQL counts positions only up to 16,383, and both
+/// engines are to find the same.
 pub const MAX_INDEXED_WORDS: usize = 16_000;
-/// Only so many bytes of words are found: PostgreSQL keeps less than a megabyte of them for one text.
+/// Only so many bytes of words are found: PostgreSQL stores less than a megabyte of them for one text.
 pub const MAX_INDEXED_BYTES: usize = 512 * 1024;
-/// A longer word is indexed by its beginning. PostgreSQL refuses words of 2,046 bytes; no language has one.
+/// Longer words are truncated in the index. PostgreSQL refuses words of 2,046 bytes; no language has one.
 pub const MAX_WORD_CHARS: usize = 64;
-/// How many words of a query count. Each is a look into the index.
+/// How many words of a query count. Each is an index lookup.
 pub const MAX_QUERY_WORDS: usize = 64;
-/// How many workflows a recall compares closely. The index has put the likely ones first.
+/// How many workflows a recall compares closely. The index returns the likely ones first.
 pub const MAX_RECALL_CANDIDATES: u32 = 200;
 /// How many workflows a recall returns at most: they are written into a prompt.
 pub const MAX_RECALLED: usize = 20;
 
-/// Refuses a text that is empty or too long, or holds characters that no name has.
+/// Refuses a text that is empty or too long, or contains characters that no name has.
 pub(crate) fn name(what: &'static str, text: &str) -> Result<(), Error> {
     if text.is_empty() || text.len() > MAX_NAME_BYTES {
         return Err(Error::invalid(

@@ -1,4 +1,4 @@
-//! What is known for longer than a conversation: facts, preferences, and workflows that succeeded.
+//! Long-term memory beyond one conversation: facts, preferences, and workflows that succeeded.
 
 mod query;
 mod workflow;
@@ -20,13 +20,13 @@ pub use workflow::{Remembered, Step, Workflow};
 
 /// The tag of workflows, and of nothing else.
 pub const WORKFLOW_TAG: &str = "workflow";
-/// What the tag begins with that says whose a memory is: `sender:ada`. One without such a tag is everybody's.
+/// The prefix of the tag that names a memory's owner: `sender:ada`. A memory without such a tag belongs to everyone.
 pub const OWNER_TAG: &str = "sender:";
 
 /// The memories.
 #[async_trait]
 pub trait Memory: Send + Sync {
-    /// Keeps a memory. A workflow that is known already, with this trigger, these steps and these owners, is counted instead.
+    /// Stores a memory. A known workflow, with this trigger, these steps and these owners, is counted instead.
     ///
     /// # Errors
     /// [`Error::Invalid`].
@@ -38,21 +38,22 @@ pub trait Memory: Send + Sync {
     /// When the database cannot be read.
     async fn get(&self, id: MemoryId) -> Result<Option<StoredMemory>, Error>;
 
-    /// The memories that fit, best first; without a text, newest first.
+    /// The matching memories, best first; without a text, newest first.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a text without words.
     async fn search(&self, query: &MemoryQuery, page: &PageRequest) -> Result<Page<StoredMemory>, Error>;
 
-    /// The workflows whose trigger and steps are similar to a request, most similar first. With an `owner`, which is a whole tag that
-    /// begins with [`OWNER_TAG`], those of that owner and everybody's alone: others' take no room from them.
+    /// The workflows whose trigger and steps are similar to a request, most similar first. With an `owner`, a whole tag
+    /// that begins with [`OWNER_TAG`], only those of that owner and those without an owner; others do not count against
+    /// the limit.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a request that is too long.
     async fn recall(&self, request: &str, owner: Option<&str>, limit: usize) -> Result<Vec<Recalled>, Error>;
 
-    /// The memories that are no workflows and share words with a text, those that share most first. A word is shared by its other
-    /// forms too, but a few letters that happen to be the same are not enough. `owner` is as in [`recall`](Self::recall).
+    /// The memories other than workflows that share words with a text, those that share most first. Other forms of a
+    /// word count too, but a few equal letters are not enough. `owner` is as in [`recall`](Self::recall).
     ///
     /// # Errors
     /// [`Error::Invalid`] for a text that is too long.
@@ -63,30 +64,30 @@ pub trait Memory: Send + Sync {
         limit: usize,
     ) -> Result<Vec<StoredMemory>, Error>;
 
-    /// Forgets; says how many memories.
+    /// Deletes memories; returns how many.
     ///
     /// # Errors
     /// When the database cannot be written.
     async fn forget(&self, what: &Forget) -> Result<u64, Error>;
 
-    /// Takes in a memory as it was elsewhere, with its id and times; says whether it was new. One that is there
-    /// already, by its id or as the same workflow, stays as it is.
+    /// Imports a memory from another store, with its id and times; returns whether it was new. An existing one, by its
+    /// id or as the same workflow, is not changed.
     ///
     /// # Errors
     /// [`Error::Invalid`].
     async fn import(&self, memory: StoredMemory) -> Result<bool, Error>;
 }
 
-/// What is to be remembered.
+/// A memory to store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewMemory {
-    /// What is known. A workflow may leave this empty: it is then told by its trigger and steps.
+    /// The content. A workflow may leave this empty: its trigger and steps describe it then.
     pub content: String,
-    /// Words to find it by; any order, no doubles.
+    /// Words to find it by, in any order, without duplicates.
     pub tags: BTreeSet<String>,
-    /// Where it comes from: a session, a person, an import.
+    /// Its source: a session, a person, an import.
     pub source: String,
-    /// What was done, if this is a workflow; it then gets the tag of workflows.
+    /// The steps, if this is a workflow, which also gets the tag of workflows.
     pub workflow: Option<Workflow>,
 }
 
@@ -97,7 +98,7 @@ impl NewMemory {
         Self { workflow: Some(workflow), source: source.into(), ..Self::default() }
     }
 
-    /// The memory as it is kept.
+    /// The memory as it is stored.
     pub(crate) fn checked(self, now: Timestamp) -> Result<StoredMemory, Error> {
         let Self { mut content, mut tags, source, workflow } = self;
         if let Some(workflow) = &workflow {
@@ -114,24 +115,24 @@ impl NewMemory {
     }
 }
 
-/// A memory.
+/// A stored memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredMemory {
     /// Its id.
     pub id: MemoryId,
-    /// What is known.
+    /// The content.
     pub content: String,
     /// Words to find it by.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<String>,
-    /// Where it comes from.
+    /// Its source.
     pub source: String,
-    /// What was done, if this is a workflow.
+    /// The steps, if this is a workflow.
     #[serde(flatten)]
     pub workflow: Option<Workflow>,
-    /// When it was first known.
+    /// When it was first stored.
     pub created_at: Timestamp,
-    /// How often it was recorded: more than once for a workflow that was done again.
+    /// How often it was recorded: more than once for a repeated workflow.
     pub count: u64,
     /// When it was last recorded.
     pub last_used: Timestamp,
@@ -158,28 +159,29 @@ impl StoredMemory {
         self.workflow.as_ref().map_or(Ok(()), Workflow::check)
     }
 
-    /// The tags that say whose it is; none: everybody's.
+    /// The tags that name its owners; none: it belongs to everyone.
     pub fn owners(&self) -> impl Iterator<Item = &str> {
         self.tags.iter().map(String::as_str).filter(|tag| tag.starts_with(OWNER_TAG))
     }
 
-    /// That of its workflow, if it is one, of its owners.
+    /// The fingerprint of its workflow with its owners, if it is one.
     pub(crate) fn fingerprint(&self) -> Option<[u8; 32]> {
         self.workflow.as_ref().map(|workflow| workflow.fingerprint(self.owners()))
     }
 
-    /// The fingerprint that earlier versions gave its workflow, whoever's it was, and that is everybody's now.
+    /// The fingerprint of its workflow without owners. Earlier versions used it for every workflow; now it means that
+    /// it belongs to everyone.
     pub(crate) fn ownerless_fingerprint(&self) -> Option<[u8; 32]> {
         self.workflow.as_ref().map(|workflow| workflow.fingerprint(std::iter::empty()))
     }
 
-    /// How much room it takes.
+    /// Its size in a page.
     pub(crate) fn weight(&self) -> usize {
         let tags: usize = self.tags.iter().map(String::len).sum();
         self.content.len() + tags + self.workflow.as_ref().map_or(0, |workflow| workflow.told().len())
     }
 
-    /// What a search finds it by. Tags are no part of it: they have filters of their own.
+    /// The text that a search covers. Tags are not part of it: they have their own filters.
     pub(crate) fn searched(&self) -> String {
         self.workflow
             .as_ref()

@@ -1,6 +1,6 @@
-//! Versions of the schema. They only go forward: a migration that was released is never changed again.
+//! Versions of the schema. They only go forward: a released migration is never changed.
 
-/// One step from a version to the next.
+/// The step from one version to the next.
 #[derive(Debug)]
 pub(crate) struct Migration {
     /// The version it leads to.
@@ -9,7 +9,7 @@ pub(crate) struct Migration {
     pub(crate) sql: &'static str,
 }
 
-/// Names the migrations of an engine from their files, numbered from 1 without a gap.
+/// Lists the migrations of an engine from their files, numbered from 1 without a gap.
 macro_rules! migrations {
     ($($version:literal => $file:literal),+ $(,)?) => {
         &[$(crate::migrate::Migration { version: $version, sql: include_str!($file) }),+]
@@ -22,7 +22,7 @@ pub(crate) fn latest(migrations: &[Migration]) -> u32 {
     migrations.last().map_or(0, |last| last.version)
 }
 
-/// What is missing in a database of this version; `None` if it is newer than we are.
+/// The migrations that a database of this version lacks; `None` if it is newer than this program.
 pub(crate) fn missing(migrations: &'static [Migration], found: u32) -> Option<&'static [Migration]> {
     migrations.get(usize::try_from(found).ok()?..)
 }

@@ -1,4 +1,4 @@
-//! How a store is opened.
+//! Options for opening a store.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,37 +8,37 @@ use crate::backup::OpenedForRestore;
 use crate::error::{Error, Source};
 use crate::store::Store;
 
-/// How many reads run at once. SQLite's readers hinder nobody, but each costs a thread while it runs.
+/// How many reads run at once. SQLite's readers do not block others, but each needs a thread while it runs.
 const DEFAULT_READERS: usize = 4;
-/// How many connections to PostgreSQL are held at most. Its own limit is 100 for everybody.
+/// How many connections to PostgreSQL are held at most. Its own default limit is 100 in total.
 const DEFAULT_CONNECTIONS: usize = 8;
 /// How long a writer waits for another process that writes to the same file. Transactions here take milliseconds; a
 /// process that holds the file this long is stopped or hangs.
 const DEFAULT_BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where state lives.
+/// The engine, and where its data is.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Engine {
-    /// In a file, beside which a few others are made. The directory has to be the store's own user's alone.
+    /// A file, with a few others beside it. Only the store's own user may have access to the directory.
     Sqlite {
-        /// The file. It is made if it is not there, its directory too.
+        /// The file. It is created if it does not exist, its directory too.
         path: PathBuf,
     },
-    /// In a PostgreSQL server that several machines can share.
+    /// A PostgreSQL server that several machines can share.
     Postgres {
         /// `postgresql://user:password@host/database`, or the `key=value` form.
         ///
-        /// `sslmode=verify-full` has TLS, and refuses a server whose certificate is not for this host or not from an
-        /// authority in `sslrootcert=FILE` (PEM), or, without that, one that the system trusts. `sslmode=require` is the
-        /// same here: unlike libpq, nothing is encrypted for a server that nobody has verified. With `disable`, `prefer`
-        /// or none there is no TLS, and only `disable` allows another machine.
+        /// `sslmode=verify-full` uses TLS, and refuses a server whose certificate is not for this host or not from an
+        /// authority in `sslrootcert=FILE` (PEM), or, without that, one that the system trusts. `sslmode=require` means
+        /// the same here: unlike libpq, nothing is encrypted for an unverified server. With `disable`, `prefer` or none
+        /// there is no TLS, and only `disable` allows another machine.
         url: String,
     },
 }
 
 impl fmt::Debug for Engine {
-    /// Without the address of a server: there may be a password in it.
+    /// Omits the address of a server, which may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite { path } => f.debug_struct("Sqlite").field("path", path).finish(),
@@ -70,7 +70,7 @@ pub struct Open {
 }
 
 impl Open {
-    /// With the settings that fit nearly everybody.
+    /// Starts from the default settings.
     #[must_use]
     pub fn new(engine: Engine) -> Self {
         Self {
@@ -84,8 +84,8 @@ impl Open {
         }
     }
 
-    /// Refuses to share the file with another process, and with another store of this one. PostgreSQL is there to be
-    /// shared, so this says nothing to it.
+    /// Refuses to share the file with another process, and with another store of this one. Has no effect on PostgreSQL,
+    /// which is meant to be shared.
     #[must_use]
     pub fn exclusive(mut self) -> Self {
         self.exclusive = true;
@@ -120,7 +120,7 @@ impl Open {
         self
     }
 
-    /// Opens also while the PostgreSQL server cannot be reached: calls get [`Error::Unavailable`] until it can.
+    /// Also opens if the PostgreSQL server cannot be reached: calls get [`Error::Unavailable`] until it can.
     #[must_use]
     pub fn even_if_unreachable(mut self) -> Self {
         self.even_if_unreachable = true;
@@ -135,12 +135,12 @@ impl Open {
         Store::open(self).await
     }
 
-    /// Takes the place of a store that [`Open::open`] refused as [`OpenError::Damaged`], [`OpenError::Foreign`] or
-    /// [`OpenError::Newer`], so that a copy can be put there. Nobody else has it meanwhile, as with
+    /// Opens a store for a restore only, after [`Open::open`] refused it as [`OpenError::Damaged`],
+    /// [`OpenError::Foreign`] or [`OpenError::Newer`]. It is locked against others meanwhile, as with
     /// [`Open::exclusive`].
     ///
     /// # Errors
-    /// See [`OpenError`]. With PostgreSQL there is no such thing: [`Error::Unsupported`].
+    /// See [`OpenError`]. PostgreSQL does not support this: [`Error::Unsupported`].
     pub async fn open_for_restore(self) -> Result<OpenedForRestore, OpenError> {
         OpenedForRestore::open(self).await
     }
@@ -155,22 +155,22 @@ pub enum OpenError {
         "SQLite {found} can lose committed writes; {needed} or newer is needed: build Talon with its own SQLite"
     )]
     OldSqlite {
-        /// Which one is linked.
+        /// The linked version.
         found: &'static str,
-        /// Which one is needed.
+        /// The required version.
         needed: &'static str,
     },
-    /// The directory or the file is another user's.
+    /// The directory or the file is owned by another user.
     #[error("{path} belongs to user {owner}, and this is user {us}; give it over with:  chown -R {us} {path}", path = .path.display())]
     NotOurs {
         /// The directory of the database, or the database.
         path: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         owner: u32,
-        /// Who we are.
+        /// Our own uid.
         us: u32,
     },
-    /// Others can get at the files.
+    /// Other users have access to the files.
     #[error("{directory} is open to other users (mode {mode:o}); close it with:  chmod 700 {directory}", directory = .directory.display())]
     Exposed {
         /// The directory of the database.
@@ -183,10 +183,10 @@ pub enum OpenError {
     InUse {
         /// The database.
         path: PathBuf,
-        /// Who has it, if that can be seen.
+        /// The process that has it, if that is visible.
         holder: Option<Holder>,
     },
-    /// The file is damaged, or cut off, or no database at all.
+    /// The file is damaged, truncated, or not a database at all.
     #[error(
         "{path} is damaged: {detail}. It was left as it is: restore a backup of it (`talon restore`), or move it away to begin without any state",
         path = .path.display()
@@ -197,18 +197,18 @@ pub enum OpenError {
         /// What is wrong with it.
         detail: String,
     },
-    /// The file is a database of some other program.
-    #[error("{path} is a database of another program; give Talon a place of its own", path = .path.display())]
+    /// The file is a database of another program.
+    #[error("{path} is a database of another program; give Talon a separate path", path = .path.display())]
     Foreign {
         /// The database.
         path: PathBuf,
     },
-    /// A newer Talon has written there.
+    /// A newer version of Talon wrote it.
     #[error(
         "{place} has schema version {found}, and this Talon knows {known}: use the newer Talon that wrote it, or restore a backup from before"
     )]
     Newer {
-        /// Which database.
+        /// The database.
         place: String,
         /// Its version.
         found: u32,
@@ -218,14 +218,14 @@ pub enum OpenError {
     /// The address or the server cannot be used.
     #[error("the PostgreSQL server cannot be used: {0}")]
     Server(String),
-    /// A file or directory cannot be made, read or locked.
+    /// A file or directory cannot be created, read or locked.
     #[error("{path}: {doing}", path = .path.display())]
     File {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The attempted operation.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
@@ -244,12 +244,12 @@ impl OpenError {
     }
 }
 
-/// A process that holds a database.
+/// A process that holds a database's lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// Its number.
+    /// Its pid.
     pub pid: u32,
-    /// Its name, if it can be seen.
+    /// Its name, if visible.
     pub name: Option<String>,
 }
 

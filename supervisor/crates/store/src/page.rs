@@ -1,11 +1,11 @@
-//! Long answers in pieces.
+//! Pages of long results.
 
 use std::fmt;
 
 use crate::error::Error;
 use crate::limits::{DEFAULT_PAGE_ITEMS, MAX_PAGE_BYTES, MAX_PAGE_ITEMS, MAX_SEARCH_DEPTH};
 
-/// Which piece is wanted.
+/// A request for one page.
 #[derive(Debug, Clone, Default)]
 pub struct PageRequest {
     token: Option<PageToken>,
@@ -19,24 +19,24 @@ impl PageRequest {
         Self { token: None, size }
     }
 
-    /// The page that a token of an earlier one leads to.
+    /// The page after the one with this token.
     #[must_use]
     pub fn after(token: PageToken, size: u32) -> Self {
         Self { token: Some(token), size }
     }
 
-    /// How many items, between 1 and the most there may be.
+    /// The number of items, between 1 and the maximum.
     pub(crate) fn size(&self) -> usize {
         let size = if self.size == 0 { DEFAULT_PAGE_ITEMS } else { self.size.min(MAX_PAGE_ITEMS) };
         size as usize
     }
 
-    /// One more than fits: if it comes, there is a next page.
+    /// One more than the page size: if that many rows come, there is a next page.
     pub(crate) fn probe(&self) -> i64 {
         i64::try_from(self.size() + 1).unwrap_or(i64::MAX)
     }
 
-    /// The last item of the page before, as bytes.
+    /// The last item of the previous page, as bytes.
     pub(crate) fn last(&self) -> Option<&[u8]> {
         self.token.as_ref().map(|token| token.0.as_slice())
     }
@@ -48,7 +48,7 @@ impl PageRequest {
         text.map(Some).ok_or_else(PageToken::foreign)
     }
 
-    /// The same as numbers with commas between them.
+    /// The same as comma-separated numbers.
     pub(crate) fn last_numbers<const N: usize>(&self) -> Result<Option<[i64; N]>, Error> {
         let Some(text) = self.last_text()? else { return Ok(None) };
         let numbers = text.split(',').map(str::parse).collect::<Result<Vec<i64>, _>>();
@@ -67,15 +67,15 @@ impl PageRequest {
     }
 }
 
-/// Where the next page begins. To its holder it means nothing; as a text it may travel.
+/// Where the next page begins. Opaque to its holder; its text form may be stored and sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageToken(Vec<u8>);
 
 impl PageToken {
-    /// Reads the text of a token.
+    /// Parses the text of a token.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for what was never one.
+    /// [`Error::Invalid`] for a text that was never a token.
     pub fn parse(text: &str) -> Result<Self, Error> {
         hex::decode(text).map(Self).map_err(|_| Self::foreign())
     }
@@ -91,16 +91,16 @@ impl fmt::Display for PageToken {
     }
 }
 
-/// One piece of a long answer.
+/// One page of a long result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
-    /// What is in this piece.
+    /// The items of this page.
     pub items: Vec<T>,
-    /// Leads to the next piece; `None` after the last.
+    /// The token of the next page; `None` after the last.
     pub next: Option<PageToken>,
 }
 
-/// A page that is being filled, until it is full by number or by weight.
+/// Builds a page until the number of items or their total size is reached.
 #[derive(Debug)]
 pub(crate) struct Filling<T> {
     items: Vec<T>,
@@ -114,8 +114,8 @@ impl<T> Filling<T> {
         Self { items: Vec::new(), room: request.size(), weight: 0, more: false }
     }
 
-    /// Adds an item of so many bytes; says whether the page wants more. A page has one item at least, or nobody would
-    /// get beyond it.
+    /// Adds an item of so many bytes; returns whether the page wants more. A page has at least one item, so that paging
+    /// always advances.
     pub(crate) fn push(&mut self, item: T, weight: usize) -> bool {
         self.weight += weight;
         self.more = self.items.len() >= self.room || (self.weight > MAX_PAGE_BYTES && !self.items.is_empty());
@@ -125,13 +125,13 @@ impl<T> Filling<T> {
         !self.more
     }
 
-    /// The page, whose next one begins after its last item.
+    /// The page, with a token that continues after its last item.
     pub(crate) fn after(self, token: impl FnOnce(&T) -> Vec<u8>) -> Page<T> {
         let next = self.items.last().filter(|_| self.more).map(token).map(PageToken);
         Page { items: self.items, next }
     }
 
-    /// The page of a ranked search, whose pages go on by number.
+    /// The page of a ranked search, whose next page begins by its number.
     pub(crate) fn ranked(self, request: &PageRequest) -> Result<Page<T>, Error> {
         let reached = request.skipped()? + i64::try_from(self.items.len()).unwrap_or(i64::MAX);
         let next = self.more && reached < i64::from(MAX_SEARCH_DEPTH);

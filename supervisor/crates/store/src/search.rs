@@ -1,12 +1,12 @@
-//! Words, the same for both engines: what is indexed, and what a query asks for.
+//! Tokenization, the same for both engines: which words are indexed, and which a query searches for.
 //!
-//! The engines' own tokenizers disagree with each other, and neither finds a Chinese word of two characters. So texts are
-//! folded and cut into words here, and the engines index the words as they are: FTS5 with its `ascii` tokenizer, which
-//! takes every other character for a letter, and PostgreSQL as a `tsvector` written out.
+//! The engines' own tokenizers disagree with each other, and neither finds a Chinese word of two characters. So texts
+//! are folded and split into words here, and the engines index these words unchanged: FTS5 with its `ascii` tokenizer,
+//! which treats every other character as a letter, and PostgreSQL as a literal `tsvector`.
 //!
-//! What is written without spaces between words is cut into overlapping pairs of characters, and the last character of
+//! Text without spaces between words is split into overlapping pairs of characters, and the last character of
 //! a run stands alone: 東京都 is indexed as 東京, 京都, 都. Any part of a run is then a sequence of pairs, and a single
-//! character is the beginning of one.
+//! character is a prefix of one.
 
 mod fold;
 mod query;
@@ -19,11 +19,11 @@ pub(crate) use query::{Query, stems};
 pub(crate) use similar::Features;
 pub(crate) use words::words;
 
-/// Texts shorter than this are cut into words where they are: it takes less than a millisecond.
+/// Shorter texts are tokenized on the current thread, which takes less than a millisecond.
 const SHORT: usize = 16 * 1024;
 
-/// Cuts texts into words as `render` has them, on another thread if that takes long: neither the runtime nor the thread
-/// that writes is to wait for it.
+/// Tokenizes texts with `render`, on another thread if that takes long, so that neither the runtime nor the writer
+/// thread waits for it.
 pub(crate) async fn rendered(texts: Vec<String>, render: fn(&str) -> String) -> Result<Vec<String>, Error> {
     let length: usize = texts.iter().map(String::len).sum();
     let all = move || texts.iter().map(|text| render(text)).collect();

@@ -1,4 +1,4 @@
-//! Conversations: a log of messages that is only ever appended to, and what is said about it.
+//! Conversations: an append-only log of messages, with attributes.
 
 mod change;
 mod message;
@@ -20,11 +20,11 @@ pub use message::{Compaction, Message, NewMessage, Role, View};
 pub(crate) use message::{check_append, message_token};
 pub use query::{MessageHit, SessionFilter, SessionQuery};
 
-/// The conversations. Two writers to one session take turns, also when they are two processes; which of them is
-/// first is theirs to settle with [`Expected`].
+/// The conversations. Two writers to one session take turns, even in different processes; they use [`Expected`] to
+/// detect that another one wrote first.
 #[async_trait]
 pub trait Sessions: Send + Sync {
-    /// Begins a session, which is active and has no messages.
+    /// Creates a session, which is active and has no messages.
     ///
     /// # Errors
     /// [`Error::Invalid`].
@@ -36,16 +36,16 @@ pub trait Sessions: Send + Sync {
     /// When the database cannot be read.
     async fn get(&self, id: SessionId) -> Result<Option<Session>, Error>;
 
-    /// The sessions that fit, newest first.
+    /// The matching sessions, newest first.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a page token of another request.
     async fn list(&self, filter: &SessionFilter, page: &PageRequest) -> Result<Page<Session>, Error>;
 
-    /// Adds messages, all or none, and makes the session active.
+    /// Appends messages, all or none, and makes the session active.
     ///
     /// # Errors
-    /// [`Error::NoSession`], [`Error::OutOfSequence`] when somebody else was faster, [`Error::Invalid`].
+    /// [`Error::NoSession`], [`Error::OutOfSequence`] when another writer was faster, [`Error::Invalid`].
     async fn append(
         &self,
         id: SessionId,
@@ -59,20 +59,20 @@ pub trait Sessions: Send + Sync {
     /// [`Error::NoSession`].
     async fn messages(&self, id: SessionId, view: View, page: &PageRequest) -> Result<Page<Message>, Error>;
 
-    /// Puts a summary in the place of the older messages of the live view. They stay, marked with the summary.
+    /// Replaces the older messages of the live view by a summary. They are kept, marked with the summary.
     ///
     /// # Errors
     /// As [`Sessions::append`]; [`Error::Invalid`] if there is nothing to replace.
     async fn compact(&self, id: SessionId, expected: Expected, with: Compaction) -> Result<Message, Error>;
 
-    /// Changes what is said about a session.
+    /// Changes a session's attributes.
     ///
     /// # Errors
     /// [`Error::NoSession`], [`Error::Invalid`].
     async fn update(&self, id: SessionId, change: SessionChange) -> Result<Session, Error>;
 
-    /// Makes sessions idle that nobody has written to since `since`, at most `limit` of them; says which. Their messages
-    /// stay. Whoever calls this from time to time passes the moment [`IDLE_AFTER`](crate::limits::IDLE_AFTER) ago:
+    /// Makes sessions idle that were not written to since `since`, at most `limit` of them; returns their ids. Their
+    /// messages are kept. To be called periodically, with the time [`IDLE_AFTER`](crate::limits::IDLE_AFTER) ago:
     /// `Timestamp::now().before(IDLE_AFTER)`.
     ///
     /// # Errors
@@ -85,65 +85,65 @@ pub trait Sessions: Send + Sync {
     /// [`Error::NoSession`].
     async fn resume(&self, id: SessionId) -> Result<Session, Error>;
 
-    /// The messages with the words of a text, best first.
+    /// The messages that contain the words of a text, best first.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a text without words.
     async fn search(&self, query: &SessionQuery, page: &PageRequest) -> Result<Page<MessageHit>, Error>;
 
-    /// Forgets a session and its messages; says whether it was there.
+    /// Deletes a session and its messages; returns whether it existed.
     ///
     /// # Errors
     /// When the database cannot be written.
     async fn delete(&self, id: SessionId) -> Result<bool, Error>;
 
-    /// A session with all its messages, the replaced ones too, as they were at one moment.
+    /// A session with all its messages, including the replaced ones, as a consistent snapshot.
     ///
     /// # Errors
     /// [`Error::NoSession`].
     async fn export(&self, id: SessionId) -> Result<ExportedSession, Error>;
 
-    /// Takes in what [`Sessions::export`] gave, here or elsewhere; says whether it was new.
+    /// Imports the result of [`Sessions::export`], from this or another store; returns whether it was new.
     ///
     /// # Errors
-    /// [`Error::SessionExists`] if there is one of this id that is not the same, [`Error::Invalid`].
+    /// [`Error::SessionExists`] if there is a different one with this id, [`Error::Invalid`].
     async fn import(&self, session: ExportedSession) -> Result<bool, Error>;
 }
 
-/// What a session begins with.
+/// A session to create.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NewSession {
-    /// Who talks.
+    /// The sender.
     pub sender: String,
-    /// Where.
+    /// The channel.
     pub channel: String,
     /// The model that answers, if it is chosen already.
     pub active_model: Option<String>,
-    /// Whatever else is known.
+    /// Further metadata.
     pub metadata: BTreeMap<String, String>,
 }
 
-/// What is said about a conversation.
+/// The attributes of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// Its id.
     pub id: SessionId,
-    /// Who talks.
+    /// The sender.
     pub sender: String,
-    /// Where.
+    /// The channel.
     pub channel: String,
-    /// Whether somebody does.
+    /// Whether it is active.
     pub state: SessionState,
     /// The model that answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub active_model: Option<String>,
-    /// What this session wants otherwise than the configuration says.
+    /// This session's overrides of the configuration.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
     pub overrides: Overrides,
-    /// Whatever else is known.
+    /// Further metadata.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, String>,
-    /// When it began.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When it was last written to.
     pub updated_at: Timestamp,
@@ -151,13 +151,13 @@ pub struct Session {
     pub next_sequence: u64,
 }
 
-/// Whether somebody talks.
+/// Whether a session is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SessionState {
-    /// Somebody does, or did a moment ago. A resumed session is active.
+    /// It was written to recently, or resumed.
     Active,
-    /// Nobody has for a while.
+    /// It was not written to for a while.
     Idle,
 }
 
@@ -178,10 +178,10 @@ impl SessionState {
     }
 }
 
-/// Where a writer believes the log to end.
+/// Where a writer expects the log to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// Wherever it does.
+    /// Anywhere.
     Any,
     /// The next message has this sequence number; otherwise nothing is written.
     Next(u64),
@@ -196,18 +196,18 @@ impl Expected {
     }
 }
 
-/// A session as a value.
+/// A session with its messages, as a value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExportedSession {
-    /// What is said about it.
+    /// Its attributes.
     #[serde(flatten)]
     pub session: Session,
-    /// All messages in the order they were written in, the replaced ones too.
+    /// All messages in the order of writing, including the replaced ones.
     pub messages: Vec<Message>,
 }
 
 impl Session {
-    /// How much room it takes.
+    /// Its size.
     pub(crate) fn weight(&self) -> usize {
         let metadata: usize = self.metadata.iter().map(|(key, value)| key.len() + value.len()).sum();
         self.sender.len() + self.channel.len() + metadata
@@ -215,7 +215,7 @@ impl Session {
 }
 
 impl ExportedSession {
-    /// What comes from outside is checked as if it were new.
+    /// Checks imported data like new data.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let Session { sender, channel, active_model, metadata, overrides, next_sequence, .. } = &self.session;
         NewSession {
@@ -234,7 +234,7 @@ impl ExportedSession {
             }
             last = message.sequence;
         }
-        // Numbers are kept as the engines' signed ones.
+        // The engines store numbers as signed.
         if i64::try_from(*next_sequence).is_err() {
             return Err(Error::invalid("the next sequence number", "is too large"));
         }
@@ -243,7 +243,7 @@ impl ExportedSession {
 }
 
 impl NewSession {
-    /// The session as it begins.
+    /// The session in its initial state.
     pub(crate) fn checked(self) -> Result<Session, Error> {
         self.check()?;
         let now = Timestamp::now();

@@ -12,7 +12,7 @@ use crate::postgres::PostgresStore;
 use crate::session::Sessions;
 use crate::sqlite::SqliteStore;
 
-/// An open store. Clones are the same store.
+/// An open store. Clones share it.
 #[derive(Clone)]
 pub struct Store {
     opened: Opened,
@@ -39,7 +39,7 @@ impl Store {
         Ok(Self { opened })
     }
 
-    /// Which engine this is: `sqlite` or `postgres`.
+    /// The name of the engine: `sqlite` or `postgres`.
     #[must_use]
     pub fn engine(&self) -> &'static str {
         match self.opened {
@@ -48,7 +48,7 @@ impl Store {
         }
     }
 
-    /// The version of the schema that this program works with. An open database has it.
+    /// The schema version that this program works with. An open database has it.
     #[must_use]
     pub fn schema_version(&self) -> u32 {
         match self.opened {
@@ -57,7 +57,7 @@ impl Store {
         }
     }
 
-    /// Where the state lies: a file, or `host:port/database` without anything secret.
+    /// Where the state is stored: a file, or `host:port/database` without secrets.
     #[must_use]
     pub fn place(&self) -> String {
         match &self.opened {
@@ -66,13 +66,13 @@ impl Store {
         }
     }
 
-    /// Copies the whole store, as it is at one moment, to a new file of mode 0600, while others go on writing. The copy is
-    /// examined and on the disk before it has its name. Whoever drops the future gives the backup up; a process that is
-    /// killed leaves an unfinished `<to>.new-*` at most.
+    /// Copies a snapshot of the whole store to a new file of mode 0600, while others may write. The copy is checked and
+    /// on the disk before it gets its name. Dropping the future cancels the backup; a process that is killed leaves at
+    /// most an unfinished `<to>.new-*`.
     ///
     /// # Errors
-    /// [`Error::File`] if there is a file of that name already or none can be made, [`Error::Full`], [`Error::Corrupt`],
-    /// and [`Error::Unsupported`] for PostgreSQL.
+    /// [`Error::File`] if there is a file of that name already or none can be created, [`Error::Full`],
+    /// [`Error::Corrupt`], and [`Error::Unsupported`] for PostgreSQL.
     pub async fn backup(&self, to: &Path) -> Result<BackupInfo, Error> {
         match &self.opened {
             Opened::Sqlite(store) => store.backup(to).await,
@@ -80,11 +80,12 @@ impl Store {
         }
     }
 
-    /// Puts the copy at `from` in the place of all that is in the store, while it is open; `check_only` looks whether that
-    /// could be done and leaves everything as it is. The copy is examined whole and brought to this schema first, in a
-    /// copy of its own. What is replaced is kept beside the database as `<file>.before-restore-<time>`, the last three
-    /// such files stay. It is one transaction: a reader sees the old or the new, and what is interrupted leaves the old.
-    /// Other writes wait meanwhile. Once the replacing has begun, dropping the future does not stop it.
+    /// Replaces the contents of the store by the copy at `from`, while it is open. `check_only` only checks whether
+    /// that is possible, and changes nothing. First the copy is checked completely and migrated to this schema, in a
+    /// copy of the copy. The replaced database is kept beside the current one as `<file>.before-restore-<time>`; the
+    /// last three such files are kept. It is one transaction: readers see the old or the new contents, and an
+    /// interruption leaves the old. Other writes wait meanwhile. Once the replacing has begun, dropping the future does
+    /// not stop it.
     ///
     /// # Errors
     /// [`Error::BadCopy`] with what is wrong with the copy, [`Error::Full`], [`Error::File`], [`Error::Busy`], and
@@ -123,7 +124,7 @@ impl Store {
         }
     }
 
-    /// What was written so far, and in how many commits.
+    /// How many writes there were so far, and in how many commits.
     #[must_use]
     pub fn counters(&self) -> Counters {
         match &self.opened {
@@ -132,10 +133,10 @@ impl Store {
         }
     }
 
-    /// Looks whether the database answers.
+    /// Checks whether the database answers.
     ///
     /// # Errors
-    /// What any call would get now, such as [`Error::Unavailable`].
+    /// The error that any call would get now, such as [`Error::Unavailable`].
     pub async fn check(&self) -> Result<(), Error> {
         match &self.opened {
             Opened::Sqlite(store) => store.check().await,
@@ -143,8 +144,8 @@ impl Store {
         }
     }
 
-    /// Ends the store: what was begun is finished, files are closed and the lock is released when this returns. Later
-    /// calls get [`Error::Closed`]. A store that is only dropped ends a moment later.
+    /// Closes the store. When this returns, pending work is finished, files are closed and the lock is released. Later
+    /// calls get [`Error::Closed`]. A store that is only dropped is closed a moment later.
     pub async fn close(&self) {
         match &self.opened {
             Opened::Sqlite(store) => store.close().await,
@@ -153,7 +154,7 @@ impl Store {
     }
 }
 
-/// How often was written since the store was opened.
+/// Write counters since the store was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Writes that succeeded.

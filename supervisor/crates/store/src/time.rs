@@ -1,4 +1,4 @@
-//! Points in time, to the millisecond: what both engines keep exactly.
+//! Points in time, in milliseconds, which both engines store exactly.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -7,23 +7,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 
-/// A point in time in milliseconds since 1970. As a text it is RFC 3339 in UTC.
+/// A point in time in milliseconds since 1970. Its text form is RFC 3339 in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Timestamp(i64);
 
-/// The end of the year 9999, after which RFC 3339 has no texts.
+/// The end of the year 9999, after which RFC 3339 has no representation.
 const LATEST: i64 = 253_402_300_799_999;
 
 impl Timestamp {
-    /// The present.
+    /// The current time.
     #[must_use]
     pub fn now() -> Self {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self::from_millis(i64::try_from(since.as_millis()).unwrap_or(LATEST))
     }
 
-    /// From milliseconds since 1970; what lies outside 1970 to 9999 becomes the nearest end.
+    /// From milliseconds since 1970; values outside 1970 to 9999 are clamped.
     #[must_use]
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.clamp(0, LATEST))
@@ -35,7 +35,7 @@ impl Timestamp {
         self.0
     }
 
-    /// The point so much earlier, but not before 1970.
+    /// The time `age` earlier, but not before 1970.
     #[must_use]
     pub fn before(self, age: Duration) -> Self {
         Self::from_millis(self.0.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX)))

@@ -1,12 +1,12 @@
-//! Where logs and traces go: stderr, systemd's journal, OTLP.
+//! The destinations of logs and traces: stderr, systemd's journal, OTLP.
 //!
-//! | module | what it is |
+//! | module | responsibility |
 //! |---|---|
-//! | [`log`] | lines, written by a thread of its own in one of three formats |
+//! | [`log`] | log lines, written by a separate thread in one of three formats |
 //! | [`traces`] | spans of calls, sent to an OpenTelemetry collector on this machine |
-//! | [`setup`] | the start and end of both, and the filter that may change in between |
+//! | [`setup`] | start and end of both, and the filter, which can be changed in between |
 //!
-//! The heavy dependencies of telemetry end here: other crates speak `tracing` and hand trace contexts on unread.
+//! The heavy telemetry dependencies stay in this crate: other crates use `tracing` and pass trace contexts on unparsed.
 
 pub mod log;
 pub mod setup;

@@ -1,4 +1,4 @@
-//! The start and end of a process's log and traces.
+//! Starts and ends the log and the traces of a process.
 
 use std::sync::OnceLock;
 
@@ -10,49 +10,48 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 use crate::log::{self, BadFilter, Flush, Format, Lines, Outlet, Writer};
 use crate::traces::{self, Traces};
 
-/// What is wanted.
+/// The settings.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// How lines look, and where they go.
+    /// The format of lines and their destination.
     pub format: Format,
-    /// What is logged, unless [`FILTER_VARIABLE`](log::FILTER_VARIABLE) says something else.
+    /// The filter, unless [`FILTER_VARIABLE`](log::FILTER_VARIABLE) is set.
     pub level: String,
     /// Whether text is coloured.
     pub color: bool,
-    /// Where traces of calls go, if anywhere.
+    /// The destination of traces, if any.
     pub traces: Option<Traces>,
 }
 
-/// Why the log cannot begin.
+/// Why the log cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TelemetryError {
     /// The filter does not parse.
     #[error(transparent)]
     Filter(#[from] BadFilter),
-    /// The writing thread, or the socket it writes to, could not be had.
+    /// The writer thread or its socket could not be created.
     #[error(
         "cannot start the log: {0}; see whether a limit of processes or files (ulimit -u, -n) is reached"
     )]
     Thread(std::io::Error),
-    /// What traces need could not be had.
+    /// Resources for traces could not be created.
     #[error("cannot start the traces: {0}; see whether a limit of files (ulimit -n) is reached")]
     Traces(std::io::Error),
-    /// A log is set up already.
+    /// A log is already set up.
     #[error("the log is set up twice in one process")]
     Twice,
 }
 
-/// What was logged before this is dropped is written before that returns, if whoever takes it does within a second, and
-/// what was traced is sent, if the collector takes it within two.
+/// Dropping this writes the remaining log lines, for at most a second, and sends the remaining spans, for at most two.
 #[must_use = "what is still queued is lost without it"]
 pub struct Guard {
-    // Before the log, which says what becomes of it.
+    // Dropped before the log, because it logs what is lost.
     _traces: Option<traces::Flush>,
     _log: Flush,
 }
 
-/// The log of this process while it runs.
+/// A handle on the running log of this process.
 #[derive(Clone)]
 pub struct Handle {
     filter: reload::Handle<EnvFilter, Registry>,
@@ -60,20 +59,20 @@ pub struct Handle {
 
 static HANDLE: OnceLock<Handle> = OnceLock::new();
 
-/// The log of this process, once [`init`] has begun it.
+/// The log of this process, after [`init`].
 #[must_use]
 pub fn handle() -> Option<&'static Handle> {
     HANDLE.get()
 }
 
 impl Handle {
-    /// Logs by another `log.level` from now on. [`FILTER_VARIABLE`](log::FILTER_VARIABLE) still wins over it.
+    /// Replaces the `log.level` filter. [`FILTER_VARIABLE`](log::FILTER_VARIABLE) still takes precedence.
     ///
     /// # Errors
-    /// The filter does not parse; the one in force stays.
+    /// The filter is invalid; the current one stays.
     pub fn set_level(&self, configured: &str) -> Result<(), TelemetryError> {
         let filter = log::filter(configured)?;
-        // It fails when the subscriber is gone, which the global one never is.
+        // Fails only if the subscriber is gone, and the global one never is.
         let _ = self.filter.reload(filter);
         Ok(())
     }
@@ -85,7 +84,7 @@ impl std::fmt::Debug for Handle {
     }
 }
 
-/// Starts the log of this process, and its traces if there is somewhere for them to go.
+/// Starts the log of this process, and its traces if they have a destination.
 ///
 /// # Errors
 /// [`TelemetryError`]; nothing is set up then.

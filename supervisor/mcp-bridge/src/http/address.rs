@@ -1,4 +1,4 @@
-//! The address of a server that is reached over HTTP.
+//! The URL of a server.
 
 use http::Uri;
 
@@ -11,7 +11,7 @@ pub(crate) struct Address {
     tls: bool,
 }
 
-/// Why a text is no address of a server. The supervisor checks the same before.
+/// Why a text is not a valid URL of a server. The supervisor checks the same before.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum AddressError {
     #[error("it is no URL: write https://HOST/PATH")]
@@ -63,17 +63,17 @@ impl Address {
         &self.uri
     }
 
-    /// `host:port`, as the proxy and the resolver take it.
+    /// `host:port`, for the proxy and the resolver.
     pub(crate) fn place(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// The host as certificates name it.
+    /// The host as in certificates.
     pub(crate) fn host(&self) -> &str {
         self.host.trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// Whether it is spoken to by TLS.
+    /// Whether it uses TLS.
     pub(crate) fn tls(&self) -> bool {
         self.tls
     }

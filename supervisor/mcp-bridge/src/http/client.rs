@@ -1,4 +1,4 @@
-//! The HTTP side of MCP's streamable HTTP, as the library asks for it.
+//! The HTTP client for MCP's streamable HTTP, as the `rmcp` library requires it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ const MAX_SHOWN_BYTES: usize = 300;
 /// How long an unused connection is kept. Shorter than the proxy keeps a tunnel that carries nothing.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What goes wrong with a request, in words for the caller.
+/// Why a request failed, as the caller reads it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
     #[error("{0}")]
@@ -68,7 +68,7 @@ pub(crate) struct HttpClient {
     client: Client<Connector, Full<Bytes>>,
 }
 
-/// What every request of the library has.
+/// The parts that every request of the library has.
 struct Parts {
     uri: Arc<str>,
     session: Option<Arc<str>>,
@@ -128,7 +128,7 @@ fn is(response: &Response<Incoming>, mime: &str) -> bool {
     found.len() >= mime.len() && found[..mime.len()].eq_ignore_ascii_case(mime.as_bytes())
 }
 
-/// A body, as far as it may go.
+/// Reads a body up to the limit.
 async fn body(response: Response<Incoming>, max_bytes: usize) -> Result<Bytes, Failure> {
     match Limited::new(response.into_body(), max_bytes).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
@@ -139,7 +139,7 @@ async fn body(response: Response<Incoming>, max_bytes: usize) -> Result<Bytes, F
     }
 }
 
-/// What an answer with an error status means for the request.
+/// Converts a response with an error status to an error.
 async fn refused(
     response: Response<Incoming>,
     message: &ClientJsonRpcMessage,
@@ -161,7 +161,7 @@ async fn refused(
         let probe = matches!(request.request, ClientRequest::DiscoverRequest(_)) && status.is_client_error();
         let told = match told {
             Some(told) => Some(told),
-            // A server of an older revision may refuse the question in any words: it is asked in its own way then.
+            // A server of an older revision may refuse the probe with any text: `initialize` is tried then.
             None if probe => Some(ErrorData::invalid_request(format!("HTTP {status}: {text}"), None)),
             None => None,
         };
@@ -173,14 +173,14 @@ async fn refused(
     Err(StreamableHttpError::Client(HttpError::Status { status: status.as_u16(), retry, text }))
 }
 
-/// Reads an answer that came whole.
+/// Reads a response that came as one JSON document.
 fn read(bytes: &[u8]) -> Result<ServerJsonRpcMessage, HttpError> {
     let mut scan = Scan::default();
     scan.feed(bytes);
     if scan.is_costly() {
         return Err(HttpError::TooLarge);
     }
-    // The transport looks for tools whose arguments travel in headers, so what it knows is read as what it is.
+    // The transport inspects lists of tools for arguments in headers, so known types are decoded as such.
     serde_json::from_slice(bytes)
         .ok()
         .or_else(|| message(bytes))
@@ -242,7 +242,7 @@ impl StreamableHttpClient for HttpClient {
         if !is(&response, JSON_MIME_TYPE) {
             let found = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
             let found = cut(&String::from_utf8_lossy(found), MAX_SHOWN_BYTES);
-            // Some servers confirm what needs no answer with an empty 200.
+            // Some servers acknowledge a message without a response with an empty 200.
             return if asks {
                 Err(StreamableHttpError::Client(HttpError::ContentType(found)))
             } else {
@@ -265,7 +265,7 @@ impl StreamableHttpClient for HttpClient {
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failure> {
         let parts = Parts { uri, session: Some(session_id), headers: custom_headers };
-        // Whether the server forgets its session is its own affair.
+        // Whether the server deletes its session does not matter to us.
         self.send(Method::DELETE, parts, &[], Vec::new()).await.map(drop)
     }
 
@@ -305,7 +305,7 @@ impl StreamableHttpClient for HttpClient {
             more.push((name, id));
         }
         let response = self.send(Method::GET, parts, &more, Vec::new()).await?;
-        // Servers without such a stream say so with 405, and some with 404 or 400.
+        // Servers without such a stream answer 405, and some 404 or 400.
         if !response.status().is_success() || !is(&response, EVENT_STREAM_MIME_TYPE) {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }

@@ -1,4 +1,4 @@
-//! Connections to one server: through the supervisor's proxy where there is one, with TLS where the address says so.
+//! Connections to one server: through the supervisor's proxy if there is one, with TLS if the URL is https.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,10 +21,10 @@ use crate::text::cut;
 
 /// Where the supervisor's proxy listens (docs/egress.md).
 const PROXY_VARIABLE: &str = "TALON_PROXY_SOCKET";
-/// How long a connection may take, TLS included. The proxy needs up to 20 s for a slow name and a slow host together, and
-/// then says which of them it was.
+/// How long a connection may take, TLS included. The proxy needs up to 20 s for a slow name and a slow host together,
+/// and its answer then says which of them it was.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(25);
-/// The largest head of the proxy's answer, and how much of its text is shown.
+/// The largest head of the proxy's response, and how much of its text is shown.
 const MAX_HEAD_BYTES: usize = 8 << 10;
 const MAX_REFUSAL_BYTES: u64 = 1000;
 
@@ -32,10 +32,10 @@ const MAX_REFUSAL_BYTES: u64 = 1000;
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// A connection as hyper takes it.
+/// A connection for hyper.
 pub(crate) struct Conn(TokioIo<Box<dyn Stream>>);
 
-/// Connects to one address, whatever it is asked for.
+/// Connects to one address, whatever URI is requested.
 #[derive(Clone)]
 pub(crate) struct Connector {
     place: Arc<str>,
@@ -100,7 +100,7 @@ fn tls(address: &Address) -> Result<(TlsConnector, ServerName<'static>), TlsErro
     if trusted == 0 {
         return Err(TlsError::NoRoots);
     }
-    // Named here rather than taken from the process: there is one provider, and nobody installs another.
+    // Named here rather than taken from the process: there is only one provider, and no other code installs one.
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
@@ -109,12 +109,12 @@ fn tls(address: &Address) -> Result<(TlsConnector, ServerName<'static>), TlsErro
     Ok((TlsConnector::from(Arc::new(config)), name))
 }
 
-/// Asks the proxy for a way to a place.
+/// Asks the proxy for a tunnel to `host:port`.
 async fn tunnel(proxy: &PathBuf, place: &str) -> io::Result<UnixStream> {
     let mut stream = UnixStream::connect(proxy).await?;
     stream.write_all(format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n").as_bytes()).await?;
     let mut head = Vec::new();
-    // Byte by byte: what comes after the head belongs to whoever gets the stream.
+    // Byte by byte: what comes after the head belongs to the stream.
     while !head.ends_with(b"\r\n\r\n") {
         if head.len() == MAX_HEAD_BYTES {
             return Err(io::Error::other("the proxy's answer has no end"));

@@ -1,4 +1,4 @@
-//! Server-sent events, bounded before they are put together.
+//! Server-sent events, with limits that apply before an event is assembled.
 
 use std::io;
 
@@ -10,8 +10,8 @@ use sse_stream::{Error, Sse, SseStream};
 
 use crate::server::scan::Scan;
 
-/// The events of a body. One event may have `max_bytes`; an event that would be costly to read becomes an error of the
-/// call that it answers.
+/// The events of a body. One event may have `max_bytes`; an event that would be costly to decode becomes an error of
+/// the call that it answers.
 pub(crate) fn events<S, E>(body: S, max_bytes: usize) -> BoxStream<'static, Result<Sse, Error>>
 where
     S: Stream<Item = Result<Bytes, E>> + Send + 'static,
@@ -39,19 +39,19 @@ fn cheap(mut event: Sse) -> Sse {
     if scan.is_costly() {
         let why = format!("the MCP server's answer is too large: {} bytes; ask for less at once", data.len());
         let told = ServerJsonRpcMessage::error(ErrorData::internal_error(why, None), scan.answered());
-        // Without an answer to put into its place it is an event without data, which is skipped.
+        // If it answers no call it becomes an event without data, which is skipped.
         event.data = scan.answered().and_then(|_| serde_json::to_string(&told).ok());
     }
     event
 }
 
-/// Counts the bytes of the event that is being read.
+/// Counts the bytes of the current event.
 struct Meter {
     max_bytes: usize,
     event: usize,
     line: usize,
     comment: bool,
-    /// The line break of Windows is two bytes and one break.
+    /// `\r\n` is two bytes but one line break.
     after_cr: bool,
 }
 
@@ -66,7 +66,7 @@ impl Meter {
             match byte {
                 b'\n' if after_cr => {}
                 b'\n' | b'\r' => {
-                    // An empty line ends an event; of comments nothing is kept.
+                    // An empty line ends an event; comments are not stored.
                     if self.line == 0 {
                         self.event = 0;
                     } else if !self.comment {

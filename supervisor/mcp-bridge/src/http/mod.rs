@@ -17,13 +17,13 @@ use self::connect::Connector;
 pub(crate) use self::connect::TlsError;
 use crate::server::lines::MAX_MESSAGE_BYTES;
 
-/// Calls that are sent at once; the supervisor admits fewer.
+/// Concurrent calls; the supervisor admits fewer.
 const MAX_CONCURRENT_REQUESTS: usize = 64;
 
 /// A transport to one address.
 pub(crate) type Http = StreamableHttpClientTransport<HttpClient>;
 
-/// A transport to an address. Connects when something is sent.
+/// A transport to an address. Connects on the first message.
 ///
 /// # Errors
 /// When TLS cannot be set up.

@@ -1,5 +1,5 @@
-//! The server's process: started, watched, and ended as MCP says: its standard input is closed, then it is asked by SIGTERM,
-//! then it is killed.
+//! The server's process: started, monitored, and ended as MCP requires: its standard input is closed, then it gets
+//! SIGTERM, then it is killed.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -15,17 +15,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::environment;
 
-/// How long the server may take to end once its standard input is closed. Together with the next one well within the grace
-/// that the supervisor gives us.
+/// How long the server may take to end once its standard input is closed. Together with the next one well within the
+/// grace period that the supervisor gives the bridge.
 const CLOSED_GRACE: Duration = Duration::from_secs(2);
 /// How long it may take after SIGTERM.
 const TERMINATED_GRACE: Duration = Duration::from_secs(2);
-/// How long the whole end may take, with some time for the kernel to kill it.
+/// How long the whole shutdown may take, with some time for the kernel to kill it.
 pub(crate) const END_GRACE: Duration =
     CLOSED_GRACE.saturating_add(TERMINATED_GRACE).saturating_add(Duration::from_secs(1));
-/// How long its last words may take to be passed on after it ended.
+/// How long its last output may take to be passed on after it ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// The longest line on standard error; the supervisor cuts them here, too.
+/// The longest line on standard error; the supervisor cuts at the same length.
 const MAX_LINE_BYTES: u64 = 8000;
 
 /// A server's process.
@@ -36,46 +36,46 @@ pub(crate) struct Child {
     pub(crate) closing: Closing,
 }
 
-/// The end of a server that we bring about.
+/// A shutdown that the bridge initiates.
 #[derive(Clone, Default)]
 pub(crate) struct Closing {
     token: CancellationToken,
-    /// What it did that it cannot be left alone with.
+    /// The misbehaviour that it is ended for.
     why: Arc<OnceLock<String>>,
 }
 
 impl Closing {
-    /// Ends it because nobody needs it any more.
+    /// Ends it because it is no longer needed.
     pub(crate) fn close(&self) {
         self.token.cancel();
     }
 
-    /// Ends it because nothing can be done with it: `why` says what it did, after its name.
+    /// Ends it because of misbehaviour: `why` describes it and follows the server's name.
     pub(crate) fn give_up(&self, why: String) {
-        // Whatever comes second follows from the first.
+        // A second reason would only be a consequence of the first.
         let _ = self.why.set(why);
         self.token.cancel();
     }
 
-    /// Returns once it is to end.
+    /// Waits until the shutdown begins.
     pub(crate) async fn closed(&self) {
         self.token.cancelled().await;
     }
 
-    /// Whether it ends as it should.
+    /// Whether it ends without misbehaviour, on our request.
     pub(crate) fn is_wanted(&self) -> bool {
         self.token.is_cancelled() && self.why.get().is_none()
     }
 }
 
-/// What is connected to it.
+/// The pipes to it.
 pub(crate) struct Pipes {
     pub(crate) input: ChildStdin,
     pub(crate) output: ChildStdout,
 }
 
 impl Child {
-    /// Starts a server. Its standard error goes to ours.
+    /// Starts a server. Its standard error is passed to ours.
     pub(crate) fn start(program: &OsString, args: &[OsString]) -> io::Result<(Self, Pipes)> {
         let mut process = Command::new(program)
             .args(args)
@@ -84,7 +84,7 @@ impl Child {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A group of its own, so that what a wrapper script started is asked to end, too.
+            // A separate process group, so that the children of a wrapper script are asked to end, too.
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
@@ -94,7 +94,7 @@ impl Child {
             return Err(io::Error::other("it has no pipes"));
         };
         let errors = errors.into_owned_fd()?;
-        // A thread, because standard error blocks whoever writes there faster than the supervisor reads.
+        // A separate thread, because writing to standard error blocks when the supervisor reads slowly.
         let passed_on = CancellationToken::new();
         let done = passed_on.clone().drop_guard();
         std::thread::Builder::new().name("server-stderr".to_owned()).spawn(move || {
@@ -107,17 +107,17 @@ impl Child {
         Ok((Self { ended, closing }, Pipes { input, output }))
     }
 
-    /// How it ended, if it has within this time.
+    /// How it ended, if it ends within this time.
     pub(crate) async fn ended_within(&self, time: Duration) -> Option<String> {
         let mut ended = self.ended.clone();
         timeout(time, ended.wait_for(Option::is_some)).await.ok()?.ok()?.clone()
     }
 
-    /// Returns once it ended.
+    /// Waits until it has ended.
     pub(crate) fn gone(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut ended = self.ended.clone();
         async move {
-            // Nobody is left to tell only when the runtime ends.
+            // The sender is dropped early only when the runtime ends.
             let _ = ended.wait_for(Option::is_some).await;
         }
     }
@@ -143,14 +143,14 @@ async fn keep(
     let told = match (status, closing.why.get().filter(|_| by_us)) {
         (Ok(status), Some(why)) => format!("{why}, and {}", described(status)),
         (Ok(status), None) => described(status),
-        (Err(error), _) => format!("ended, and nobody knows how: {error}"),
+        (Err(error), _) => format!("ended, and its exit status is unknown: {error}"),
     };
-    // What it said last comes before what we say about it, unless somebody else holds its standard error.
+    // Its last output is passed on before our message about it, unless another process holds its standard error.
     let _ = timeout(LAST_WORDS, passed_on.cancelled()).await;
     ended.send_replace(Some(told));
 }
 
-/// How it ended, and whether it had to be made to.
+/// How it ended, and whether it had to be forced.
 async fn end(process: &mut Process) -> (io::Result<ExitStatus>, bool) {
     let mut by_us = false;
     for (signal, grace) in [(Signal::TERM, CLOSED_GRACE), (Signal::KILL, TERMINATED_GRACE)] {
@@ -158,7 +158,7 @@ async fn end(process: &mut Process) -> (io::Result<ExitStatus>, bool) {
             return (status, by_us);
         }
         by_us = true;
-        // It was not waited for yet, so the number is still its own.
+        // It was not reaped yet, so the pid is still valid.
         if let Some(pid) = process.id().and_then(|pid| Pid::from_raw(pid.cast_signed())) {
             let _ = kill_process_group(pid, signal);
         }
@@ -188,12 +188,12 @@ fn pass_on(errors: impl Read, mut to: impl Write) {
             Ok(_) => {}
         }
         let ends = line.ends_with(b"\n");
-        // The rest of a line that was too long says nothing by itself.
+        // The rest of a line that was too long means nothing alone.
         if !within {
             if !ends {
                 line.push(b'\n');
             }
-            // Nobody is left to tell when our own standard error is gone.
+            // When our own standard error is gone there is nowhere to report the error.
             let _ = to.write_all(&line);
         }
         within = !ends;

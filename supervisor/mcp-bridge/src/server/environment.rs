@@ -1,4 +1,4 @@
-//! What the server finds in its environment: ours, without what belongs to our own handshake.
+//! The server's environment: ours, without the variables of our own handshake.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 const OURS: [&str; 4] = ["TALON_LISTEN_FD", "OPENTALON_GRPC_MAX_MSG_BYTES", "NOTIFY_SOCKET", "LISTEN_FDS"];
 const OUR_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
 
-/// What the operator gave, and where the server may write and connect to.
+/// The operator's variables, and those that say where the server may write and connect to.
 pub(crate) fn of_server() -> Vec<(OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| is_for_server(name)).collect()
 }

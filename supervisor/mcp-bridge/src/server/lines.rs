@@ -1,7 +1,7 @@
-//! A server's standard output, cut into messages.
+//! A server's standard output, split into messages.
 //!
-//! It should carry one JSON-RPC message a line. Banners and debug output are told from messages by their first character
-//! and left out; a line that is too large is read to its end without being kept.
+//! It should carry one JSON-RPC message a line. Banners and debug output are recognised by their first character
+//! and left out; a line that is too large is read to its end but not stored.
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -11,24 +11,24 @@ use crate::text::cut;
 /// The largest message that is read, in bytes. Twice what can be passed on as an answer, because images are described
 /// instead of passed on; a larger one becomes an error of the call that it answers.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 16 << 20;
-/// How much of a line that is no message is shown.
+/// How much of a non-message line is shown.
 const MAX_SHOWN_BYTES: usize = 500;
 /// How much is read at once.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// What one line is.
+/// The kinds of lines.
 #[derive(Debug)]
 pub(crate) enum Line {
     /// It looks like a message.
     Message(Vec<u8>),
-    /// It is one that must not be read.
+    /// A message that is too large.
     TooLarge {
         /// All its bytes.
         bytes: u64,
-        /// What is known of it.
+        /// What the scan of its bytes found.
         scan: Scan,
     },
-    /// It is something else; its beginning.
+    /// Anything else; the beginning of the line.
     Text(String),
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Line {
 pub(crate) struct Lines<R> {
     reader: R,
     chunk: Vec<u8>,
-    /// What of the chunk is not looked at yet.
+    /// The position in the current chunk.
     next: usize,
     line: Vec<u8>,
     bytes: u64,
@@ -48,7 +48,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { reader, chunk: Vec::new(), next: 0, line: Vec::new(), bytes: 0, scan: Scan::default() }
     }
 
-    /// The next line that is not empty; `None` when there is no more. What stands after the last line's end is a line too.
+    /// The next line that is not empty; `None` at the end. An unterminated last line counts.
     pub(crate) async fn next(&mut self) -> Option<Line> {
         loop {
             if self.next == self.chunk.len() {
@@ -71,7 +71,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let room = MAX_MESSAGE_BYTES.saturating_sub(self.line.len());
             self.line.extend_from_slice(&part[..part.len().min(room)]);
             if self.is_too_large() {
-                // It will not be read, and may go on for long.
+                // It will not be stored, and may still be long.
                 self.line = Vec::new();
             }
             if ended && let Some(line) = self.finish() {

@@ -1,4 +1,4 @@
-//! The server: its process or its address, and the way of its messages.
+//! The server: its process or its address, and the path of its messages.
 
 pub(crate) mod child;
 mod environment;

@@ -6,20 +6,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::model::ProgressToken;
 use talon_sdk::Context;
 
-/// The calls in flight, by the token that the server was given with each.
+/// The calls in flight, by the progress token that the server got with each.
 #[derive(Clone, Default)]
 pub(crate) struct Progress {
     calls: Arc<Mutex<HashMap<ProgressToken, Context>>>,
 }
 
 impl Progress {
-    /// Until the guard is dropped, progress with this token is that call's.
+    /// Until the guard is dropped, progress with this token belongs to that call.
     pub(crate) fn watch(&self, token: ProgressToken, call: Context) -> Watching {
         self.lock().insert(token.clone(), call);
         Watching { progress: self.clone(), token }
     }
 
-    /// Hands a server's word on. Of a call that is over it is dropped.
+    /// Passes a server's progress on. Progress of a finished call is dropped.
     pub(crate) fn report(&self, token: &ProgressToken, progress: f64, total: Option<f64>, message: &str) {
         let call = self.lock().get(token).cloned();
         if let Some(call) = call {
@@ -27,13 +27,13 @@ impl Progress {
         }
     }
 
-    /// Nothing can panic while it is held, so a poisoned one is as good.
+    /// Nothing can panic while the lock is held, so a poisoned lock is still valid.
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, Context>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// One call whose progress is handed on.
+/// One call whose progress is passed on.
 pub(crate) struct Watching {
     progress: Progress,
     token: ProgressToken,

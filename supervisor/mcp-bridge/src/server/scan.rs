@@ -1,27 +1,27 @@
-//! Looks at one JSON-RPC message without building anything of it.
+//! Scans one JSON-RPC message without building values from it.
 //!
-//! Two things have to be known of a message that is too large to be read: which call it answers, so that this call can be
-//! told, and whether reading it would be cheap. `[[],[],…` costs a hundred times its size in memory, so the size alone
-//! does not bound what reading allocates.
+//! For a message that is too large to be decoded, two facts are needed: which call it answers, so that this call can
+//! fail with an error, and whether decoding would be cheap. `[[],[],…` costs a hundred times its size in memory, so the
+//! size alone does not bound what decoding allocates.
 
 use rmcp::model::{NumberOrString, RequestId};
 
-/// The most values in one message, lists and objects counted with what is in them. Half a million are some hundred MiB of
-/// memory once read, a tenth of what a plugin may use; a real answer of 8 MiB has some ten thousand.
+/// The most values in one message, lists and objects counted with their content. Half a million take some hundred MiB
+/// of memory once decoded, a tenth of what a plugin may use; a real answer of 8 MiB has some ten thousand.
 pub(crate) const MAX_VALUES: u64 = 500_000;
-/// The longest id, as it is written. Ours are numbers.
+/// The longest id, as it is written. Our ids are numbers.
 const MAX_ID_BYTES: usize = 32;
-/// The longest name of a field that is told from others.
+/// The longest field name that is compared.
 const MAX_KEY_BYTES: usize = 8;
 
-/// What is known of the bytes seen so far.
+/// The state of the scan after the bytes so far.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
     depth: u64,
     values: u64,
     in_string: bool,
     escaped: bool,
-    /// Within the outermost object: whether a value is awaited, and of which field.
+    /// Within the outermost object: whether a value is expected, and of which field.
     in_value: bool,
     key: Vec<u8>,
     id: Vec<u8>,
@@ -29,7 +29,7 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Looks at some more bytes.
+    /// Scans some more bytes.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.step(byte);
@@ -92,12 +92,12 @@ impl Scan {
         }
     }
 
-    /// Whether reading it would take more memory than it should.
+    /// Whether decoding it would take too much memory.
     pub(crate) fn is_costly(&self) -> bool {
         self.values > MAX_VALUES
     }
 
-    /// The request that it answers, if it is an answer.
+    /// The request that it answers, if it is a response.
     pub(crate) fn answered(&self) -> Option<RequestId> {
         if self.has_method {
             return None;

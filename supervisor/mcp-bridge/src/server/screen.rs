@@ -1,8 +1,8 @@
-//! What of a server's messages is for the library, and what is for us.
+//! Decides which of a server's messages the library gets, and which the bridge handles.
 //!
-//! Answers are let through only to what was asked and is still waited for. Requests of the server are answered here: a
-//! `ping` politely, everything else with a refusal, because no plugin may ask its caller for anything. Progress and news of
-//! changed tools are handed on in the order in which they come.
+//! A response passes only if its request is still pending. Requests of the server are answered here: a `ping` with
+//! success, everything else with an error, because no plugin may ask its caller for anything. Progress and
+//! notifications of changed tools are passed on in the order in which they arrive.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,40 +22,40 @@ use tokio::time::{Instant, sleep_until};
 use super::progress::Progress;
 use crate::text::cut;
 
-/// Answers to a server's own requests that are being sent at once. A server that asks faster than it reads gets no
+/// Replies to a server's own requests that are being sent at once. A server that asks faster than it reads gets no
 /// further ones.
 const MAX_REPLIES: usize = 32;
-/// Questions that wait for an answer. The supervisor admits far fewer calls, and what is given up waits no longer; beyond
-/// this the oldest one, which will hardly be answered, counts as given up.
+/// Requests that wait for a response. The supervisor admits far fewer calls, and a cancelled one is no longer pending;
+/// beyond this the oldest, which will hardly be answered, counts as cancelled.
 const MAX_PENDING: usize = 1024;
 /// How much of a log message is passed on.
 const MAX_LOG_BYTES: usize = 1000;
 
-/// What stands for the answer of a server that gave none to `server/discover`.
+/// Replaces the response of a server that did not answer `server/discover`.
 pub(crate) const NO_ANSWER: &str = "no answer to server/discover";
 
-/// The same of one that knows the question, and speaks older revisions only.
+/// The same for one that answers it, but supports older revisions only.
 const OLDER: &str = "server/discover names older revisions only";
 
-/// What a server tells unasked.
+/// Notifications of a server.
 #[derive(Clone, Default)]
 pub(crate) struct News {
-    /// How far its calls are.
+    /// The progress of its calls.
     pub(crate) progress: Progress,
-    /// It offers other tools.
+    /// Its tools changed.
     pub(crate) tools_changed: Arc<Notify>,
 }
 
-/// A transport whose messages are looked at.
+/// A transport that filters its messages.
 pub(crate) struct Screen<T> {
     inner: T,
     news: News,
     replies: Arc<Semaphore>,
-    /// What was asked and not answered.
+    /// Requests without a response.
     pending: HashMap<RequestId, Asked>,
-    /// How long the question whether the server speaks the current revision may go unanswered.
+    /// How long the probe for the current revision may go unanswered.
     patience: Duration,
-    /// That question, and when it counts as answered.
+    /// The probe, and when it counts as answered.
     probe: Option<(RequestId, Instant)>,
 }
 
@@ -99,7 +99,7 @@ impl<T: Transport<RoleClient>> Screen<T> {
         }
     }
 
-    /// Whether somebody waits for this answer; it waits no longer.
+    /// Takes the pending request of a response, if there is one.
     fn take(&mut self, id: &RequestId) -> Option<Asked> {
         let asked = self.pending.remove(id).or_else(|| match id {
             NumberOrString::String(text) => self.pending.remove(&NumberOrString::Number(text.parse().ok()?)),
@@ -108,12 +108,12 @@ impl<T: Transport<RoleClient>> Screen<T> {
         match asked {
             Some(Asked::Discover) => self.probe = None,
             Some(Asked::Other) => {}
-            None => tracing::debug!(%id, "an answer that nobody waits for is dropped"),
+            None => tracing::debug!(%id, "a response without a pending request is dropped"),
         }
         asked
     }
 
-    /// What the library gets of a message.
+    /// The message that the library gets, if any.
     fn pass(&mut self, message: ServerJsonRpcMessage) -> Option<ServerJsonRpcMessage> {
         match message {
             ServerJsonRpcMessage::Response(response) => {
@@ -200,7 +200,7 @@ fn number(id: &RequestId) -> i64 {
     }
 }
 
-/// A log message of the server's. Read from JSON, because the library's type is on its way out.
+/// Logs a log message of the server. Read from JSON, because the library's type is being phased out.
 fn log_line(params: &Value) {
     let text = match params.get("data") {
         Some(Value::String(text)) => cut(text, MAX_LOG_BYTES),
@@ -215,14 +215,14 @@ fn log_line(params: &Value) {
     }
 }
 
-/// A server that knows the question and not the revision is spoken to in an older one.
+/// A server that answers the probe but not with the current revision is used with an older one.
 fn is_of_the_past(result: &ServerResult) -> bool {
     let ServerResult::DiscoverResult(discovered) = result else { return false };
     let versions = &discovered.supported_versions;
     !versions.contains(&ProtocolVersion::LATEST) && versions.iter().any(has_initialize)
 }
 
-/// The same, of one that refuses the question.
+/// The same for a server that refuses the probe.
 fn names_a_past_version(error: &ErrorData) -> bool {
     let supported =
         error.data.as_ref().and_then(|data| data.get("supported")).and_then(|list| list.as_array());
@@ -238,7 +238,7 @@ fn has_initialize(version: &ProtocolVersion) -> bool {
     ProtocolVersion::KNOWN_VERSIONS.contains(version) && version.has_initialize()
 }
 
-/// Stands for the answer of a server that knows no `server/discover`: the library then goes on with `initialize`.
+/// Replaces the response of a server without `server/discover`: the library then continues with `initialize`.
 fn is_legacy(id: RequestId, why: &'static str) -> ServerJsonRpcMessage {
     let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None);
     ServerJsonRpcMessage::error(error, Some(id))

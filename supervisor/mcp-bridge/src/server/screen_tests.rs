@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A transport that says what it was given, and then nothing.
+/// A transport that delivers the given messages, and then nothing.
 #[derive(Clone, Default)]
 struct Scripted {
     says: Arc<Mutex<VecDeque<Value>>>,

@@ -17,17 +17,17 @@ use super::child::Closing;
 use super::lines::{Line, Lines};
 use crate::text::cut;
 
-/// Messages that were read and not taken yet. Few, because each may be large; the server waits meanwhile.
+/// Messages that were read but not taken yet. Few, because each may be large; the server waits meanwhile.
 const INBOX: usize = 4;
 /// Messages that wait to be written.
 const OUTBOX: usize = 64;
-/// How long one message may take to be written. A server that reads nothing for that long never will, and everybody
-/// who calls it would wait for their deadline; so it is ended.
+/// How long writing one message may take. A server that reads nothing for that long never will, and all its callers
+/// would wait until their deadlines; so it is ended.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long what a server said before it ended may take to be read. Something else that holds its output, a child that it
-/// left behind, would keep it open for ever.
+/// How long reading the last output of an ended server may take. Another process that holds its output, such as a child
+/// that it left behind, would keep it open for ever.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
-/// How many lines that are no messages are shown. A banner has a few; a server that logs there would fill the log.
+/// How many non-message lines are shown. A banner has a few; a server that logs there would fill the log.
 const MAX_TEXT_LINES: u32 = 100;
 
 /// The two pipes. The tasks behind them end with the pipes, or with the server.
@@ -42,14 +42,14 @@ pub(crate) enum SendError {
     /// The server is gone, or does not read.
     #[error("the MCP server takes no messages any more")]
     Closed,
-    /// A defect: ours.
+    /// A bug of ours.
     #[error("a message cannot be written as JSON")]
     Json(#[source] serde_json::Error),
 }
 
 impl Stdio {
     /// Starts to read and write. `closing` closes the server's standard input, and ends a server that does not read it;
-    /// `gone` is when its process ended.
+    /// `gone` resolves when its process ended.
     pub(crate) fn new<R, W>(
         output: R,
         input: W,
@@ -113,8 +113,8 @@ async fn read<R: AsyncRead + Unpin>(mut lines: Lines<R>, inbox: mpsc::Sender<Ser
     }
 }
 
-/// Reads one message. Results are handed on as they are: whoever asked knows what they should be, and says what is wrong
-/// with them better than a reader of all of MCP can.
+/// Decodes one message. Results are passed on undecoded: the requester knows their type, and reports errors in them
+/// better than a decoder of all of MCP can.
 pub(crate) fn message(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
     let value: Value = match serde_json::from_slice(bytes) {
         Ok(value) => value,
@@ -154,7 +154,7 @@ fn read_message(mut value: Value) -> Result<ServerJsonRpcMessage, Unreadable> {
     if let Value::Object(fields) = &mut result
         && fields.contains_key("supportedVersions")
     {
-        // What a server leaves out is read as what the revision says of it; the library insists.
+        // Fields that a server leaves out get the default of the revision; the library requires them.
         fields.entry("resultType").or_insert_with(|| "complete".into());
     }
     let known = ["serverInfo", "supportedVersions", "protocolVersion"];
@@ -166,12 +166,12 @@ fn read_message(mut value: Value) -> Result<ServerJsonRpcMessage, Unreadable> {
     Ok(ServerJsonRpcMessage::response(result, id))
 }
 
-/// The end of a subscription, which rmcp has to know as what it is.
+/// The end of a subscription, which rmcp needs as this type.
 fn is_subscription(result: &Value) -> bool {
     result.get("_meta").is_some_and(|meta| meta.get("io.modelcontextprotocol/subscriptionId").is_some())
 }
 
-/// A server's error, also one that is not quite as it should be.
+/// A server's error, even if it is slightly malformed.
 fn error_data(error: &Value) -> ErrorData {
     let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let message = match error.get("message").and_then(Value::as_str) {

@@ -1,4 +1,4 @@
-//! From the texts of a call to the JSON that a server takes.
+//! Converts the text arguments of a call to the JSON that a server takes.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use super::kind::Kind;
 use super::schema::{Parameters, WHOLE};
 use crate::text::cut;
 
-/// How much of a value that does not fit is repeated.
+/// How much of a wrong value an error repeats.
 const MAX_SHOWN_BYTES: usize = 64;
-/// Up to here a float holds every integer.
+/// Up to this value a float represents every integer exactly.
 const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
 
-/// How each argument of one action is read.
+/// Parses the arguments of one action.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader {
-    /// What each parameter is, and whether it may be left out.
+    /// The kind of each parameter, and whether it is optional.
     kinds: BTreeMap<String, (Kind, bool)>,
     whole: bool,
 }
@@ -41,12 +41,12 @@ impl Reader {
     /// The arguments as JSON.
     ///
     /// # Errors
-    /// A sentence that names the argument and what was expected.
+    /// Names the argument and what was expected.
     pub(crate) fn read(&self, args: BTreeMap<String, String>) -> Result<Map<String, Value>, String> {
         let mut read = Map::new();
         for (name, text) in args {
             let (kind, optional) = self.kinds.get(&name).copied().unwrap_or((Kind::Any, true));
-            // Some callers write null for what they leave out; only a string may really mean that word.
+            // Some callers write null instead of leaving an argument out; only a string may really mean that word.
             if optional && kind != Kind::String && kind != Kind::Any && text.trim() == "null" {
                 continue;
             }
@@ -90,12 +90,12 @@ fn value(kind: Kind, text: &str) -> Option<Value> {
         },
         Kind::Array => json().filter(Value::is_array),
         Kind::Object => json().filter(Value::is_object),
-        // A mixture is JSON if it is JSON, as everywhere in Talon.
+        // A mixed kind is JSON if it parses as JSON, as everywhere in Talon.
         Kind::Any => Some(json().unwrap_or_else(|| text.into())),
     }
 }
 
-/// `3.0` is one too, because models write that.
+/// `3.0` counts as an integer, because models write that.
 fn integer(text: &str) -> Option<Number> {
     if let Ok(number) = text.parse::<i64>() {
         return Some(number.into());
@@ -165,7 +165,7 @@ mod tests {
         let whole = reader(&json!({"anyOf": [{"required": ["a"]}]}));
         let read = whole.read(args(&[("arguments", "{\"a\":[1]}")])).unwrap();
         assert_eq!(Value::Object(read), json!({"a": [1]}));
-        // A property that only has that name is a property.
+        // A property that merely has that name is an ordinary property.
         let named = reader(&json!({"type": "object", "properties": {"arguments": {"type": "object"}}}));
         let read = named.read(args(&[("arguments", "{\"a\":1}")])).unwrap();
         assert_eq!(Value::Object(read), json!({"arguments": {"a": 1}}));

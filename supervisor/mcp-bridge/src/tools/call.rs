@@ -1,4 +1,4 @@
-//! One call of a tool: arguments out, progress in between, an answer or a word that nobody waits any more.
+//! One call of a tool: sends the arguments, passes progress on, and returns the answer or cancels the request.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use super::{result_value, results};
 use crate::session::Session;
 use crate::text::with_causes;
 
-/// What a server is told about a question that is given up.
+/// The reason that a server gets with a cancelled request.
 const GIVEN_UP: &str = "the caller does not wait any more";
 
-/// A tool of the SDK's for each offer.
+/// An SDK tool for an offered tool.
 pub(crate) fn tool(offer: Offer, session: Session) -> Tool {
     let Offer { tool, action, reader } = offer;
     Tool::dynamic(action, move |args: BTreeMap<String, String>, cx: Context| {
@@ -61,7 +61,7 @@ async fn call(session: &Session, tool: String, args: JsonObject, cx: &Context) -
     }
 }
 
-/// A failure of the way to the server, in words for the caller.
+/// A failure of the transport, as the caller reads it.
 async fn told(session: &Session, error: &ServiceError) -> ToolError {
     match error {
         ServiceError::TransportClosed => {
@@ -80,11 +80,11 @@ async fn told(session: &Session, error: &ServiceError) -> ToolError {
     }
 }
 
-/// Tells the server when a question is given up: whoever asked left, or the deadline passed. Nobody keeps a place for the
-/// answer from then on.
+/// Cancels the request at the server when it is dropped: the caller disconnected, or the deadline passed. From then on
+/// the request is no longer pending.
 struct GiveUp(Option<RequestHandle<RoleClient>>);
 
-/// Asks the server something other than a call.
+/// Sends a request other than a tool call.
 pub(super) async fn ask(
     peer: &Peer<RoleClient>,
     request: ClientRequest,

@@ -1,8 +1,8 @@
-//! What a parameter is, in one word, as far as its schema says so.
+//! The single kind of a parameter, as far as its schema has one.
 
 use serde_json::{Map, Value};
 
-/// What the text of an argument stands for.
+/// The kind of an argument's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     String,
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The word on the wire.
+    /// The name on the wire.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -53,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// The one kind that every value has which a schema allows.
+    /// The one kind that all values have which a schema allows.
     pub(crate) fn of_schema(schema: &Value) -> Self {
         let Some(fields) = schema.as_object() else { return Self::Any };
         match fields.get("type") {
@@ -86,7 +86,7 @@ fn common(mut kinds: impl Iterator<Item = Kind>) -> Kind {
     if kinds.all(|kind| kind == first) { first } else { Kind::Any }
 }
 
-/// Takes `null` out of the top of a schema: an argument that is not there is left out, never null. So `string or null`,
+/// Removes `null` from the top of a schema: a missing argument is left out, never null. So `string or null`,
 /// which is how Python writes optional parameters, is a string.
 pub(crate) fn drop_null(schema: &mut Map<String, Value>) {
     if schema.get("default") == Some(&Value::Null) {

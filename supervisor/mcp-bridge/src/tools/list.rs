@@ -10,15 +10,15 @@ use super::offer::MAX_TOOLS;
 use super::result_value;
 use crate::server::lines::MAX_MESSAGE_BYTES;
 
-/// The most pages. A server that gives one tool a page, and more of them than are taken, is asked this often.
+/// The most pages: enough for a server that returns one tool on each page, up to one more than the limit on tools.
 const MAX_PAGES: usize = MAX_TOOLS + 1;
-/// The longest mark by which a server knows where it was, in bytes.
+/// The longest pagination cursor, in bytes.
 const MAX_CURSOR_BYTES: usize = 64 << 10;
 
-/// The largest list, in bytes of JSON, about. Twice one message; what is kept of it is an eighth.
+/// The largest list, in bytes of JSON, about. Twice one message; an eighth of it is kept.
 const MAX_LIST_BYTES: usize = 2 * MAX_MESSAGE_BYTES;
 
-/// Why there are no tools.
+/// Why the tools cannot be listed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ListError {
     #[error(transparent)]
@@ -33,7 +33,7 @@ pub(crate) enum ListError {
     Large,
 }
 
-/// All tools as they are declared, at most a few more than are taken.
+/// All tools as they are declared, at most a few more than the limit.
 pub(crate) async fn tools(peer: &Peer<RoleClient>) -> Result<Vec<Value>, ListError> {
     let mut tools = Vec::new();
     let mut cursor: Option<String> = None;
@@ -54,7 +54,7 @@ pub(crate) async fn tools(peer: &Peer<RoleClient>) -> Result<Vec<Value>, ListErr
             _ => return Ok(tools),
         };
         if tools.len() > MAX_TOOLS {
-            // What comes after these would not be offered.
+            // Further tools would not be offered.
             return Ok(tools);
         }
         if cursor.as_ref() == Some(&next) {

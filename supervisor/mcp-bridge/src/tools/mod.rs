@@ -14,7 +14,7 @@ use rmcp::model::{CustomResult, ServerResult};
 use rmcp::service::ServiceError;
 use serde_json::Value;
 
-/// A result as JSON, whatever the library took it for.
+/// A result as JSON, whichever type the library decoded it to.
 fn result_value(result: ServerResult) -> Result<Value, ServiceError> {
     match result {
         ServerResult::CustomResult(CustomResult(value)) => Ok(value),

@@ -1,27 +1,27 @@
 //! Tool names as action names, and back.
 //!
-//! MCP allows any text as the name of a tool; an action's name is 1 to 64 of `a-z A-Z 0-9 _ -`. A name that is one already
-//! stays as it is, unless it holds `_-`, which begins everything that is written differently:
+//! MCP allows any text as the name of a tool; an action's name is 1 to 64 of `a-z A-Z 0-9 _ -`. A valid action name
+//! stays as it is, unless it holds `_-`, which begins every escape:
 //!
 //! | in a tool's name | in the action's |
 //! |---|---|
 //! | a letter, a digit, `-`, `_` that no `-` follows | itself |
 //! | every other byte of its UTF-8, and `_` before `-` | `_-` and two hexadecimal digits: `a.b` is `a_-2eb` |
-//! | nothing at all | `_-n` |
+//! | the empty name | `_-n` |
 //! | what would be longer than 64 | its first 40 characters as above, `_-h`, and 20 hexadecimal digits of its SHA-256 |
 //!
-//! So every action names one tool. The last form is the only one that cannot be read back from the name alone; there the
-//! bridge remembers the tool. Names do not depend on what other tools there are: a tool keeps its action's name for ever.
+//! So every action names one tool. Only the last form cannot be decoded from the name alone; for it the bridge
+//! remembers the tool. Names do not depend on which other tools there are: a tool keeps its action's name for ever.
 
 use sha2::{Digest, Sha256};
 
 /// The longest name of an action: model APIs take no more.
 pub(crate) const MAX_NAME_BYTES: usize = 64;
-/// Begins what is not itself.
+/// Begins an escape.
 const MARK: &str = "_-";
 /// How much of a name that is too long is kept.
 const KEPT_BYTES: usize = 40;
-/// How many digits tell names apart whose beginnings are equal: 80 bits.
+/// How many hash digits distinguish names with the same beginning: 80 bits.
 const DIGITS: usize = 20;
 
 /// The action's name of a tool.
@@ -51,18 +51,18 @@ pub(crate) fn action_name(tool: &str) -> String {
 fn shortened(name: &str, tool: &str) -> String {
     let digest = hex::encode(Sha256::digest(tool.as_bytes()));
     let mut end = KEPT_BYTES;
-    // Neither a mark nor what follows it is cut in two, so that what is kept can be read.
+    // An escape is not cut in two, so that the kept part can be decoded.
     if let Some(mark) = name[..end].rfind(MARK)
         && mark + MARK.len() + 2 > end
     {
         end = mark;
     }
-    // And what is kept does not become the beginning of one.
+    // And the kept part must not end with the beginning of an escape.
     let kept = name[..end].trim_end_matches('_');
     format!("{kept}{MARK}h{}", &digest[..DIGITS])
 }
 
-/// The tool's name of an action, where the name alone says it.
+/// The tool's name of an action, if the action's name alone determines it.
 #[cfg(test)]
 pub(crate) fn tool_name(action: &str) -> Option<String> {
     if action == format!("{MARK}n") {

@@ -1,4 +1,4 @@
-//! A server's tools as actions, within what a plugin may declare.
+//! A server's tools as actions, within the limits of what a plugin may declare.
 
 use serde_json::Value;
 use talon_sdk::proto::{Action, Parameter};
@@ -9,43 +9,43 @@ use super::names::action_name;
 use super::schema::Parameters;
 use crate::text::cut;
 
-/// The most tools; what the supervisor takes of one plugin.
+/// The most tools: what the supervisor takes from one plugin.
 pub(crate) const MAX_TOOLS: usize = 1024;
 /// The longest description of a tool, its title included; half of what the supervisor takes.
 const MAX_DESCRIPTION_BYTES: usize = 8 << 10;
 /// The longest schema of structured answers, in bytes.
 const MAX_OUTPUT_SCHEMA_BYTES: usize = 32 << 10;
-/// The most bytes that all actions have together; the supervisor takes 4 MiB, and what stands around texts is counted
-/// roughly here.
+/// The most bytes that all actions have together; the supervisor takes 4 MiB, and the overhead around texts is only
+/// estimated here.
 const MAX_TOTAL_BYTES: usize = 3 << 20;
 /// The most parameters of all tools together: each costs six fields, and the supervisor takes 100,000.
 const MAX_TOTAL_PARAMETERS: usize = 10_000;
-/// What every tool gets of that, whatever others take: its names, the beginning of its description, one parameter.
+/// What every tool gets in any case: its names, the beginning of its description, one parameter.
 const LEAST_BYTES: usize = 1536;
 const LEAST_DESCRIPTION_BYTES: usize = 1024;
-/// What stands around a parameter's texts.
+/// The overhead around a parameter's texts.
 const PARAMETER_BYTES: usize = 32;
-/// How many tools that are left out are named in the log.
+/// How many skipped tools are named in the log.
 const MAX_TOLD: usize = 8;
 
 /// A tool as an action.
 #[derive(Debug, Clone)]
 pub(crate) struct Offer {
-    /// As the server calls it.
+    /// The server's name for it.
     pub(crate) tool: String,
-    /// As the host is told.
+    /// The action that is declared to the host.
     pub(crate) action: Action,
-    /// How its arguments are read.
+    /// Parses its arguments.
     pub(crate) reader: Reader,
 }
 
-/// What is left for saying more than the least of further tools.
+/// What remains for details of further tools beyond the guaranteed minimum.
 struct Budget {
     bytes: usize,
     parameters: usize,
 }
 
-/// The actions of a server's tools, those of `only` where it names some.
+/// The server's tools as actions; only those in `only`, if it is set.
 pub(crate) fn offers(tools: &[Value], only: Option<&[String]>) -> Vec<Offer> {
     let mut offers: Vec<Offer> = Vec::new();
     let mut left_out = Vec::new();
@@ -87,7 +87,7 @@ pub(crate) fn offers(tools: &[Value], only: Option<&[String]>) -> Vec<Offer> {
 }
 
 impl Budget {
-    /// The tool as an action; with less said of it where not all would fit.
+    /// The tool as an action; with fewer details if all would exceed the budget.
     fn fit(&mut self, name: &str, action: String, tool: &Value) -> Offer {
         let empty = Value::Object(serde_json::Map::new());
         let schema = tool.get("inputSchema").unwrap_or(&empty);
@@ -118,7 +118,7 @@ impl Budget {
         Offer { tool: name.to_owned(), action, reader }
     }
 
-    /// Takes what this costs beyond the least, if there is that much.
+    /// Deducts what this costs beyond the minimum, if the budget allows it.
     fn pays(&mut self, (described, parameters, output_schema): &(String, Parameters, String)) -> bool {
         let size = |p: &Parameter| p.name.len() + p.description.len() + p.schema.len() + PARAMETER_BYTES;
         let bytes = described.len() + output_schema.len() + parameters.list.iter().map(size).sum::<usize>();
@@ -130,7 +130,7 @@ impl Budget {
     }
 }
 
-/// Title and description, each where it says something of its own.
+/// Title and description, without repetition.
 fn description(tool: &Value) -> String {
     let text =
         |from: &Value, key: &str| from.get(key).and_then(Value::as_str).unwrap_or_default().trim().to_owned();

@@ -1,8 +1,8 @@
-//! From a server's result to a tool's answer.
+//! Converts a server's result to a tool's answer.
 //!
-//! Texts are joined. What is no text is described instead of passed on: nobody in between can show an image, and its
-//! bytes would fill a model's context. A result is read field by field from JSON, so that one item which is not quite as it
-//! should be costs that item and not the answer.
+//! Texts are joined. Other content is described instead of passed on: an image cannot be shown on the way to the model,
+//! and its bytes would fill the model's context. A result is decoded field by field from JSON, so that a malformed item
+//! costs only that item and not the answer.
 
 use rmcp::model::ErrorData;
 use serde_json::Value;
@@ -10,11 +10,11 @@ use talon_sdk::{IntoOutput, Output, ToolError};
 
 use crate::text::{MAX_TOLD_BYTES, cut};
 
-/// How much is shown of a name, an address or a type.
+/// How much of a name, a URI or a type is shown.
 const MAX_WORD_BYTES: usize = 400;
-/// The most items of one result that are looked at.
+/// The most items of one result that are processed.
 const MAX_ITEMS: usize = 10_000;
-/// The longest answer, in bytes, that is put together; the SDK refuses what is longer with a text that says so.
+/// The longest answer that is assembled, in bytes; the SDK refuses a longer one with an error that says so.
 const MAX_TEXT_BYTES: usize = talon_sdk::MAX_RESULT_BYTES + 1;
 
 /// The answer of a tool.
@@ -54,7 +54,7 @@ pub(crate) fn answer(result: Value) -> Result<Output, ToolError> {
     }
 }
 
-/// A server's own no.
+/// A server's error response.
 pub(crate) fn refusal(error: &ErrorData) -> ToolError {
     let data = match &error.data {
         Some(data) if !data.is_null() => format!(" ({})", cut(&data.to_string(), MAX_WORD_BYTES)),
@@ -116,7 +116,7 @@ fn described(item: &Value) -> String {
     }
 }
 
-/// How many bytes a base64 text stands for.
+/// How many bytes a base64 text encodes.
 fn decoded_bytes(base64: &str) -> usize {
     let digits = base64.trim_end_matches('=').len();
     digits / 4 * 3

@@ -1,8 +1,9 @@
 //! A tool's input schema as the parameters of an action.
 //!
-//! One parameter a top-level property, with its own piece of the schema. A tool whose arguments are no object with
-//! properties that can be named takes one parameter, `arguments`, which is the whole object. A piece that cannot be kept
-//! becomes a parameter that takes anything, and says so: the tool stays usable, and the server checks what it gets.
+//! Each top-level property becomes one parameter with its own part of the schema. A tool whose arguments are not an
+//! object with valid property names takes one parameter, `arguments`, which is the whole object. A part that cannot be
+//! inlined becomes a parameter that takes anything, and its description says so: the tool stays usable, and the server
+//! checks the value.
 
 use serde_json::{Map, Value};
 use talon_sdk::proto::Parameter;
@@ -11,21 +12,21 @@ use super::inline::{NotKept, inline};
 use super::kind::{Kind, drop_null};
 use crate::text::cut;
 
-/// The most parameters of one tool; the supervisor takes 256, and a tool with more than this is not filled by hand.
+/// The most parameters of one tool; the supervisor takes 256, and larger tools are not filled by hand.
 const MAX_PARAMETERS: usize = 128;
-/// The longest name of a parameter, in bytes; what the supervisor takes.
+/// The longest name of a parameter, in bytes, as in the supervisor.
 const MAX_NAME_BYTES: usize = 128;
 /// The longest description of a parameter, in bytes; a quarter of what the supervisor takes.
 const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
-/// The parameter that is the whole object.
+/// The parameter that holds the whole object.
 pub(crate) const WHOLE: &str = "arguments";
 
-/// What an action takes.
+/// The parameters of an action.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Parameters {
-    /// As the host is told.
+    /// The parameters that are declared to the host.
     pub(crate) list: Vec<Parameter>,
-    /// Whether the only one is the whole object.
+    /// Whether the only parameter is the whole object.
     pub(crate) whole: bool,
 }
 
@@ -46,7 +47,7 @@ impl Parameters {
         Self { list: properties.into_iter().flatten().map(parameter).collect(), whole: false }
     }
 
-    /// One parameter that is the whole object.
+    /// One parameter that holds the whole object.
     pub(crate) fn whole(schema: &Value) -> Self {
         let mut parameter = parameter(WHOLE, schema, schema, true);
         parameter.r#type = Kind::Object.word().to_owned();
@@ -56,7 +57,7 @@ impl Parameters {
         Self { list: vec![parameter], whole: true }
     }
 
-    /// Without schemas: for a server that declares more than is taken in all.
+    /// Without schemas: for a server that declares more than the total limit.
     pub(crate) fn without_schemas(mut self) -> Self {
         for parameter in &mut self.list {
             parameter.schema = String::new();
@@ -66,7 +67,7 @@ impl Parameters {
     }
 }
 
-/// The properties, if the arguments are an object whose properties can be parameters. `None` inside: it has none.
+/// The properties, if the arguments are an object whose properties can be parameters. The inner `None`: it has none.
 #[expect(
     clippy::option_option,
     reason = "no properties is something else than not an object with properties"
@@ -78,7 +79,7 @@ fn properties(schema: &Value) -> Option<Option<&Map<String, Value>>> {
     }
     let Some(properties) = fields.get("properties").and_then(Value::as_object).filter(|all| !all.is_empty())
     else {
-        // Nothing is said of what it may hold, or it holds what nobody named.
+        // The schema allows properties that it does not name.
         let open = fields.get("additionalProperties").is_some_and(|more| *more != Value::Bool(false));
         let elsewhere = ["$ref", "anyOf", "oneOf", "allOf", "patternProperties"]
             .iter()
@@ -89,7 +90,7 @@ fn properties(schema: &Value) -> Option<Option<&Map<String, Value>>> {
     (named && properties.len() <= MAX_PARAMETERS).then_some(Some(properties))
 }
 
-/// The supervisor shows names as they are, and offers no action with a name that could not be typed.
+/// The supervisor shows names as they are, and offers no action whose name cannot be typed.
 fn is_name(name: &str) -> bool {
     (1..=MAX_NAME_BYTES).contains(&name.len()) && !name.chars().any(|c| c.is_whitespace() || c.is_control())
 }

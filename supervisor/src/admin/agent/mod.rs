@@ -1,5 +1,5 @@
-//! What the agent counts, as it says itself. It is asked when somebody scrapes, and waited for no longer than nobody notices: what it
-//! said last stands there until it answers.
+//! The agent's metrics. The agent is asked at each scrape, but the scrape waits only briefly; if the answer
+//! is late, the page shows the previous one.
 
 mod render;
 
@@ -15,24 +15,24 @@ use tonic::transport::Channel;
 use crate::agent::Keeper;
 use crate::service::KeeperState;
 
-/// How long a page waits for its answer. It only reads what it has counted; one that takes longer is busy, and its answer is for the
-/// next page.
+/// How long a page waits for the answer. The agent only reads counters; if it takes longer, it is busy, and
+/// the answer is used for the next page.
 const WAIT: Duration = Duration::from_millis(200);
-/// How long an answer may take at all.
+/// Timeout of a request.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// The largest answer. It has some dozens of families; a larger one is not read.
+/// Maximum size of an answer. It has some dozens of families; a larger one is rejected.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-/// Asks for the numbers.
+/// Requests the agent's metrics.
 pub(super) struct Numbers {
     agent: Option<(Keeper, AgentClient<Channel>)>,
     latest: Arc<Mutex<Arc<str>>>,
-    /// One question at a time.
+    /// Allows one request at a time.
     turn: Arc<Semaphore>,
 }
 
 impl Numbers {
-    /// Asks the agent of this keeper. Must be called within a tokio runtime.
+    /// Uses this supervisor's agent. Must be called within a tokio runtime.
     pub(super) fn new(keeper: Option<Keeper>) -> Self {
         let agent = keeper.map(|keeper| {
             let client = AgentClient::new(keeper.channel()).max_decoding_message_size(MAX_ANSWER_BYTES);
@@ -41,14 +41,14 @@ impl Numbers {
         Self { agent, latest: Arc::new(Mutex::new(Arc::from(""))), turn: Arc::new(Semaphore::new(1)) }
     }
 
-    /// As text for a page, made to fit there; empty if there is no agent, or none that serves.
+    /// The metrics as text for the page; empty without a running agent.
     pub(super) async fn read(&self) -> Arc<str> {
         let Some((keeper, client)) = &self.agent else { return Arc::from("") };
         if keeper.status().state != KeeperState::Serving {
             *lock(&self.latest) = Arc::from("");
         } else if let Ok(turn) = Arc::clone(&self.turn).try_acquire_owned() {
             let (mut client, latest) = (client.clone(), Arc::clone(&self.latest));
-            // A task of its own: a page that does not wait for it leaves it to its end.
+            // A separate task, which finishes even if the page does not wait for it.
             let asking = tokio::spawn(async move {
                 let _turn = turn;
                 let answer = timeout(ANSWER_WITHIN, client.get_metrics(GetMetricsRequest {})).await;

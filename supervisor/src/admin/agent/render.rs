@@ -1,5 +1,6 @@
-//! From what the agent says to what stands on the page: only names of its own, and bounded whatever it says. What does not fit is
-//! left out, whole, so that the rest can be read.
+//! Renders the agent's metrics for the page. Input is untrusted: only names with the agent's prefix are
+//! accepted, and everything is bounded. A sample that does not fit is dropped as a whole, so that the rest
+//! stays valid.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -10,30 +11,30 @@ use talon_sanitize::Raw;
 
 use crate::admin::metrics::catalogue;
 
-/// How all its names begin.
+/// The prefix of all its names.
 const PREFIX: &str = "talon_agent_";
-/// Endings that stand for parts of a histogram.
+/// Suffixes of a histogram's parts.
 const PARTS: [&str; 3] = ["_bucket", "_sum", "_count"];
-/// The longest name of a family or label.
+/// Maximum length of the name of a family or label.
 const MAX_NAME_BYTES: usize = 64;
-/// Families: it has some dozens.
+/// Maximum number of families: it has some dozens.
 const MAX_FAMILIES: usize = 64;
-/// Samples of one family, and of all. The agent keeps 500 of a family (a hundred tools with five outcomes) and one for the rest;
-/// most families have a few, so that all have room for five such.
+/// Maximum number of samples of one family, and of all. The agent stores 500 of a family (a hundred tools
+/// with five outcomes) and one for the rest. Most families have a few, so the total allows five full ones.
 const MAX_SAMPLES: usize = 501;
 const MAX_ALL_SAMPLES: usize = 2500;
-/// How many samples are not on the page.
+/// The metric that counts dropped samples.
 const DROPPED: &str = "talon_agent_samples_dropped";
-/// Labels of one sample.
+/// Maximum number of labels of one sample.
 const MAX_LABELS: usize = 6;
-/// The longest value of a label: names of models are below.
+/// Maximum length of a label's value: names of models are shorter.
 const MAX_VALUE_BYTES: usize = 128;
-/// The longest description.
+/// Maximum length of a description.
 const MAX_HELP_BYTES: usize = 256;
-/// Buckets of one histogram.
+/// Maximum number of buckets of one histogram.
 const MAX_BUCKETS: usize = 32;
 
-/// Its families as text.
+/// Renders the families.
 pub(super) fn text(families: Vec<MetricFamily>) -> String {
     let mut text = String::new();
     let mut names = BTreeSet::new();
@@ -84,7 +85,7 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|byte| letter(byte) || byte.is_ascii_digit())
 }
 
-/// The samples, of which each set of labels is there once.
+/// The samples; of several with equal labels only the first.
 fn lines(family: &MetricFamily, left: &mut usize) -> String {
     let mut text = String::new();
     let mut seen = BTreeSet::new();
@@ -106,7 +107,7 @@ fn lines(family: &MetricFamily, left: &mut usize) -> String {
     text
 }
 
-/// `name="value",…`; `None` for labels that are none.
+/// `name="value",…`; `None` if the labels are invalid.
 fn labels(sample: &Sample) -> Option<String> {
     let fits = |name: &String| is_name(name) && name != "le" && !name.starts_with("__");
     if sample.labels.len() > MAX_LABELS || !sample.labels.keys().all(fits) {
@@ -121,7 +122,7 @@ fn labels(sample: &Sample) -> Option<String> {
     Some(sorted.into_iter().map(pair).collect::<Vec<_>>().join(","))
 }
 
-/// Whether bounds and counts go up, and the last bound is infinity and has all.
+/// Whether bounds and counts increase, and the last bound is infinity and holds the total count.
 fn is_histogram(Sample { buckets, count, .. }: &Sample) -> bool {
     let up = |pair: &[Bucket]| pair[0].bound < pair[1].bound && pair[0].count <= pair[1].count;
     (1..=MAX_BUCKETS).contains(&buckets.len())
@@ -151,7 +152,7 @@ fn line(text: &mut String, name: &str, part: &str, labels: &str, value: impl std
 mod tests {
     use super::*;
 
-    /// The page without the line about itself, and what that says.
+    /// Splits the page into the samples and the value of the line about dropped ones.
     fn parted(families: Vec<MetricFamily>) -> (String, usize) {
         let page = super::text(families);
         let (shown, dropped) = page.split_once(&format!("# HELP {DROPPED}")).expect("it is always there");

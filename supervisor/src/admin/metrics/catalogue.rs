@@ -1,19 +1,19 @@
-//! Every metric there is: its name, kind, labels and meaning. What is not in here is not shown, whoever records it, so that
-//! the labels of the whole are closed sets; `docs/metrics.md` is this list.
+//! All metrics: name, kind, labels and meaning. Anything else that is recorded is not shown, so that the sets
+//! of labels are closed. `docs/metrics.md` is generated from this list.
 
-/// What a metric's samples are.
+/// The kind of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
-    /// Only grows; begins at 0 with the supervisor, or with the plugin's registration.
+    /// Only increases; starts at 0 with the supervisor, or with the plugin's registration.
     Counter,
-    /// A value at this moment.
+    /// A current value.
     Gauge,
-    /// Counts by the upper bounds of these buckets, in the metric's unit.
+    /// Counts per bucket; these are the upper bounds, in the metric's unit.
     Histogram(&'static [f64]),
 }
 
 impl Kind {
-    /// As `# TYPE` says it.
+    /// The name of the kind for `# TYPE`.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -27,27 +27,27 @@ impl Kind {
 /// One metric.
 #[derive(Debug)]
 pub struct Metric {
-    /// Its name, unit included.
+    /// Its name with the unit.
     pub name: &'static str,
-    /// What its samples are.
+    /// Its kind.
     pub kind: Kind,
-    /// The labels that each of its samples has, in their order.
+    /// The labels of each sample, in order.
     pub labels: &'static [&'static str],
-    /// One sentence.
+    /// A description of one sentence.
     pub help: &'static str,
 }
 
-/// Calls: from a cache's hit to the longest timeout that anybody sets.
+/// Buckets for calls: from a cache hit to the longest usual timeout.
 const CALLS: &[f64] = &[
     0.0001, 0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
     30.0, 60.0,
 ];
-/// Layers: most take some microseconds, and the plugin as long as calls do.
+/// Buckets for layers: most take some microseconds; the plugin's takes as long as the call.
 const LAYERS: &[f64] = &[
     0.000_001, 0.000_005, 0.000_01, 0.000_05, 0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0,
     10.0, 60.0,
 ];
-/// Starts of processes: a native program takes some ten milliseconds, a Java one seconds.
+/// Buckets for process starts: a native program takes some ten milliseconds, a Java program seconds.
 const STARTS: &[f64] = &[0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 
 const fn counter(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
@@ -71,7 +71,7 @@ const fn histogram(
 pub const PLUGIN: &str = "plugin";
 const BY_PLUGIN: &[&str] = &[PLUGIN];
 
-/// All of them, as they are shown in the docs.
+/// All metrics, in the order of the docs.
 pub const ALL: &[Metric] = &[
     // Calls.
     counter("talon_calls_total", &[PLUGIN, "action", "outcome"], "Calls that ended, by action and outcome"),
@@ -102,11 +102,11 @@ pub const ALL: &[Metric] = &[
     counter("talon_guard_bytes_left_out_total", BY_PLUGIN, "Text that a size limit left out"),
     counter("talon_guard_truncated_total", BY_PLUGIN, "Answers of which a size limit left something out"),
     counter("talon_guard_structured_as_text_total", BY_PLUGIN, "Structured content that did not parse"),
-    counter("talon_guard_neutralised_total", &[PLUGIN, "family"], "Control syntax made inert, by family"),
+    counter("talon_guard_neutralised_total", &[PLUGIN, "family"], "Control syntax neutralized, by family"),
     counter(
         "talon_guard_neutralised_kinds_total",
         &[PLUGIN, "family", "kind"],
-        "Control syntax made inert, by family and kind",
+        "Control syntax neutralized, by family and kind",
     ),
     counter(
         "talon_guard_flagged_total",
@@ -200,9 +200,9 @@ pub const ALL: &[Metric] = &[
     counter("talon_audit_records_total", &[], "Records written to the audit log"),
     counter("talon_audit_lost_total", &[], "Calls of which there is no audit record"),
     gauge("talon_audit_failing", &[], "1 while the audit log cannot be written"),
-    counter("talon_events_total", &[], "Events told to whoever listens"),
+    counter("talon_events_total", &[], "Events sent to subscribers"),
     counter("talon_events_lost_total", &[], "Events that followers lost because they read too slowly"),
-    counter("talon_log_lines_dropped_total", &[], "Lines of the supervisor's own log that nobody took"),
+    counter("talon_log_lines_dropped_total", &[], "Lines of the supervisor's own log that were not read in time"),
     counter("talon_scrapes_total", &[], "Answers to /metrics, this one included"),
     gauge("talon_scrape_duration_seconds", &[], "How long it took to gather what this answer says"),
 ];
@@ -213,7 +213,7 @@ pub fn find(name: &str) -> Option<&'static Metric> {
     ALL.iter().find(|metric| metric.name == name)
 }
 
-/// The list as a table of Markdown, as `docs/metrics.md` has it.
+/// The list as a Markdown table for `docs/metrics.md`.
 #[must_use]
 pub fn table() -> String {
     let mut table = String::from("| metric | type | labels | what |\n|---|---|---|---|\n");

@@ -1,4 +1,4 @@
-//! What there is to measure, what of it crates record, and how it reads.
+//! Metrics: the catalogue, the recorder, and the text format.
 
 pub mod catalogue;
 pub(super) mod page;

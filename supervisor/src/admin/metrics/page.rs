@@ -1,4 +1,4 @@
-//! The text that a scrape gets: samples by metric, each metric once.
+//! The text of a scrape: samples grouped by metric.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
@@ -7,27 +7,28 @@ use metrics_exporter_prometheus::formatting::{sanitize_label_value, write_help_l
 
 use super::catalogue::{self, Metric};
 
-/// What `/metrics` says of itself: the text format that every Prometheus reads.
+/// The `Content-Type` of `/metrics`: the text format that every Prometheus version reads.
 pub(in crate::admin) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// A page in the making.
+/// A page under construction.
 pub(in crate::admin) struct Page {
     families: BTreeMap<&'static str, (&'static Metric, String)>,
 }
 
 impl Page {
-    /// One without samples.
+    /// A page without samples.
     pub(in crate::admin) fn new() -> Self {
         let families = catalogue::ALL.iter().map(|metric| (metric.name, (metric, String::new())));
         Self { families: families.collect() }
     }
 
-    /// Adds a sample; `values` are those of the metric's labels, in the catalogue's order.
+    /// Adds a sample; `values` are its label values, in the catalogue's order.
     pub(in crate::admin) fn sample(&mut self, name: &str, values: &[&str], value: impl Display) {
         self.line(name, "", values, None, value);
     }
 
-    /// Adds the samples of one histogram: how many values each bucket holds, the last one those beyond all bounds.
+    /// Adds the samples of a histogram: the count of each bucket; the last one counts values beyond all
+    /// bounds.
     pub(in crate::admin) fn histogram(
         &mut self,
         name: &str,
@@ -66,7 +67,7 @@ impl Page {
         let _ = writeln!(lines, " {value}");
     }
 
-    /// The whole text; metrics without samples are left out.
+    /// The whole text, without metrics that have no samples.
     pub(in crate::admin) fn finish(self) -> String {
         let mut text = String::new();
         for (metric, lines) in self.families.values().filter(|(_, lines)| !lines.is_empty()) {

@@ -1,8 +1,9 @@
-//! What crates record through the `metrics` facade, kept until it is scraped.
+//! Stores what crates record through the `metrics` facade until it is scraped.
 //!
-//! The exporter's own recorder keeps every value of a histogram until somebody scrapes, and every series for ever. Here a
-//! histogram is its buckets, so that nothing grows while nobody looks, and the series of a plugin that is gone go too. And
-//! nothing gets in that is not in the [`catalogue`]: no crate below us can add a metric or a label by recording one.
+//! The exporter's own recorder stores every value of a histogram until the next scrape, and every series for
+//! ever. Here a histogram consists of its buckets, so that memory does not grow without scrapes, and the
+//! series of a removed plugin are deleted. Metrics and labels that are not in the [`catalogue`] are ignored,
+//! so that no lower crate can add one.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,14 +17,15 @@ use metrics_util::registry::{Registry, Storage};
 use super::catalogue::{self, Kind, Metric, PLUGIN};
 use super::page::Page;
 
-/// The series of this process.
+/// The process's series.
 static SERIES: OnceLock<Arc<Series>> = OnceLock::new();
 
-/// Begins to record; what was registered before is not seen. The second time gives the same.
+/// Installs the recorder; what was registered before is not recorded. A second call returns the same series.
 pub fn install() -> Arc<Series> {
     let series = SERIES.get_or_init(|| {
         let series = Arc::new(Series { kept: Registry::new(Fresh) });
-        // Somebody else's recorder, as in a program that embeds us: then there is nothing of the facade's to show.
+        // If a program that embeds us has installed another recorder, there is nothing to show from the
+        // facade.
         let _ = metrics::set_global_recorder(Arc::clone(&series));
         begin();
         series
@@ -31,7 +33,7 @@ pub fn install() -> Arc<Series> {
     Arc::clone(series)
 }
 
-/// Lets what others record of the supervisor itself stand on every page from the first one on.
+/// Registers the supervisor's own series, so that they are on every page from the first one on.
 fn begin() {
     for name in ["talon_watchdog_pings_total", "talon_watchdog_withheld_total"] {
         metrics::counter!(name).increment(0);
@@ -46,12 +48,12 @@ fn begin() {
     metrics::gauge!("talon_config_loaded_timestamp_seconds").set(now.as_secs_f64());
 }
 
-/// What is recorded.
+/// All recorded series.
 pub struct Series {
     kept: Registry<Key, Fresh>,
 }
 
-/// Makes new series.
+/// Creates storage for new series.
 struct Fresh;
 
 impl Storage<Key> for Fresh {
@@ -76,12 +78,12 @@ impl Storage<Key> for Fresh {
     }
 }
 
-/// A histogram.
+/// A histogram's counts.
 #[derive(Debug)]
 struct Buckets {
     bounds: &'static [f64],
     counts: Box<[AtomicU64]>,
-    /// The bits of a float.
+    /// The bits of an `f64`.
     sum: AtomicU64,
 }
 
@@ -104,7 +106,7 @@ impl HistogramFn for Buckets {
     }
 }
 
-/// The metric that a key is a series of, if there is such a one with exactly these labels.
+/// The metric of a key, if the catalogue has one with exactly these labels.
 fn metric(key: &Key) -> Option<&'static Metric> {
     let metric = catalogue::find(key.name())?;
     let known = |label: &metrics::Label| metric.labels.contains(&label.key());
@@ -120,7 +122,7 @@ fn is(key: &Key, wanted: impl Fn(Kind) -> bool) -> bool {
 }
 
 impl Recorder for Series {
-    // What they mean stands in the catalogue.
+    // The catalogue has the descriptions.
     fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
@@ -148,7 +150,7 @@ impl Recorder for Series {
 }
 
 impl Series {
-    /// Forgets the series of plugins that are not there any more.
+    /// Deletes the series of plugins that no longer exist.
     pub(in crate::admin) fn forget(&self, is_there: impl Fn(&str) -> bool) {
         let stays = |key: &Key| {
             let plugin = key.labels().find(|label| label.key() == PLUGIN);
@@ -159,8 +161,8 @@ impl Series {
         self.kept.retain_histograms(|key, _| stays(key));
     }
 
-    /// Puts what was recorded onto a page. A plugin's counter or histogram stands there from its first count on: most
-    /// reasons and outcomes never come up.
+    /// Adds all series to a page. A plugin's counter or histogram is shown from its first count on: most
+    /// reasons and outcomes never occur.
     pub(in crate::admin) fn show(&self, page: &mut Page) {
         self.kept.visit_counters(|key, counter| {
             let count = counter.load(Ordering::Relaxed);
@@ -181,7 +183,7 @@ impl Series {
     }
 }
 
-/// The values of a key's labels in the catalogue's order.
+/// A key's label values in the catalogue's order.
 fn values(key: &Key) -> Vec<&str> {
     let labels = metric(key).map_or(&[][..], |metric| metric.labels);
     let value = |wanted: &&str| key.labels().find(|label| label.key() == *wanted).map(metrics::Label::value);

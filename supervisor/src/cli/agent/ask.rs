@@ -18,16 +18,16 @@ use super::turn::{End, How, Stop, Told, Wanted, follow, footer};
 use super::words::{exit_code, one};
 use crate::exit;
 
-/// The longest text of a turn, which the agent does not take longer either.
+/// The longest text of a turn; the agent's own limit is the same.
 const MAX_TEXT_BYTES: u64 = 256 << 10;
-/// The longest JSON Schema: one that is larger fits no model's question.
+/// The longest JSON Schema: a larger one fits no model's prompt.
 const MAX_SCHEMA_BYTES: u64 = 256 << 10;
 
 /// Ask the agent one thing and print its answer.
 ///
-/// The answer goes to stdout, on a terminal as it comes; tools, thoughts and notes go to stderr. A call that needs an approval
-/// is shown exactly as it will run, and asked about where there is a terminal; otherwise decide with `talon approval` from
-/// elsewhere. Ctrl-C cancels the turn. What was said stays in its session, which is told at the end.
+/// The answer goes to stdout, streamed on a terminal; tools, thoughts and notes go to stderr. A call that needs an
+/// approval is shown exactly as it will run; on a terminal you are asked to decide, otherwise use `talon approval` in
+/// another shell. Ctrl-C cancels the turn. The conversation stays in its session, whose id is printed at the end.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon ask 'What changed in the last release?'
@@ -36,44 +36,44 @@ const MAX_SCHEMA_BYTES: u64 = 256 << 10;
   talon ask --tools 'git.*' 'Who wrote this?' --output json | jq -r .text
   talon ask --schema answer.json 'Which ports are open?' --timeout 2m")]
 pub(in crate::cli) struct AskArgs {
-    /// What is asked; `-` is stdin.
+    /// The question; `-` reads stdin.
     #[arg(value_name = "TEXT")]
     text: String,
-    /// Go on with this session; otherwise a new one begins.
+    /// Continue this session; otherwise a new one starts.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     #[command(flatten)]
     wishes: Wishes,
-    /// The answer has to fit the JSON Schema in this file; `-` is stdin.
+    /// The answer has to fit the JSON Schema in this file; `-` reads stdin.
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
-    /// No tool is offered to the model.
+    /// Offer no tools to the model.
     #[arg(long, conflicts_with = "tools")]
     no_tools: bool,
-    /// Cancel the turn after this long, such as 90s or 5m; its own limits hold besides.
+    /// Cancel the turn after this long, such as 90s or 5m; the agent's own limits apply as well.
     #[arg(long, value_name = "DURATION", value_parser = call::timeout)]
     timeout: Option<Duration>,
-    /// End when a call waits for an approval; the turn goes on by itself once there is one.
+    /// Exit when a call waits for an approval; the turn continues once it is approved.
     #[arg(long)]
     no_wait: bool,
-    /// Print nothing but the answer, approvals and notes.
+    /// Print only the answer, approvals and notes.
     #[arg(long)]
     quiet: bool,
-    /// With --output json: print each chunk of the turn on a line of its own as it comes, and the result as the last one.
+    /// With --output json: print each chunk of the turn as one line when it arrives, and the result as the last line.
     #[arg(long)]
     stream: bool,
 }
 
-/// What a turn, or a session, may want otherwise than the configuration says.
+/// What a turn or a session overrides of the configuration.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct Wishes {
-    /// The model: PROVIDER/NAME or an alias; `talon model list` has them. Otherwise the agent chooses.
+    /// The model: PROVIDER/NAME or an alias, as listed by `talon model list`. Otherwise the agent chooses.
     #[arg(long, value_name = "MODEL")]
     pub(super) model: Option<String>,
     /// How long the model may think.
     #[arg(long, value_name = "LEVEL", value_parser = ["off", "low", "medium", "high"])]
     pub(super) thinking: Option<String>,
-    /// Offer only these tools: `plugin.action` or `plugin.*`. It can only take away from what is allowed. May be repeated.
+    /// Offer only these tools: `plugin.action` or `plugin.*`. This can only narrow what is allowed. May be repeated.
     #[arg(long, value_name = "PATTERN")]
     pub(super) tools: Vec<String>,
 }
@@ -136,7 +136,7 @@ impl AskArgs {
         })
     }
 
-    /// Prints the end of the turn for people, and gives its exit code.
+    /// Prints the end of the turn for people and returns the exit code.
     fn ended(&self, told: Told, how: How, out: &mut Out) -> u8 {
         let json = out.is_json();
         let session_id = told.heard.session_id;
@@ -199,7 +199,7 @@ impl AskArgs {
     }
 }
 
-/// Why there is no answer, and what was tried; its exit code.
+/// Prints why there is no answer and which attempts were made; returns the exit code.
 pub(super) fn unanswered(error: &Error, out: &mut Out) -> u8 {
     let failure = Failure::new(exit_code(&error.reason), sentence(error));
     failure.print(out);
@@ -214,10 +214,10 @@ pub(super) fn unanswered(error: &Error, out: &mut Out) -> u8 {
     failure.code()
 }
 
-/// What the agent says, each thing once: without a beginning that is said again, and without the attempts where they have lines of
-/// their own.
+/// The agent's error message without repetition: drops a prefix that occurs twice, and the attempts if they get their
+/// own lines.
 fn sentence(error: &Error) -> String {
-    /// How the attempts begin in it; they are its end.
+    /// What introduces the attempts, which end the message.
     const ATTEMPTS: &str = ". Tried: ";
     let mut message = error.message.as_str();
     if let Some((lead, rest)) = message.split_once(": ")
@@ -234,7 +234,7 @@ fn sentence(error: &Error) -> String {
     letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
 }
 
-/// The attempts that differ in more than their times and costs, in their order, each with how often there was one like it.
+/// Attempts that differ in more than duration and cost, in order, each with how often it occurred.
 fn told_apart(attempts: &[Attempt]) -> Vec<(&Attempt, usize)> {
     let said = |one: &Attempt| {
         let Attempt { provider, model, success, error_class, error, .. } = one.clone();

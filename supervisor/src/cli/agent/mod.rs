@@ -1,12 +1,12 @@
-//! The agent's faces on the command line: clients of `agent.sock`, like every other face.
+//! The verbs of the agent. Like every other front end they are clients of `agent.sock`.
 //!
-//! | module | what |
+//! | module | contents |
 //! |---|---|
-//! | `reach` | the connection, and what its errors mean |
-//! | `turn` | one turn on its way: heard, shown, asked about, cancelled |
-//! | `ask`, `chat` | a question; a conversation |
-//! | `session`, `memory`, `model`, `approval` | what the agent keeps and what waits |
-//! | `json`, `words` | all of it for programs, and for people |
+//! | `connection` | the connection, and what its errors mean |
+//! | `turn` | one turn: streaming, rendering, approvals, cancellation |
+//! | `ask`, `chat` | one question; a conversation |
+//! | `session`, `memory`, `model`, `approval` | what the agent stores, and pending approvals |
+//! | `json`, `formatting` | output for programs, and for people |
 
 mod approval;
 mod ask;

@@ -1,4 +1,4 @@
-//! `talon model`: which models the agent can ask.
+//! `talon model`: the models that the agent can use.
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
@@ -14,7 +14,7 @@ use super::reach::Reach;
 use super::words::count;
 use crate::exit;
 
-/// Look at the models that the agent can ask.
+/// Look at the models that the agent can use.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ModelVerb {
     List(ListArgs),
@@ -22,7 +22,7 @@ pub(in crate::cli) enum ModelVerb {
 
 /// List the models with their tiers, prices and states, and the providers that have them.
 ///
-/// Prices are US dollars for a million tokens. The estimate is what a typical turn costs.
+/// Prices are in US dollars per million tokens. The estimate is the cost of a typical turn.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "ls",
@@ -50,7 +50,7 @@ impl ModelVerb {
     }
 }
 
-/// Both tables; a chat shows them, too.
+/// Prints both tables; chats use this, too.
 pub(super) fn print(answer: &ListModelsResponse, out: &mut Out) {
     if answer.models.is_empty() {
         out.line("no models: name some under models.catalog; see docs/models.md");

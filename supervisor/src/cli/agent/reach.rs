@@ -1,4 +1,4 @@
-//! The connection to the agent, and what its errors mean for an exit code.
+//! The connection to the agent, and the exit codes of its errors.
 
 use std::io;
 use std::path::Path;
@@ -14,13 +14,13 @@ use super::super::failure::Failure;
 use super::super::{Global, client, socket};
 use crate::exit;
 
-/// The agent that belongs to the supervisor that is meant.
+/// A connection to the agent of the addressed supervisor.
 pub(super) struct Reach {
     pub(super) agent: Agent,
 }
 
 impl Reach {
-    /// Connects, or says how to get an agent.
+    /// Connects; the error says how to get an agent.
     pub(super) async fn connect(global: &Global) -> Result<Self, Failure> {
         let host = socket::find(global)?;
         let path = Agent::beside(&host);
@@ -42,7 +42,7 @@ impl Reach {
         Ok(Self { agent })
     }
 
-    /// Asks something that changes nothing; asked again if the agent is started anew meanwhile.
+    /// Sends a read-only request; repeats it if the agent restarts in the meantime.
     pub(super) async fn ask<T, F>(
         &self,
         question: impl FnMut(AgentClient<Channel>) -> F,
@@ -54,7 +54,7 @@ impl Reach {
         answer.map(Response::into_inner).map_err(|status| self.failure(&status))
     }
 
-    /// Asks something that may change something, once.
+    /// Sends a request that may change something; never repeats it.
     pub(super) async fn once<T>(
         &self,
         question: impl AsyncFnOnce(AgentClient<Channel>) -> Result<Response<T>, Status>,
@@ -63,12 +63,12 @@ impl Reach {
         answer.map(Response::into_inner).map_err(|status| self.failure(&status))
     }
 
-    /// What a gRPC error of this agent means.
+    /// Converts a gRPC error of this agent.
     pub(super) fn failure(&self, status: &Status) -> Failure {
         from_status(self.agent.path(), status)
     }
 
-    /// What it means that a turn could not be followed.
+    /// Converts the error of a turn that could not be followed.
     pub(super) fn turn_failure(&self, error: &TurnError) -> Failure {
         match error {
             TurnError::Refused(status) => self.failure(status),
@@ -89,7 +89,7 @@ impl Reach {
     }
 }
 
-/// Why there is no connection: no supervisor, or one without an agent.
+/// Why there is no connection: no supervisor, or a supervisor without an agent.
 async fn absent(host: &Path, path: &Path, error: &io::Error) -> Failure {
     if let Some(stranger) = Stranger::of(error) {
         return Failure::new(exit::DENIED, stranger.to_string());
@@ -113,7 +113,7 @@ fn from_status(path: &Path, status: &Status) -> Failure {
         return Failure::new(
             exit::UNREACHABLE,
             format!(
-                "the agent at {} went away ({said}): it is started again by itself; try again, and see `talon status`",
+                "the agent at {} went away ({said}): it is restarted automatically; try again, and see `talon status`",
                 path.display()
             ),
         );

@@ -1,4 +1,4 @@
-//! Amounts and outcomes as people read them.
+//! Formats amounts and outcomes for people.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use talon_sanitize::{Raw, Sanitized, inert};
 
 use crate::exit;
 
-/// Picodollars of a microdollar: what is shown is not finer.
+/// Picodollars in a microdollar, the finest unit that is shown.
 const PICO_OF_MICRO: u64 = 1_000_000;
-/// Microdollars of a dollar.
+/// Microdollars in a dollar.
 const MICRO: u64 = 1_000_000;
-/// Decimals of an amount, at least.
+/// The minimum number of decimals of an amount.
 const MIN_DECIMALS: usize = 2;
 
-/// An amount in US dollars, rounded up to a millionth: `$0.0012`. Nothing is `$0`.
+/// An amount in US dollars, rounded up to a millionth: `$0.0012`. Zero is `$0`.
 pub(super) fn usd(pico: u64) -> String {
     if pico == 0 {
         return "$0".to_owned();
@@ -25,12 +25,12 @@ pub(super) fn usd(pico: u64) -> String {
     format!("${}.{}", micro / MICRO, &parts[..kept])
 }
 
-/// A number with its thousands apart.
+/// A number with thousands separators.
 pub(super) fn count(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// How long something took: `480 ms`, `3.2 s`, `2m 5s`.
+/// A duration: `480 ms`, `3.2 s`, `2m 5s`.
 pub(super) fn took(ms: u64) -> String {
     match ms {
         0..=999 => format!("{ms} ms"),
@@ -39,17 +39,17 @@ pub(super) fn took(ms: u64) -> String {
     }
 }
 
-/// The text of the agent's own making for one line.
+/// Sanitized text of the agent, on one line.
 pub(super) fn one(text: &str) -> Sanitized {
     Raw::from(text).line()
 }
 
-/// At most so many bytes of it, in one line.
+/// Sanitized text on one line, cut to at most this many bytes.
 pub(super) fn within(text: &str, max_bytes: usize) -> Sanitized {
     Raw::from(text.trim()).line_within(max_bytes)
 }
 
-/// What is between the marks of the guard's block.
+/// The content inside the guard's envelope.
 pub(super) fn content(block: &str) -> &str {
     let block = block.trim();
     match block.split_once('\n') {
@@ -60,7 +60,7 @@ pub(super) fn content(block: &str) -> &str {
     }
 }
 
-/// A tool as operators call it, by the name that models have for it.
+/// Converts a tool name as models see it into the operators' form.
 pub(super) fn tool(name: &str) -> Sanitized {
     one(&name.replacen("__", ".", 1))
 }
@@ -71,10 +71,10 @@ pub(super) fn counted(number: u64, what: &'static str) -> Sanitized {
     inert!("{} {}{}", one(&count(number)), what, s)
 }
 
-/// The exit code of a turn that ended without an answer, by the word that says why.
+/// The exit code of a turn without an answer, by the reason that the agent gave.
 pub(super) fn exit_code(reason: &str) -> u8 {
     match reason {
-        // A limit, or an answer that was none: what was asked for was tried.
+        // A limit, or an unusable answer: the turn itself ran.
         "iterations"
         | "tool_errors"
         | "identical_successes"

@@ -1,4 +1,4 @@
-//! Where the audit log is, and from when on it is asked for.
+//! Finds the files of the audit log, and parses `--since`.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -12,10 +12,10 @@ use super::super::{Global, serve};
 use crate::audit;
 use crate::config::Surroundings;
 
-/// Where the service that comes with the packages has it.
+/// The directory that the packaged service uses.
 const SYSTEM_DIR: &str = "/var/log/talon/audit";
 
-/// The files that were named, or those of the directory that was; and whether they are all there should be.
+/// The named files, or the files of the named directory; and whether they should be the complete log.
 pub(super) fn files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, bool), Failure> {
     match named {
         [dir] if dir.is_dir() => {
@@ -32,12 +32,12 @@ pub(super) fn files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, bool), Failure> 
     }
 }
 
-/// What was named; without that the running supervisor's directory, or else the configuration's.
+/// The named paths; otherwise the running supervisor's directory, or else the configuration's.
 pub(super) async fn named_or_found(named: Vec<PathBuf>, global: &Global) -> Result<Vec<PathBuf>, Failure> {
     if !named.is_empty() {
         return Ok(named);
     }
-    // The supervisor knows better than its configuration: a service manager may have told it.
+    // Prefer the supervisor over the configuration: the service manager can override the directory.
     if let Some(dir) = of_supervisor(global).await {
         return Ok(vec![dir]);
     }
@@ -69,7 +69,7 @@ pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     ))
 }
 
-/// A point in time: how long ago, as `1h`, or a date and time, as `2026-11-22T08:00:00Z`.
+/// A point in time: an age such as `1h`, or a date and time such as `2026-11-22T08:00:00Z`.
 pub(super) fn since(text: &str) -> Result<u64, String> {
     let at = match text.parse::<crate::units::Duration>() {
         Ok(ago) => SystemTime::now().checked_sub(ago.get()).unwrap_or(SystemTime::UNIX_EPOCH),
@@ -81,8 +81,8 @@ pub(super) fn since(text: &str) -> Result<u64, String> {
     Ok(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// The files that hold what was recorded since then. A file whose successor began before has nothing of it, as long as the
-/// clock did not jump.
+/// The files with records since then. A file is skipped if its successor started before that time; this assumes that
+/// the clock did not jump.
 pub(super) fn files_since(files: Vec<PathBuf>, since: u64) -> Vec<PathBuf> {
     let began = |file: &PathBuf| {
         let line = Lines::new(vec![file.clone()]).next_line().ok()??;

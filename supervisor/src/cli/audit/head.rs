@@ -1,4 +1,4 @@
-//! `talon audit head`: what stands for all of the log.
+//! `talon audit head`: the last record's hash, which covers the whole log.
 
 use std::path::PathBuf;
 
@@ -14,8 +14,8 @@ use crate::exit;
 
 /// Print the number and the hash of the last record.
 ///
-/// The hash stands for everything before it. Kept where whoever can write the log cannot, it shows later whether all of that
-/// is still there: `talon audit verify --anchor`.
+/// The hash covers everything before it. Store it where writers of the log cannot change it: then
+/// `talon audit verify --anchor` shows whether all of these records are still there.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon audit head

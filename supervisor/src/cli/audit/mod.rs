@@ -1,4 +1,4 @@
-//! `talon audit`: what was recorded, and whether it is what was recorded. None of it needs a supervisor.
+//! `talon audit`: reads and verifies the audit log. Works without a supervisor.
 
 mod find;
 mod head;

@@ -1,4 +1,4 @@
-//! `talon audit show`: records for people, or as they are for programs.
+//! `talon audit show`: prints records for people, or unchanged for programs.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -21,29 +21,30 @@ const MAX_LAST: usize = 100_000;
 
 /// Print records of the audit log, oldest first.
 ///
-/// It does not verify them. With --output json a line for each, as it is in the log but for control characters.
+/// Does not verify them. With --output json it prints each record on one line as it is in the log, with control
+/// characters escaped.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon audit show --last 20
   talon audit show --plugin jira --since 1h
   talon audit show --kind operation --output json")]
 pub(in crate::cli) struct ShowArgs {
-    /// The log's directory, or some of its files in their order; otherwise the supervisor's.
+    /// The log's directory, or some of its files in order; otherwise the supervisor's directory.
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Only calls of this plugin, and what was done to it.
+    /// Only calls of this plugin and operations on it.
     #[arg(long, value_name = "PLUGIN")]
     plugin: Option<String>,
-    /// Only of this kind: call, operation, lost, started, stopped, …
+    /// Only records of this kind: call, operation, lost, started, stopped, …
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
-    /// Only of processes with this uid.
+    /// Only records of processes with this uid.
     #[arg(long, value_name = "UID")]
     uid: Option<u32>,
-    /// Only what was recorded since then: 1h ago, or a time such as 2026-11-22T08:00:00Z.
+    /// Only records since then: 1h ago, or a time such as 2026-11-22T08:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = find::since)]
     since: Option<u64>,
-    /// Only the last of them.
+    /// Only this many of the last records.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_LAST as i64))]
     last: Option<u32>,
 }

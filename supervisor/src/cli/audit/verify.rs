@@ -1,4 +1,4 @@
-//! `talon audit verify`: whether the log is what was written.
+//! `talon audit verify`: verifies the hash chain of the log.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -16,11 +16,11 @@ use super::super::output::{Out, shown};
 use super::find;
 use crate::exit;
 
-/// Check that no record of the audit log was changed, removed, put in or moved.
+/// Check that no record of the audit log was changed, removed, inserted or moved.
 ///
-/// Says the first place where the chain is broken, and what should be there; the exit code is 1 then. What was cut off at the
-/// very end shows only against a hash that was noted before (`talon audit head`) and is given with --anchor. It works while a
-/// supervisor writes, and without one.
+/// Reports the first place where the chain is broken and what should be there; the exit code is then 1. Records that
+/// were cut off at the very end are only noticed with --anchor, given a hash that was stored before (`talon audit
+/// head`). Works with and without a running supervisor.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon audit verify
@@ -28,18 +28,18 @@ use crate::exit;
   talon audit verify --since 1d
   talon audit verify /mnt/backup/audit-00000000000?.jsonl")]
 pub(in crate::cli) struct VerifyArgs {
-    /// The log's directory, or some of its files in their order; otherwise the supervisor's.
+    /// The log's directory, or some of its files in order; otherwise the supervisor's directory.
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// Begin with the file that was written to then: 1d ago, or a time such as 2026-11-22T08:00:00Z.
+    /// Start with the file that was being written then: 1d ago, or a time such as 2026-11-22T08:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = find::since)]
     since: Option<u64>,
-    /// A record that has to be there: what `talon audit head` printed.
+    /// A record that has to be there, as printed by `talon audit head`.
     #[arg(long, value_name = "NUMBER:HASH")]
     anchor: Option<Anchor>,
 }
 
-/// A record that was noted.
+/// A stored record number and hash.
 #[derive(Debug, Clone, Copy)]
 struct Anchor(u64, Hash);
 

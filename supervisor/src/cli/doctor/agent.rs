@@ -1,4 +1,4 @@
-//! The agent: whether what is configured for it can work.
+//! Checks of the agent: whether its configuration can work.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,20 +10,20 @@ use super::check::{Check, Of, Section};
 use crate::config::Config;
 use crate::state::AGENT_DIR;
 
-/// What the workspace may hold, beside a directory of daily memory files.
+/// Files of the workspace, besides the directory of daily memory files.
 const FILES: [&str; 4] = ["SOUL.md", "USER.md", "IDENTITY.md", "memory"];
 
-/// What a check of the configuration does not look at; nothing where nobody wants an agent.
+/// Checks that `talon config check` does not make; none if the agent is disabled.
 pub(super) fn checks(config: &Config) -> Vec<Check> {
     if !config.agent.enabled {
         return Vec::new();
     }
-    // Its home is its own; before the first start nobody knows which uid that will be.
+    // The agent's uid owns its home directory; before the first start the uid is unknown.
     let home = config.state.data_dir.join(AGENT_DIR).metadata().ok();
     config.agent.workspace.as_ref().and_then(|dir| workspace(dir, home.as_ref())).into_iter().collect()
 }
 
-/// What the supervisor that runs says of it; nothing where it has none.
+/// What the running supervisor reports; `None` if it has no agent.
 pub(super) fn running(status: &GetStatusResponse) -> Option<Check> {
     let of = Of(Section::Supervisor, "agent");
     let AgentStatus { state, pid, uid, problems, .. } =
@@ -35,17 +35,17 @@ pub(super) fn running(status: &GetStatusResponse) -> Option<Check> {
         ("starting", _) => of.warn("it is being started").fix("look again in some seconds"),
         _ => of
             .fail(format!("{state}: {said}"))
-            .because("nobody can speak to it; plugins run on")
+            .because("no client can reach it; plugins are not affected")
             .fix("see its lines in the supervisor's log (plugin=talon-agent)"),
     })
 }
 
-/// Whether the agent can read its workspace; that there is none, the configuration's own checks say. `home` is its own directory:
-/// whose that is, it runs as.
+/// Whether the agent can read its workspace; a missing one is reported by the configuration's own checks. The owner of
+/// `home`, the agent's directory, is the uid that the agent runs as.
 fn workspace(dir: &Path, home: Option<&Metadata>) -> Option<Check> {
     let of = Of(Section::Files, "workspace");
     let about = dir.metadata().ok().filter(Metadata::is_dir)?;
-    // What is not there is not needed.
+    // A missing file is not needed.
     let inside = FILES.iter().map(|name| dir.join(name));
     let inside = inside.filter_map(|path| path.metadata().ok().map(|about| (path, about)));
     let mut all = [(dir.to_owned(), about)].into_iter().chain(inside);
@@ -61,7 +61,7 @@ fn workspace(dir: &Path, home: Option<&Metadata>) -> Option<Check> {
 fn readable(about: &Metadata, home: Option<&Metadata>) -> bool {
     let owner = home.is_some_and(|home| home.uid() == about.uid());
     let group = home.is_some_and(|home| home.gid() == about.gid());
-    // A directory has to be passed through, too.
+    // A directory also needs execute permission.
     let bits = if about.is_dir() { 0o5 } else { 0o4 };
     let needed = match (owner, group) {
         (true, _) => bits << 6,
@@ -92,7 +92,7 @@ mod tests {
         std::fs::set_permissions(&soul, Permissions::from_mode(0o600)).unwrap();
         let check = workspace(&place, None).unwrap();
         assert!(check.verdict == Verdict::Warn && check.says.contains("SOUL.md"), "{check:?}");
-        // Whose it is may.
+        // The owner may read.
         let owned = workspace(&place, place.metadata().ok().as_ref());
         assert_eq!(owned.unwrap().verdict, Verdict::Ok);
         std::fs::set_permissions(&place, Permissions::from_mode(0o700)).unwrap();

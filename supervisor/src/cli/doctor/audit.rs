@@ -1,4 +1,4 @@
-//! The audit log: whether it is written, and whether its latest file is what it was.
+//! Checks of the audit log: whether it is written, and whether its latest file is intact.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::files::directory;
 use crate::audit;
 use crate::config::{Config, Surroundings};
 
-/// The largest file that is read here; `talon audit verify` reads all of any size.
+/// The largest file to read here; `talon audit verify` has no limit.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
 const OF: Of = Of(Section::Logs, "audit");
@@ -20,7 +20,7 @@ pub(super) fn checks(config: Option<&Config>, status: Option<&GetStatusResponse>
     let mut checks = Vec::new();
     checks.extend(status.and_then(written));
     let Some(config) = config.filter(|config| config.audit.enabled) else { return checks };
-    // The supervisor knows better than its configuration: a service manager may have told it.
+    // Prefer the supervisor over the configuration: the service manager can override the directory.
     let told = status.and_then(|status| status.audit.as_ref()).map(|audit| Path::new(&audit.file));
     let dir = told.filter(|file| file.is_file()).and_then(Path::parent).map(Path::to_owned);
     let dir = dir.unwrap_or_else(|| audit::directory(config, &Surroundings::of_process()));
@@ -29,13 +29,13 @@ pub(super) fn checks(config: Option<&Config>, status: Option<&GetStatusResponse>
     checks
 }
 
-/// Whether calls are recorded, as the supervisor says.
+/// Whether calls are recorded, according to the supervisor.
 fn written(status: &GetStatusResponse) -> Option<Check> {
     let audit = status.audit.as_ref()?;
     Some(match audit.state.as_str() {
         "failing" => OF
             .fail(format!("calls are not recorded: {}", audit.problem))
-            .because("nobody will know who called what")
+            .because("there is no record of who called what")
             .fix("see docs/audit.md"),
         _ if audit.lost > 0 => OF
             .warn(format!("{} calls have no record, because the disk was too slow", audit.lost))
@@ -45,7 +45,7 @@ fn written(status: &GetStatusResponse) -> Option<Check> {
     })
 }
 
-/// Whether the latest file is a whole chain, where this user may read it.
+/// Whether the chain of the latest file is intact, if this user may read it.
 fn chain(dir: &Path) -> Option<Check> {
     let latest = files_of(dir).ok()?.pop()?;
     let shown = latest.display().to_string();

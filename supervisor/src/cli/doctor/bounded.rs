@@ -1,4 +1,4 @@
-//! Other programs, asked with a bound on how long they take and how much they say.
+//! Runs other programs with limits on time and output.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
-/// How long somebody else may take to answer: a doctor that hangs helps nobody.
+/// How long another program may take to answer, so that `talon doctor` never hangs.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
-/// The most that is read of what a program prints.
+/// The most bytes to read of a program's output.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 
-/// What a program printed on its standard output, whatever it ended with; or why there is nothing. It is killed when it takes
+/// A program's standard output, whatever its exit status; or why there is none. Kills the program if it takes
 /// too long.
 pub(super) async fn output_of(command: &mut Command) -> Result<String, String> {
     let spawned =

@@ -1,15 +1,15 @@
-//! One finding.
+//! The result of one check.
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
-/// How one check came out.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Ok,
-    /// Works, though not as well as it could.
+    /// Works, but not as well as it could.
     Warn,
-    /// Something that is asked for is missing.
+    /// Something required is missing.
     Fail,
 }
 
@@ -31,7 +31,7 @@ impl Verdict {
     }
 }
 
-/// What checks are about, in the order in which they are shown.
+/// Groups of checks, in the order of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {
     Configuration,
@@ -83,16 +83,16 @@ impl Section {
     }
 }
 
-/// What was looked at, and what came of it.
+/// A check and its result.
 #[derive(Debug)]
 pub(super) struct Check {
     pub(super) section: Section,
     pub(super) what: String,
     pub(super) verdict: Verdict,
     pub(super) says: String,
-    /// Why it matters; empty where it is fine, or where that goes without saying.
+    /// Why it matters; empty if the check is ok or the reason is obvious.
     pub(super) why: &'static str,
-    /// What to do; empty where nothing is, or where `says` ends with it.
+    /// What to do; empty if there is nothing to do, or if `message` ends with it.
     pub(super) fix: String,
 }
 
@@ -126,7 +126,7 @@ impl Check {
     }
 }
 
-/// Makes the checks of one section.
+/// Creates the checks of one section.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Of(pub(super) Section, pub(super) &'static str);
 

@@ -1,4 +1,4 @@
-//! The configuration itself: where it comes from, what is odd about it, and the plugins that it refuses.
+//! Checks of the configuration: its source, its warnings, and the plugins that it refuses.
 
 use super::check::{Check, Of, Section};
 use crate::config::Loaded;

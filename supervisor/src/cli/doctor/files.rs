@@ -1,4 +1,4 @@
-//! Directories and sockets that the configuration names, and the group that may use them.
+//! Checks of the configured directories and sockets, and of the groups that may use them.
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::host::SOCKET_NAME;
 use crate::state;
 use crate::{admin, agent};
 
-/// What would let others than its owner and group write somewhere.
+/// Write permission for others.
 const OTHERS_WRITE: u32 = 0o002;
 
 const fn of(what: &'static str) -> Of {
@@ -37,10 +37,10 @@ pub(super) fn checks(loaded: &Loaded) -> Vec<Check> {
     checks
 }
 
-/// A directory that the supervisor makes and writes to.
+/// A directory that the supervisor creates and writes to.
 pub(super) fn directory(of: Of, dir: &Path) -> Check {
     let shown = dir.display();
-    // The nearest parent that exists is where it would be made.
+    // It would be created below the nearest existing ancestor.
     let Some(existing) = dir.ancestors().find(|ancestor| ancestor.exists()) else {
         return of.fail(format!("{shown} has no parent directory")).fix("name another one");
     };
@@ -50,7 +50,7 @@ pub(super) fn directory(of: Of, dir: &Path) -> Check {
     {
         return of
             .fail(format!("everybody may write to {shown}"))
-            .because("whoever may write there can put another socket or file in place of Talon's")
+            .because("anyone who may write there can replace Talon's sockets and files")
             .fix(format!("chmod o-w {shown}"));
     }
     match access(existing, AccessFlags::W_OK | AccessFlags::X_OK) {
@@ -62,8 +62,8 @@ pub(super) fn directory(of: Of, dir: &Path) -> Check {
     }
 }
 
-/// The directory for state, which the supervisor refuses if others may look into it: as at its start, where plugins that have uids of
-/// their own may pass through it.
+/// The state directory. The supervisor refuses to start if others may read it; if plugins have their own uids, others
+/// may have execute permission on it.
 fn data_dir(dir: &Path, own_uids: bool) -> Check {
     let of = of("data dir");
     let (mode, forbidden) = if own_uids { (0o711, 0o066) } else { (0o700, 0o077) };
@@ -74,7 +74,7 @@ fn data_dir(dir: &Path, own_uids: bool) -> Check {
                 dir.display(),
                 about.mode() & 0o7777
             ))
-            .because("it holds what plugins keep, and the supervisor does not start with it")
+            .because("it holds the plugins' state, and the supervisor does not start with it")
             .fix(format!("chmod {mode:o} {}", dir.display())),
         _ => directory(of, dir),
     }
@@ -94,7 +94,7 @@ fn plugin_dir(dir: Option<&Path>) -> Check {
     }
 }
 
-/// A socket of the supervisor's, if there is one.
+/// A socket of the supervisor, if it exists.
 fn socket(of: Of, path: &Path) -> Option<Check> {
     let about = path.symlink_metadata().ok()?;
     let mode = about.permissions().mode() & 0o777;
@@ -104,15 +104,15 @@ fn socket(of: Of, path: &Path) -> Option<Check> {
     Some(if mode & 0o007 == 0 {
         of.ok(says)
     } else {
-        // The supervisor looks at who connects, so this opens no more than the possibility to ask.
-        of.warn(says).because("users who may do nothing can take its places for connections").fix(format!(
+        // The supervisor checks the peer of each connection, so this only lets others connect.
+        of.warn(says).because("users without any role can use up its connections").fix(format!(
             "chmod o= {}, and find out who changed it: the supervisor makes it 0660",
             path.display()
         ))
     })
 }
 
-/// A group that may use a socket, and who is in it.
+/// A group that may use a socket, and its members.
 fn group(of: Of, name: Option<&str>) -> Option<Check> {
     let name = name?;
     Some(match Group::from_name(name) {
@@ -137,7 +137,7 @@ fn group(of: Of, name: Option<&str>) -> Option<Check> {
     })
 }
 
-/// What keeps state, and what of another program's could be imported.
+/// The state store, and data of another program that could be imported.
 fn kept_state(settings: &State) -> Vec<Check> {
     let of = of("state");
     if settings.engine == Engine::Off {

@@ -1,4 +1,4 @@
-//! Each protection of the jail: what this machine gives, what is asked for, what holds.
+//! Each protection of the jail: what this machine supports, what is configured, what is in force.
 
 use std::fmt::Write as _;
 
@@ -14,27 +14,27 @@ use super::wrap::wrapped_on;
 use crate::config::Config;
 use crate::serve::find_plugins;
 
-/// All that is known of the jails on this machine.
+/// Everything known about the jails on this machine.
 pub(super) struct Jails {
     machine: Machine,
     asked: Asked,
     running: Option<Running>,
 }
 
-/// What the configuration asks for.
+/// The configured modes.
 struct Asked {
     /// `sandbox.mode`.
     mode: Mode,
-    /// What each plugin that would run has in the end.
+    /// The effective mode of each plugin that would run.
     plugins: Vec<(String, Mode)>,
 }
 
-/// The plugins of a supervisor that have a process.
+/// The plugins of the running supervisor that have a process.
 struct Running {
     plugins: Vec<Plugin>,
 }
 
-/// For how many plugins one protection holds.
+/// For how many plugins one protection is in force.
 #[derive(Debug, PartialEq, Eq)]
 struct Holds {
     plugins: usize,
@@ -43,7 +43,7 @@ struct Holds {
 }
 
 impl Jails {
-    /// Looks at the machine and at the plugins that the configuration names. Blocking.
+    /// Inspects the machine and the configured plugins. Blocking.
     pub(super) fn look(
         config: Option<&Config>,
         status: Option<&GetStatusResponse>,
@@ -79,7 +79,7 @@ impl Jails {
         Check::new(Section::Sandbox, "jail: tier", verdict, says)
     }
 
-    /// What is in force of one protection.
+    /// For how many plugins a protection is in force.
     fn holds(&self, name: &str) -> Option<Holds> {
         self.running.as_ref().map(|running| running.holds(name))
     }
@@ -115,7 +115,7 @@ impl Jails {
         table
     }
 
-    /// How to get what is not there whole; empty if all is.
+    /// How to get each protection that is not fully supported; empty if there is none.
     pub(super) fn remedies(&self, page: usize) -> Table {
         let mut table = Table::new(&["TO GET", ""]);
         let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -144,7 +144,7 @@ impl Jails {
         Cell::styled(word(&line.status), color.on_default())
     }
 
-    /// The same data for programs.
+    /// Adds the same data as JSON.
     pub(super) fn add_to(&self, value: &mut Value) {
         let machine = &self.machine;
         value["machine"] = json!({
@@ -181,7 +181,7 @@ impl Asked {
         Self { mode: config.spec_defaults().sandbox.mode, plugins: plugins.collect() }
     }
 
-    /// Whether anything would be refused rather than run with less.
+    /// Whether a missing protection would keep any plugin from starting.
     fn enforce(&self) -> bool {
         self.mode == Mode::Enforce || self.plugins.iter().any(|(_, mode)| *mode == Mode::Enforce)
     }
@@ -233,7 +233,7 @@ impl Running {
         Self { plugins: status.plugins.iter().filter(running).cloned().collect() }
     }
 
-    /// A plugin's report names what is not in force; what it does not name is.
+    /// A plugin's report lists the protections that are not in force; all others are.
     fn holds(&self, name: &str) -> Holds {
         let mut holds = Holds { plugins: self.plugins.len(), enforced: 0, stand_in: 0 };
         for plugin in &self.plugins {
@@ -248,7 +248,7 @@ impl Running {
     }
 }
 
-/// "2 of 2", "1 of 2, 1 stand-in", "-" where nothing runs.
+/// "2 of 2", "1 of 2, 1 stand-in"; "-" if nothing runs.
 fn enforced(holds: Option<Holds>) -> String {
     match holds {
         None | Some(Holds { plugins: 0, .. }) => "-".to_owned(),

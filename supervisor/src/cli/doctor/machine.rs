@@ -1,4 +1,4 @@
-//! The machine itself: its kernel and its clock.
+//! Checks of the machine: its kernel and its clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,13 +7,13 @@ use talon_proto::host::GetStatusResponse;
 use super::super::show;
 use super::check::{Check, Of, Section};
 
-/// The oldest kernel that plugins can be started on: close_range, and pidfds that can be waited for.
+/// The oldest kernel on which plugins can start: it needs close_range, and pidfds that can be waited for.
 const OLDEST_KERNEL: (u32, u32) = (5, 9);
-/// From here on a plugin's tree is confined to what the jail says of signals and abstract sockets as well.
+/// From this kernel on the jail also confines signals and abstract sockets.
 const GOOD_KERNEL: (u32, u32) = (6, 12);
-/// No clock of a machine that runs this is before 2026.
+/// No machine that runs this version has a clock before 2026.
 const EARLIEST_UNIX_SECONDS: u64 = 1_767_225_600;
-/// How far a time of the past may seem to lie in the future: clocks are set by some seconds all the time.
+/// How far in the future a past time may seem to be: clocks are often adjusted by some seconds.
 const CLOCK_SLACK: Duration = Duration::from_secs(120);
 
 const fn of(what: &'static str) -> Of {

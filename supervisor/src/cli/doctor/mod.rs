@@ -1,7 +1,7 @@
-//! `talon doctor`: what this machine can give, whether what is configured can work here, and how to mend what cannot.
+//! `talon doctor`: what this machine supports, whether the configuration can work here, and how to fix problems.
 //!
-//! Each file looks at one thing and changes nothing. Whatever may hang (a service manager, a collector, another program) is
-//! waited for a few seconds and no longer.
+//! Each file checks one area and changes nothing. Anything that may hang (a service manager, a collector, another
+//! program) has a timeout of a few seconds.
 
 mod agent;
 mod audit;
@@ -32,14 +32,15 @@ use super::table::{Cell, Table};
 use super::{Global, serve};
 use crate::exit;
 
-/// The widest page: longer lines are hard to read.
+/// The widest output: longer lines are hard to read.
 const MAX_COLUMNS: usize = 100;
 
-/// Check this machine, the configuration, the service and the running supervisor, and say how to mend what is wrong.
+/// Check this machine, the configuration, the service and the running supervisor, and say how to fix what is wrong.
 ///
-/// Each line is ok, a warning or a failure; with what is not ok stands why it matters and what to do. For each protection of
-/// the jail it says what this machine can give to the user who asks, what the configuration asks for, and for how many
-/// running plugins it holds. Some things only root can look at: as another user those are left out by name.
+/// Each line is ok, a warning or a failure; a line that is not ok says why it matters and what to do. For each
+/// protection of the jail it shows what this machine supports for the current user, what the configuration requires,
+/// and for how many running plugins it is in force. Some checks need root: for other users the skipped checks are
+/// named.
 ///
 /// Exits with 1 if something failed.
 #[derive(Debug, Args)]
@@ -61,7 +62,7 @@ impl DoctorArgs {
             }
             Err(failure) => checks.push(Of(Section::Configuration, "config").fail(failure.to_string())),
         }
-        // Without a configuration nobody asks for anything less than the default.
+        // Without a configuration the defaults apply.
         let config = loaded.ok().map(|loaded| loaded.config);
         checks.extend(programs::checks(config.as_ref()).await);
         let (found, status) = supervisor::checks(global).await;
@@ -133,7 +134,7 @@ fn print(checks: &[Check], jails: Option<&Jails>, out: &mut Out) {
 fn table(checks: &[&Check], page: usize) -> Table {
     let mut table = Table::new(&[]);
     let widest = checks.iter().map(|check| check.what.len()).max().unwrap_or_default();
-    // A verdict, a name and their gaps stand before the text.
+    // A verdict, a name and their gaps precede the text.
     let used = "fail".len() + widest + 4;
     for check in checks {
         let mut head = Some((

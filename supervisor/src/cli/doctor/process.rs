@@ -1,4 +1,4 @@
-//! The process of the supervisor that runs: its user and capabilities, its open files, its cgroup.
+//! Checks of the running supervisor's process: its user, capabilities, open files and cgroup.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use talon_proto::host::GetStatusResponse;
 
 use super::check::{Check, Of, Section};
 
-/// What the jail needs of a supervisor that is not root, by the kernel's numbers, and for what.
+/// Capabilities that the jail needs if the supervisor is not root: the kernel's numbers, and their purpose.
 const CAPABILITIES: [(u8, &str); 6] =
     [(0, "CHOWN"), (5, "KILL"), (6, "SETGID"), (7, "SETUID"), (8, "SETPCAP"), (21, "SYS_ADMIN")];
-/// Open files below which a supervisor runs out of them with some hundred clients and plugins.
+/// With fewer open files than this, a supervisor runs out of them with some hundred clients and plugins.
 const FEW_FILES: u64 = 4096;
-/// What limits plugins by the kernel's own count.
+/// The cgroup controllers that limit plugins.
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
-/// Where version 2 of cgroups is, alone or beside version 1.
+/// Where cgroup v2 is mounted, alone or next to v1.
 const CGROUP_ROOTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
 const fn of(what: &'static str) -> Of {
@@ -33,7 +33,7 @@ pub(super) fn checks(status: &GetStatusResponse) -> Vec<Check> {
     }
     match fs::read_to_string(proc.join("limits")) {
         Ok(text) => checks.extend(files(&text)),
-        // Another user's are root's to see.
+        // Only root can read the files of another user's process.
         Err(error) => {
             checks.push(of("open files").warn(format!("not looked at: {error}")).fix("sudo talon doctor"))
         }
@@ -66,7 +66,7 @@ fn user(status: &str) -> Option<Check> {
             .fix("run it by the unit of the package, which gives it those that it needs and no others")
     } else {
         of.fail(format!("{name}, without {}", missing.join(", ")))
-            .because("it has some capabilities that the jail needs, and not all: plugins with a uid of their own cannot start")
+            .because("it has only some of the capabilities that the jail needs: plugins with their own uids cannot start")
             .fix("give it all (AmbientCapabilities= and CapabilityBoundingSet= as in the unit of the package), or none")
     })
 }
@@ -84,7 +84,7 @@ fn files(limits: &str) -> Option<Check> {
     })
 }
 
-/// The controllers of the service's own cgroup.
+/// The controllers of the service's cgroup.
 fn cgroup(text: &str) -> Check {
     let of = of("cgroup");
     let unlimited =
@@ -103,7 +103,7 @@ fn cgroup(text: &str) -> Check {
             .fix("mount it at /sys/fs/cgroup");
     };
     let own = root.join(path);
-    // With its own leaf, what is divided among plugins is the one above.
+    // If the supervisor has moved itself into a leaf, its parent group is the one that is divided among plugins.
     let base = if own.ends_with("supervisor") { own.parent().unwrap_or(&own).to_owned() } else { own };
     let has = controllers(&base);
     let missing: Vec<&str> =

@@ -1,4 +1,4 @@
-//! The other programs of Talon: whether they are there, and of this version.
+//! Checks of Talon's other programs: whether they are installed, and in this version.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::check::{Check, Of, Section};
 use crate::config::{Config, Engine};
 use crate::{agent, installed, state};
 
-/// Those, and what is missing without them.
+/// The programs, and what is missing without them.
 const PROGRAMS: [(&str, &str); 4] = [
     ("talon-top", "`talon top` cannot show anything"),
     ("talon-mcp", "`talon mcp` cannot offer actions to MCP hosts"),
@@ -46,11 +46,11 @@ pub(super) async fn checks(config: Option<&Config>) -> Vec<Check> {
     checks
 }
 
-/// Whether a program is of the version that this one is.
+/// Whether a program has the same version as this one.
 async fn version(of: Of, program: &Path) -> Check {
     const OWN: &str = env!("CARGO_PKG_VERSION");
     let shown = program.display();
-    // Nothing of ours needs an environment to say its version.
+    // Talon's programs need no environment to print their version.
     match output_of(Command::new(program).arg("--version").env_clear()).await {
         Ok(text) if text.trim() == format!("{} {OWN}", of.1) => of.ok(format!("{shown} ({OWN})")),
         Ok(text) => {

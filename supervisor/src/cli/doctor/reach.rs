@@ -1,4 +1,4 @@
-//! Whether those can be reached that logs, traces and monitoring go to, or come from.
+//! Checks whether the endpoints for logs, traces and monitoring can be reached.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -15,14 +15,14 @@ use super::check::{Check, Of, Section};
 use crate::admin;
 use crate::config::{Config, LogFormat};
 
-/// Where systemd's journal takes entries.
+/// The socket of systemd's journal.
 const JOURNAL: &str = "/run/systemd/journal/socket";
 
 const fn of(what: &'static str) -> Of {
     Of(Section::Logs, what)
 }
 
-/// Health by HTTP of the supervisor that runs, if it has such a socket.
+/// The health check over HTTP of the running supervisor, if it has such a socket.
 pub(super) async fn healthz(status: &GetStatusResponse) -> Option<Check> {
     let of = Of(Section::Supervisor, "healthz");
     let path = Path::new(&status.runtime_dir).join(admin::SOCKET_NAME);
@@ -61,7 +61,7 @@ pub(super) async fn checks(config: Option<&Config>, status: Option<&GetStatusRes
         checks.push(
             of("log")
                 .warn(format!("{dropped} lines of the supervisor's own were lost"))
-                .because("whoever takes them (journal, pipe, disk) was too slow")
+                .because("the receiver (journal, pipe, disk) was too slow")
                 .fix("look there; `log.level` makes fewer of them"),
         );
     }
@@ -94,7 +94,7 @@ fn connect_journal() -> io::Result<()> {
     UnixDatagram::unbound()?.connect(JOURNAL)
 }
 
-/// The collector of traces.
+/// The trace collector.
 async fn traces(endpoint: &str) -> Check {
     let of = of("traces");
     let connected = timeout(PATIENCE, async {

@@ -1,4 +1,4 @@
-//! The service manager's side: whether the unit that runs is as we ship it, where that matters.
+//! Checks of the systemd unit: whether the running unit matches the packaged one where that matters.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use tokio::process::Command;
 use super::bounded::output_of;
 use super::check::{Check, Of, Section};
 
-/// The unit's name where no supervisor says otherwise.
+/// The unit's name unless the supervisor reports another one.
 const UNIT: &str = "talon.service";
 
-/// What a property has to be, and what it is for.
+/// The expected value of a property, and its purpose.
 struct Wanted {
     property: &'static str,
     fits: fn(&str) -> bool,
-    /// As the unit file has it.
+    /// The line in the unit file.
     line: &'static str,
     why: &'static str,
 }
@@ -75,9 +75,9 @@ const fn of(what: &'static str) -> Of {
     Of(Section::Service, what)
 }
 
-/// The unit's checks; none where there is no systemd.
+/// The unit's checks; none without systemd.
 pub(super) async fn checks(status: Option<&GetStatusResponse>) -> Vec<Check> {
-    // What sd_booted(3) looks at.
+    // The same test as sd_booted(3).
     if !std::path::Path::new("/run/systemd/system").exists() {
         return vec![of("systemd").ok("this machine was not booted with systemd: no unit to look at")];
     }
@@ -94,7 +94,7 @@ pub(super) async fn checks(status: Option<&GetStatusResponse>) -> Vec<Check> {
     }
 }
 
-/// The unit that a process belongs to, by its cgroup.
+/// The unit of a process, by its cgroup.
 fn unit_of(pid: u32) -> Option<String> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let units = text.lines().flat_map(|line| line.rsplit('/'));
@@ -111,7 +111,7 @@ fn unit_checks(unit: &str, shown: &HashMap<&str, &str>, running: Option<u32>) ->
         return vec![match running {
             Some(_) => of("unit")
                 .warn(format!("the supervisor runs, and not as {unit}"))
-                .because("nobody starts it again when it ends, or at boot")
+                .because("it is not restarted when it exits, nor started at boot")
                 .fix("install the package, or a unit of your own; docs/operations.md"),
             None => of("unit")
                 .warn(format!("{unit} is not installed"))
@@ -167,7 +167,7 @@ mod tests {
     fn the_unit_that_is_shipped_is_fine() {
         let checks = unit_checks("talon.service", &parse(SHIPPED), Some(7));
         assert!(checks.iter().all(|check| check.verdict == Verdict::Ok), "{checks:#?}");
-        // What is written in the unit file is what is asked for here.
+        // The packaged unit file has to satisfy these checks.
         for wanted in &WANTED {
             let (property, value) = wanted.line.split_once('=').unwrap();
             let shown = if property == "WatchdogSec" { "30s" } else { value };

@@ -1,4 +1,4 @@
-//! The supervisor that runs, as it sees itself.
+//! Checks of the running supervisor, based on its status.
 
 use talon_proto::host::{GetStatusRequest, GetStatusResponse};
 
@@ -9,7 +9,7 @@ use super::check::{Check, Of, Section};
 
 const OF: Of = Of(Section::Supervisor, "supervisor");
 
-/// Its checks, and what it says of itself if it runs.
+/// The checks, and the supervisor's status if it runs.
 pub(super) async fn checks(global: &Global) -> (Vec<Check>, Option<GetStatusResponse>) {
     let none = |says: String| (vec![OF.warn(says)], None);
     let Ok(path) = socket::find(global) else {
@@ -67,7 +67,7 @@ fn refused(status: &GetStatusResponse) -> impl Iterator<Item = Check> {
         .map(move |refused| of.warn(format!("{}: {} ({})", refused.name, refused.reason, refused.path)))
 }
 
-/// Only counted: `talon status` says each.
+/// Only counts them: `talon status` lists each.
 fn plugins(status: &GetStatusResponse) -> Check {
     let of = Of(Section::Supervisor, "plugins");
     let wrong = |state: &str| matches!(state, "failed" | "refused" | "unhealthy" | "backoff" | "quarantined");

@@ -1,24 +1,24 @@
-//! Long texts beside narrow columns.
+//! Wraps long texts next to narrow columns.
 
 use unicode_width::UnicodeWidthStr;
 
-/// How wide a page is made: what fits beside another window, and a README.
+/// The page width: fits next to another window, and in a README.
 const PAGE_COLUMNS: usize = 100;
-/// A text column is never narrower than this, whatever stands before it.
+/// The narrowest text column, whatever precedes it.
 const TEXT_COLUMNS: usize = 30;
 
-/// A text cut at spaces into lines that fit a page of which `used` columns are taken. A longer word, such as a path,
-/// stays whole so that it can be copied. There is at least one line.
+/// Breaks a text at spaces into lines that fit a page of which `used` columns are taken. A longer word, such as a path,
+/// is not broken, so that it can be copied. There is at least one line.
 pub(in crate::cli) fn wrapped(text: &str, used: usize) -> Vec<String> {
     wrapped_on(PAGE_COLUMNS, text, used)
 }
 
-/// The same for a page of another width.
+/// The same for a page of a given width.
 pub(in crate::cli) fn wrapped_on(page_columns: usize, text: &str, used: usize) -> Vec<String> {
     let width = page_columns.saturating_sub(used).max(TEXT_COLUMNS);
     let mut lines = Vec::new();
     for paragraph in text.lines() {
-        // A line's own indentation means something: it is kept.
+        // Keep the indentation: it has a meaning.
         let (indent, rest) = paragraph.split_at(paragraph.len() - paragraph.trim_start().len());
         let mut line = indent.to_owned();
         let mut empty = true;

@@ -16,17 +16,17 @@ use super::super::line::Line;
 use super::super::output::Out;
 use crate::exit;
 
-/// The largest text that is read. A filter for pages and tool results meets megabytes at most; this keeps a wrong file,
+/// The largest text to read. Web pages and tool results have megabytes at most; this keeps a wrong file,
 /// such as a device, from filling the memory.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// What stands for the plugin in an envelope.
+/// The plugin name in the envelope.
 const SOURCE: &str = "check";
 
-/// Make the control syntax in a text inert, as the guard does with a plugin's answer.
+/// Neutralize the control syntax in a text, as the guard does with a plugin's answer.
 ///
-/// Reads FILE or stdin and writes the text to stdout, byte for byte the same where it holds nothing. The exit code says
-/// whether anything was made inert: 0 no, 1 yes.
+/// Reads FILE or stdin and writes the text to stdout, byte for byte the same if nothing was found. The exit code says
+/// whether anything was neutralized: 0 no, 1 yes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   curl -s https://example.org | talon guard check > page.txt
@@ -37,13 +37,13 @@ pub(in crate::cli) struct CheckArgs {
     /// The text; stdin if left out or `-`.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Say on stderr what was done: in words, or as one line of JSON.
+    /// Report on stderr what was done: in words, or as one line of JSON.
     #[arg(long, value_enum, value_name = "FORMAT")]
     report: Option<ReportFormat>,
-    /// Take the text as JSON and keep its shape; what is no JSON is taken as text.
+    /// Treat the text as JSON and keep its structure; invalid JSON is treated as plain text.
     #[arg(long)]
     json: bool,
-    /// Put the result into the envelope in which a model gets it. What is larger than an answer may be is cut.
+    /// Wrap the result in the envelope that a model gets. Text above the size limit of an answer is cut.
     #[arg(long, value_enum, value_name = "MODE", conflicts_with = "json")]
     envelope: Option<Mode>,
     /// A regular expression whose matches are replaced by a notice; may be given several times.
@@ -65,7 +65,7 @@ enum Mode {
     Plain,
     /// The same with a random number in both delimiters.
     Nonce,
-    /// The same, and every line begins with a mark.
+    /// The same, with a marker at the start of each line.
     Quoted,
 }
 
@@ -137,14 +137,14 @@ impl CheckArgs {
     }
 }
 
-/// The report for people.
+/// Prints the report for people.
 fn words(report: &Report, out: &mut Out) {
     let head = || Line::styled(AnsiColor::Yellow.on_default(), "talon:").and(" ");
     if report.neutralised.is_empty() {
         out.say(head().and("nothing to make inert"));
     }
     for ((family, kind), count) in &report.kinds {
-        out.say(head().and(inert!("made inert: {} × {} ({})", count, *family, *kind)));
+        out.say(head().and(inert!("neutralized: {} × {} ({})", count, *family, *kind)));
     }
     for flag in &report.flags {
         out.say(head().and(inert!("left as it is: text in {}", *flag)));
@@ -169,7 +169,7 @@ fn read(file: Option<&Path>) -> Result<String, Failure> {
     }
 }
 
-/// What is no UTF-8 becomes U+FFFD, as in everything that is meant as text.
+/// Replaces invalid UTF-8 by U+FFFD, as everywhere for text.
 fn read_from(name: &str, from: impl Read) -> Result<String, Failure> {
     let mut bytes = Vec::new();
     from.take(MAX_BYTES + 1)

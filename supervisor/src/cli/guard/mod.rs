@@ -1,4 +1,4 @@
-//! `talon guard`: the guard by itself, and what came before it.
+//! `talon guard`: uses the guard without a supervisor, and shows answers from before the guard.
 
 mod check;
 mod raw;
@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::output::Out;
 use super::{Global, block_on};
 
-/// Guard a text without a supervisor, and look at answers as they came.
+/// Run the guard on a text without a supervisor, or show answers as plugins sent them.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   curl -s https://example.org | talon guard check > page.txt

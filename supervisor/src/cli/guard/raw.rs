@@ -14,10 +14,10 @@ use super::super::table::Table;
 use super::super::{Global, show};
 use crate::exit;
 
-/// Show an answer as it came, before the guard; without an id, list those that are kept.
+/// Show an answer as the plugin sent it, before the guard; without an id, list the stored answers.
 ///
-/// Kept is what guard.keep_raw_bytes has room for, and only administrators get it. Control and invisible characters come out
-/// visible and control syntax marked; the message itself is for a file.
+/// guard.keep_raw_bytes limits how many are stored, and only administrators can read them. Control and invisible
+/// characters are made visible and control syntax is marked; --message writes the unchanged bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon guard raw

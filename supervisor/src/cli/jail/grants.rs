@@ -1,4 +1,4 @@
-//! Files that a command is given beside the system's.
+//! Paths granted to a command, in addition to the system's files.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -22,13 +22,13 @@ pub(super) fn add(view: &mut View, option: &str, paths: &[PathBuf], access: Acce
     Ok(())
 }
 
-/// The path as it is named inside: absolute and plain. One with `..` in it may mean another file than it seems to,
-/// if links are on the way; it becomes what it leads to.
+/// The path as it is named in the jail: absolute and normalized. A path with `..` may lead through symbolic links to
+/// another file than it seems to; it is resolved.
 pub(super) fn absolute(path: &Path) -> io::Result<PathBuf> {
     if path.components().any(|part| part == Component::ParentDir) {
         return path.canonicalize();
     }
-    // Taking it apart and together again leaves out `.`, double slashes and one at the end.
+    // Reassembling the components removes `.`, double slashes and a trailing slash.
     Ok(std::path::absolute(path)?.components().collect())
 }
 

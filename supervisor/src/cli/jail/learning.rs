@@ -1,4 +1,4 @@
-//! `talon jail run --learn`: the profile of what was used.
+//! `talon jail run --learn`: writes a profile from the observed system calls.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,8 +12,8 @@ use super::super::failure::Failure;
 use super::super::output::{shown, write_stderr};
 use crate::exit;
 
-/// The file to write, and what its text begins with. The file is there from the start, so that nothing is learned in
-/// vain; it goes again if nothing comes of it.
+/// The profile file and its header. The file is created at the start, so that an unwritable path fails before the run;
+/// it is removed if no profile is written.
 pub(super) struct Learning {
     path: PathBuf,
     file: File,

@@ -1,4 +1,4 @@
-//! `talon jail`: the jail without a plugin, for those who write one.
+//! `talon jail`: the jail without a plugin, for plugin authors.
 
 mod grants;
 mod learning;
@@ -14,7 +14,7 @@ use clap::Subcommand;
 use super::failure::Failure;
 use super::output::Out;
 
-/// Run any command in the jail, and show what profiles there are.
+/// Run any command in the jail, and list the profiles.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   talon jail run -- ./my-plugin --selftest

@@ -1,4 +1,4 @@
-//! The words that say what a jail is to be.
+//! Option values for jails.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -10,7 +10,7 @@ use talon_jail::{Mode, Network, Profile};
 use super::super::failure::Failure;
 use super::run::NOT_BUILT;
 
-/// The largest file that is taken for a profile; the jail itself refuses far smaller ones by their number of bytes.
+/// The largest profile file to read; the jail itself refuses much smaller ones by their number of bytes.
 const PROFILE_FILE_MAX_BYTES: u64 = 4 << 20;
 
 /// What a jailed command may connect to.
@@ -18,9 +18,9 @@ const PROFILE_FILE_MAX_BYTES: u64 = 4 << 20;
 pub(super) enum NetworkWord {
     /// Nothing.
     None,
-    /// Itself, over a loopback interface of its own.
+    /// Itself, over a private loopback interface.
     Loopback,
-    /// Whatever the host reaches.
+    /// Everything that the host can reach.
     Full,
 }
 
@@ -34,12 +34,12 @@ impl From<NetworkWord> for Network {
     }
 }
 
-/// What happens when a protection cannot be given.
+/// What happens when a protection is not available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ModeWord {
-    /// The command is not run.
+    /// The command does not run.
     Enforce,
-    /// It is run without, which is said.
+    /// The command runs without it, and the output says so.
     BestEffort,
 }
 
@@ -52,7 +52,7 @@ impl From<ModeWord> for Mode {
     }
 }
 
-/// Takes any text and offers the built-in profiles to who completes it.
+/// Accepts any text and offers the built-in profiles as completions.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProfileParser;
 
@@ -73,7 +73,7 @@ impl TypedValueParser for ProfileParser {
     }
 }
 
-/// A built-in profile by its name, or one's own by its file: what has a slash or ends in `.toml` is a file.
+/// A built-in profile by name, or a profile file: a word with a slash or the ending `.toml` is a path.
 pub(super) fn profile(word: &str) -> Result<Profile, Failure> {
     let path = Path::new(word);
     if !word.contains('/') && path.extension().is_none_or(|extension| extension != "toml") {

@@ -13,8 +13,8 @@ use crate::exit;
 
 /// List the built-in profiles, or print the file of one.
 ///
-/// A profile says which system calls a program may make, each with a reason. One's own is a file that extends one
-/// of these; `talon jail run --profile FILE` tries it out.
+/// A profile lists the system calls that a program may make, each with a reason. A custom profile is a file that
+/// extends one of these; test it with `talon jail run --profile FILE`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon jail profiles

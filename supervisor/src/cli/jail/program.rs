@@ -1,4 +1,4 @@
-//! From the command's first word to what is executed.
+//! Resolves a command's first word to the program to execute.
 
 use std::env;
 use std::ffi::OsStr;
@@ -14,18 +14,19 @@ use super::super::failure::Failure;
 use super::grants::absolute;
 use super::run::{NOT_EXECUTABLE, NOT_FOUND};
 
-/// What is executed.
+/// The program to execute.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) program: Program,
-    /// Handed over for [`Program::Descriptor`].
+    /// Passed to the jail for [`Program::Descriptor`].
     pub(super) file: Option<File>,
 }
 
-/// Finds the command as a shell would, and sees to it that it is there inside.
+/// Finds the command as a shell would, and makes it visible in the jail.
 ///
-/// What the view has already goes by its path. A script is shown at its own place, since its interpreter opens it
-/// by path; any other program goes by descriptor and appears at its own place alone, not with its neighbours.
+/// A program that the view already contains is executed by path. A script is added at its own path, because its
+/// interpreter opens it by path. Any other program is executed by descriptor and appears alone at its path, without the
+/// files next to it.
 pub(super) fn find(command: &OsStr, view: &mut View, namespaces: bool) -> Result<Found, Failure> {
     let path = look_up(command)?;
     if !namespaces || view.runs(&path) {
@@ -49,7 +50,7 @@ pub(super) fn find(command: &OsStr, view: &mut View, namespaces: bool) -> Result
 
 fn interpreter_outside(script: &Path, interpreter: &Path) -> String {
     let script = script.display();
-    // Of /opt/venv/bin/python3 all of /opt/venv is needed.
+    // For /opt/venv/bin/python3 all of /opt/venv is needed.
     let bin = interpreter.parent().filter(|parent| parent.ends_with("bin")).and_then(Path::parent);
     let grant = bin.unwrap_or(interpreter).display();
     let interpreter = interpreter.display();

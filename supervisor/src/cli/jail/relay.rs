@@ -1,4 +1,4 @@
-//! Between a jailed command and the terminal: its output comes through, and signals go to it.
+//! Connects a jailed command with the terminal: copies its output and forwards signals.
 
 use std::fs::File;
 use std::io;
@@ -11,14 +11,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use talon_jail::{ExitStatus, Monitor};
 
-/// Signals that would end this process and that the command gets instead.
+/// Signals that are forwarded to the command instead of ending this process.
 const FORWARDED: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
 
-/// Everything has been killed by then, which takes the kernel milliseconds; a disk that hangs can hold a process up,
-/// and should not hold us up as well.
+/// How long to wait after everything was killed. The kernel needs milliseconds; a process that hangs on a disk
+/// must not block this one.
 const GONE_TIMEOUT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
-/// Takes signals instead of dying of them. To be made before any other thread, so that none of those does.
+/// Receives signals through a descriptor. Create it before any other thread, so that all threads block these signals.
 pub(super) struct Signals {
     set: SigSet,
     incoming: SignalFd,
@@ -32,7 +32,7 @@ impl Signals {
         Ok(Self { set, incoming })
     }
 
-    /// Waits for the command's end. Its first signal is passed on; a second one ends it for certain.
+    /// Waits until the command exits. Forwards the first signal; kills the command on the second one.
     pub(super) fn wait(&self, monitor: &Monitor) -> io::Result<ExitStatus> {
         let mut passed_on = false;
         loop {
@@ -57,13 +57,13 @@ impl Signals {
 }
 
 impl Drop for Signals {
-    /// From now on they end this process again: it may be waiting for a pager to read on.
+    /// Unblocks the signals, so that they end this process again: it may still be waiting for a pager.
     fn drop(&mut self) {
         let _ = self.set.thread_unblock();
     }
 }
 
-/// Waits until nothing of the command is left. After [`GONE_TIMEOUT`] what the kernel is still ending is left to it.
+/// Waits until all processes of the command are gone, but not longer than [`GONE_TIMEOUT`].
 pub(super) fn gone(monitor: &Monitor) -> io::Result<()> {
     let pidfd = monitor.pidfd();
     let mut polled = [PollFd::new(&pidfd, PollFlags::IN)];
@@ -71,8 +71,8 @@ pub(super) fn gone(monitor: &Monitor) -> io::Result<()> {
     monitor.reap().map(drop)
 }
 
-/// Copies what comes out of the command to one of our own outputs, byte by byte as it is. When nobody reads that any
-/// more, the command's pipe is closed, and it notices.
+/// Copies the command's output unchanged to one of our own outputs. If the reader closes that, closes the command's
+/// pipe, so that the command gets EPIPE.
 pub(super) fn copy(from: OwnedFd, to: impl AsFd) -> io::Result<JoinHandle<()>> {
     let mut to = File::from(to.as_fd().try_clone_to_owned()?);
     std::thread::Builder::new().name("output".into()).spawn(move || {

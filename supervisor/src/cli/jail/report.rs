@@ -1,4 +1,4 @@
-//! What a jail gave, for who watches a command in it.
+//! Reports which protections a jail has.
 
 use anstyle::AnsiColor;
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use talon_sanitize::inert;
 use super::super::output::{Out, shown};
 use super::super::table::{Cell, Table};
 
-/// Tells on stderr what holds; stdout is the command's.
+/// Prints the protections in force to stderr; stdout belongs to the command.
 pub(super) fn begun(jailed: &Jailed, uid: u32, out: &mut Out) {
     if out.is_json() {
         out.say_json(&json!({ "pid": jailed.pid, "uid": uid, "protections": protections(&jailed.report) }));
@@ -27,7 +27,7 @@ pub(super) fn begun(jailed: &Jailed, uid: u32, out: &mut Out) {
     out.say_table(&table);
 }
 
-/// Tells how it ended.
+/// Prints how the command ended.
 pub(super) fn ended(status: ExitStatus, out: &mut Out) {
     if out.is_json() {
         out.say_json(&json!({ "ended": status.to_string() }));
@@ -36,7 +36,7 @@ pub(super) fn ended(status: ExitStatus, out: &mut Out) {
     }
 }
 
-/// What does not hold at all is said even to who asked for nothing, as only `--mode best-effort` gets that far.
+/// Prints missing protections even without --report; only `--mode best-effort` gets this far.
 pub(super) fn missing(report: &Report, out: &mut Out) {
     for protection in report {
         if let Status::Missing(why) = &protection.status {

@@ -21,38 +21,38 @@ use super::relay::Signals;
 use super::{grants, program, relay, report};
 use crate::units::ByteSize;
 
-/// Exit codes for what is not the command's own end, as env(1), timeout(1) and shells have them: the jail failed, …
+/// Exit codes for failures other than the command's, as in env(1), timeout(1) and shells: the jail failed, …
 pub(super) const NOT_BUILT: u8 = 125;
-/// … the command was found and cannot be executed, …
+/// … the command was found but cannot be executed, …
 pub(super) const NOT_EXECUTABLE: u8 = 126;
-/// … it was not found.
+/// … the command was not found.
 pub(super) const NOT_FOUND: u8 = 127;
-/// A command that a signal ended gives this and the signal's number, as in a shell.
+/// A command that was ended by a signal exits with this plus the signal's number, as in a shell.
 const BY_SIGNAL: i32 = 128;
 
-/// The uids that commands get when we may give one. They lie in the part that systemd's list of uids assigns to
-/// nobody (65536 to 99999), beside the default `sandbox.uid_range` that plugins have. The process number chooses:
-/// two commands share one only when their numbers differ by a multiple of ten thousand, and those share a process
-/// limit, no more. `--uid` names another.
+/// Uids for commands, if this process may set them. They lie in a range that systemd's list of uids leaves unassigned
+/// (65536 to 99999), next to the default `sandbox.uid_range` of plugins. The pid selects one: two commands get the same
+/// uid only if their pids differ by a multiple of ten thousand, and then share only a process limit. `--uid` overrides
+/// it.
 const UIDS: std::ops::RangeInclusive<u32> = 80_000..=89_999;
 
-/// How long building the jail may take; it needs some milliseconds, and a stuck file system should not hang a shell.
+/// Timeout for building the jail. It takes milliseconds, but a stuck file system must not hang a shell.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where programs are looked for inside, if PATH is not set.
+/// Where programs are looked up in the jail if PATH is not set.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-/// What a command keeps of our environment: the language, the time zone, the kind of terminal.
+/// Variables that a command inherits: language, time zone, terminal type.
 const KEPT_VARIABLES: [&str; 5] = ["PATH", "LANG", "LC_ALL", "TZ", "TERM"];
 
 /// Run a command in the jail that plugins get.
 ///
-/// It sees the system's programs and libraries, what is granted here, and a /tmp and a home of its own, which are
-/// gone when it ends. Its output comes through as it is, its input is empty, and its exit code becomes ours: 128 and
-/// the signal's number when a signal ended it, 125 when the jail could not be built, 126 when the command cannot be
-/// executed, 127 when there is none.
+/// It sees the system's programs and libraries, the paths granted here, and a private /tmp and home that are
+/// deleted afterwards. Its output is passed through unchanged, its input is empty, and its exit code is passed on: 128
+/// plus the signal's number if a signal ended it, 125 if the jail could not be built, 126 if the command cannot be
+/// executed, 127 if it was not found.
 ///
-/// As root it gets a uid of its own, so what is granted must be open to that uid (or to everybody). Without root it
-/// keeps yours, in a user namespace.
+/// As root the command gets another uid, so granted paths must be accessible to that uid (or to everybody). Without
+/// root it keeps your uid, in a user namespace.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon jail run -- /bin/sh -c 'id; ls /'
@@ -62,41 +62,42 @@ const KEPT_VARIABLES: [&str; 5] = ["PATH", "LANG", "LC_ALL", "TZ", "TERM"];
   talon jail run --learn own.toml -- ./my-plugin
   talon jail run --profile ./own.toml --memory 256MiB -- ./my-plugin")]
 pub(in crate::cli) struct RunArgs {
-    /// The system calls that it may make: a built-in profile, or the path of a profile file.
+    /// The permitted system calls: a built-in profile, or the path of a profile file.
     #[arg(long, value_name = "PROFILE", default_value = "strict", value_parser = ProfileParser)]
     profile: String,
-    /// What it may connect to.
+    /// What the command may connect to.
     #[arg(long, value_enum, default_value_t = NetworkWord::None)]
     network: NetworkWord,
-    /// A file or directory that it may read.
+    /// A file or directory that the command may read.
     #[arg(long, value_name = "PATH")]
     read: Vec<PathBuf>,
-    /// A file or directory that it may read and execute, such as a Python environment.
+    /// A file or directory that the command may read and execute, such as a Python environment.
     #[arg(long, value_name = "PATH")]
     execute: Vec<PathBuf>,
-    /// A file or directory that it may read and change.
+    /// A file or directory that the command may read and change.
     #[arg(long, value_name = "PATH")]
     write: Vec<PathBuf>,
-    /// A variable of its environment; without a value it has ours.
+    /// An environment variable; without a value it is passed through.
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable)]
     env: Vec<(OsString, OsString)>,
-    /// The uid and gid that it gets; needs root. Otherwise one that nobody has.
+    /// The uid and gid of the command; needs root. Otherwise an unused one.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     uid: Option<u32>,
-    /// Memory of all its processes together, such as 256MiB.
+    /// Memory limit for all its processes together, such as 256MiB.
     #[arg(long, value_name = "BYTES")]
     memory: Option<ByteSize>,
-    /// What happens when a protection cannot be given here.
+    /// What happens when a protection is not available here.
     #[arg(long, value_enum, default_value_t = ModeWord::Enforce)]
     mode: ModeWord,
-    /// Let it execute what it writes to /tmp, as PyInstaller's programs do.
+    /// Allow executing files written to /tmp, as PyInstaller's programs need.
     #[arg(long)]
     tmp_exec: bool,
-    /// Tell on stderr which protections hold, and how it ended; with `--output json` as one JSON value a line.
+    /// Report on stderr which protections are in force, and how the command ended; with `--output json` as one JSON
+    /// value a line.
     #[arg(long)]
     report: bool,
-    /// Let it make any call that no profile forbids outright, and write a profile to this new file of what it used
-    /// beyond its own. Read it before you use it: what was used is not what was needed.
+    /// Allow all system calls that no profile forbids outright, and write a profile to this new file with the calls
+    /// used beyond --profile. Read it before you use it: a call that was used was not necessarily needed.
     #[arg(long, value_name = "FILE")]
     learn: Option<PathBuf>,
     /// The command and its arguments.
@@ -104,7 +105,7 @@ pub(in crate::cli) struct RunArgs {
     command: Vec<OsString>,
 }
 
-/// `NAME=VALUE`, or the name of one of ours.
+/// `NAME=VALUE`, or the name of a variable to pass through.
 fn variable(text: &str) -> Result<(OsString, OsString), String> {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name, value.into()),
@@ -175,7 +176,7 @@ impl RunArgs {
         let status = signals.wait(&monitor).map_err(|error| failed(&error))?;
         drop(signals);
         for copied in relayed {
-            // A copy that panicked has printed why; the command's end stays what it was.
+            // A copy thread that panicked has printed why; the exit status stays.
             let _ = copied.join();
         }
         relay::gone(&monitor).map_err(|error| failed(&error))?;
@@ -201,7 +202,8 @@ impl RunArgs {
         }
     }
 
-    /// Little of ours, where it may write, and what was asked for; the last wins.
+    /// A few inherited variables, the writable directories, and the requested variables; later ones override earlier
+    /// ones.
     fn environment(&self, view: &View, namespaces: bool) -> Vec<(OsString, OsString)> {
         let mut env = std::collections::BTreeMap::from([(OsString::from("PATH"), DEFAULT_PATH.into())]);
         for name in KEPT_VARIABLES {
@@ -216,7 +218,7 @@ impl RunArgs {
     }
 }
 
-/// Whether a protection is there whole.
+/// Whether a protection is fully available.
 fn gives(machine: &Machine, name: &str) -> bool {
     machine.lines.iter().any(|line| line.name == name && line.status == Status::Enforced)
 }
@@ -224,17 +226,17 @@ fn gives(machine: &Machine, name: &str) -> bool {
 fn unused_uid(pid: u32) -> u32 {
     let count = UIDS.end() - UIDS.start() + 1;
     let of = |offset: u32| UIDS.start() + (pid % count + offset) % count;
-    // An account there is the exception; if all are taken, the jail itself says what is wrong with the first.
+    // An account in this range is unusual; if all are taken, the jail reports what is wrong with the first.
     let free = |uid: &u32| matches!(User::from_uid(Uid::from_raw(*uid)), Ok(None));
     (0..count).map(of).find(free).unwrap_or_else(|| of(0))
 }
 
-/// The directory of its own that is HOME.
+/// The private directory for HOME.
 fn home(view: &View) -> PathBuf {
     view.private.at.join("h")
 }
 
-/// The directory that we are in, if it is there inside; its home otherwise.
+/// The current directory if it is visible in the jail; otherwise the home.
 fn directory(view: &View, namespaces: bool) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_else(|_| Path::new("/").into());
     if !namespaces || view.shows(&here) { here } else { home(view) }
@@ -248,12 +250,12 @@ fn refused(error: &SpawnError) -> Failure {
     Failure::new(code, format!("the command was not run: {error}"))
 }
 
-/// The command's end as our own.
+/// Converts the command's exit status to our exit code.
 fn code(status: ExitStatus) -> Result<u8, Failure> {
     let code = match status {
         ExitStatus::Code(code) => code,
         ExitStatus::Signal { signal, .. } => BY_SIGNAL + signal,
-        // The kernel's own means against it is SIGKILL as well.
+        // The kernel's out-of-memory killer sends SIGKILL as well.
         ExitStatus::OutOfMemory { .. } | ExitStatus::Unwatched { .. } => {
             let advice = if matches!(status, ExitStatus::Unwatched { .. }) {
                 ""
@@ -266,7 +268,7 @@ fn code(status: ExitStatus) -> Result<u8, Failure> {
         ExitStatus::MonitorLost => {
             return Err(Failure::new(
                 NOT_BUILT,
-                "nobody knows how the command ended, as its monitor was killed; all of it was killed then",
+                "it is unknown how the command ended, because its monitor was killed; all its processes were killed then",
             ));
         }
     };

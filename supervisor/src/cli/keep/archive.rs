@@ -7,8 +7,8 @@
 //!                  "parts": [{"name": "plugins.db", "layers": "key-values", "schema_version": …, "bytes": …, "sha256": …}]}
 //! ```
 //!
-//! The manifest is last, since a database is streamed while it is copied and its digest is known then. A file without one
-//! was not finished.
+//! The manifest is last, since a database is streamed while it is copied and its digest is known then. A file without
+//! one was not finished.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -22,25 +22,25 @@ use super::super::state::reach::Part;
 use super::CHUNK_BYTES;
 
 const FORMAT: &str = "talon-backup";
-/// Goes up when an older `talon` would misread what is written.
+/// Increased when an older `talon` would misread the format.
 const VERSION: u32 = 1;
 const MANIFEST: &str = "manifest.json";
-/// A manifest has some hundred bytes.
+/// A manifest has a few hundred bytes.
 const MAX_MANIFEST_BYTES: u64 = 64 << 10;
 const MODE: u32 = 0o600;
 
-/// What is in a backup.
+/// The contents of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     format: String,
     version: u32,
     pub(super) created_at: String,
-    /// The version that wrote it.
+    /// The version of Talon that wrote the backup.
     pub(super) talon: String,
     pub(super) parts: Vec<Copy>,
 }
 
-/// One database in it.
+/// One database in the backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Copy {
     name: String,
@@ -52,13 +52,13 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    /// Which part of state it holds.
+    /// The part of the state in this database.
     pub(super) fn part(&self) -> Option<Part> {
         Part::ALL.into_iter().find(|part| file_name(*part) == self.name && layers(*part) == self.layers)
     }
 }
 
-/// The name of a part's database in the file.
+/// The file name of a part's database in the archive.
 pub(super) fn file_name(part: Part) -> &'static str {
     match part {
         Part::Plugins => "plugins.db",
@@ -73,7 +73,7 @@ fn layers(part: Part) -> &'static str {
     }
 }
 
-/// Why a file is no backup that can be restored.
+/// Why a file cannot be restored.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BadBackup {
     #[error("it cannot be read: {0}")]
@@ -92,10 +92,10 @@ pub(super) enum BadBackup {
     Differs { name: &'static str, what: &'static str },
 }
 
-/// A backup that is being written.
+/// Writes a backup.
 pub(super) struct Writer<'w, W: Write + Seek> {
     tar: Builder<&'w mut W>,
-    /// Of the database that is being written.
+    /// The header of the current database.
     header: Header,
     parts: Vec<Copy>,
 }
@@ -105,7 +105,7 @@ impl<'w, W: Write + Seek> Writer<'w, W> {
         Self { tar: Builder::new(to), header: header(0), parts: Vec::new() }
     }
 
-    /// Begins a database, whose bytes come then.
+    /// Starts a database; its bytes follow.
     pub(super) fn begin(&mut self, part: Part, schema_version: u32) -> io::Result<PartWriter<'_>> {
         let name = file_name(part);
         self.header = header(0);
@@ -120,7 +120,7 @@ impl<'w, W: Write + Seek> Writer<'w, W> {
         Ok(PartWriter { entry, digest: Sha256::new(), copy })
     }
 
-    /// Counts a database in that was written to its end.
+    /// Adds a completely written database to the manifest.
     pub(super) fn add(&mut self, copy: Copy) {
         self.parts.push(copy);
     }
@@ -152,7 +152,7 @@ fn header(bytes: u64) -> Header {
     header
 }
 
-/// A database that is being written.
+/// Writes one database of the backup.
 pub(super) struct PartWriter<'w> {
     entry: EntryWriter<'w>,
     digest: Sha256,
@@ -166,7 +166,7 @@ impl PartWriter<'_> {
         self.entry.write_all(bytes)
     }
 
-    /// What was written.
+    /// Finishes the database and describes it.
     pub(super) fn finish(mut self) -> io::Result<Copy> {
         self.entry.finish()?;
         self.copy.sha256 = hex::encode(self.digest.finalize());
@@ -174,7 +174,7 @@ impl PartWriter<'_> {
     }
 }
 
-/// A backup that is what its manifest says.
+/// A backup that matches its manifest.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) manifest: Manifest,
@@ -182,7 +182,7 @@ pub(super) struct Checked {
     pub(super) places: Vec<Place>,
 }
 
-/// A database in the file.
+/// A database and its position in the file.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) part: Part,
@@ -190,13 +190,13 @@ pub(super) struct Place {
     pub(super) copy: Copy,
 }
 
-/// Reads a whole file and compares what is in it with its manifest. `count` hears of every byte.
+/// Reads the whole file and compares it with its manifest. Calls `count` with the number of bytes read.
 pub(super) fn check(file: &mut File, count: &impl Fn(u64)) -> Result<Checked, BadBackup> {
     let mut archive = Archive::new(file);
     let mut seen: Vec<(Part, u64, u64, String)> = Vec::new();
     let mut manifest: Option<Manifest> = None;
     let foreign = |_: io::Error| BadBackup::Foreign("it is no tar file, or a damaged one");
-    // Raw: long names and other extensions would be read whole into memory, and ours has none of them.
+    // Raw: otherwise long names and other extensions would be read into memory, and our archives have none.
     for entry in archive.entries().map_err(foreign)?.raw(true) {
         let mut entry = entry.map_err(foreign)?;
         if entry.header().entry_type() != EntryType::Regular || manifest.is_some() {
@@ -244,7 +244,7 @@ pub(super) fn check(file: &mut File, count: &impl Fn(u64)) -> Result<Checked, Ba
 }
 
 fn read_manifest(text: &[u8]) -> Result<Manifest, BadBackup> {
-    /// What is in a manifest of any version.
+    /// The fields that manifests of all versions have.
     #[derive(Deserialize)]
     struct Head {
         format: String,

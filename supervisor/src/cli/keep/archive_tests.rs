@@ -1,4 +1,4 @@
-//! What is written can be read, and nothing else can.
+//! Backups can be read back, and damaged files are rejected.
 
 use std::io::SeekFrom;
 
@@ -55,7 +55,7 @@ fn what_was_written_is_found_where_it_is() {
 #[test]
 fn a_file_that_was_cut_off_anywhere_is_refused() {
     let whole = bytes_of(backup());
-    // The two empty blocks at the end of a tar say nothing.
+    // The two empty blocks at the end of a tar carry no information.
     for length in (0..whole.len() - 1024).step_by(97) {
         let cut = checked(file_of(&whole[..length]));
         assert!(cut.is_err(), "{length} of {}", whole.len());

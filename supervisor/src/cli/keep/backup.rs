@@ -22,22 +22,22 @@ use super::progress::Progress;
 use super::tree::sync_dir;
 use crate::exit;
 
-/// Write all state into one file, each database as it is at one moment.
+/// Write all state into one file, with a consistent snapshot of each database.
 ///
-/// Everything goes on being used meanwhile. `talon restore` takes the file back. A PostgreSQL server has pg_dump for that.
+/// The databases stay in use meanwhile. `talon restore` restores the file. For a PostgreSQL server use pg_dump.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon backup /var/backups/talon-$(date +%F).tar
   talon backup today.tar --overwrite
   talon restore today.tar --check")]
 pub(in crate::cli) struct BackupArgs {
-    /// The file, a tar. It appears when it is whole.
+    /// The file to write, a tar. It appears only when it is complete.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Replace a file of that name.
+    /// Replace an existing file.
     #[arg(long)]
     overwrite: bool,
-    /// Leave the rest out.
+    /// Back up only this part.
     #[arg(long, value_enum, value_name = "PART")]
     only: Option<Part>,
 }
@@ -71,7 +71,7 @@ impl BackupArgs {
             Some(dir) if !dir.as_os_str().is_empty() => dir,
             _ => Path::new("."),
         };
-        // Its mode is 0600, and it goes if it does not become whole.
+        // Mode 0600; deleted if it is not completed.
         let mut draft = tempfile::Builder::new()
             .prefix(".talon-backup-")
             .tempfile_in(dir)
@@ -92,7 +92,7 @@ impl BackupArgs {
     }
 }
 
-/// Says what to do instead, where a database is a server's.
+/// Fails with advice if the database is on a server.
 pub(super) async fn refuse_postgres(operator: &mut Operator) -> Result<(), Failure> {
     let about = operator.client.describe(DescribeRequest {}).await;
     let about = about.map_err(|status| operator.failure(&status))?.into_inner();
@@ -138,7 +138,7 @@ async fn write_part<W: Write + Seek>(
     let mut entry = writer.begin(part, begin.schema_version).map_err(|error| failed(&error))?;
     let end = loop {
         match next(operator, &mut stream).await? {
-            // More than was said would be a way to fill the disk of whoever asked.
+            // More bytes than announced could fill the disk.
             backup_chunk::What::Data(bytes) if arrived + bytes.len() as u64 > begin.bytes => {
                 return Err(foreign());
             }
@@ -165,7 +165,7 @@ async fn next(
     loop {
         match stream.message().await.map_err(|status| operator.failure(&status))? {
             Some(BackupChunk { what: Some(what) }) => return Ok(what),
-            // A newer service may say more.
+            // Ignore messages of a newer service.
             Some(BackupChunk { what: None }) => {}
             None => return Err(Failure::failed("the backup ended before it was whole: try again")),
         }
@@ -185,7 +185,7 @@ fn tell(name: &str, manifest: &Manifest, out: &mut Out) {
     out.line(inert!("wrote {}", shown(name)));
 }
 
-/// What is in a backup, for programs.
+/// The contents of a backup as JSON.
 pub(super) fn parts(manifest: &Manifest) -> Value {
     serde_json::to_value(&manifest.parts).unwrap_or_default()
 }

@@ -21,24 +21,24 @@ use crate::exit;
 
 /// Write all state as YAML: sessions/<id>.yaml, memory/memories.yaml, plugins/<id>/state.yaml.
 ///
-/// Everything may go on being used meanwhile; each file is of one moment. `talon import` reads it back.
+/// The state stays in use meanwhile; each file is a consistent snapshot. `talon import` reads the files back.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon export ./state-of-today
   talon export ./state-of-today --overwrite --only plugins")]
 pub(in crate::cli) struct ExportArgs {
-    /// Where to; it is made if it is not there.
+    /// The target directory; created if it does not exist.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Also where an earlier export is. Files of it that are not written anew stay.
+    /// Write into the directory of an earlier export. Old files that are not overwritten stay.
     #[arg(long)]
     overwrite: bool,
-    /// Leave the rest out.
+    /// Export only this part.
     #[arg(long, value_enum, value_name = "PART")]
     only: Option<Part>,
 }
 
-/// What was written.
+/// The files that were written.
 #[derive(Debug, Default)]
 struct Written {
     files: BTreeSet<String>,
@@ -147,14 +147,14 @@ async fn export(
                 progress.done(1);
             }
             (Some(export_chunk::What::Done(_)), None) => return Ok(()),
-            // A newer service may say more.
+            // Ignore messages of a newer service.
             (None, _) => {}
             (Some(_), _) => return Err(unexpected("")),
         }
     }
 }
 
-/// What no service of ours sends. Nothing is written for it.
+/// The error for a path that no version of the service sends. Nothing is written for it.
 fn unexpected(path: &str) -> Failure {
     let path = Raw::from(path).line_within(200);
     Failure::failed(format!("the service sent what is no export ({path}): is it of another version?"))

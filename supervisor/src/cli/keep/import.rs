@@ -26,10 +26,10 @@ use super::{CHUNK_BYTES, MAX_STREAMED};
 use crate::exit;
 use crate::state::IMPORTED_FILE;
 
-/// Read state back that `talon export`, or an OpenTalon, wrote.
+/// Import state that `talon export`, or an OpenTalon, wrote.
 ///
-/// What is there already stays as it is, so that the same directory may be imported twice. Records that cannot be taken
-/// are reported with file, line and column, and the others are imported; the exit code is 1 then. A file of more than
+/// Existing records stay unchanged, so that the same directory can be imported twice. Invalid records are
+/// reported with file, line and column, and the others are imported; the exit code is then 1. A file of more than
 /// 256 MiB is reported and not read.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -37,13 +37,13 @@ use crate::state::IMPORTED_FILE;
   talon import ./state-of-today
   talon import ./state-of-today --output json | jq '.refused[]'")]
 pub(in crate::cli) struct ImportArgs {
-    /// The directory with sessions/, memory/ and plugins/; what else is in it is not read.
+    /// The directory with sessions/, memory/ and plugins/; anything else in it is ignored.
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// Say what would be done, and change nothing.
+    /// Report what would be done, and change nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Leave the rest out.
+    /// Import only this part.
     #[arg(long, value_enum, value_name = "PART")]
     only: Option<Part>,
 }
@@ -81,10 +81,10 @@ impl ImportArgs {
         Ok(report.print(out))
     }
 
-    /// Leaves word in the data directory that something was imported, which ends the advice to do so; it is of the latest
-    /// import. Who reached a supervisor's state may not write there, and that is said.
+    /// Writes a marker for the latest import into the data directory, so that the supervisor stops advising one. A user
+    /// who reached the state through a supervisor may lack the permission to write there; that is reported.
     async fn mark(&self, reach: &mut Reach<'_>, report: &Report, out: &mut Out) {
-        // The import is done, so nothing of this makes it a failure.
+        // The import is complete, so a failure here must not fail it.
         let data_dir = match reach.data_dir().await {
             Ok(data_dir) => data_dir,
             Err(failure) => {
@@ -112,7 +112,7 @@ impl ImportArgs {
             let error: io::Error = error;
             let marker = data_dir.join(IMPORTED_FILE);
             out.say(inert!(
-                "{} cannot be written ({}): `talon serve` goes on naming what could be imported",
+                "{} cannot be written ({}): `talon serve` keeps naming what could be imported",
                 shown(marker.display()),
                 shown(error)
             ));
@@ -120,7 +120,7 @@ impl ImportArgs {
     }
 }
 
-/// Imports the files of all parts, and gives those parts that an empty database of a dry run stood for.
+/// Imports the files of all parts; returns the parts for which a dry run used an empty database.
 async fn all(
     reach: &mut Reach<'_>,
     tree: &Arc<Tree>,
@@ -171,7 +171,7 @@ async fn import(
             Some(import_report::What::File(file)) => report.file(file),
             Some(import_report::What::Refused(refused)) => report.refused(refused),
             Some(import_report::What::Done(_)) => break,
-            // A newer service may say more.
+            // Ignore messages of a newer service.
             None => {}
         }
     }
@@ -181,7 +181,8 @@ async fn import(
     Ok(())
 }
 
-/// Sends files, and gives those that could not be read. Ends early if nobody takes them, who then says why.
+/// Sends the files; returns those that could not be read. Stops early if the service closes the stream; its status says
+/// why.
 fn feed(
     tree: &Tree,
     files: Vec<Found>,
@@ -222,7 +223,7 @@ fn feed(
                     count(bytes as u64);
                 }
                 Err(error) => {
-                    // What was sent of it is imported as far as it makes sense by itself; this says that it is not all.
+                    // The part of the file that was sent may have been imported; this reports that it is incomplete.
                     let reason = format!("it cannot be read to its end: {error}");
                     unread.push(ImportRefused { path, reason, ..ImportRefused::default() });
                     break;

@@ -1,33 +1,33 @@
-//! The founding layout: `sessions/<id>.yaml`, `memory/memories.yaml`, `plugins/<id>/state.yaml`.
+//! The directory layout: `sessions/<id>.yaml`, `memory/memories.yaml`, `plugins/<id>/state.yaml`.
 //!
-//! A file that is read may be called by another program's id; `talon-state` says what becomes of it. One is written only
-//! if its id is a ULID in canonical spelling, as all ids of ours are.
+//! When reading, the id in a file name may be another program's; `talon-state` decides what to do with it. A file is
+//! written only if its id is a ULID in canonical form, as all our ids are.
 
 use talon_plugin::PluginName;
 use ulid::Ulid;
 
 use super::super::state::reach::Part;
 
-/// Where each session has a file.
+/// The directory of the sessions' files.
 pub(super) const SESSIONS: &str = "sessions";
-/// What the files of sessions end with.
+/// The extension of the sessions' files.
 pub(super) const YAML: &str = ".yaml";
-/// Where memories are.
+/// The directory of the memories.
 pub(super) const MEMORY: &str = "memory";
-/// The file of all memories.
+/// The file with all memories.
 pub(super) const MEMORIES: &str = "memories.yaml";
-/// Where each plugin has a directory.
+/// The directory that has a subdirectory for each plugin.
 pub(super) const PLUGINS: &str = "plugins";
-/// The file of a plugin's key-values.
+/// The file with a plugin's key-values.
 pub(super) const STATE: &str = "state.yaml";
 
-/// Whose file a path is, if it is one that is written: nothing else that somebody sends becomes a file.
+/// The part that a path belongs to, if it may be written: this keeps a malicious service from creating other files.
 pub(super) fn part(path: &str) -> Option<Part> {
     let words: Vec<&str> = path.split('/').collect();
     match words.as_slice() {
         [SESSIONS, file] => {
             let id = file.strip_suffix(YAML)?;
-            // There are other spellings of the same number, and one of them would be another file.
+            // A ULID has several spellings; another spelling would be a different file.
             let same = |ulid: Ulid| ulid.to_string() == id;
             Ulid::from_string(id).is_ok_and(same).then_some(Part::Agent)
         }

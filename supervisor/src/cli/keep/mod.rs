@@ -1,7 +1,7 @@
-//! All of what is kept, out and in: `talon export` and `import` as YAML, `backup` and `restore` as databases.
+//! Exports and imports all state: `talon export` and `import` as YAML, `backup` and `restore` as databases.
 //!
-//! The plugins' state comes from the supervisor that has it, or from a `talon-state` of our own; sessions and memory always
-//! from one of our own (`cli/state/reach.rs`). What comes from either is checked before it becomes a file.
+//! The plugins' state comes from the running supervisor, or from a private `talon-state` process; sessions and memory
+//! always from a private one (`cli/state/access.rs`). Data from either is validated before it is written to a file.
 
 mod archive;
 mod backup;
@@ -19,8 +19,8 @@ pub(super) use export::ExportArgs;
 pub(super) use import::ImportArgs;
 pub(super) use restore::RestoreArgs;
 
-/// Bytes of one message of a stream, as the other side sends them: far below the 4 MiB that gRPC takes, and enough that
-/// messages cost nothing beside what is in them.
+/// Bytes per message of a stream, the same as the service uses: far below gRPC's limit of 4 MiB, and large enough that
+/// the overhead per message does not matter.
 const CHUNK_BYTES: usize = 64 << 10;
-/// Messages on their way to the service, which is slower than a disk at times.
+/// Buffered messages to the service, which can be slower than the disk.
 const MAX_STREAMED: usize = 4;

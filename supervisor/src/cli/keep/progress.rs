@@ -1,39 +1,39 @@
-//! How far it is: a bar on stderr, where that is a terminal.
+//! A progress bar on stderr, if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Goes when it is dropped, so that results come on lines of their own.
+/// Disappears when dropped, so that results start on a fresh line.
 pub(super) struct Progress(ProgressBar);
 
 impl Progress {
-    /// Of files, whose number may come later.
+    /// Counts files; their total may be set later.
     pub(super) fn files(what: &'static str) -> Self {
         Self::new(what, 0, "{msg} [{wide_bar}] {pos}/{len} files")
     }
 
-    /// Of bytes.
+    /// Counts bytes.
     pub(super) fn bytes(what: &'static str, total: u64) -> Self {
         Self::new(what, total, "{msg} [{wide_bar}] {bytes}/{total_bytes}, {eta} left")
     }
 
     fn new(what: &'static str, total: u64, template: &str) -> Self {
-        // Hidden by itself where there is no terminal.
+        // indicatif hides the bar itself if stderr is not a terminal.
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         Self(bar.with_style(style.progress_chars("=> ")).with_message(what))
     }
 
-    /// There is more to come.
+    /// Increases the total.
     pub(super) fn more(&self, count: u64) {
         self.0.inc_length(count);
     }
 
-    /// So much is done.
+    /// Advances the bar.
     pub(super) fn done(&self, count: u64) {
         self.0.inc(count);
     }
 
-    /// For who does the work on another thread.
+    /// A callback for a worker thread.
     pub(super) fn counter(&self) -> impl Fn(u64) + Send + 'static {
         let bar = self.0.clone();
         move |count| bar.inc(count)

@@ -1,4 +1,4 @@
-//! What an import did, and what it refused.
+//! The report of an import.
 
 use serde_json::{Value, json};
 use talon_proto::state::{ImportCounts, ImportRefused, ImportedFile};
@@ -10,16 +10,16 @@ use super::super::table::Table;
 use super::layout::{PLUGINS, SESSIONS};
 use crate::exit;
 
-/// Refused records that are kept to be told, in JSON. A directory with more of them is another program's; of those beyond,
-/// only their number is told.
+/// Refused records that the JSON output lists; beyond this they are only counted. A directory with more of them was
+/// written by another program.
 const MAX_REFUSED: usize = 100_000;
-/// Refused records on a terminal, and files with rows of their own.
+/// Refused records listed on a terminal, and files with separate rows.
 const MAX_SHOWN: usize = 100;
-/// As much of a record's name and of a reason as a line shows.
+/// Bytes of a record's name, and of a reason, in a line.
 const MAX_RECORD_BYTES: usize = 100;
 const MAX_REASON_BYTES: usize = 400;
 
-/// Everything that is told of an import.
+/// The results of an import.
 #[derive(Debug)]
 pub(super) struct Report {
     dir: String,
@@ -45,12 +45,12 @@ impl Report {
         }
     }
 
-    /// Whether there is nothing to tell.
+    /// Whether there are no results.
     pub(super) fn is_empty(&self) -> bool {
         self.files.is_empty() && self.refused_count == 0
     }
 
-    /// Whether something is in the files: it was taken, or was there already.
+    /// Whether the files contained records: imported ones, or ones that existed already.
     pub(super) fn took_something(&self) -> bool {
         let total = self.total();
         total.imported > 0 || total.unchanged > 0
@@ -66,7 +66,7 @@ impl Report {
         total
     }
 
-    /// Tells it, and gives the exit code.
+    /// Prints the report and returns the exit code.
     pub(super) fn print(&self, out: &mut Out) -> u8 {
         if out.is_json() {
             out.json(&self.json());
@@ -80,7 +80,7 @@ impl Report {
         let counts = |counts: &ImportCounts| json!({ "imported": counts.imported, "unchanged": counts.unchanged, "refused": counts.refused });
         let file = |file: &ImportedFile| json!({ "path": file.path, "counts": counts(&file.counts.unwrap_or_default()) });
         let refused = |refused: &ImportRefused| {
-            // A place of 0 is none: the whole file is meant.
+            // Line 0 stands for the whole file.
             let place = |number: u64| (number > 0).then_some(number);
             json!({
                 "path": refused.path,
@@ -96,7 +96,7 @@ impl Report {
             "counts": counts(&self.total()),
             "files": self.files.iter().map(file).collect::<Value>(),
             "refused": self.refused.iter().map(refused).collect::<Value>(),
-            // Whether more was refused than is listed.
+            // Whether more records were refused than are listed.
             "truncated": self.is_truncated(),
         })
     }
@@ -144,7 +144,7 @@ impl Report {
         }
     }
 
-    /// Each file, or where they are many, each directory of the layout.
+    /// One row per file, or per directory of the layout if there are many files.
     fn rows(&self) -> Vec<(String, ImportCounts)> {
         if self.files.len() <= MAX_SHOWN {
             return self
@@ -176,7 +176,7 @@ fn sum<'f>(files: impl Iterator<Item = &'f ImportedFile>) -> ImportCounts {
     })
 }
 
-/// `file:line:column: record: reason`, as compilers have it.
+/// `file:line:column: record: reason`, the format of compilers.
 fn line(refused: &ImportRefused) -> Sanitized {
     let path = shown(&refused.path);
     let place = match (refused.line, refused.column) {

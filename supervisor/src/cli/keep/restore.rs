@@ -23,23 +23,23 @@ use super::progress::Progress;
 use super::{CHUNK_BYTES, MAX_STREAMED};
 use crate::exit;
 
-/// Put all state back from a file of `talon backup`, in place of what there is.
+/// Replace all state by a backup of `talon backup`.
 ///
-/// The file is checked before anything is changed, and what was there is kept beside the database. It works while a
-/// supervisor runs, and for a database that is damaged: that one is moved aside.
+/// The file is checked before anything is changed, and the replaced data is kept next to the database. Works while a
+/// supervisor runs, and also for a damaged database, which is moved aside.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon restore today.tar --check
   talon restore today.tar
   talon restore today.tar --only plugins")]
 pub(in crate::cli) struct RestoreArgs {
-    /// A file that `talon backup` wrote.
+    /// A file written by `talon backup`.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Say whether it could be restored, and change nothing.
+    /// Report whether the file could be restored, and change nothing.
     #[arg(long)]
     check: bool,
-    /// Leave the rest as it is.
+    /// Restore only this part.
     #[arg(long, value_enum, value_name = "PART")]
     only: Option<Part>,
 }
@@ -69,7 +69,7 @@ impl RestoreArgs {
         }
         let total: u64 = places.iter().map(|place| place.copy.bytes).sum();
         let mut done = Vec::new();
-        // All of it is known to be fine before the first of it takes the place of anything.
+        // Validate all databases before replacing the first one.
         let rounds: &[bool] = if self.check { &[true] } else { &[true, false] };
         for &check_only in rounds.iter().filter(|check_only| self.check || places.len() > 1 || !**check_only)
         {
@@ -86,7 +86,7 @@ impl RestoreArgs {
         Ok(exit::OK)
     }
 
-    /// Opens the file and compares it with its manifest.
+    /// Opens the file and verifies it against its manifest.
     async fn read(&self) -> Result<(File, Checked), Failure> {
         let name = self.file.display().to_string();
         let mut file = File::open(&self.file)
@@ -143,8 +143,8 @@ impl RestoreArgs {
     }
 }
 
-/// A failure, with what was done before it and what to do now: whoever reads it has one database of the backup, and
-/// another that is older or newer.
+/// A failure after some databases were restored: lists what was done and what to do now, because the databases are then
+/// of different ages.
 fn halfway(name: &str, places: &[&Place], done: &[RestoreResponse], failure: Failure) -> Failure {
     let Some(left) = places.get(done.len()).filter(|_| !done.is_empty()) else { return failure };
     let mut text = failure.to_string();
@@ -163,7 +163,7 @@ fn halfway(name: &str, places: &[&Place], done: &[RestoreResponse], failure: Fai
     Failure::new(failure.code(), text)
 }
 
-/// Sends one database, and gives what became of it.
+/// Sends one database; returns the outcome.
 async fn send(
     operator: &mut Operator,
     file: &File,
@@ -176,12 +176,12 @@ async fn send(
     let (place, count) = (place.clone(), progress.counter());
     let feeding = tokio::task::spawn_blocking(move || feed(file, &place, check_only, &to, &count));
     let response = operator.client.restore(ReceiverStream::new(chunks)).await;
-    // It ends when nobody takes more of it.
+    // The task stops when the service closes the stream.
     let fed = feeding.await.map_err(|error| Failure::failed(format!("reading failed: {error}")))?;
-    // Without its end nothing is restored: what went wrong with the file is why.
+    // An incomplete stream restores nothing: report the read error.
     fed.map_err(|error| Failure::failed(format!("cannot read the file: {error}")))?;
     let response = response.map_err(|status| match status.code() {
-        // Of a copy it means that the file is no good, and not that the command line is wrong.
+        // Here the code means that the backup is invalid, not the command line.
         Code::InvalidArgument => Failure::new(exit::REFUSED, status.message()),
         _ => operator.failure(&status),
     })?;

@@ -1,4 +1,4 @@
-//! What is said of a restore that ends halfway.
+//! Messages of a restore that fails partway.
 
 use super::*;
 

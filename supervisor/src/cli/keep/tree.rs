@@ -1,5 +1,4 @@
-//! Files below one directory: whatever a path says, and whoever exchanges directories for links meanwhile, nothing beyond
-//! it is read or written.
+//! Files below one directory. Neither paths nor symbolic links that appear during the operation can lead outside of it.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,7 +11,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// Files of ours are for their owner.
+/// Files are accessible only to their owner.
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 const DIR_MODE: Mode = Mode::RWXU;
 const BELOW: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
@@ -24,26 +23,26 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Opens a directory that is there.
+    /// Opens an existing directory.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let root = open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         Ok(Self { root })
     }
 
-    /// Opens a directory, which is made with those above it if need be.
+    /// Opens a directory; creates it and its parents if necessary.
     pub(super) fn make(path: &Path) -> io::Result<Self> {
         use std::os::unix::fs::DirBuilderExt as _;
         std::fs::DirBuilder::new().recursive(true).mode(DIR_MODE.bits()).create(path)?;
         Self::open(path)
     }
 
-    /// A directory below, for reading its names.
+    /// Opens a directory below the root, for listing.
     pub(super) fn dir(&self, path: &str) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(openat2(&self.root, path, flags, Mode::empty(), BELOW)?)
     }
 
-    /// A regular file below, for reading. What is something else, such as a pipe, is not waited for.
+    /// Opens a regular file below the root for reading. Does not block on other file types, such as a pipe.
     pub(super) fn read(&self, path: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = openat2(&self.root, path, flags, Mode::empty(), BELOW)?;
@@ -53,11 +52,11 @@ impl Tree {
         Ok(file.into())
     }
 
-    /// Begins a file below, under a name of its own until it is whole. `path` is of the layout.
+    /// Creates a file below the root, under a temporary name until it is complete. `path` belongs to the layout.
     pub(super) fn begin(&self, path: &str) -> io::Result<Draft> {
         let (dirs, name) = path.rsplit_once('/').unwrap_or((".", path));
         let mut dir = self.dir(".")?;
-        // Word by word, each below the one that was opened: nobody can put a link in its way.
+        // Open each component relative to its parent, so that no symbolic link can be inserted.
         for word in dirs.split('/').filter(|word| *word != ".") {
             match mkdirat(&dir, word, DIR_MODE) {
                 Ok(()) | Err(Errno::EXIST) => {}
@@ -67,7 +66,7 @@ impl Tree {
             dir = openat2(&dir, word, flags, Mode::empty(), BELOW)?;
         }
         let draft = format!(".{name}.{}.new", std::process::id());
-        // One of an earlier process with our number: nobody else calls a file so.
+        // A leftover of an earlier process with the same pid.
         match unlinkat(&dir, &draft, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
@@ -77,13 +76,13 @@ impl Tree {
         Ok(Draft { file: file.into(), dir, draft, name: name.to_owned(), done: false })
     }
 
-    /// Waits until all that was written is on the disk.
+    /// Syncs all written data to the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         Ok(syncfs(&self.root)?)
     }
 }
 
-/// A file that is not whole yet, and goes if it does not become so.
+/// An incomplete file; deleted unless it is finished.
 #[derive(Debug)]
 pub(super) struct Draft {
     file: File,
@@ -98,7 +97,7 @@ impl Draft {
         self.file.write_all(bytes)
     }
 
-    /// Gives it its name; one that has it already is replaced.
+    /// Renames the file to its final name; replaces an existing one.
     pub(super) fn finish(mut self) -> io::Result<()> {
         renameat(&self.dir, &self.draft, &self.dir, &self.name)?;
         self.done = true;
@@ -109,13 +108,13 @@ impl Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if !self.done {
-            // Half of a file under a name that nobody looks for does no harm.
+            // A leftover under a temporary name does no harm.
             let _left = unlinkat(&self.dir, &self.draft, AtFlags::empty());
         }
     }
 }
 
-/// Waits until the names in a directory are on the disk.
+/// Syncs the directory entries to the disk.
 pub(super) fn sync_dir(path: &Path) -> io::Result<()> {
     let dir =
         rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;

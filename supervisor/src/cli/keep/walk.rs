@@ -1,7 +1,7 @@
-//! What of the layout is in a directory.
+//! Finds the files of the layout in a directory.
 //!
-//! Names are not judged here: those of another program's directory may be no ids of ours, and the importer says of each
-//! what is wrong with it. What is no file of the layout is left alone.
+//! Names are not validated here: the ids in another program's directory may differ from ours, and the importer reports
+//! each invalid one. Files outside the layout are ignored.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,15 +13,15 @@ use super::super::state::reach::Part;
 use super::layout::{MEMORIES, MEMORY, PLUGINS, SESSIONS, STATE, YAML};
 use super::tree::Tree;
 
-/// Files of one import. Each session is one; a million are more than a machine's users begin in years.
+/// Files per import. Each session is one file; a machine's users need years to start a million.
 pub(super) const MAX_FILES: usize = 1_000_000;
-/// Bytes of one file: what `talon-state` holds of one while it reads it, a plugin's usual quota four times over. What is
-/// larger is reported and not sent.
+/// Bytes per file: the most that `talon-state` holds in memory of one file, four times a plugin's default quota. A
+/// larger file is reported and not sent.
 pub(super) const MAX_FILE_BYTES: u64 = 256 << 20;
-/// Bytes of one import. What is larger comes in several directories.
+/// Bytes per import. Larger ones have to be split into several directories.
 pub(super) const MAX_BYTES: u64 = 64 << 30;
 
-/// A file that is there.
+/// A file to import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) path: String,
@@ -29,7 +29,7 @@ pub(super) struct Found {
     pub(super) part: Part,
 }
 
-/// A name that is not read.
+/// A file that is not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Unread {
     pub(super) path: String,
@@ -37,16 +37,16 @@ pub(super) struct Unread {
     pub(super) reason: String,
 }
 
-/// What a directory holds, in the order of its paths.
+/// The files of a directory, sorted by path.
 #[derive(Debug, Default)]
 pub(super) struct Walked {
     pub(super) found: Vec<Found>,
     pub(super) unread: Vec<Unread>,
-    /// Of what was found.
+    /// The total size of the files.
     bytes: u64,
 }
 
-/// The directory holds more than one import takes.
+/// The directory exceeds the limits of one import.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WalkError {
     #[error("{path} cannot be read: {source}")]
@@ -57,7 +57,7 @@ pub(super) enum WalkError {
     TooLarge,
 }
 
-/// Looks for the files of the layout.
+/// Lists the files of the layout.
 pub(super) fn walk(tree: &Tree) -> Result<Walked, WalkError> {
     let mut walked = Walked::default();
     for name in names(tree, SESSIONS)? {
@@ -72,7 +72,7 @@ pub(super) fn walk(tree: &Tree) -> Result<Walked, WalkError> {
     Ok(walked)
 }
 
-/// The names in a directory, sorted; none where it is not there.
+/// The names in a directory, sorted; empty if it does not exist.
 fn names(tree: &Tree, dir: &str) -> Result<Vec<String>, WalkError> {
     let failed = |error: Errno| WalkError::Io { path: dir.to_owned(), source: error.into() };
     let Some(fd) = there(tree.dir(dir)).map_err(|source| WalkError::Io { path: dir.to_owned(), source })?
@@ -81,7 +81,7 @@ fn names(tree: &Tree, dir: &str) -> Result<Vec<String>, WalkError> {
     };
     let mut names = Vec::new();
     for entry in Dir::read_from(fd).map_err(failed)? {
-        // A name that is no text is no id either; it is reported under what can be shown of it.
+        // A name that is not UTF-8 is not a valid id; it is reported in a lossy form.
         let name = entry.map_err(failed)?.file_name().to_string_lossy().into_owned();
         if name != "." && name != ".." {
             names.push(name);
@@ -94,7 +94,7 @@ fn names(tree: &Tree, dir: &str) -> Result<Vec<String>, WalkError> {
     Ok(names)
 }
 
-/// A directory, unless there is none of that name, or it is no directory.
+/// `None` if the directory does not exist or is not a directory.
 fn there(opened: io::Result<OwnedFd>) -> io::Result<Option<OwnedFd>> {
     match opened {
         Ok(fd) => Ok(Some(fd)),
@@ -147,7 +147,7 @@ impl Walked {
 
 const LINK: &str = "a symbolic link is not followed";
 
-/// What is said of a file that an import does not take.
+/// The reason for a file above the limit.
 fn too_large(bytes: u64) -> String {
     format!(
         "it has {bytes} bytes, and an import takes {MAX_FILE_BYTES} of one file; `talon export` and `talon backup` of as \

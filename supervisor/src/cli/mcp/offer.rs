@@ -1,4 +1,4 @@
-//! `talon mcp` itself: finds the supervisor, or how to start one, and becomes `talon-mcp`.
+//! `talon mcp`: finds the supervisor, or the command to start one, and executes `talon-mcp`.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, Permissions};
@@ -24,16 +24,17 @@ use crate::{exit, installed};
 
 /// The program that speaks MCP.
 const PROGRAM: &str = "talon-mcp";
-/// The longest place for a private runtime directory: sockets lie below it, and a socket's path holds at most 107 bytes.
+/// The longest base of a private runtime directory: sockets are created below it, and a socket path holds at most 107
+/// bytes.
 const MAX_BASE_BYTES: usize = 36;
 
 #[derive(Debug, Args)]
 pub(super) struct OfferArgs {
-    /// Offer only what a pattern names: git, git__status or git__read_*; may be given several times. Left out: all that
-    /// the supervisor grants this user.
+    /// Offer only actions that match a pattern: git, git__status or git__read_*; may be given several times. Without
+    /// it: all that the supervisor grants this user.
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     allow: Vec<String>,
-    /// Offer nothing that a pattern names; wins over --allow.
+    /// Do not offer actions that match a pattern; overrides --allow.
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     deny: Vec<String>,
     /// If no supervisor answers, run one for as long as the MCP host is connected.
@@ -41,7 +42,7 @@ pub(super) struct OfferArgs {
     own: bool,
 }
 
-/// Checks a pattern; it travels as text.
+/// Validates a pattern; it is passed on as text.
 fn pattern(text: &str) -> Result<String, String> {
     match text.parse::<ActionPattern>() {
         Ok(_) => Ok(text.to_owned()),
@@ -59,7 +60,7 @@ impl OfferArgs {
             }
         }
         match block_on(running(global, self.own))? {
-            // One that another window's client started may go with that: then it is our turn.
+            // It may belong to another client's window and exit with it; then this client has to start one.
             Some(path) if self.own => {
                 let own = Own::new(global)?;
                 command.arg("--socket").arg(&path);
@@ -85,14 +86,14 @@ impl OfferArgs {
                 ));
             }
         }
-        // It takes our place, so that the MCP host's signals and pipes are its own.
+        // Replaces this process, so that the MCP host's signals and pipes reach it directly.
         let error = command.exec();
         Err(Failure::failed(format!("cannot execute {PROGRAM}: {error}; install it beside talon again")))
     }
 }
 
-/// The socket of a supervisor that answers. For `own` with a configuration that was named it has to be one that runs with
-/// that: another has other plugins.
+/// The socket of a running supervisor. With `own` and an explicit configuration, only one that runs with that
+/// configuration: another one has other plugins.
 async fn running(global: &Global, own: bool) -> Result<Option<PathBuf>, Failure> {
     let Some(mut client) = Client::connect_if_there(global).await? else { return Ok(None) };
     let path = client.path().to_owned();
@@ -107,7 +108,7 @@ async fn running(global: &Global, own: bool) -> Result<Option<PathBuf>, Failure>
     Ok(same.then_some(path))
 }
 
-/// A supervisor of our own: where it is, and how it is started.
+/// A private supervisor: where its socket is, and how to start it.
 struct Own {
     runtime_dir: PathBuf,
     command: Vec<OsString>,
@@ -116,7 +117,7 @@ struct Own {
 impl Own {
     fn new(global: &Global) -> Result<Self, Failure> {
         let options = serve::load_options(global);
-        // What is wrong with the configuration is said here, where the exit code tells it.
+        // Report configuration errors here, where the exit code can express them.
         let loaded = serve::load(&options)?;
         let (runtime_dir, private) = runtime_dir(&loaded, &options);
         if private {
@@ -138,13 +139,13 @@ impl Own {
     }
 }
 
-/// Where a supervisor of our own has its sockets: where the configuration says, or else in a directory for this
-/// configuration alone. It is the same one each time, so that the second window of an editor finds what the first started.
-/// Says, too, whether it is that one.
+/// Where a private supervisor has its sockets: the configured directory, or else a directory derived from the
+/// configuration's path. It is the same each time, so that a second window of an editor finds the supervisor that the
+/// first one started. Also returns whether it is the derived one.
 fn runtime_dir(loaded: &Loaded, options: &LoadOptions) -> (PathBuf, bool) {
     let chosen = match loaded.source(&KeyPath::of(&["runtime_dir"])) {
         Source::Default => false,
-        // The others (XDG_RUNTIME_DIR, …) say where everybody has such directories.
+        // Other variables (XDG_RUNTIME_DIR, …) only name the base of all users' runtime directories.
         Source::Variable(name) => name.starts_with("TALON_"),
         _ => true,
     };
@@ -162,11 +163,11 @@ fn runtime_dir(loaded: &Loaded, options: &LoadOptions) -> (PathBuf, bool) {
     (base.join(format!("talon-mcp-{}-{}", geteuid().as_raw(), &digest[..12])), true)
 }
 
-/// Makes that directory, or says whose it is: its name can be guessed, so another user may have made it first.
+/// Creates the directory, or reports its owner: its name is predictable, so another user may have created it first.
 fn make_private(path: &Path) -> Result<(), String> {
     let advice = "remove it, or set XDG_RUNTIME_DIR or runtime_dir to a directory of your own";
     let made = DirBuilder::new().mode(private_mode()).create(path);
-    // Whatever the umask took away. It is ours, so nobody can have put another in its place.
+    // Undo the umask. This process owns the directory, so it cannot have been replaced.
     let made = made.and_then(|()| fs::set_permissions(path, Permissions::from_mode(private_mode())));
     if let Err(error) = made.as_ref()
         && error.kind() != io::ErrorKind::AlreadyExists
@@ -188,7 +189,7 @@ fn make_private(path: &Path) -> Result<(), String> {
     Err(format!("{} is no place for the sockets of your supervisor: {problem}; {advice}", path.display()))
 }
 
-/// The mode of that directory. Root's plugins have uids of their own, and pass through it to their sockets.
+/// The directory's mode. Under root, plugins run with other uids and need execute permission to reach their sockets.
 fn private_mode() -> u32 {
     if geteuid().is_root() { 0o711 } else { 0o700 }
 }

@@ -1,5 +1,5 @@
-//! What a new plugin is made of: the example of its language, and the helper that it carries with it, from the examples'
-//! own files, so that there is one source of them.
+//! The files of a new plugin: the example of its language and the helper library, included from the examples' own
+//! files, so that there is a single source.
 
 use super::Language;
 
@@ -7,7 +7,7 @@ use super::Language;
 pub(super) struct Template {
     /// Its path in the plugin's directory.
     pub(super) path: &'static str,
-    /// Where it comes from, below `plugins-examples`; empty for those that are only here.
+    /// The source path below `plugins-examples`; empty for templates that exist only here.
     #[cfg(test)]
     pub(super) from: &'static str,
     pub(super) text: &'static str,
@@ -25,7 +25,7 @@ macro_rules! example {
     };
 }
 
-/// A file that no example has.
+/// A file that is not part of an example.
 macro_rules! own {
     ($path:literal, $text:expr) => {
         Template {
@@ -37,7 +37,7 @@ macro_rules! own {
     };
 }
 
-/// All files of a plugin in this language.
+/// All files of a plugin in a language.
 pub(super) fn of(language: Language) -> impl Iterator<Item = &'static Template> {
     let (own, helper) = match language {
         Language::Rust => (RUST, &[][..]),
@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// A helper that lacks a file would be found by nobody but who makes a plugin with it.
+    /// A missing file of a helper would only be noticed by the author of a new plugin.
     #[test]
     fn every_file_of_a_helper_is_carried() {
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins-examples");

@@ -1,4 +1,4 @@
-//! `talon new`: a plugin to begin with, which works and has tests.
+//! `talon new`: creates a working plugin with tests.
 
 mod files;
 mod sdk;
@@ -18,10 +18,10 @@ use super::output::{Out, shown};
 use crate::exit;
 use setup::Step;
 
-/// Write a new plugin that works, with its tests, and set it up.
+/// Create a new, working plugin with tests, and set it up.
 ///
-/// It offers one action, `greet`. What it needs beside its own source it carries with it (Python, Go, Node) or finds in Talon's
-/// SDK (Rust). At the end stands the command that calls it.
+/// It offers one action, `greet`. The helper library is copied into the plugin (Python, Go, Node) or comes from Talon's
+/// SDK (Rust). The last line of the output is the command that calls the plugin.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon new python my-tool
@@ -35,19 +35,19 @@ pub(super) struct NewArgs {
     /// The plugin's name: 1 to 64 characters of a-z, 0-9 and '-'.
     #[arg(value_name = "NAME")]
     name: String,
-    /// The directory, which must not be there yet or be empty. Otherwise NAME in this directory.
+    /// The directory, which must be empty or not exist. Otherwise NAME in the current directory.
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Write the files only: no virtual environment, no packages, no build.
     #[arg(long)]
     no_install: bool,
-    /// Where talon-sdk's source is, for Rust. Otherwise share/talon/sdk beside the installation, or the source tree that this
-    /// program was built in.
+    /// The path of talon-sdk's source, for Rust. Otherwise share/talon/sdk of the installation, or the source tree that
+    /// this program was built in.
     #[arg(long, value_name = "PATH")]
     sdk: Option<PathBuf>,
 }
 
-/// The languages that there are helpers for.
+/// The supported languages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Language {
     /// With talon-sdk.
@@ -70,7 +70,7 @@ impl Language {
         }
     }
 
-    /// What its tests are started with, in the plugin's directory.
+    /// The command that runs its tests in the plugin's directory.
     const fn tests(self) -> &'static str {
         match self {
             Self::Rust => "cargo test",
@@ -119,7 +119,7 @@ impl NewArgs {
             Language::Rust => quoted(&built(dir).join("debug").join(name)),
             _ => here.clone(),
         };
-        // `./` because a bare name would be looked for as a path all the same, but reads like a plugin's name.
+        // With `./` the argument reads as a path and not as a plugin's name.
         let target = if target.contains('/') { target } else { format!("./{target}") };
         let call = format!("talon exec {target} greet name=World");
         let tests = format!("cd {here} && {}", self.language.tests());
@@ -150,20 +150,20 @@ impl NewArgs {
     }
 }
 
-/// Where cargo builds.
+/// cargo's target directory.
 fn built(dir: &Path) -> PathBuf {
-    // A relative one counts from where cargo is started, which is there.
+    // A relative path is relative to the plugin's directory, where cargo runs.
     dir.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for a shell.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
     if !text.is_empty() && text.chars().all(plain) && !text.starts_with('-') {
         return text;
     }
-    // A path that begins with '-' would be an option.
+    // A leading '-' would be read as an option.
     let text = if text.starts_with('-') { format!("./{text}") } else { text };
     format!("'{}'", text.replace('\'', r"'\''"))
 }

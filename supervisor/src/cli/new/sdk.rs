@@ -1,16 +1,16 @@
-//! Where the source of talon-sdk is, which a plugin in Rust depends on.
+//! Finds the source of talon-sdk, which Rust plugins depend on.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::failure::Failure;
 
-/// Where packages put it, seen from the directory of `talon`.
+/// Where packages install it, relative to the directory of `talon`.
 const PACKAGED: &str = "../share/talon/sdk";
-/// How far above this program's directory a source tree is looked for: target/debug lies two below it, and a build for another
-/// machine's triple three.
+/// How many levels above this program to look for a source tree: target/debug is two levels below it, and with a target
+/// triple three.
 const MAX_ABOVE: usize = 4;
-/// Names that cargo keeps for its own directories, and those of Rust's own crates and of what the new crate depends on.
+/// Names that cargo reserves for its directories, of Rust's standard crates, and of the new crate's dependencies.
 const RESERVED: [&str; 12] = [
     "alloc",
     "build",
@@ -31,11 +31,11 @@ const RESERVED: [&str; 12] = [
 pub(super) struct Sdk {
     /// An absolute path.
     pub(super) path: PathBuf,
-    /// The versions that it was tested with, where it lies in its source tree.
+    /// The lock file of the tested versions, in a source tree.
     pub(super) lock: Option<PathBuf>,
 }
 
-/// Finds it where it was said to be, or where it may be.
+/// Finds the SDK at the given path, or at the default locations.
 pub(super) fn find(said: Option<&Path>) -> Result<Sdk, Failure> {
     if let Some(path) = said {
         return at(path).ok_or_else(|| {
@@ -67,7 +67,7 @@ fn at(path: &Path) -> Option<Sdk> {
     Some(Sdk { path, lock })
 }
 
-/// Plugin names that are none of a crate.
+/// Rejects plugin names that are not valid crate names.
 pub(super) fn check_crate_name(name: &str) -> Result<(), Failure> {
     if name.starts_with(|c: char| c.is_ascii_digit()) {
         return Err(Failure::usage(format!(

@@ -1,4 +1,4 @@
-//! What makes the files of a new plugin run: a virtual environment, packages, a build.
+//! Sets up a new plugin: virtual environment, packages, build.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,11 +11,11 @@ use super::super::failure::Failure;
 use super::super::output::{Out, shown};
 use super::{Language, quoted};
 
-/// How much is repeated of what a program said that failed: its last lines, which say why.
+/// How many of the last lines of a failed program are shown.
 const MAX_LINES_SHOWN: usize = 12;
-/// Where Debian's libraries for Go are.
+/// Where Debian installs Go libraries.
 const GOCODE: &str = "/usr/share/gocode/src";
-/// What a plugin in Go is built from, and the packages that have it.
+/// Libraries that a Go plugin is built from, and the packages that contain them.
 const GO_LIBRARIES: [(&str, &str); 3] = [
     ("google.golang.org/grpc", "golang-google-grpc-dev"),
     ("google.golang.org/protobuf", "golang-github-golang-protobuf-1-5-dev"),
@@ -27,18 +27,18 @@ pub(super) struct Step {
     what: &'static str,
     program: PathBuf,
     args: Vec<String>,
-    /// What has to be installed for it.
+    /// The packages that it needs.
     packages: &'static str,
 }
 
-/// How often the clock moves while a step runs.
+/// Refresh interval of the elapsed time.
 const TICK: Duration = Duration::from_millis(200);
 
 fn style() -> ProgressStyle {
     ProgressStyle::with_template("{spinner} {elapsed}").unwrap_or_else(|_| ProgressStyle::default_spinner())
 }
 
-/// The steps of a language, in their order.
+/// The steps of a language, in order.
 pub(super) fn steps(language: Language, name: &str) -> Vec<Step> {
     let step = |what, program: PathBuf, args: &[&str], packages| Step {
         what,
@@ -77,7 +77,7 @@ pub(super) fn steps(language: Language, name: &str) -> Vec<Step> {
     }
 }
 
-/// The system's own interpreter where there is one: it lies where every uid can read it, and the plugin's copy may link there.
+/// Prefers the system's interpreter: every uid can read it, and the plugin's virtual environment may link to it.
 fn python() -> PathBuf {
     system_or("python3")
 }
@@ -95,18 +95,18 @@ fn system_or(name: &str) -> PathBuf {
 }
 
 impl Step {
-    /// Runs it. What it says is shown only if it fails; it can be interrupted as every program of this terminal.
+    /// Runs the command. Its output is shown only if it fails. Ctrl-C interrupts it.
     pub(super) fn run(&self, dir: &Path, out: &mut Out) -> Result<(), Failure> {
         out.say(inert!("{}", self.what));
         if self.program == Path::new("./go.sh") {
             self.check_go(dir)?;
         }
-        // What has no directory is looked for in PATH; everything else lies in the plugin, or is absolute.
+        // A bare name is looked up in PATH; other paths are absolute or relative to the plugin.
         let program = match self.program.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => absolute(&dir.join(&self.program)),
             _ => self.program.clone(),
         };
-        // Seen on a terminal only: some of this takes minutes.
+        // Shown only on a terminal: some steps take minutes.
         let clock = ProgressBar::new_spinner().with_style(style());
         clock.enable_steady_tick(TICK);
         let output = Command::new(program).args(&self.args).current_dir(dir).stdin(Stdio::null()).output();
@@ -126,7 +126,7 @@ impl Step {
         Err(self.failed(dir, &format!("{} ended with {}", self.program.display(), output.status)))
     }
 
-    /// go's own words on a library that is not there would tell nobody what to install.
+    /// go's own message for a missing library does not say which package to install.
     fn check_go(&self, dir: &Path) -> Result<(), Failure> {
         let missing: Vec<&str> = GO_LIBRARIES
             .iter()
@@ -147,15 +147,15 @@ impl Step {
         ))
     }
 
-    /// The same for a person's shell.
+    /// The same command for a shell.
     pub(super) fn by_hand(&self, dir: &Path) -> String {
-        // The arguments are ours and plain words.
+        // The arguments are constants that need no quoting.
         format!("cd {} && {} {}", quoted(dir), quoted(&self.program), self.args.join(" "))
     }
 }
 
-/// A path in the plugin, made absolute, while the file itself stays what it is: an interpreter tells by the name of the link to
-/// it which environment it belongs to.
+/// Makes a path in the plugin absolute without resolving symbolic links: an interpreter finds its environment by the
+/// name of the link.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -1,4 +1,4 @@
-//! The files of a new plugin, on the disk.
+//! Writes the files of a new plugin.
 
 use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -9,7 +9,7 @@ use super::super::failure::Failure;
 use super::sdk::Sdk;
 use super::{Language, files, setup};
 
-/// Writes a plugin into a directory that is not there yet or is empty, and gives the paths of its files in it.
+/// Writes a plugin into an empty or missing directory; returns the relative paths of its files.
 pub(super) fn plugin(
     language: Language,
     name: &str,
@@ -45,7 +45,7 @@ pub(super) fn plugin(
         create(&path, text.as_bytes()).map_err(|error| failed(&path, error))?;
         written.push(file.path);
     }
-    // The versions that the SDK was tested with, where it brings them along.
+    // The versions that the SDK was tested with, if it has a lock file.
     if let Some(lock) = sdk.and_then(|sdk| sdk.lock.as_deref()) {
         let path = dir.join("Cargo.lock");
         let text = fs::read(lock)
@@ -56,7 +56,7 @@ pub(super) fn plugin(
     Ok(written)
 }
 
-/// A file that is new: never over another, and never through a link that somebody put there meanwhile.
+/// Creates a file; never replaces an existing one or follows a symbolic link.
 fn create(path: &Path, text: &[u8]) -> std::io::Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
@@ -65,9 +65,9 @@ fn create(path: &Path, text: &[u8]) -> std::io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?.write_all(text)
 }
 
-/// What an example says of itself becomes the new plugin's.
+/// Replaces the example's name and paths by those of the new plugin.
 fn filled(language: Language, name: &str, path: &str, text: &str, sdk: Option<&Sdk>) -> String {
-    // The helper is as it is.
+    // The helper is copied unchanged.
     if path.contains("talon_plugin/") || path.contains("talonplugin/") || path.contains("talon-plugin/") {
         return text.to_owned();
     }
@@ -92,7 +92,7 @@ fn filled(language: Language, name: &str, path: &str, text: &str, sdk: Option<&S
         text = text.replace("/usr/bin/node", &setup::node().display().to_string());
     }
     if let Some(sdk) = sdk {
-        // As TOML has it.
+        // Escape for TOML.
         let path = sdk.path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
         text = text.replace("{{sdk}}", &path);
     }

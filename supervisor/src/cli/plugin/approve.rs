@@ -16,9 +16,9 @@ use crate::exit;
 
 /// Approve what a plugin's actions declare now, after they changed.
 ///
-/// What a plugin declares first is approved as it is. An action that is new later, or says something else than it did, is
-/// told, and with `changed_tools: block` refused until it is approved; `talon plugin show` marks it. What it says now is shown
-/// first, and nothing else is approved: look at it, because its description is what a model will read.
+/// The first declaration of a plugin is approved automatically. A new or changed action is reported later, and refused
+/// until it is approved if `changed_tools: block` is set; `talon plugin show` marks it. The current declaration is
+/// shown first, and only that is approved: read it, because a model will read its description.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon plugin show web-tools
@@ -28,10 +28,10 @@ pub(in crate::cli) struct ApproveArgs {
     /// The plugin's name.
     #[arg(value_name = "PLUGIN")]
     name: String,
-    /// Only these actions; without any, all that changed. What the plugin says of itself is the action `(plugin)`.
+    /// Only these actions; otherwise all that changed. The plugin's description of itself is the action `(plugin)`.
     #[arg(value_name = "ACTION")]
     actions: Vec<String>,
-    /// Do not ask. Nobody is asked anyway where there is no terminal to ask on.
+    /// Do not ask for confirmation. Without a terminal there is no confirmation anyway.
     #[arg(long)]
     yes: bool,
 }
@@ -49,7 +49,7 @@ impl ApproveArgs {
             return Ok(exit::OK);
         }
         let response = if nothing {
-            // What changes only now was not seen.
+            // A change that happens now was not shown.
             ApproveResponse { plugin: seen.plugin, approved: Vec::new() }
         } else {
             let request = ApproveRequest { name: self.name, actions: self.actions, digests };
@@ -72,8 +72,8 @@ impl ApproveArgs {
         Ok(exit::OK)
     }
 
-    /// Shows the changed actions that are asked for; their digests, and an empty one for an action that had not changed, which
-    /// is the digest of nothing.
+    /// Shows the requested changed actions; returns their digests, and an empty digest for an action that did not
+    /// change.
     fn shown(&self, seen: &GetPluginResponse, out: &mut Out) -> BTreeMap<String, String> {
         let mut digests = seen.declaration_digests.clone();
         if !self.actions.is_empty() {

@@ -9,7 +9,7 @@ use super::super::output::Out;
 use super::super::{Global, json, show};
 use crate::exit;
 
-/// List the plugins and how they are.
+/// List the plugins and their states.
 #[derive(Debug, Args)]
 #[command(visible_alias = "ls")]
 pub(in crate::cli) struct ListArgs {}

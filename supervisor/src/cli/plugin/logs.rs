@@ -21,10 +21,10 @@ pub(in crate::cli) struct LogsArgs {
     /// The plugin's name.
     #[arg(value_name = "PLUGIN")]
     name: String,
-    /// Go on with the lines that come.
+    /// Keep printing new lines.
     #[arg(short, long)]
     follow: bool,
-    /// Only so many of the kept lines.
+    /// Only this many of the last lines.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     tail: Option<u32>,
 }

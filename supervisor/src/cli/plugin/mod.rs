@@ -1,4 +1,4 @@
-//! `talon plugin`: what operators see of plugins and do to them.
+//! `talon plugin`: lists, inspects and operates plugins.
 
 mod approve;
 mod list;

@@ -1,4 +1,5 @@
-//! `talon plugin start`, `stop`, `restart`, `reload` and `refresh`: they answer when the plugin got there or failed to.
+//! `talon plugin start`, `stop`, `restart`, `reload` and `refresh`: they return when the plugin reached the state or
+//! failed to.
 
 use clap::Args;
 use talon_proto::host::{
@@ -13,7 +14,7 @@ use super::super::waiting::Waiting;
 use super::super::{Global, json};
 use crate::exit;
 
-/// Start a plugin, also one that has failed; its tally of deaths begins anew.
+/// Start a plugin, including one that has failed; resets its restart counter.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct StartArgs {
     /// The plugin's name.
@@ -21,7 +22,7 @@ pub(in crate::cli) struct StartArgs {
     name: String,
 }
 
-/// Stop a plugin: calls in flight may finish within the grace period, and it stays down.
+/// Stop a plugin and keep it stopped: calls in flight may finish within the grace period.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct StopArgs {
     /// The plugin's name.
@@ -37,12 +38,12 @@ pub(in crate::cli) struct RestartArgs {
     name: String,
 }
 
-/// Replace a plugin by what its files are now, without losing a call.
+/// Replace a plugin by the current version of its files, without losing a call.
 ///
-/// New processes are started beside those that run, from its file or directory and its manifest as they are now, under the
-/// configuration that is in force. Once all of them are ready they get the new calls, and the old ones finish theirs and stop. If
-/// they do not become ready they are taken away again, and the old ones go on. It always makes new processes, also if nothing
-/// changed; a plugin that does not run is started.
+/// Starts new processes next to the running ones, from the current files and manifest, with the active configuration.
+/// Once all of them are ready they get the new calls, and the old ones finish theirs and stop. If they do not become
+/// ready they are removed, and the old ones keep running. New processes are started even if nothing changed; a stopped
+/// plugin is started.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ReloadArgs {
     /// The plugin's name.
@@ -50,7 +51,7 @@ pub(in crate::cli) struct ReloadArgs {
     name: String,
 }
 
-/// Have a running plugin tell its actions anew.
+/// Have a running plugin report its actions again.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RefreshArgs {
     /// The plugin's name.

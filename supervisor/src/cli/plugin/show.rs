@@ -15,7 +15,7 @@ use super::super::table::{Cell, Table};
 use super::super::{Global, json, show};
 use crate::exit;
 
-/// Show one plugin whole: its state, instances, settings and actions.
+/// Show one plugin in full: its state, instances, settings and actions.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon plugin show hello
@@ -76,7 +76,7 @@ fn facts(plugin: &Plugin, settings: Option<&Settings>, description: &str, out: &
         row("calls itself", plugin.declared_name.as_str().into());
     }
     if let Some(settings) = settings {
-        // Not everybody is told these.
+        // Not every user gets these.
         for (key, value) in
             [("command", &settings.command), ("from", &settings.source), ("sha256", &settings.sha256)]
         {
@@ -124,7 +124,7 @@ fn facts(plugin: &Plugin, settings: Option<&Settings>, description: &str, out: &
     let mut families: Vec<_> = counters.neutralised.iter().collect();
     families.sort();
     for (family, count) in families {
-        row("made inert", format!("{family}: {count}").into());
+        row("neutralized", format!("{family}: {count}").into());
     }
     let mut flags: Vec<_> = counters.flagged.iter().collect();
     flags.sort();
@@ -183,13 +183,13 @@ fn instances(plugin: &Plugin, out: &mut Out) {
     out.table(&table);
 }
 
-/// How much of a schema is shown of a changed action, and of each text that changed, in bytes: what a person reads. One that is longer says so, and is whole
-/// with `--output json`.
+/// Bytes of a changed action's schema, and of each changed text, in the output for people. A longer one is marked, and
+/// complete with `--output json`.
 const MAX_TEXT_SHOWN: usize = 2 << 10;
-/// How many names of context arguments are shown of a changed action; the others are counted.
+/// How many context arguments of a changed action are listed; the others are counted.
 const MAX_CONTEXT_SHOWN: usize = 32;
 
-/// A schema, or a text of the plugin's own, in a table.
+/// A schema or a plugin's text in a table, cut to the limit.
 fn bounded(text: &str) -> Cell {
     let start = Raw::from(text).line_within(MAX_TEXT_SHOWN);
     match text.len() {
@@ -198,8 +198,8 @@ fn bounded(text: &str) -> Cell {
     }
 }
 
-/// The actions with their parameters, for `plugin show` and `exec --list`; those that are not what was approved are marked,
-/// and shown with all that is approved of them.
+/// The actions with their parameters, for `plugin show` and `exec --list`; actions that differ from what was approved
+/// are marked and shown in full.
 pub(in crate::cli) fn actions(capabilities: &PluginCapabilities, changed: &[String], out: &mut Out) {
     let mut table = Table::new(&["ACTION", "TYPE", "", "DESCRIPTION"]);
     for action in &capabilities.actions {
@@ -237,10 +237,10 @@ pub(in crate::cli) fn actions(capabilities: &PluginCapabilities, changed: &[Stri
     }
 }
 
-/// How many entries of a glossary, and how many articles, are shown of a plugin whose own texts changed; the others are counted.
+/// How many glossary entries and articles are listed for a plugin whose texts changed; the others are counted.
 const MAX_ENTRIES_SHOWN: usize = 32;
 
-/// What a plugin says of itself, once that is not what was approved.
+/// The plugin's description of itself, if it differs from what was approved.
 pub(super) fn texts(said: &PluginCapabilities, out: &mut Out) {
     let mut table = Table::new(&["ITS OWN TEXTS", "CHANGED"]);
     for (what, text) in
@@ -264,7 +264,7 @@ pub(super) fn texts(said: &PluginCapabilities, out: &mut Out) {
     out.table(&table);
 }
 
-/// Names of context arguments in a table.
+/// Context arguments in a table cell.
 fn context(names: &[String]) -> Cell {
     let shown = names.iter().take(MAX_CONTEXT_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(MAX_CONTEXT_SHOWN) {

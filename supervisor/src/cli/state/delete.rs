@@ -20,10 +20,10 @@ use crate::exit;
   talon state delete notes draft/1"
 )]
 pub(in crate::cli) struct DeleteArgs {
-    /// Whose.
+    /// The plugin's name.
     #[arg(value_name = "PLUGIN")]
     plugin: String,
-    /// Which.
+    /// The key.
     #[arg(value_name = "KEY")]
     key: String,
 }

@@ -14,17 +14,18 @@ use crate::exit;
 
 /// Show the value of a key.
 ///
-/// Control and invisible characters come out visible and control syntax marked, since a plugin may have kept anything; the
-/// value itself is for a file.
+/// Control and invisible characters are made visible and control syntax is marked, since a plugin may have stored
+/// anything;
+/// --raw writes the unchanged bytes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon state get notes draft/1
   talon state get notes draft/1 --raw > draft.txt")]
 pub(in crate::cli) struct GetArgs {
-    /// Whose.
+    /// The plugin's name.
     #[arg(value_name = "PLUGIN")]
     plugin: String,
-    /// Which.
+    /// The key.
     #[arg(value_name = "KEY")]
     key: String,
     /// Write the value itself to stdout, byte by byte.

@@ -14,15 +14,15 @@ use super::name;
 use super::reach::{Operator, Purpose, Reach};
 use crate::exit;
 
-/// How many are asked for at once; the service may give fewer.
+/// Entries per request; the service may return fewer.
 const PAGE_SIZE: u32 = 500;
-/// How many are listed at most. The default quota allows a plugin a tenth of it; beyond that there is --prefix, and for
-/// plugins their own names.
+/// The most entries to list. A plugin's default quota allows a tenth of this; for more there is --prefix, and for
+/// plugins their names.
 const MAX_ROWS: usize = 1_000_000;
 
-/// List the plugins that keep something, or the keys of one.
+/// List the plugins that have stored state, or the keys of one plugin.
 ///
-/// A plugin that was removed is listed for as long as its state is there.
+/// A removed plugin is listed until its state is purged.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "ls",
@@ -35,7 +35,7 @@ pub(in crate::cli) struct ListArgs {
     /// List the keys of this plugin, with the sizes of their values.
     #[arg(value_name = "PLUGIN")]
     plugin: Option<String>,
-    /// Only keys that begin with this.
+    /// Only keys with this prefix.
     #[arg(long, value_name = "PREFIX", requires = "plugin")]
     prefix: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! `talon state`: what plugins keep, as operators see it.
+//! `talon state`: the plugins' stored state.
 
 mod delete;
 mod get;
@@ -16,9 +16,10 @@ use super::failure::Failure;
 use super::output::Out;
 use super::{Global, block_on_pool};
 
-/// Look at what plugins keep, and change it.
+/// Show and change the state that plugins store.
 ///
-/// Through the supervisor, for administrators. Where none runs, the database is opened directly, as its owner.
+/// Works through the supervisor and needs the role admin. Without a supervisor the database is opened directly, as its
+/// owner.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   talon state list

@@ -1,4 +1,4 @@
-//! Names on the command line: of plugins, and of keys in what is said of them; and how many there are of something.
+//! Validates names of plugins, and formats keys and counts for messages.
 
 use talon_plugin::PluginName;
 use talon_sanitize::{Raw, Sanitized};
@@ -6,29 +6,29 @@ use talon_sanitize::{Raw, Sanitized};
 use super::super::failure::Failure;
 use crate::exit;
 
-/// As much of a key as a sentence shows.
+/// Bytes of a key in a message.
 const MAX_SHOWN_KEY_BYTES: usize = 100;
 
-/// A plugin's name, or what is wrong with it. It needs no plugin: what a removed one kept is still there.
+/// Validates a plugin's name. The plugin need not exist: the state of a removed one is still stored.
 pub(super) fn plugin(text: &str) -> Result<String, Failure> {
     PluginName::new(text)
         .map(|name| name.as_str().to_owned())
         .map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// A key in a sentence.
+/// A key in a message.
 pub(super) fn key(text: &str) -> Sanitized {
     Raw::from(text).line_within(MAX_SHOWN_KEY_BYTES)
 }
 
-/// What is said where a key is named that is not there.
+/// The error for a key that does not exist.
 pub(super) fn no_such_key(plugin: &str, text: &str) -> Failure {
     let key = key(text);
     let text = format!("{plugin} has no key {key}: `talon state list {plugin}` lists those it has");
     Failure::new(exit::REFUSED, text)
 }
 
-/// So many of something that takes an s.
+/// A count with its noun, in the plural form if needed.
 pub(in crate::cli) fn counted(count: u64, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")

@@ -1,9 +1,9 @@
-//! A `talon-state` of this command's own, for as long as it runs: state where no supervisor keeps it, and the agent's
-//! sessions and memory, which no supervisor opens.
+//! A private `talon-state` process for the duration of this command: for state without a running supervisor, and for
+//! the agent's sessions and memory, which no supervisor opens.
 //!
-//! It is run as under a supervisor, in the same jail and with the same uid, by a registry without plugins. So neither a
-//! hostile file that it is given to read nor a hostile database is any nearer to the user of this command than to a
-//! supervisor. It ends with this process, however that does.
+//! It runs as under a supervisor, in the same jail and with the same uid, managed by a registry without plugins. So a
+//! malicious import file or database gets no more access to this user's account than to a supervisor. The process is
+//! stopped when this one exits for any reason.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::host::{FRAME_BYTES, WINDOW_BYTES};
 use crate::service::KeeperState;
 use crate::state::{self, Keeper};
 
-/// How long it may take to end once it is let go: it gives itself 5 s to finish what it has begun, and the database has to
+/// How long the program may take to stop: it allows itself 5 s to finish its work, and the database has to
 /// be closed. Then it is killed, which a database survives.
 const END_WITHIN: Duration = Duration::from_secs(15);
-/// How many of its last lines are shown if it fails.
+/// How many of its last log lines are shown on failure.
 const SHOWN_LINES: usize = 20;
 
-/// What is opened, and by whom.
+/// What to open, and with which program.
 pub(super) struct Wanted {
     pub(super) name: PluginName,
     pub(super) program: PathBuf,
@@ -39,19 +39,19 @@ pub(super) struct Wanted {
     pub(super) open: Open,
 }
 
-/// The running program. Dropping it lets it finish and waits for that, so connections to it are to be dropped before.
+/// The running program. Dropping it stops the program and waits, so connections to it have to be dropped first.
 pub(super) struct Private {
     registry: Registry,
     keeper: Keeper,
     service: Service,
-    /// Why only a restore is possible; empty where all is.
+    /// Why only a restore is possible; empty if everything is.
     problem: String,
-    // Its private directory lies below, and goes with it.
+    // The process's private directory is below this one and is deleted with it.
     _dir: tempfile::TempDir,
 }
 
 impl Private {
-    /// Starts the program and has it open the database. Needs a runtime with threads of its own: dropping blocks.
+    /// Starts the program and lets it open the database. Needs a multi-threaded runtime, because dropping blocks.
     pub(super) async fn start(wanted: Wanted) -> Result<(Self, Channel), Failure> {
         let Wanted { name, program, home, mode, open } = wanted;
         let server = match &open.engine {
@@ -64,7 +64,7 @@ impl Private {
         let settings = Settings {
             runtime_dir: dir.path().join("run"),
             log_dir: None,
-            // For what plugins need; there are none. The home was prepared in the real one.
+            // For plugins, of which there are none. The home was prepared in the real data directory.
             data_dir: dir.path().join("data"),
             uid_range: home.identity.map(|identity| identity.uid..=identity.uid),
             start_concurrency: 1,
@@ -105,12 +105,12 @@ impl Private {
         Ok((private, channel))
     }
 
-    /// Why only a restore is possible; empty where all is.
+    /// Why only a restore is possible; empty if everything is.
     pub(super) fn problem(&self) -> &str {
         &self.problem
     }
 
-    /// What it means that the program answers no more.
+    /// The error if the program stopped answering.
     pub(super) fn ended(&mut self, how: &str) -> Failure {
         self.failure(&Raw::from(how).line())
     }

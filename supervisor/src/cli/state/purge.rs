@@ -13,18 +13,18 @@ use super::name;
 use super::reach::{Operator, Purpose, Reach};
 use crate::exit;
 
-/// Forget everything a plugin keeps.
+/// Delete everything that a plugin has stored.
 ///
-/// A plugin that is removed keeps its state until then. There is no way back but a backup.
+/// The state of a removed plugin stays until it is purged. Only a backup can undo this.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon state purge notes
   talon state purge notes --yes")]
 pub(in crate::cli) struct PurgeArgs {
-    /// Whose state.
+    /// The plugin's name.
     #[arg(value_name = "PLUGIN")]
     plugin: String,
-    /// Do not ask. Needed where there is no terminal to ask on.
+    /// Do not ask for confirmation. Required without a terminal.
     #[arg(long)]
     yes: bool,
 }

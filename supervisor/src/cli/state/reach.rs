@@ -1,4 +1,4 @@
-//! The way to kept state: through the supervisor that keeps it, or by a `talon-state` of our own.
+//! Access to stored state: through the running supervisor, or through a private `talon-state` process.
 
 use std::error::Error as _;
 use std::ops::RangeInclusive;
@@ -21,10 +21,10 @@ use super::scratch;
 use crate::config::{Engine, State};
 use crate::{exit, state};
 
-/// The largest message of these: a value of 1 MiB or a page of keys, each with what is around it.
+/// The largest message: a value of 1 MiB or a page of keys, with overhead.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 
-/// What state a verb is about.
+/// A part of the stored state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub(in crate::cli) enum Part {
     /// The plugins' key-values.
@@ -34,10 +34,10 @@ pub(in crate::cli) enum Part {
 }
 
 impl Part {
-    /// Both.
+    /// All parts.
     pub(in crate::cli) const ALL: [Self; 2] = [Self::Plugins, Self::Agent];
 
-    /// On the wire.
+    /// The value on the wire.
     pub(in crate::cli) fn layers(self) -> Layers {
         match self {
             Self::Plugins => Layers::KeyValues,
@@ -45,7 +45,7 @@ impl Part {
         }
     }
 
-    /// For people.
+    /// The name for people.
     pub(in crate::cli) fn what(self) -> &'static str {
         match self {
             Self::Plugins => "the plugins' state",
@@ -53,7 +53,7 @@ impl Part {
         }
     }
 
-    /// On the command line.
+    /// The value on the command line.
     pub(in crate::cli) fn word(self) -> &'static str {
         match self {
             Self::Plugins => "plugins",
@@ -61,7 +61,7 @@ impl Part {
         }
     }
 
-    /// What is opened for it; `None` where no state is kept.
+    /// The request to open it; `None` if no state is stored.
     fn open(self, state: &State) -> Option<Open> {
         match self {
             Self::Plugins => state::plugins(state),
@@ -69,7 +69,7 @@ impl Part {
         }
     }
 
-    /// Its database's name, in its directory.
+    /// The file name of its database.
     fn file(self) -> &'static str {
         match self {
             Self::Plugins => state::STATE_FILE,
@@ -77,7 +77,7 @@ impl Part {
         }
     }
 
-    /// Where it lies below the data directory, and who owns it.
+    /// Its path below the data directory, and its owner.
     fn home(self) -> (&'static str, &'static str) {
         match self {
             Self::Plugins => (state::STATE_DIR, "talon-state"),
@@ -86,29 +86,29 @@ impl Part {
     }
 }
 
-/// What a verb is going to do with it.
+/// What a verb will do with the state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum Purpose {
-    /// Something that is there: where nothing is, nothing is made.
+    /// Use existing state: nothing is created.
     Use,
-    /// Say what adding would do: where nothing is, an empty database of a scratch directory stands for it.
+    /// Dry run of adding: if there is no state, an empty database in a scratch directory is used.
     Try,
-    /// Something that may be new.
+    /// Add records, creating the state if necessary.
     Add,
-    /// All of it anew, also where the present one is damaged.
+    /// Replace everything, even if the current state is damaged.
     Restore,
 }
 
-/// A connection to the operators' side of one part.
+/// A connection to the operators' API of one part.
 pub(in crate::cli) struct Operator {
-    // Before the program it is connected to, which waits for its end.
+    // Dropped before the backend, because a private service waits until its connections are closed.
     pub(in crate::cli) client: OperatorClient<Channel>,
     through: Through,
 }
 
 enum Through {
     Supervisor(PathBuf),
-    /// With the scratch directory that it works on, which goes once it has ended.
+    /// With its scratch directory, which is deleted after the process has exited.
     Private(Box<Private>, Option<TempDir>),
 }
 
@@ -118,7 +118,7 @@ impl Operator {
         Self { client, through }
     }
 
-    /// What a gRPC error means.
+    /// Converts a gRPC error.
     pub(in crate::cli) fn failure(&mut self, status: &Status) -> Failure {
         match &mut self.through {
             Through::Supervisor(path) => refused(status).unwrap_or_else(|| lost(path, status)),
@@ -128,12 +128,12 @@ impl Operator {
         }
     }
 
-    /// Whether it works on an empty database of its own, since there is none yet.
+    /// Whether it works on an empty scratch database, because there is no state yet.
     pub(in crate::cli) fn is_scratch(&self) -> bool {
         matches!(self.through, Through::Private(_, Some(_)))
     }
 
-    /// Why nothing but a restore is possible; empty where all is.
+    /// Why only a restore is possible; empty if everything is.
     pub(in crate::cli) fn problem(&self) -> &str {
         match &self.through {
             Through::Supervisor(_) => "",
@@ -142,17 +142,18 @@ impl Operator {
     }
 }
 
-/// What the state service means with an error of its own; `None` where the way to it ended.
+/// Converts an error of the state service; `None` if the connection was lost.
 fn refused(status: &Status) -> Option<Failure> {
     let said = status.message();
     let code = match status.code() {
-        // gRPC's own errors have a cause. The others are what the service says, or the supervisor where it has none.
+        // Only gRPC's own errors have a source; all others were returned by the service, or by a supervisor without
+        // one.
         Code::Unavailable | Code::Unknown | Code::Cancelled if status.source().is_some() => return None,
         Code::Unknown => return None,
         Code::PermissionDenied | Code::Unauthenticated => exit::DENIED,
         Code::InvalidArgument => exit::USAGE,
         Code::NotFound | Code::ResourceExhausted | Code::AlreadyExists | Code::OutOfRange => exit::REFUSED,
-        // No state is kept, or by an engine that has no such thing.
+        // No state is stored, or the engine does not support this.
         Code::FailedPrecondition => exit::CONFIG,
         Code::Unavailable | Code::Aborted | Code::DeadlineExceeded | Code::Cancelled => exit::HOST_FAULT,
         Code::Unimplemented => {
@@ -167,19 +168,19 @@ fn refused(status: &Status) -> Option<Failure> {
     Some(Failure::new(code, said))
 }
 
-/// The connection through a supervisor ended.
+/// The connection through a supervisor was lost.
 fn lost(path: &Path, status: &Status) -> Failure {
     let (path, said) = (path.display(), status.message());
     Failure::new(exit::UNREACHABLE, format!("the supervisor at {path} went away ({said}); see its log"))
 }
 
-/// Where state is, as the command line, the configuration and a supervisor say.
+/// Locates the state according to the command line, the configuration and the supervisor.
 pub(in crate::cli) struct Reach<'g> {
     global: &'g Global,
     supervisor: Option<Client>,
 }
 
-/// What the configuration says of it.
+/// The configuration's settings for the state.
 struct Configured {
     state: State,
     uid_range: Option<RangeInclusive<u32>>,
@@ -192,7 +193,7 @@ impl<'g> Reach<'g> {
         Ok(Self { global, supervisor: Client::connect_if_there(global).await? })
     }
 
-    /// The plugins' key-values, which have to be there.
+    /// Opens the plugins' state, which has to exist.
     pub(in crate::cli) async fn plugins(&mut self, purpose: Purpose) -> Result<Operator, Failure> {
         match self.open(Part::Plugins, purpose).await? {
             Some(operator) => Ok(operator),
@@ -200,7 +201,7 @@ impl<'g> Reach<'g> {
         }
     }
 
-    /// One part; `None` where nothing of it was ever kept and the purpose needs something.
+    /// Opens one part; `None` if it was never stored and the purpose needs existing state.
     pub(in crate::cli) async fn open(
         &mut self,
         part: Part,
@@ -244,14 +245,14 @@ impl<'g> Reach<'g> {
         Ok(Some(Operator::new(channel, Through::Private(Box::new(private), scratch))))
     }
 
-    /// The data directory of the state that is reached: the supervisor's, where it has a part.
+    /// The data directory of the accessed state: the supervisor's, if it serves a part.
     pub(in crate::cli) async fn data_dir(&mut self) -> Result<PathBuf, Failure> {
         let Some(supervisor) = &mut self.supervisor else { return Ok(self.configured()?.state.data_dir) };
         let status = supervisor.host.get_status(GetStatusRequest {}).await;
         Ok(status.map_err(|status| supervisor.failure(&status))?.into_inner().data_dir.into())
     }
 
-    /// What is said where nothing was ever kept: more often than not it is the wrong place.
+    /// The error if nothing was ever stored: usually the wrong data directory.
     pub(in crate::cli) fn nothing(&self) -> Failure {
         let place = match self.configured() {
             Ok(configured) => configured.state.data_dir.display().to_string(),
@@ -272,8 +273,8 @@ impl<'g> Reach<'g> {
         Ok(Configured { state: config.state, uid_range, mode })
     }
 
-    /// A supervisor and the configuration have to speak of the same state: who exports, say, means one machine's whole
-    /// state and not the halves of two.
+    /// Fails unless the supervisor and the configuration use the same data directory: an export, for example, must not
+    /// combine halves of two states.
     async fn same_place(&mut self, configured: &Path) -> Result<(), Failure> {
         if self.supervisor.is_none() {
             return Ok(());
@@ -297,7 +298,7 @@ impl<'g> Reach<'g> {
     }
 }
 
-/// Whether a part was ever kept.
+/// Whether a part was ever stored.
 fn is_there(state: &State, below: &str) -> Result<bool, Failure> {
     if state.engine != Engine::Sqlite {
         return Ok(true);
@@ -305,8 +306,8 @@ fn is_there(state: &State, below: &str) -> Result<bool, Failure> {
     exists(&state.data_dir.join(below))
 }
 
-/// Whether there is a database to look into. A server's is known by the directory that whoever uses it first makes: to
-/// ask the server would make tables there.
+/// Whether the part has a database. For a database server this is decided by a local directory that the first use
+/// creates, because connecting to the server would create tables there.
 fn is_begun(state: &State, part: Part) -> Result<bool, Failure> {
     let dir = state.data_dir.join(part.home().0);
     exists(&if state.engine == Engine::Sqlite { dir.join(part.file()) } else { dir })

@@ -1,4 +1,4 @@
-//! A place for what a command needs while it runs, and uids for who works there: nothing of it is a supervisor's.
+//! Scratch directories and uids for a command's private processes, separate from those of any supervisor.
 
 use std::ops::RangeInclusive;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -9,13 +9,14 @@ use tempfile::TempDir;
 
 use super::super::failure::Failure;
 
-/// The longest place for the directory: a plugin's socket lies below, and its path holds at most 107 bytes.
+/// The longest base of the directory: a plugin's socket is below it, and a socket path holds at most 107 bytes.
 const MAX_BASE_BYTES: usize = 36;
 
-/// A directory of our own, short enough for sockets, which goes with all it holds.
+/// A temporary directory with a path that is short enough for sockets.
 pub(in crate::cli) fn dir() -> Result<TempDir, Failure> {
     let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    // As root we start others, who have to get there: root's own directories are no place for them.
+    // Processes that root starts under other uids must be able to reach it, so root's private directories are
+    // unsuitable.
     let passable = |dir: &PathBuf| {
         dir.metadata()
             .is_ok_and(|about| about.is_dir() && (!geteuid().is_root() || about.mode() & 0o001 != 0))
@@ -24,15 +25,15 @@ pub(in crate::cli) fn dir() -> Result<TempDir, Failure> {
     let base = named.into_iter().chain([std::env::temp_dir()]).find(fits).unwrap_or_else(|| "/tmp".into());
     let mut builder = tempfile::Builder::new();
     builder.prefix("talon-");
-    // A process with a uid of its own must be able to pass through; what is below is protected by itself.
+    // Processes with other uids need to pass through; the directories below have their own permissions.
     builder.permissions(PermissionsExt::from_mode(0o711));
     builder.tempdir_in(&base).map_err(|error| {
         Failure::failed(format!("cannot make a directory below {}: {error}", base.display()))
     })
 }
 
-/// Uids for the plugin of this process and for what keeps state, far from those that a supervisor on this machine
-/// hands out: that one begins at the lower end, so these come from the upper half.
+/// Uids for this process's plugin and its state service. A supervisor on this machine allocates from the lower end of
+/// the range, so these come from the upper half.
 pub(in crate::cli) fn uids(range: &RangeInclusive<u32>, pid: u32) -> RangeInclusive<u32> {
     let pairs = ((range.end() - range.start()) / 4).max(1);
     let last = range.end() - 2 * (pid % pairs);

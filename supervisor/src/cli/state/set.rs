@@ -16,28 +16,28 @@ use super::name;
 use super::reach::{Purpose, Reach};
 use crate::exit;
 
-/// The largest value, as the store has it. What is larger is refused before it is sent.
+/// The largest value that the store accepts. Larger ones are refused before they are sent.
 const MAX_VALUE_BYTES: u64 = 1 << 20;
 
 /// Set the value of a key.
 ///
-/// No quota binds an operator. The plugin finds the value at its next look; nobody tells it.
+/// Quotas do not apply to operators. The plugin is not notified; it sees the value when it next reads the key.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon state set notes greeting 'Hello there'
   talon state set notes picture --file picture.png
   date | talon state set notes seen -")]
 pub(in crate::cli) struct SetArgs {
-    /// Whose.
+    /// The plugin's name.
     #[arg(value_name = "PLUGIN")]
     plugin: String,
-    /// Which.
+    /// The key.
     #[arg(value_name = "KEY")]
     key: String,
-    /// The value as text; `-` reads it from stdin, whatever it is.
+    /// The value as text; `-` reads it from stdin, in any format.
     #[arg(value_name = "VALUE", required_unless_present = "file", allow_hyphen_values = true)]
     value: Option<String>,
-    /// The value is the content of this file.
+    /// Read the value from this file.
     #[arg(long, value_name = "FILE", conflicts_with = "value")]
     file: Option<PathBuf>,
 }

@@ -1,16 +1,16 @@
-//! What somebody has to do something about, each with what that is.
+//! Problems that need an operator's attention, each with what to do.
 
 use serde_json::{Value, json};
 use talon_proto::host::{AgentStatus, GetStatusResponse, Plugin};
 
 use super::super::show;
 
-/// One such thing.
+/// One problem.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Item {
     /// A plugin, or a part of the supervisor.
     pub(super) who: String,
-    /// What is wrong, and at the end what to do next.
+    /// The problem, and at the end what to do next.
     pub(super) says: String,
 }
 
@@ -24,7 +24,7 @@ impl Item {
     }
 }
 
-/// All of it; the supervisor's own comes first.
+/// All problems; the supervisor's own come first.
 pub(super) fn attention(status: &GetStatusResponse) -> Vec<Item> {
     let mut items = Vec::new();
     if !status.config_problem.is_empty() {
@@ -65,13 +65,13 @@ pub(super) fn attention(status: &GetStatusResponse) -> Vec<Item> {
     items
 }
 
-/// What is worth knowing and asks for nothing: what plugins that run say beside their state.
+/// Notes that need no action: remarks of running plugins.
 pub(super) fn notes(status: &GetStatusResponse) -> Vec<Item> {
     let well = status.plugins.iter().filter(|plugin| plugin.state == "ready" && !plugin.reason.is_empty());
     well.map(|plugin| Item::new(&plugin.name, plugin.reason.clone())).collect()
 }
 
-/// Its problems; and that it does not run, if it says no reason itself.
+/// The agent's problems; and if it does not run without giving a reason, that.
 fn of_agent(agent: &AgentStatus, items: &mut Vec<Item>) {
     let down = matches!(agent.state.as_str(), "failed" | "backoff");
     let state = if down { format!("{}: ", agent.state) } else { String::new() };
@@ -79,7 +79,7 @@ fn of_agent(agent: &AgentStatus, items: &mut Vec<Item>) {
         items.push(Item::new("agent", format!("{state}{problem}")));
     }
     if down {
-        let says = "nobody can speak to it: see `talon doctor`, and its lines in the supervisor's log (plugin=talon-agent)";
+        let says = "no client can reach it: see `talon doctor`, and its lines in the supervisor's log (plugin=talon-agent)";
         items.push(Item::new("agent", says));
     }
 }

@@ -1,4 +1,4 @@
-//! What is to be known of the supervisor itself.
+//! The table of facts about the supervisor.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,7 +7,7 @@ use talon_proto::host::{AgentProvider, AgentStatus, AuditStatus, GetStatusRespon
 use super::super::show;
 use super::super::table::{Cell, Table};
 
-/// One fact a row.
+/// One fact per row.
 pub(super) fn table(status: &GetStatusResponse) -> Table {
     let mut table = Table::new(&[]);
     let mut row = |name: &str, value: Cell| table.row(vec![name.into(), value]);
@@ -45,7 +45,7 @@ pub(super) fn table(status: &GetStatusResponse) -> Table {
         row("uses", uses(usage).into());
     }
     if status.log_lines_dropped > 0 {
-        let text = format!("{} lines of its own were lost: nobody took them", status.log_lines_dropped);
+        let text = format!("{} of its log lines were lost: the receiver was too slow", status.log_lines_dropped);
         row("log", text.into());
     }
     if let Some(you) = &status.you {
@@ -65,7 +65,7 @@ fn supervisor(status: &GetStatusResponse) -> String {
     text
 }
 
-/// What keeps the plugins' state, or why nothing does.
+/// The service that stores the plugins' state, or why there is none.
 fn about(kept: &StateStatus) -> String {
     let mut parts = service(&kept.engine, &kept.place, (kept.pid, kept.uid), kept.restarts);
     if !kept.problem.is_empty() {
@@ -74,12 +74,12 @@ fn about(kept: &StateStatus) -> String {
     parts.join("; ")
 }
 
-/// The agent's process and database. What is wrong with it needs attention, and stands there.
+/// The agent's process and database. Its problems are listed under attention.
 fn about_agent(agent: &AgentStatus) -> String {
     service(&agent.engine, &agent.place, (agent.pid, agent.uid), agent.restarts).join("; ")
 }
 
-/// What it does, and what waits for somebody.
+/// The agent's current work, and pending approvals.
 fn at_work(agent: &AgentStatus) -> String {
     let number = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let turns = agent.turns_running.map(|count| number(count, "turn") + " under way");
@@ -90,7 +90,7 @@ fn at_work(agent: &AgentStatus) -> String {
     turns.into_iter().chain(waiting).collect::<Vec<_>>().join("; ")
 }
 
-/// Whom it asks, and what is wrong with them.
+/// The model providers and their problems.
 fn providers(agent: &AgentStatus) -> String {
     let one = |provider: &AgentProvider| match provider.why.as_str() {
         "" => format!("{} {}", provider.name, provider.state),

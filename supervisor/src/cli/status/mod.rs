@@ -22,10 +22,10 @@ use super::{Global, json, show};
 use crate::exit;
 use crate::sentence::{self, One};
 
-/// Show the supervisor's state, its plugins, the worst first, what needs attention and what is not enforced.
+/// Show the supervisor's state, its plugins (the worst first), what needs attention, and which protections are missing.
 ///
-/// The first line says how things are. With --check the exit code says it as well: 1 if something needs attention, that is,
-/// if there is anything in the list of that name.
+/// The first line is a summary. With --check the exit code reflects it: 1 if something needs attention, that is,
+/// if that list is not empty.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon status
@@ -59,7 +59,7 @@ fn one(plugin: &Plugin) -> One<'_> {
     One { name: &plugin.name, state: &plugin.state, reason: &plugin.reason }
 }
 
-/// A file that is no plugin because it was refused is missed as much as one that failed.
+/// A refused plugin file counts as a failed plugin.
 fn refused(refused: &RefusedPlugin) -> One<'_> {
     One { name: &refused.name, state: "refused", reason: &refused.reason }
 }
@@ -102,10 +102,10 @@ fn items(title: &'static str, items: &[attention::Item], out: &mut Out) {
     out.table(&table);
 }
 
-/// The widest list of names beside a text; more plugins are counted, and `talon plugin show` says it of each.
+/// The widest list of names next to a text; more plugins are counted, and `talon plugin show` has the details.
 const MAX_WHOM: usize = 24;
 
-/// What does not hold is said last, where it is seen; plugins that lack the same share a line.
+/// Missing protections come last, where they are noticed; plugins with the same ones share a line.
 fn not_enforced(status: &GetStatusResponse, out: &mut Out) {
     let mut lacking: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for plugin in &status.plugins {

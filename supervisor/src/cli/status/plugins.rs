@@ -7,10 +7,10 @@ use talon_proto::host::{Plugin, Usage};
 use super::super::show;
 use super::super::table::{Column, Table};
 
-/// What stands where nothing is known.
+/// Stands for an unknown value.
 const NONE: &str = "–";
 
-/// In the order in which they stand; those with a large rank are left out first where it is narrow.
+/// In order of appearance; on narrow pages the columns with the largest rank are omitted first.
 const COLUMNS: [Column; 15] = [
     Column::text("PLUGIN", 0),
     Column::text("STATE", 0),
@@ -29,7 +29,7 @@ const COLUMNS: [Column; 15] = [
     Column::text("BREAKER", 11),
 ];
 
-/// A row for each plugin. `BUSY` is calls in flight, and behind a plus those that wait.
+/// One row per plugin. `BUSY` is calls in flight, followed by a plus and the queued calls.
 pub(super) fn table(plugins: &[Plugin]) -> Table {
     let now = SystemTime::now();
     let mut table = Table::of(&COLUMNS);
@@ -69,7 +69,7 @@ pub(super) fn table(plugins: &[Plugin]) -> Table {
     table
 }
 
-/// What is wrong stands above what changes at the moment, and that above the rest.
+/// Failures sort before transitions, and those before everything else.
 fn badness(plugin: &Plugin) -> u8 {
     match plugin.state.as_str() {
         "failed" | "refused" | "unhealthy" => 3,
@@ -80,7 +80,7 @@ fn badness(plugin: &Plugin) -> u8 {
     }
 }
 
-/// Its process, and how many more it has.
+/// The main process, and how many others there are.
 fn pids(plugin: &Plugin) -> String {
     let pids: Vec<u32> = plugin.instances.iter().map(|one| one.pid).filter(|pid| *pid != 0).collect();
     match pids.as_slice() {
@@ -99,7 +99,7 @@ fn took(us: u64) -> String {
     }
 }
 
-/// What all of its processes use, if that is known of one.
+/// The usage of all its processes; `None` if it is not known for any.
 fn usage(plugin: &Plugin) -> Option<Usage> {
     plugin.instances.iter().filter_map(|instance| instance.usage.clone()).reduce(|sum, one| Usage {
         cpu_us: sum.cpu_us.saturating_add(one.cpu_us),

@@ -1,4 +1,5 @@
-//! `agent` and `orchestrator`: patterns, expressions, sub-agents, and whether there is anybody to ask.
+//! Checks of `agent` and `orchestrator`: patterns, expressions, sub-agents, and whether approvals can be
+//! given.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -19,17 +20,19 @@ use super::Check;
 use crate::config::peers::name_of;
 use crate::config::types::{Config, Engine, Tools};
 
-/// The longest name of a sub-agent: it is the name of a tool to the model.
+/// Maximum length of a sub-agent's name, which becomes the name of a tool.
 const MAX_SUBAGENT_NAME_BYTES: usize = 48;
-/// The largest schema of a sub-agent's answer. 64 KiB: it goes to the model with each task, and ordinary ones have some hundred bytes.
+/// Maximum size of the schema of a sub-agent's answer. 64 KiB: it is sent to the model with each task, and
+/// usual ones have some hundred bytes.
 const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
-/// How long is waited for a directory to be looked at: one on a server that is gone never answers, and a reload has to go on.
+/// How long a check of a directory may take: one on an unreachable server never answers, and a reload must
+/// not block.
 const LOOK_WITHIN: Duration = Duration::from_secs(3);
-/// Threads that may hang in that at once; then a directory counts as one that does not answer.
+/// Maximum number of threads that hang in such checks; beyond it, a directory counts as not answering.
 const MAX_HANGING: usize = 4;
 
-/// What comes of it, if it comes in time.
+/// The result of the work, if it comes in time.
 fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     static HANGING: AtomicUsize = AtomicUsize::new(0);
     if HANGING.fetch_add(1, Ordering::Relaxed) >= MAX_HANGING {
@@ -38,7 +41,7 @@ fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Opti
     }
     let (tell, told) = mpsc::sync_channel(1);
     let looks = thread::Builder::new().name("config-files".to_owned()).spawn(move || {
-        // An error says that nobody waits any more.
+        // An error means that the caller has stopped waiting.
         let _ = tell.send(work());
         HANGING.fetch_sub(1, Ordering::Relaxed);
     });
@@ -54,7 +57,7 @@ impl Check<'_> {
             enabled,
             program,
             workspace,
-            // What its values may be, their schema says.
+            // Its schema checks the values.
             turn: _,
             context: _,
             confirm,
@@ -113,7 +116,8 @@ impl Check<'_> {
         }
     }
 
-    /// Where plugins are named, a name that none of them has is likely mistyped. One that is found in a directory may have it.
+    /// A name of a plugin that is not configured is probably a typo. With a plugin directory it may also be
+    /// found there.
     fn known(&mut self, trusted: &[String], tools: &Tools, path: &KeyPath) {
         let named = || tools.plugins.keys().chain(tools.overrides.keys()).map(String::as_str);
         if tools.plugins.is_empty() {
@@ -128,7 +132,8 @@ impl Check<'_> {
         }
     }
 
-    /// The agent starts all the same: what there was before can be looked at, and a reload is enough.
+    /// Only a warning: the agent starts all the same, so that existing sessions can be read, and a reload can
+    /// fix it.
     fn somebody_to_ask(&mut self, config: &Config, path: &KeyPath) {
         let key = path.key("enabled");
         if config.models.providers.0.is_empty() {
@@ -167,8 +172,8 @@ impl Check<'_> {
             let path = path.key("senders").key(sender);
             match uid.parse::<u32>() {
                 Err(_) => self.problem(&path, "is no uid", "write uid: and a number, or a user's name"),
-                // They are known by their name alone, so the list would hold for nobody. What cannot be looked up now is no
-                // problem of the configuration: then nobody of that uid is let in.
+                // Users with a name are known by that name, so a list under their uid would never apply. A
+                // failed lookup is not a problem of the configuration: users of that uid are rejected then.
                 Ok(uid) => {
                     if let Ok(Some(name)) = name_of(uid) {
                         self.problem(
@@ -188,7 +193,7 @@ impl Check<'_> {
                 || format!("there are: {}", known.join(", ")),
                 |near| format!("did you mean {near}?"),
             );
-            // A list that holds for nobody lets the one that was meant call everything.
+            // A list that never applies would leave the intended sub-agent unrestricted.
             self.problem(&path.key("subagents").key(name), "there is no such sub-agent", &help);
         }
     }

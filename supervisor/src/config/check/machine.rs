@@ -1,4 +1,5 @@
-//! What depends on this machine or on another crate's syntax: users and groups, directories, patterns, log directives.
+//! Checks that depend on this machine or on another crate's syntax: users and groups, directories, patterns,
+//! log directives.
 
 use std::error::Error;
 use std::path::Path;
@@ -13,7 +14,7 @@ use crate::config::peers::{gid_of, uid_of};
 use crate::config::types::{Admin, Host, Traces};
 
 impl Check<'_> {
-    /// Patterns that the sanitizer cannot use.
+    /// Checks patterns with the sanitizer.
     pub(super) fn patterns(&mut self, patterns: &[String], path: &KeyPath) {
         let settings = Settings { forbidden_patterns: patterns.to_vec() };
         let Err(error) = Sanitizer::new(&settings) else { return };
@@ -23,7 +24,7 @@ impl Check<'_> {
         }
         for bad in &error.patterns {
             let text = bad.problem.to_string();
-            // The sanitizer's own messages end with what to do, which here has a place of its own.
+            // The sanitizer's messages end with advice, which has a separate field here.
             let (what, help) = text.split_once("; ").unwrap_or((text.as_str(), "correct it"));
             let message = match &bad.problem {
                 PatternProblem::Invalid(source) => format!("{what}: {}", innermost(source.as_ref())),
@@ -54,7 +55,7 @@ impl Check<'_> {
             let who = [peer.user.is_some(), peer.uid.is_some(), peer.group.is_some(), peer.gid.is_some()];
             match who.iter().filter(|given| **given).count() {
                 1 => {}
-                0 => self.problem(&path, "says nobody", "add one of user, uid, group and gid"),
+                0 => self.problem(&path, "names no user or group", "add one of user, uid, group and gid"),
                 _ => self.problem(&path, "says who in several ways", "keep one of user, uid, group and gid"),
             }
             if let Some(user) = &peer.user
@@ -82,7 +83,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whether profiles can be looked for there; who may write there is asked when one is read.
+    /// Checks that the directory can be read. Its permissions are checked when a profile is read.
     pub(super) fn profile_dir(&mut self, dir: Option<&Path>, path: &KeyPath) {
         if let Some(dir) = dir
             && !dir.is_dir()
@@ -92,7 +93,7 @@ impl Check<'_> {
         }
     }
 
-    /// A collector elsewhere, or what is no place of one.
+    /// Rejects collectors on other machines, and invalid addresses.
     pub(super) fn traces(&mut self, traces: &Traces, path: &KeyPath) {
         if let Some(endpoint) = &traces.endpoint
             && let Err(error) = endpoint.parse::<Endpoint>()
@@ -111,7 +112,7 @@ impl Check<'_> {
     }
 }
 
-/// The last line of the innermost message, which is the one that says what is wrong with a pattern.
+/// The last line of the innermost message, which says what is wrong with a pattern.
 fn innermost(error: &(dyn Error + 'static)) -> String {
     let mut error = error;
     while let Some(source) = error.source() {

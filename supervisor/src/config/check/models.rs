@@ -1,4 +1,4 @@
-//! `models`: how providers, models and limits fit together.
+//! Checks of `models`: how providers, models and limits fit together.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use talon_plugin::document::origin::KeyPath;
 use super::Check;
 
 impl Check<'_> {
-    /// Gives the catalog, if it is in order, for whoever names a model.
+    /// Returns the catalog, if it is valid, for checks of model names.
     pub(super) fn models(&mut self, models: &ModelKeys, path: &KeyPath) -> Option<Catalog> {
         let ModelKeys { providers, catalog, fallback, budget, default, thinking: _ } = models;
         for (name, entry) in &providers.0 {
@@ -50,7 +50,7 @@ impl Check<'_> {
         catalog
     }
 
-    /// Whether a name means a model. With a catalog that is out of order nobody knows.
+    /// Checks that a name refers to a model. Without a valid catalog this is unknown, and not reported.
     pub(super) fn model(&mut self, name: &str, catalog: Option<&Catalog>, path: &KeyPath) {
         let Some(Err(unknown)) = catalog.map(|catalog| catalog.find(name)) else { return };
         let UnknownModel { asked, ambiguous, nearest } = unknown;

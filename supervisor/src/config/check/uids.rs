@@ -1,8 +1,8 @@
-//! Whether plugins' uids are really nobody's.
+//! Checks that the uid range of plugins is really unused.
 //!
-//! A plugin that shares its uid or gid with an account could touch that account's files and processes, and the account
-//! the plugin's. What is looked at: the accounts and groups of this machine, the ranges that `newuidmap` lends, and
-//! those that systemd's list of uids gives to itself.
+//! A plugin that shares its uid or gid with an account could access that account's files and processes, and
+//! vice versa. This checks the accounts and groups of this machine, the ranges of `newuidmap` (subuid,
+//! subgid), and those that systemd reserves.
 
 use std::io::Read;
 use std::ops::RangeInclusive;
@@ -12,13 +12,13 @@ use talon_plugin::document::origin::KeyPath;
 
 use super::Check;
 
-/// The most that is read of one file: some 50,000 accounts; more live in a directory service anyway.
+/// The maximum that is read of one file: some 50,000 accounts; more are kept in a directory service anyway.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
-/// How many names a message has: enough to see which range is meant.
+/// Maximum number of names in a message: enough to see which range is meant.
 const NAMED: usize = 3;
 
-/// What systemd hands out, or nobody may have, on every machine (<https://systemd.io/UIDS-GIDS/>).
+/// Ranges that systemd assigns, or that must not be used, on every machine (<https://systemd.io/UIDS-GIDS/>).
 const GIVEN_AWAY: [(RangeInclusive<u32>, &str); 7] = [
     (60_001..=60_513, "home directories that systemd manages"),
     (60_514..=60_577, "users that systemd shows in containers"),
@@ -29,10 +29,10 @@ const GIVEN_AWAY: [(RangeInclusive<u32>, &str); 7] = [
     (2_147_483_648..=u32::MAX, "programs that take a uid for a signed number, and so nobody"),
 ];
 
-/// What later accounts get: no account has to be there yet.
+/// Uids of future accounts; no account needs to exist yet.
 const WILL_BE_GIVEN: RangeInclusive<u32> = 1..=60_000;
 
-/// The files that say who has which uid and gid.
+/// The files with the assigned uids and gids.
 pub(super) struct Users {
     passwd: PathBuf,
     group: PathBuf,
@@ -56,7 +56,7 @@ impl Users {
         }
     }
 
-    /// Who has part of a range already, for messages.
+    /// The owners of parts of a range, for messages.
     fn within(&self, range: &RangeInclusive<u32>) -> Vec<String> {
         let mut taken = Vec::new();
         let mut report = |what: &str, mut names: Vec<String>| {
@@ -81,7 +81,7 @@ impl Users {
 }
 
 impl Check<'_> {
-    /// Reports whose uids or gids a range overlaps.
+    /// Reports owners of uids or gids in a range.
     pub(super) fn uid_range(&mut self, range: &RangeInclusive<u32>, users: &Users, path: &KeyPath) {
         const HELP: &str = "choose a range that nobody uses, best between 65536 and 99999";
         for taken in users.within(range) {
@@ -98,7 +98,7 @@ fn overlap(one: &RangeInclusive<u32>, other: &RangeInclusive<u32>) -> bool {
     one.start() <= other.end() && other.start() <= one.end()
 }
 
-/// Names in a passwd or group file whose number lies in a range.
+/// Names in a passwd or group file whose number is in a range.
 fn numbered(path: &Path, range: &RangeInclusive<u32>) -> Vec<String> {
     let entry = |line: &str| {
         let mut fields = line.split(':');
@@ -109,7 +109,7 @@ fn numbered(path: &Path, range: &RangeInclusive<u32>) -> Vec<String> {
     text(path).lines().filter_map(entry).collect()
 }
 
-/// Names in a subuid or subgid file, of which the lines read `name:first:count`, that may use part of a range.
+/// Names in a subuid or subgid file (lines of `name:first:count`) that may use part of a range.
 fn lent(path: &Path, range: &RangeInclusive<u32>) -> Vec<String> {
     let entry = |line: &str| {
         let mut fields = line.split(':');
@@ -122,7 +122,7 @@ fn lent(path: &Path, range: &RangeInclusive<u32>) -> Vec<String> {
     text(path).lines().filter_map(entry).collect()
 }
 
-/// A file as far as it can be read; one that is not there names nobody.
+/// The readable part of a file; empty if it does not exist.
 fn text(path: &Path) -> String {
     let mut bytes = Vec::new();
     if let Ok(file) = std::fs::File::open(path) {

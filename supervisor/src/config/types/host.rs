@@ -1,4 +1,4 @@
-//! `host`: who may use the door.
+//! `host`: access to `host.sock`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! The configuration as types. Their doc comments are the reference page: the first paragraph says what a key
-//! is, the next ones why its default is what it is and what happens at the limit. What may be said about a single
-//! plugin is in [`talon_plugin::entry`], because a plugin's own manifest says it in the same words.
+//! is, the next ones why its default is what it is and what happens at the limit. The settings of a single
+//! plugin are in [`talon_plugin::entry`], because a plugin's own manifest has the same keys.
 
 mod admin;
 mod audit;
@@ -31,7 +31,7 @@ use talon_agent_settings::{AgentKeys, ModelKeys, OrchestratorKeys};
 
 use super::surroundings::Places;
 
-/// Everything a supervisor can be told.
+/// The configuration of a supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Config {
     /// Where the sockets live, and the plugins' private directories.
@@ -58,9 +58,9 @@ pub struct Config {
     pub state: State,
     /// Who may use `host.sock`, and for what.
     ///
-    /// The socket has mode 0660. Who connects is told by the kernel (its uid and groups), never by a field of a
+    /// The socket has mode 0660. The kernel identifies clients (by uid and groups), never a field of a
     /// request. Entries of `peers` are tried from first to last; then root and the supervisor's own user are
-    /// administrators, and members of `group` may call, both as persons. Everybody else is refused.
+    /// administrators, and members of `group` may call, both as persons. All others are refused.
     pub host: Host,
     /// The supervisor's own log, and its plugins' logs.
     pub log: Log,
@@ -72,24 +72,24 @@ pub struct Config {
     pub traces: Traces,
     /// Changes while it runs.
     pub reload: Reload,
-    /// The agent, which lets a model use the plugins' actions: a process of its own, with a uid of its own, that has the network and no
-    /// privileges. It reaches plugins only through the host, as everybody else.
+    /// The agent, which lets a model use the plugins' actions: a separate process under a separate uid, with
+    /// network access and no privileges. It reaches plugins only through the host API, as every client.
     pub agent: AgentKeys,
-    /// Whom the agent asks.
+    /// The models that the agent uses, and their providers.
     pub models: ModelKeys,
-    /// What a model is told beforehand.
+    /// Instructions for the model.
     pub orchestrator: OrchestratorKeys,
 }
 
 /// The kinds of plugin.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Plugins {
-    /// Tool plugins: programs of their own that serve actions over gRPC.
+    /// Tool plugins: programs that serve actions over gRPC.
     pub tools: Tools,
 }
 
 impl Config {
-    /// The values that hold where nobody says otherwise.
+    /// The built-in defaults.
     #[must_use]
     pub fn built_in(places: &Places) -> Self {
         Self {

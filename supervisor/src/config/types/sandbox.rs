@@ -10,8 +10,7 @@ use talon_plugin::entry::{
 use talon_plugin::spec::SandboxSettings;
 use talon_plugin::units::{ByteSize, UidRange};
 
-/// The jail around every plugin: what a plugin gets about which nothing else is said, and the most that its
-/// `plugin.yaml` may ask for.
+/// The jail around every plugin: the defaults, and the most that a `plugin.yaml` may ask for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Sandbox {
@@ -19,10 +18,10 @@ pub struct Sandbox {
     pub mode: SandboxMode,
     /// The uids that plugins get, one each, when the supervisor is root. Otherwise they keep its own.
     ///
-    /// 70000-79999 lies in the part that systemd's list of uids assigns to nobody (65536 to 99999), below the
-    /// ranges that container tools hand out from 100000 on. No account or group of this machine may lie in it, nor
-    /// what `/etc/subuid` and `/etc/subgid` lend, nor what systemd hands out itself (61184 to 65535, and from
-    /// 524288 on).
+    /// 70000-79999 lies in the part that systemd's list of uids leaves free (65536 to 99999), below the
+    /// ranges that container tools assign from 100000 on. It must not contain accounts or groups of this
+    /// machine, nor ranges in `/etc/subuid` and `/etc/subgid`, nor those that systemd assigns itself (61184
+    /// to 65535, and from 524288 on).
     pub uid_range: UidRange,
     /// Which system calls plugins may make, and which Landlock the kernel must have: one of the built-in profiles
     /// `strict`, `ports` and `wide`, the name of a file in `profile_dir` without its `.toml`, or a file's absolute path.
@@ -30,8 +29,8 @@ pub struct Sandbox {
     /// `strict` lets every common runtime work and nothing reach into the kernel's corners. A profile that cannot be
     /// read or understood refuses the plugins that name it; the others run on.
     pub profile: String,
-    /// Where profiles are looked for that are no built-in ones. Nobody but root and the supervisor's user may
-    /// write there.
+    /// Where profiles are looked for, besides the built-in ones. Only root and the supervisor's user may have
+    /// write access there.
     #[schemars(extend("format" = "path"), example = &"/etc/talon/profiles")]
     pub profile_dir: Option<PathBuf>,
     /// Where plugins may connect to.
@@ -95,7 +94,7 @@ impl Default for Sandbox {
 }
 
 impl Sandbox {
-    /// What this says, in the words that are used about single plugins.
+    /// These settings as those of a single plugin.
     pub(crate) fn words(&self) -> PluginSandbox {
         PluginSandbox {
             mode: Some(self.mode),
@@ -109,7 +108,7 @@ impl Sandbox {
         }
     }
 
-    /// What holds for a plugin about which nothing else is said.
+    /// The defaults for plugins without settings.
     pub(crate) fn settings(&self) -> SandboxSettings {
         let mut settings = SandboxSettings {
             profile_dir: self.profile_dir.clone(),

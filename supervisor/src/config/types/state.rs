@@ -12,10 +12,10 @@ use crate::config::secret::Secret;
 /// memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct State {
-    /// Where it is kept.
+    /// Where it is stored.
     ///
-    /// Below it, `state/` belongs to the service that keeps the plugins' key-values and `agent/` to the agent, each under a
-    /// uid of its own. A directory that others may read or write is refused.
+    /// Below it, `state/` belongs to the service that stores the plugins' key-values and `agent/` to the
+    /// agent, each under a separate uid. A directory that others may read or write is refused.
     #[schemars(
         extend("format" = "path"),
         extend("x-default" = "`$OPENTALON_DATA_DIR`, else `$STATE_DIRECTORY`, else `/var/lib/talon` (root) or `~/.talon`"),
@@ -32,8 +32,8 @@ pub struct State {
     #[schemars(example = &"${TALON_STATE_URL}")]
     #[serde(default)]
     pub url: Option<Secret>,
-    /// The same for the agent's sessions and memory, where they are to lie in a database, or belong to a role, of their
-    /// own. Otherwise `url`.
+    /// The same for the agent's sessions and memory, if they are to use a separate database or role.
+    /// Otherwise `url`.
     #[serde(default)]
     pub agent_url: Option<Secret>,
     /// How large the SQLite file of the plugins' key-values may become.
@@ -92,7 +92,7 @@ pub struct OwnQuota {
 }
 
 impl State {
-    /// With the values that hold where nobody says otherwise.
+    /// The built-in defaults.
     pub(crate) fn in_dir(data_dir: &Path) -> Self {
         Self {
             data_dir: data_dir.to_owned(),
@@ -113,7 +113,7 @@ impl Default for Quota {
 }
 
 impl Quota {
-    /// What holds for a plugin that says something of its own.
+    /// The quota of a plugin with an override.
     #[must_use]
     pub fn with(self, own: OwnQuota) -> Self {
         Self { bytes: own.bytes.unwrap_or(self.bytes), keys: own.keys.unwrap_or(self.keys) }

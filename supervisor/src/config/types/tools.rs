@@ -13,7 +13,7 @@ use talon_plugin::units::Duration;
 use super::state::OwnQuota;
 use crate::config::secret::Secret;
 
-/// Tool plugins: where they are found, how they live, and what differs for one of them.
+/// Tool plugins: where they are found, how they run, and what differs for single ones.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tools {
     /// The directory in which plugins are looked for: every executable file is one, named after the file, and
@@ -30,12 +30,13 @@ pub struct Tools {
     #[schemars(extend("format" = "path"), example = &"/usr/libexec/talon")]
     #[serde(default)]
     pub bridge_dir: Option<PathBuf>,
-    /// Whether plugins are replaced when their files change, and new ones in `plugin_dir` are taken up; each plugin can differ.
+    /// Whether plugins are replaced when their files change, and new ones in `plugin_dir` are registered;
+    /// each plugin can differ.
     ///
-    /// Off: what runs changes when somebody says so (`talon plugin reload`, `talon reload`).
+    /// Off: plugins change on request only (`talon plugin reload`, `talon reload`).
     #[serde(default)]
     pub watch: bool,
-    /// How plugins live and die.
+    /// How plugins are started, checked, restarted and stopped.
     #[serde(flatten)]
     pub lifecycle: Lifecycle,
     /// How many plugins start at once; the others wait for their turn. A plugin's start timeout begins when its start
@@ -63,7 +64,7 @@ pub struct Tools {
     pub plugins: BTreeMap<String, ConfiguredPlugin>,
 }
 
-/// How plugins live and die.
+/// How plugins are started, checked, restarted and stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lifecycle {
     /// The time between two health checks of a plugin.
@@ -110,19 +111,20 @@ pub struct Lifecycle {
     ///
     /// 10 seconds cover the first restarts; then the call fails with an error that says a retry can help.
     pub ready_wait: Duration,
-    /// Kills a plugin that ignores the deadline of a call for so long after it has passed, and restarts it as after a
-    /// death. Off unless set; `0s` is off, too.
+    /// Kills a plugin that ignores the deadline of a call for this long after it has passed, and restarts it
+    /// as after a death. Off unless set; `0s` is off, too.
     ///
-    /// The caller has its `timed_out` at the deadline either way, and what the plugin answers later reaches nobody. Off,
-    /// because a plugin that finishes in its own time is no fault to begin with, many never look at the deadline that
-    /// travels with each call, and everybody else's calls in flight die with the process. Set it (5s, say) where late work
-    /// does harm, or holds what others wait for.
+    /// The caller gets `timed_out` at the deadline either way, and a later answer of the plugin is discarded.
+    /// Off, because a plugin that finishes late is not necessarily broken, many never look at the deadline
+    /// that travels with each call, and all other calls in flight die with the process. Set it (5s, say)
+    /// where late work does harm, or holds what others wait for.
     ///
-    /// With it a call is not cancelled on the wire at its deadline but left alone for this time: a plugin that ends it
-    /// meanwhile, with whatever answer, has heeded its deadline. One that has not is killed. Only the configured timeout
-    /// counts: a call that ends earlier, because its caller asked for less time or went away, is cancelled at once and
-    /// held against nobody, and what a call waited before the plugin got it is added to the plugin's time. At most 16
-    /// such calls of a process are watched at a time; further ones are cancelled at once. At most a day.
+    /// With it a call is not cancelled on the wire at its deadline but left alone for this time: a plugin
+    /// that ends it meanwhile, with any answer, has heeded its deadline. One that has not is killed. Only the
+    /// configured timeout counts: a call that ends earlier, because its caller asked for less time or went
+    /// away, is cancelled at once and never counts, and what a call waited before the plugin got it is added
+    /// to the plugin's time. At most 16 such calls of a process are watched at a time; further ones are
+    /// cancelled at once. At most a day.
     #[serde(default)]
     pub kill_overdue_after: Option<Duration>,
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// Traces of calls for OpenTelemetry, sent by OTLP over gRPC. Off unless there is an `endpoint`.
 ///
-/// A trace begins at `host.sock`, or goes on where the caller's metadata (`traceparent`) says, and is handed on to plugins in the
-/// same way.
+/// A trace begins at `host.sock`, or continues the one in the caller's metadata (`traceparent`), and is
+/// passed on to plugins in the same way.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Traces {

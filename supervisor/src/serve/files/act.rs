@@ -1,4 +1,4 @@
-//! What is done about what has changed.
+//! Applies changes of files.
 
 use futures_util::future::join_all;
 use talon_plugin::discover::Refused;
@@ -11,8 +11,8 @@ use crate::serve::discover;
 use crate::serve::reload::Reloader;
 
 impl Watch {
-    /// All of it at once: one that takes its time holds up no other. A changed configuration comes first, because it says what
-    /// the others should be.
+    /// Applies all changes concurrently, so that a slow one does not delay the others. A changed
+    /// configuration comes first, because it determines what the others should be.
     pub(super) async fn act(&self, settled: Vec<(Subject, Now)>) {
         if settled.iter().any(|(subject, _)| *subject == Subject::Config) {
             tracing::info!("the config file changed: it is read anew");
@@ -51,7 +51,7 @@ async fn plugin(reloader: &Reloader, name: &PluginName, now: Now) {
     match now {
         Now::Is(_) if is_there => {
             tracing::info!(plugin = %name, "its files changed: it is replaced");
-            // What goes wrong is told by whoever finds it, and shown with the plugin.
+            // Errors are reported where they occur, and shown with the plugin.
             let replaced = reloader.replace(name, IfDown::Leave).await;
             if let Err(error) = &replaced {
                 tracing::warn!(plugin = %name, "{error}");
@@ -69,7 +69,7 @@ async fn plugin(reloader: &Reloader, name: &PluginName, now: Now) {
             tracing::info!(plugin = %name, "gone from plugin_dir: it is stopped and removed");
             registry.deregister(name).await;
         }
-        Now::Gone => registry.not_replaced(name, &"its file is gone, and what runs goes on".into()),
+        Now::Gone => registry.not_replaced(name, &"its file is gone; the running process stays".into()),
         Now::Unknown => {}
         Now::Refused(reason) => registry.not_replaced(name, &Raw::from(&reason).line()),
     }

@@ -1,4 +1,4 @@
-//! How everything that is followed is now.
+//! Scans the current state of everything that is watched.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,27 +14,27 @@ use super::super::reload::{Reloader, blocking};
 use super::Subject;
 use crate::config::Config;
 
-/// How something is.
+/// The state of a watched subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Now {
-    /// There, with this digest.
+    /// It exists, with this digest.
     Is(String),
-    /// There, and not what it should be, for this reason.
+    /// It exists, but is refused for this reason.
     Refused(String),
     Gone,
-    /// Nobody can tell: what it lies in cannot be read.
+    /// Unknown, because its directory cannot be read.
     Unknown,
 }
 
-/// What a look found.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) how: BTreeMap<Subject, Now>,
-    /// What looks like a plugin and is not run; `None` if no plugin is followed.
+    /// Refused plugins; `None` if no plugin is watched.
     pub(super) refused: Option<Vec<Refused>>,
 }
 
-/// Looks at all of it. Reads every watched file.
+/// Scans all watched subjects. Reads every watched file.
 pub(super) async fn look(reloader: &Reloader) -> Found {
     let (config, registry) = (reloader.config(), reloader.registry().clone());
     let config_file = reloader.config_file().filter(|_| config.reload.watch).map(Path::to_owned);
@@ -67,7 +67,7 @@ fn plugins(
     }
     let configured = |name: &PluginName| tools.plugins.contains_key(name.as_str());
     let mut add = |name: &PluginName, how: Now| {
-        // Of two with one name, the one that was named wins, and it is found first.
+        // Of two with one name, the configured one has precedence, and it is found first.
         now.entry(Subject::Plugin(name.clone())).or_insert(how);
     };
     for spec in &plugins {
@@ -79,7 +79,7 @@ fn plugins(
     for old in registered.iter().filter(|spec| spec.watch) {
         match refused.iter().find(|refused| is_about(refused, &old.name)) {
             Some(Refused { reason, .. }) => add(&old.name, Now::Refused(reason.clone())),
-            // What is in a directory that cannot be read is as it was, as far as anybody knows.
+            // If the directory cannot be read, the state of its plugins is unknown.
             None if lost.is_some() && !configured(&old.name) => add(&old.name, Now::Unknown),
             None => add(&old.name, Now::Gone),
         }
@@ -95,7 +95,8 @@ fn plugins(
     refused
 }
 
-/// Of all that a replacement would read of it. What it says about itself in a manifest is part of its spec, too.
+/// Covers everything that a replacement would read. What a plugin states in a manifest is part of its spec,
+/// too.
 fn fingerprint(spec: &PluginSpec) -> Now {
     match discover::fingerprint(spec) {
         Ok(digest) => Now::Is(digest),

@@ -1,19 +1,19 @@
-//! Changed files, followed: plugins with `watch`, the plugin directory with `plugins.tools.watch`, the config file with
+//! Watches files: plugins with `watch`, the plugin directory with `plugins.tools.watch`, the config file with
 //! `reload.watch`.
 //!
-//! The kernel only says *where* something happened (`places`); what it means is found by looking (`look`). Something is taken once
-//! two looks in a row found the same (`settle`), so that a file that is being written is not taken half. What was tried and failed
-//! is not tried again until it changes again.
+//! The kernel only reports *where* something changed (`watcher`); a scan finds out what changed (`scan`). A
+//! change is applied once two scans in a row found the same (`debounce`), so that a file is not read while it
+//! is being written. A change that failed is not retried until the file changes again.
 //!
-//! | what happens | what is done |
+//! | change | action |
 //! |---|---|
-//! | a watched plugin's file, directory or manifest changes | it is replaced beside the old one |
-//! | it vanishes, or is refused now | what runs goes on, and it is said once |
-//! | a new one comes into `plugin_dir` | it is registered |
-//! | one goes from `plugin_dir` | it is deregistered: its calls finish, and it stops |
-//! | `plugin_dir` itself vanishes | its plugins go on, and it is said once; it is looked at again when it comes back |
-//! | the config file changes | it is read anew |
-//! | events were lost | everything is looked at |
+//! | a watched plugin's file, directory or manifest changes | it is replaced: the new process starts beside the old one |
+//! | it vanishes, or is refused now | the running process stays, and this is reported once |
+//! | a new one appears in `plugin_dir` | it is registered |
+//! | one disappears from `plugin_dir` | it is deregistered: its calls finish, and it stops |
+//! | `plugin_dir` itself vanishes | its plugins stay, and this is reported once; it is scanned again when it is back |
+//! | the config file changes | the configuration is reloaded |
+//! | events were lost | everything is scanned |
 
 mod act;
 mod look;
@@ -33,21 +33,21 @@ use self::places::Places;
 use self::settle::Settle;
 use super::reload::Reloader;
 
-/// The time between something that happened and the first look, and then between looks until two agree. Half a second outlasts
-/// what editors, compilers and copies leave between two writes, and is over before a person has turned to the terminal.
+/// The time from an event to the first scan, and between scans until two agree. Half a second is longer than
+/// the pauses between two writes of editors, compilers and copies, and short enough for a person.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// What is followed.
+/// What is watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     Config,
     PluginDir,
     Plugin(PluginName),
-    /// Something in the plugin directory that is refused and no plugin that runs.
+    /// A refused entry of the plugin directory that is not a running plugin.
     Stranger(PathBuf),
 }
 
-/// Follows files until what is returned is dropped.
+/// Watches files until the handle is dropped.
 pub(super) fn follow(reloader: Reloader) -> AbortOnDropHandle<()> {
     AbortOnDropHandle::new(tokio::spawn(async move {
         let (known, places) = (BTreeMap::new(), Places::new());
@@ -65,7 +65,7 @@ impl Watch {
     async fn run(mut self) {
         let mut reloads = self.reloader.subscribe();
         self.follow_what_is_there().await;
-        // When to look next; nothing is looked at while nothing happens.
+        // The time of the next scan; without events there are no scans.
         let mut next: Option<Instant> = None;
         loop {
             tokio::select! {
@@ -73,7 +73,8 @@ impl Watch {
                     next.get_or_insert_with(|| Instant::now() + QUIET);
                 }
                 Ok(()) = reloads.changed() => {
-                    // What is followed may be something else now, and nothing was told while the places were changed.
+                    // The set of watched paths may have changed, and there were no events while it was being
+                    // replaced.
                     self.follow_what_is_there().await;
                     next.get_or_insert_with(|| Instant::now() + QUIET);
                 }
@@ -84,9 +85,9 @@ impl Watch {
         }
     }
 
-    /// Takes for granted what is followed from now on and was not before.
+    /// Takes the current state of newly watched subjects as their base.
     async fn follow_what_is_there(&mut self) {
-        // First the places, so that nothing happens unseen after the look.
+        // Watch first, so that no change after the scan is missed.
         self.places.watch(self.reloader.config(), self.reloader.clone()).await;
         let found = look::look(&self.reloader).await.how;
         self.known.retain(|subject, _| found.contains_key(subject));
@@ -95,7 +96,7 @@ impl Watch {
         }
     }
 
-    /// Looks at everything that is followed, acts upon what has settled, and says whether something has not.
+    /// Scans everything, applies settled changes, and returns whether some have not settled.
     async fn look(&mut self) -> bool {
         let Found { how: mut found, refused } = look::look(&self.reloader).await;
         for subject in self.known.keys() {
@@ -103,7 +104,7 @@ impl Watch {
         }
         let (mut open, mut settled) = (false, Vec::new());
         for (subject, now) in found {
-            // Something that comes up is something that changed from not being there.
+            // A new subject counts as changed from absent.
             let known = self.known.entry(subject.clone()).or_insert_with(|| Settle::at(Now::Gone));
             match known.step(now) {
                 settle::Step::Same => {}
@@ -114,10 +115,10 @@ impl Watch {
         if !settled.is_empty() {
             self.act(settled).await;
             self.reloader.note_refused(refused);
-            // What is not there is what nothing is known of.
+            // Absent subjects need no entry.
             self.known.retain(|_, known| !known.is_gone());
             self.places.watch(self.reloader.config(), self.reloader.clone()).await;
-            // Nothing was told while the places were changed.
+            // There were no events while the watches were being replaced.
             open = true;
         }
         open

@@ -1,8 +1,8 @@
-//! Where the kernel tells what happens.
+//! File system notifications from the kernel.
 //!
-//! Editors and installers write a file beside the old one and move it over that, so what is watched is never a file but the directory
-//! it lies in; of a directory plugin, everything below it as well. A directory that is not there is waited for in the nearest one
-//! above it that is.
+//! Editors and installers write a new file and rename it over the old one. So this never watches a file, but
+//! the directory it is in; for a directory plugin also everything below it. If a directory does not exist,
+//! its nearest existing ancestor is watched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,31 +16,32 @@ use tokio::sync::Notify;
 use super::super::reload::{Reloader, blocking};
 use crate::config::Config;
 
-/// The places that are watched, and the word that something happened in one. There is nothing to overflow here: many events are one
-/// word. What overflows in the kernel is told by it, which is that word, too.
+/// The watched paths, and a notification that something changed. It cannot overflow here: many events become
+/// one notification. If the kernel's queue overflows, the kernel reports that, which is a notification, too.
 pub(super) struct Places {
     told: Arc<Told>,
-    /// `None` if the kernel watches nothing for us. Behind a lock because watching a directory reads it, which is done elsewhere.
+    /// `None` if the kernel provides no watcher. Locked, because setting watches reads directories, which is
+    /// done on another thread.
     watcher: Arc<Mutex<Option<Watched>>>,
 }
 
 struct Watched {
     watcher: RecommendedWatcher,
     places: BTreeMap<PathBuf, RecursiveMode>,
-    /// What could not be watched and was said.
+    /// Paths that could not be watched, which was reported.
     said: BTreeSet<PathBuf>,
 }
 
 struct Told {
     something: Notify,
-    /// What has to do with what is followed; the rest of what happens beside it is not worth a look.
+    /// Relevant paths; events about others in the same directories are ignored.
     concerns: Mutex<Vec<PathBuf>>,
 }
 
 impl Told {
     fn hear(&self, event: notify::Result<Event>) {
         let concerns = match event {
-            // Reading is no change; we do it ourselves at every look.
+            // Reading is not a change; every scan does it.
             Ok(event) => !is_reading(&event.kind) && (event.need_rescan() || self.concern(&event.paths)),
             Err(_) => true,
         };
@@ -51,7 +52,7 @@ impl Told {
 
     fn concern(&self, paths: &[PathBuf]) -> bool {
         let concerns = self.concerns.lock().unwrap_or_else(PoisonError::into_inner);
-        // Also what is above it: a directory that comes back brings what is in it.
+        // Ancestors are relevant, too: a directory that comes back brings its content.
         paths
             .iter()
             .any(|path| concerns.iter().any(|about| path.starts_with(about) || about.starts_with(path)))
@@ -68,13 +69,13 @@ impl Places {
         Self { told, watcher: Arc::default() }
     }
 
-    /// Resolves once something has happened since it last did.
+    /// Resolves once something has changed since the last call.
     pub(super) async fn happened(&self) {
         self.told.something.notified().await;
     }
 
-    /// Watches what this configuration wants followed, and nothing else. All of it anew: what was moved away or made again is
-    /// another directory under the same name.
+    /// Watches what this configuration asks for, and nothing else. All watches are set anew, because a
+    /// directory that was moved or recreated is a different one under the same name.
     pub(super) async fn watch(&self, config: Arc<Config>, reloader: Reloader) {
         let (told, watcher) = (Arc::clone(&self.told), Arc::clone(&self.watcher));
         blocking(move || {
@@ -110,7 +111,7 @@ impl Watched {
 
     fn watch(&mut self, wanted: BTreeMap<PathBuf, RecursiveMode>) {
         for (place, _) in std::mem::take(&mut self.places) {
-            // One that is gone is not watched any more, which is what is wanted.
+            // An error means that it is not watched any more, as intended.
             let _ = self.watcher.unwatch(&place);
         }
         for (place, mode) in wanted {
@@ -139,7 +140,8 @@ fn wanted(config: &Config, reloader: &Reloader) -> (BTreeMap<PathBuf, RecursiveM
         concerns.push(path.to_owned());
     };
     if let Some(file) = reloader.config_file().filter(|_| config.reload.watch) {
-        // A file that is a link into another directory changes with that, as where a container is given its configuration.
+        // If the file is a link into another directory, that one is watched, too; container platforms provide
+        // configuration that way.
         beside(file, &mut places);
         if let Ok(real) = file.canonicalize() {
             beside(&real, &mut places);
@@ -167,7 +169,7 @@ fn wanted(config: &Config, reloader: &Reloader) -> (BTreeMap<PathBuf, RecursiveM
     (places, concerns)
 }
 
-/// The directory itself, or the nearest above it that is there.
+/// The directory itself, or its nearest existing ancestor.
 fn nearest(dir: &Path) -> Option<PathBuf> {
     dir.ancestors().find(|dir| dir.is_dir()).map(Path::to_owned)
 }

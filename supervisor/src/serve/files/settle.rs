@@ -1,32 +1,32 @@
-//! When a change counts: pure.
+//! Decides when a change has settled: pure.
 
 use super::look::Now;
 
-/// What was acted upon last, and what the last look found instead.
+/// The state that was applied last, and a different one of the last scan.
 #[derive(Debug)]
 pub(super) struct Settle {
     acted: Now,
     seen: Option<Now>,
 }
 
-/// What a look came to.
+/// The result of a scan for one subject.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It is as it was.
+    /// Unchanged.
     Same,
-    /// It is different and may still change: look again.
+    /// Changed, and may still be changing: scan again.
     Open,
-    /// It is different and was so at the look before: act.
+    /// Changed, and equal in the last two scans: apply it.
     Settled(Now),
 }
 
 impl Settle {
-    /// As it is, there is nothing to do.
+    /// This state counts as applied.
     pub(super) fn at(now: Now) -> Self {
         Self { acted: now, seen: None }
     }
 
-    /// Whether it was not there when that was acted upon, and has not come up since.
+    /// Whether it was absent when last applied, and still is.
     pub(super) fn is_gone(&self) -> bool {
         self.acted == Now::Gone && self.seen.is_none()
     }
@@ -83,7 +83,7 @@ mod tests {
     }
 
     proptest! {
-        /// Two looks that agree are enough, whatever came before them, and nothing less is.
+        /// Two equal scans in a row are necessary and sufficient, whatever came before.
         #[test]
         fn it_acts_exactly_at_the_second_of_two_equal_looks(looks in prop::collection::vec(0_u8..3, 0..50)) {
             let mut settle = Settle::at(is("0"));

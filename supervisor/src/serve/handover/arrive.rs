@@ -1,4 +1,4 @@
-//! The successor's side: what there is to take over, and saying that it is done.
+//! The successor's side: takes over state, and confirms it.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -22,30 +22,32 @@ use crate::serve::inherited::Sockets;
 use crate::serve::notify::Manager;
 use talon_listen::ShortPath;
 
-/// How long the old supervisor may take to hand over once we are there. It lets calls finish for its grace period, closes its
-/// database and writes everything down; the grace period is an operator's choice, and ours is as likely as not the same.
+/// How much longer than the grace period the old supervisor may take to hand over. It lets calls finish for
+/// its grace period (which is configured, and probably equal to ours), closes its database and writes
+/// everything down.
 const OFFER_SLACK: Duration = Duration::from_secs(30);
-/// How long the old supervisor may take to say that it has let go. It only says so.
+/// How long the old supervisor may take to confirm that it has released everything, which is a single
+/// message.
 const GONE_WITHIN: Duration = Duration::from_secs(10);
-/// How long an answer on `host.sock` may take.
+/// Timeout of a request on `host.sock`.
 const ASK_WITHIN: Duration = Duration::from_secs(10);
 
-/// Why a supervisor that runs was not taken over from. It goes on. The texts end with what to do next.
+/// Why the takeover from a running supervisor failed. That one continues. The texts end with what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TakeoverError {
-    /// It does not want to.
+    /// It refused.
     #[error("the supervisor that runs does not hand over: {0}")]
     Refused(String),
     /// It did not answer.
     #[error("the supervisor that runs could not be asked: {0}; look at its log")]
     Ask(String),
-    /// It was agreed upon, and came to nothing.
-    #[error("taking over came to nothing, and the supervisor that runs goes on: {0}")]
+    /// It accepted, but the handover failed.
+    #[error("the takeover failed, and the running supervisor continues: {0}")]
     Failed(String),
 }
 
-/// What another supervisor left, or offers.
+/// State that another supervisor left or offers.
 #[derive(Debug, Default)]
 pub(in crate::serve) struct Arrival {
     pub(in crate::serve) socket: Option<HostSocket>,
@@ -55,20 +57,20 @@ pub(in crate::serve) struct Arrival {
     way: Way,
 }
 
-/// Whom to tell that it is taken.
+/// Where the state came from, and so who is to be notified once it is taken over.
 #[derive(Debug, Default)]
 enum Way {
-    /// Nobody: it is a start like any other.
+    /// Nowhere: a normal start.
     #[default]
     None,
-    /// The manager, which keeps the parcel until it hears so.
+    /// The service manager's store, which keeps the bundle until it is asked to remove it.
     Store,
-    /// The old one.
+    /// A running supervisor.
     Line(Line, u32),
 }
 
-/// Looks what there is. `host.sock` of a unit comes first, then what the store kept, then what a running supervisor offers, if
-/// that is asked for.
+/// Looks for state to take over: first the unit's `host.sock`, then the manager's store, then (if requested)
+/// the offer of a running supervisor.
 pub(in crate::serve) async fn arrive(
     sockets: &mut Sockets,
     config: &Config,
@@ -102,7 +104,7 @@ pub(in crate::serve) async fn arrive(
     Ok(arrival)
 }
 
-/// Several are there if one supervisor after the other handed over and none took up: the last is what there is now.
+/// The latest bundle. There are several if successors failed to take over.
 fn latest(mut parcels: Vec<OwnedFd>) -> Option<OwnedFd> {
     if parcels.len() > 1 {
         tracing::warn!(count = parcels.len(), "the store kept more than one parcel: the last one counts");
@@ -110,7 +112,7 @@ fn latest(mut parcels: Vec<OwnedFd>) -> Option<OwnedFd> {
     parcels.pop()
 }
 
-/// Asks the supervisor that runs; `None` if there is none.
+/// Asks the running supervisor for a handover; `None` if there is none.
 async fn ask(runtime_dir: &Path) -> Result<Option<(Line, u32)>, TakeoverError> {
     let socket = runtime_dir.join(SOCKET_NAME);
     let connector = tower::service_fn(move |_| {
@@ -123,7 +125,7 @@ async fn ask(runtime_dir: &Path) -> Result<Option<(Line, u32)>, TakeoverError> {
     });
     let endpoint =
         Endpoint::from_static("http://host.invalid").timeout(ASK_WITHIN).connect_timeout(ASK_WITHIN);
-    // Nobody listens there, or never did. Whoever else holds the directory is found by its lock.
+    // No process listens there. If another process holds the directory, its lock will show that.
     let Ok(channel) = endpoint.connect_with_connector(connector).await else { return Ok(None) };
     HostClient::new(channel).hand_over(HandOverRequest {}).await.map_err(|status| match status.code() {
         Code::FailedPrecondition | Code::PermissionDenied => {
@@ -167,7 +169,7 @@ impl Arrival {
     fn take(&mut self, received: Received, runtime_dir: &Path) {
         let Received { pid, talon, host, file, agent, quarantined, processes } = received;
         tracing::info!(pid, version = %talon_sanitize::Raw::from(talon.as_str()).line(), "an earlier supervisor handed over");
-        // A file that cannot be found is removed by whoever finds it dead.
+        // If the file cannot be found, the next supervisor removes the dead socket.
         let adopt = |name, file: Option<FileIdentity>| {
             file.and_then(|identity| SocketFile::adopt(runtime_dir, name, identity).ok())
         };
@@ -180,17 +182,17 @@ impl Arrival {
         self.processes = Some(processes);
     }
 
-    /// The processes, for the registry; once.
+    /// The processes, for the registry; only once.
     pub(in crate::serve) fn processes(&mut self) -> Option<Inherited> {
         self.processes.take()
     }
 
-    /// Whether there was anything.
+    /// Whether there was any state to take over.
     pub(in crate::serve) fn is_succession(&self) -> bool {
         !matches!(self.way, Way::None)
     }
 
-    /// Sets apart again who was set apart.
+    /// Restores the quarantine of plugins.
     pub(in crate::serve) fn quarantine(&mut self, door: &Door) {
         for (name, neutralised) in self.quarantined.drain(..) {
             if let Ok(name) = PluginName::new(&name) {
@@ -199,7 +201,7 @@ impl Arrival {
         }
     }
 
-    /// Everything is ours now: whoever has it still may let go.
+    /// Confirms the takeover: the source may release everything.
     pub(in crate::serve) async fn taken(
         &mut self,
         registry: &Registry,
@@ -220,10 +222,10 @@ impl Arrival {
         Ok(())
     }
 
-    /// It came to nothing.
+    /// Reports that the takeover failed.
     pub(in crate::serve) async fn failed(self, why: &str) {
         if let Way::Line(line, _) = self.way {
-            // It goes on also without a word.
+            // The other supervisor also continues if this message is lost.
             let _ = line.failed(why).await;
         }
     }

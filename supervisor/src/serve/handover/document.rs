@@ -1,4 +1,4 @@
-//! What one supervisor tells the next, beside the descriptors.
+//! The JSON document that accompanies the descriptors of a handover.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
@@ -10,14 +10,15 @@ use talon_plugin::handover::{HandOverError, Handed, Inherited};
 
 use crate::host::FileIdentity;
 
-/// Another number is another meaning of what stands here, and is not read. A field may be added without: it needs a default.
+/// A different number means an incompatible document, which is refused. A field with a default can be added
+/// without a new number.
 const VERSION: u32 = 1;
 
-/// All of it.
+/// The document.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Document {
     version: u32,
-    /// Who hands over.
+    /// The pid of the old supervisor.
     pid: u32,
     /// The version of its program, for the log.
     talon: String,
@@ -25,21 +26,21 @@ pub(super) struct Document {
     /// `agent.sock`, if there is an agent.
     #[serde(default)]
     agent: Option<Socket>,
-    /// Plugins that are set apart, and for how much neutralised syntax.
+    /// Quarantined plugins, each with its amount of neutralized syntax.
     #[serde(default)]
     quarantined: Vec<(String, u32)>,
     processes: Handed,
 }
 
-/// `host.sock`, say.
+/// A listening socket, such as `host.sock`.
 #[derive(Debug, Serialize, Deserialize)]
 struct Socket {
     listener: Ticket,
-    /// The file, if the supervisor made it.
+    /// The file, if the supervisor created it.
     file: Option<FileIdentity>,
 }
 
-/// What a supervisor hands over, whole.
+/// Everything that a supervisor hands over.
 pub(super) struct Contents {
     pub(super) host: OwnedFd,
     pub(super) file: Option<FileIdentity>,
@@ -48,10 +49,10 @@ pub(super) struct Contents {
     pub(super) processes: Handed,
 }
 
-/// What a supervisor gets.
+/// Everything that a supervisor receives.
 #[derive(Debug)]
 pub(super) struct Received {
-    /// Who handed over.
+    /// The pid of the old supervisor.
     pub(super) pid: u32,
     /// The version of its program.
     pub(super) talon: String,
@@ -62,7 +63,7 @@ pub(super) struct Received {
     pub(super) processes: Inherited,
 }
 
-/// Why there is nothing to hand over.
+/// Why the state could not be packed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PackError {
     #[error(transparent)]
@@ -77,7 +78,7 @@ pub(super) enum PackError {
     Seal(#[from] SealError),
 }
 
-/// Why nothing is taken over.
+/// Why the state could not be unpacked.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UnpackError {
     #[error(transparent)]
@@ -94,14 +95,14 @@ pub(super) enum UnpackError {
     Agent(#[source] std::io::Error),
 }
 
-/// The version alone, read first: what follows may be anything.
+/// Only the version, which is read first: the rest depends on it.
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,
 }
 
 impl Contents {
-    /// In one descriptor, with what is in the packer already.
+    /// Seals everything into one descriptor, with what the packer holds already.
     pub(super) fn seal(self, mut packer: Packer) -> Result<OwnedFd, PackError> {
         let host = Socket { listener: packer.add(self.host), file: self.file };
         let agent = self.agent.map(|(listener, file)| Socket { listener: packer.add(listener), file });
@@ -120,7 +121,7 @@ impl Contents {
 }
 
 impl Received {
-    /// From a parcel, which stays as it is.
+    /// Opens a bundle, which remains unchanged.
     pub(super) fn open(parcel: impl AsFd) -> Result<Self, UnpackError> {
         let (document, mut unpacker) = parcel::open(parcel.as_fd())?;
         let Versioned { version } = serde_json::from_slice(&document)?;

@@ -1,4 +1,4 @@
-//! Standing still so that another one may take over, and going on if none does.
+//! Freezes this supervisor so that another one can take over, and thaws it if none does.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,14 +14,15 @@ use crate::serve::running::Running;
 use crate::serve::{ServeFailure, kept};
 
 impl Running {
-    /// Takes no more calls and closes what only one may have open. Calls in flight may finish within the grace period; who
-    /// connects from now on waits for the next server, ours or another's. May be called again, and dropped in between.
+    /// Accepts no more calls and closes what only one supervisor may have open. Calls in flight may finish
+    /// within the grace period. Clients that connect from now on wait for the next server, in this supervisor
+    /// or another. May be called again, and is cancel safe.
     pub(super) async fn freeze(&mut self, grace: Duration) {
         let began = Instant::now();
         self.events.emit(NewEvent::new(EventKind::Supervisor, "handing over"));
         self.pulse.send_replace(None);
         self.closing.hand_over();
-        // Together, since the agent's calls are among those that may finish.
+        // Concurrently, since the agent's calls are among those that may finish.
         let served = async {
             match self.server.take() {
                 Some(server) => server.close(grace).await,
@@ -46,7 +47,7 @@ impl Running {
         self.audit.close().await;
     }
 
-    /// Everything in one parcel. It changes nothing.
+    /// Packs everything into one bundle, without changing anything.
     pub(super) async fn pack(&self) -> Result<OwnedFd, PackError> {
         let mut packer = Packer::default();
         let processes = self.registry.hand_over(&mut packer).await?;
@@ -60,7 +61,7 @@ impl Running {
         contents.seal(packer)
     }
 
-    /// Goes on as before, if it stood still.
+    /// Serves again, if it was frozen.
     pub(in crate::serve) async fn thaw(&mut self) -> Result<(), ServeFailure> {
         if self.server.is_some() {
             return Ok(());
@@ -74,11 +75,11 @@ impl Running {
         }
         self.door.resume();
         self.open().await?;
-        self.events.emit(NewEvent::new(EventKind::Supervisor, "nobody took over; serving again"));
+        self.events.emit(NewEvent::new(EventKind::Supervisor, "the handover failed; serving again"));
         Ok(())
     }
 
-    /// Forgets the processes, which are somebody else's now, and leaves every file where it is.
+    /// Releases the processes, which belong to another supervisor now, and leaves every file in place.
     pub(in crate::serve) async fn let_go(self) {
         self.registry.release().await;
         if let Some(file) = self.socket.file {

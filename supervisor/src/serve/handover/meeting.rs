@@ -1,4 +1,4 @@
-//! Where two supervisors meet: a private socket in the runtime directory, for one connection.
+//! The rendezvous of two supervisors: a private socket in the runtime directory, for one connection.
 
 use std::fs;
 use std::io;
@@ -21,23 +21,23 @@ use talon_listen::ShortPath;
 
 /// The socket's name in the runtime directory.
 const NAME: &str = "takeover.sock";
-/// For our own user alone.
+/// Accessible to our own user only.
 const MODE: u32 = 0o600;
-/// How long the one that asked may take to connect. It does so at once, so that ten seconds are a very busy machine.
+/// How long the successor may take to connect. It does so at once, so ten seconds mean a very busy machine.
 pub(super) const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 
-/// Why the two did not meet.
+/// Why the two did not connect.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MeetError {
     #[error("cannot {what} {NAME}: {source}")]
     Io { what: &'static str, source: io::Error },
-    #[error("nobody connected to {NAME} within {} s", CONNECT_WITHIN.as_secs())]
+    #[error("no supervisor connected to {NAME} within {} s", CONNECT_WITHIN.as_secs())]
     Nobody,
     #[error("the other side of {NAME} is not who it should be (uid {uid}, pid {pid})")]
     Stranger { uid: u32, pid: u32 },
 }
 
-/// The place; its file is removed when this is dropped.
+/// The listening socket; its file is removed on drop.
 #[derive(Debug)]
 pub(super) struct Meeting {
     listener: UnixListener,
@@ -46,16 +46,16 @@ pub(super) struct Meeting {
 
 impl Drop for Meeting {
     fn drop(&mut self) {
-        // What cannot be removed is removed by the next one, who holds the directory's lock then.
+        // If this fails, the next supervisor, which then holds the directory's lock, removes the file.
         let _ = fs::remove_file(&self.path);
     }
 }
 
 impl Meeting {
-    /// Makes it, in a runtime directory whose lock we hold.
+    /// Binds the socket, in a runtime directory whose lock we hold.
     pub(super) fn arrange(runtime_dir: &Path) -> Result<Self, MeetError> {
         let path = runtime_dir.join(NAME);
-        // Left by one that was killed.
+        // A leftover of a supervisor that was killed.
         if fs::symlink_metadata(&path).is_ok_and(|found| found.file_type().is_socket()) {
             fs::remove_file(&path).map_err(failed("remove the dead"))?;
         }
@@ -65,7 +65,8 @@ impl Meeting {
         let socket =
             socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(errno("make"))?;
         bind(&socket, &address).map_err(errno("bind"))?;
-        // Until `listen` every connect is refused, so nobody slips in under another mode.
+        // Every connect is refused until `listen`, so that clients cannot connect before the final mode is
+        // set.
         let made =
             fs::set_permissions(&path, fs::Permissions::from_mode(MODE)).map_err(failed("set the mode of"));
         let listening = made.and_then(|()| {
@@ -81,12 +82,12 @@ impl Meeting {
         }
     }
 
-    /// Where it is.
+    /// The socket's path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Waits for this process, and for nobody else.
+    /// Waits for this process and rejects all others.
     pub(super) async fn wait_for(self, pid: u32) -> Result<Line, MeetError> {
         let accepted =
             timeout(CONNECT_WITHIN, self.listener.accept()).await.map_err(|_| MeetError::Nobody)?;
@@ -100,8 +101,8 @@ impl Meeting {
     }
 }
 
-/// Connects to the place that another supervisor arranged, and gives that one's process number. Blocking, for as long as a
-/// connection to a process of our own user may take.
+/// Connects to another supervisor's socket, and returns its pid. Blocks for as long as a connection to a
+/// process of our own user may take.
 pub(super) fn join(runtime_dir: &Path) -> Result<(OwnedFd, u32), MeetError> {
     let short = ShortPath::of_file(&runtime_dir.join(NAME)).map_err(failed("find"))?;
     let address = SocketAddrUnix::new(short.as_path()).map_err(errno("name"))?;
@@ -112,7 +113,7 @@ pub(super) fn join(runtime_dir: &Path) -> Result<(OwnedFd, u32), MeetError> {
     Ok((socket, pid))
 }
 
-/// Who is at the other end: the uid, which is ours, and the pid.
+/// The peer's uid, which must be ours, and its pid.
 fn peer(socket: &OwnedFd) -> Result<(u32, u32), MeetError> {
     let peer = socket_peercred(socket).map_err(errno("ask who is at the other end of"))?;
     let (uid, pid) = (peer.uid.as_raw(), peer.pid.as_raw_nonzero().get().cast_unsigned());

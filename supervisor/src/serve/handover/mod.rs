@@ -1,24 +1,24 @@
-//! One supervisor after the other, and the plugins run on.
+//! Handover from one supervisor to the next, while the plugins keep running.
 //!
 //! ```text
 //!            freeze                       pack                     release
-//! running ─► no new connections,  ─► a parcel of ─┬─► store: the service manager keeps it ─► exit 0
-//!    ▲       calls finish,            all there is │                    ▼ the next start finds it
-//!    │       state is closed                       └─► takeover: the other one gets it ── Taken ─► exit 0
-//!    └─────────────── thaw: it came to nothing ──────────────┘ it failed, died or was too slow
+//! running ─► no new connections,  ─► a bundle ────┬─► store: the service manager keeps it ─► exit 0
+//!    ▲       calls finish,           of all state │                    ▼ found at the next start
+//!    │       state is closed                      └─► takeover: sent to the other one ── Taken ─► exit 0
+//!    └─────────────── thaw: the handover failed ─────────────┘ it failed, died or was too slow
 //! ```
 //!
-//! | module | what it is |
+//! | module | contents |
 //! |---|---|
-//! | `document` | what is said, beside the descriptors |
-//! | `freeze` | standing still, and going on |
-//! | `store` | to the next supervisor through the service manager |
-//! | `takeover` | to one that asked on `host.sock` |
-//! | `meeting`, `wire` | where those two meet, and what they say |
-//! | `arrive` | the successor's side of both |
+//! | `document` | the data that accompanies the descriptors |
+//! | `freeze` | freeze and thaw |
+//! | `store` | handover to the next supervisor through the service manager |
+//! | `takeover` | handover to a supervisor that asked on `host.sock` |
+//! | `rendezvous`, `wire` | the connection of those two, and its messages |
+//! | `acquire` | the successor's side of both |
 //!
-//! A parcel is opened by looking: one that nobody could use is whole for the next that tries. So a successor that fails takes
-//! nothing with it: under a service manager the store still has the parcel, and without one the old supervisor never let go.
+//! Opening a bundle does not consume it, so that it stays complete if a successor fails. Under a service
+//! manager the store still has it then, and otherwise the old supervisor has not released anything yet.
 
 mod arrive;
 mod document;

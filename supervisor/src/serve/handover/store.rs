@@ -1,4 +1,4 @@
-//! To the next supervisor through the service manager, which keeps the parcel while there is none.
+//! Handover to the next supervisor through the service manager, which keeps the bundle in between.
 
 use std::os::fd::AsFd;
 
@@ -6,7 +6,7 @@ use super::document::PackError;
 use crate::serve::notify::Manager;
 use crate::serve::running::Running;
 
-/// Why the manager did not get it.
+/// Why the manager did not get the bundle.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StoreError {
     #[error(transparent)]
@@ -16,8 +16,9 @@ pub(super) enum StoreError {
 }
 
 impl Running {
-    /// Stands still and gives everything to the manager. True if that has it: then there is nothing left to do here but
-    /// [`let_go`](Self::let_go). If not, why not is in the log, and everything has to be stopped.
+    /// Freezes this supervisor and stores everything with the manager. Returns true on success; then only
+    /// [`let_go`](Self::let_go) is left to do. Otherwise the reason is logged, and everything has to be
+    /// stopped.
     pub(in crate::serve) async fn store(&mut self, manager: &Manager) -> bool {
         self.freeze(self.grace()).await;
         match self.give(manager).await {

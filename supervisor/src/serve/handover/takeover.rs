@@ -1,4 +1,4 @@
-//! To a supervisor that asked on `host.sock`: the old one's side.
+//! Handover to a supervisor that asked on `host.sock`: the old supervisor's side.
 
 use std::os::fd::AsFd;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use super::wire::{Kind, Line, LineError};
 use crate::host::Asked;
 use crate::serve::running::Running;
 
-/// How long the other one may take from the offer to its having taken over: to open the database, which has half a minute, and
-/// to speak to each plugin. One that takes longer is given up, and we go on.
+/// How long the successor may take from the offer to the confirmation: to open the database, which has half a
+/// minute, and to reach each plugin. If it takes longer, the handover is aborted.
 const TAKEN_WITHIN: Duration = Duration::from_secs(60);
 
-/// Why nobody took over.
+/// Why the takeover was aborted.
 #[derive(Debug, thiserror::Error)]
 enum NotTaken {
     #[error(transparent)]
@@ -27,16 +27,16 @@ enum NotTaken {
     Line(#[from] LineError),
 }
 
-/// What came of it.
+/// The outcome of a takeover.
 pub(in crate::serve) enum Outcome {
-    /// The other one has everything.
+    /// The other supervisor has everything.
     Gone,
-    /// We go on; the reason is in the log.
+    /// This supervisor continues; the reason is logged.
     Stays,
 }
 
 impl Running {
-    /// Arranges a meeting with the process that asked, and hands everything over to it.
+    /// Opens a rendezvous for the process that asked, and hands everything over to it.
     pub(in crate::serve) async fn hand_over(
         &mut self,
         pid: u32,
@@ -47,7 +47,7 @@ impl Running {
             Ok(meeting) => meeting,
             Err(error) => {
                 tracing::error!(%error, "nothing is handed over");
-                // Whoever asked may have gone.
+                // The client may have gone away.
                 let _ = answer.send(Err(format!("{error}; look at the log of the supervisor that runs")));
                 return Outcome::Stays;
             }
@@ -75,7 +75,7 @@ impl Running {
         self.freeze(self.grace()).await;
         let taken = self.offer(&line).await;
         if let Err(error @ (NotTaken::Pack(_) | NotTaken::Meet(_))) = &taken {
-            // It learns why; one that is gone does not need to.
+            // A successor that still exists learns the reason.
             let _ = line.failed(&error.to_string()).await;
         }
         taken
@@ -83,21 +83,21 @@ impl Running {
 
     async fn offer(&mut self, line: &Line) -> Result<(), NotTaken> {
         let parcel = self.pack().await?;
-        // From here on the other one may act on the processes, and we must not.
+        // From here on the successor may control the processes, so we must not.
         self.registry.pause();
         line.offer(parcel.as_fd()).await?;
         drop(parcel);
         line.hear(Kind::Taken, TAKEN_WITHIN).await?;
-        // It goes if it does not hear this, so that there is never a doubt who has them.
+        // Without this message the successor exits, so it is always clear which supervisor has the processes.
         Ok(line.gone().await?)
     }
 }
 
-/// One at a time: whoever else asks meanwhile learns who was first.
+/// Only one handover at a time: other requests are refused with the pid of the first.
 async fn refuse_others(asks: &mut mpsc::Receiver<Asked>, pid: u32) {
     while let Some(asked) = asks.recv().await {
         match asked {
-            // Whoever asks again later finds the successor, or us.
+            // A later request reaches the successor, or us.
             Asked::Shutdown(answer) => drop(answer),
             Asked::HandOver { answer, .. } => {
                 let _ = answer

@@ -1,9 +1,9 @@
-//! What two supervisors say to each other while one takes over from the other.
+//! The messages of two supervisors during a takeover.
 //!
 //! ```text
-//! old ── Offer + the parcel ──────────► new     it has started, its configuration is checked
-//!     ◄── Taken, or Failed with why ──          it serves host.sock, and the processes are its own
-//!     ── Gone ────────────────────────►         the old one has let go; without it the new one goes
+//! old ── Offer + the bundle ──────────► new     it has started, its configuration is checked
+//!     ◄── Taken, or Failed with why ──          it serves host.sock, and owns the processes
+//!     ── Gone ────────────────────────►         the old one has released everything; without it the new one exits
 //! ```
 
 use std::io;
@@ -15,7 +15,7 @@ use talon_control::{Control, ControlError};
 use talon_sanitize::{Raw, Sanitized};
 use tokio::time::timeout;
 
-/// The longest reason that one tells the other.
+/// Maximum length of a reason.
 const MAX_WHY_BYTES: usize = 1 << 10;
 
 /// One message.
@@ -23,7 +23,7 @@ const MAX_WHY_BYTES: usize = 1 << 10;
 pub(super) struct Word {
     #[prost(enumeration = "Kind", tag = "1")]
     kind: i32,
-    /// Why; with [`Kind::Failed`].
+    /// The reason; with [`Kind::Failed`].
     #[prost(string, tag = "2")]
     why: String,
 }
@@ -31,7 +31,7 @@ pub(super) struct Word {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub(super) enum Kind {
-    /// What anything else is taken for.
+    /// Any unknown value.
     Unknown = 0,
     Offer = 1,
     Taken = 2,
@@ -39,11 +39,11 @@ pub(super) enum Kind {
     Gone = 4,
 }
 
-/// A connection between the two.
+/// The connection of the two supervisors.
 #[derive(Debug)]
 pub(super) struct Line(Control<Word, Word>);
 
-/// Why there is no (further) word. For either it means that the other one does not go on.
+/// Why no (further) message came. In each case the other supervisor does not continue the handover.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
     #[error("it ended without a word; see its log")]
@@ -83,7 +83,7 @@ impl Line {
         Ok(self.0.send(&Word { kind: kind.into(), why: why.to_owned() }, with).await?)
     }
 
-    /// The next word, which must be this one; and what came with it.
+    /// The next message, which must be of this kind, and its descriptor.
     pub(super) async fn hear(&self, kind: Kind, within: Duration) -> Result<Option<OwnedFd>, LineError> {
         let packet = timeout(within, self.0.receive()).await.map_err(|_| LineError::Silent(within))??;
         let packet = packet.ok_or(LineError::Ended)?;

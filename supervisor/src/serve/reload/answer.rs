@@ -1,4 +1,4 @@
-//! What came of a reload.
+//! The outcome of a reload.
 
 use std::path::PathBuf;
 
@@ -11,35 +11,35 @@ use super::plan::{Step, What};
 pub struct Reloaded {
     /// Whether the configuration is in force.
     pub accepted: bool,
-    /// Why not, as `talon config check` says it.
+    /// Why not, as `talon config check` reports it.
     pub problems: Vec<String>,
-    /// What is allowed but probably not meant, and what of the configuration could not be done.
+    /// What is allowed but probably a mistake, and what could not be applied.
     pub warnings: Vec<String>,
-    /// Keys of which the value differs and that hold from now on.
+    /// Changed keys that apply from now on.
     pub changed: Vec<String>,
-    /// Keys of which the value differs and that hold after the next start.
+    /// Changed keys that apply after a restart.
     pub needs_restart: Vec<String>,
-    /// What became of the plugins that were touched.
+    /// The outcome for each affected plugin.
     pub plugins: Vec<Change>,
-    /// How many were not.
+    /// The number of unaffected plugins.
     pub left: usize,
     /// The file that was read.
     pub config_file: Option<PathBuf>,
 }
 
-/// What became of one plugin.
+/// The outcome for one plugin.
 #[derive(Debug, Clone)]
 pub struct Change {
     /// Its name.
     pub plugin: String,
     /// `added`, `removed`, `replaced`, `changed`, `kept` or `refused`.
     pub what: &'static str,
-    /// Why, or what of it differs.
+    /// Why, or what differs.
     pub reason: Sanitized,
 }
 
 impl Change {
-    /// What a step comes to if nothing goes wrong.
+    /// The outcome of a step that succeeds.
     pub(super) fn planned(step: &Step) -> Self {
         let what = match step.what {
             What::Add(_) => "added",
@@ -51,7 +51,7 @@ impl Change {
         Self { plugin: step.plugin.to_string(), what, reason: Raw::from(&step.why).line() }
     }
 
-    /// What it came to instead.
+    /// Replaces the planned outcome.
     pub(super) fn instead(self, what: &'static str, why: impl std::fmt::Display) -> Self {
         Self { what, reason: Raw::of(why).line(), ..self }
     }

@@ -1,4 +1,4 @@
-//! Carries a plan out: every plugin for itself and all at once, so that one that fails holds up nobody.
+//! Carries out a plan: all plugins concurrently, so that a failure does not delay the others.
 
 use futures_util::future::join_all;
 use talon_plugin::{IfDown, State};
@@ -9,7 +9,7 @@ use super::{Parts, Reloader};
 use crate::serve::discover;
 
 impl Reloader {
-    /// What became of each plugin of the plan.
+    /// The outcome for each plugin of the plan.
     pub(super) async fn carry_out(&self, plan: Plan) -> Vec<Change> {
         discover::tell_refused(&plan.refused, &self.parts().events);
         join_all(plan.steps.into_iter().map(|step| self.step(step))).await
@@ -39,7 +39,7 @@ impl Reloader {
                 Err(error) => change.instead("kept", error),
             },
             What::Change(Some(spec)) => {
-                // Another reload of this one plugin may have come first, with the same outcome.
+                // Another reload of the same plugin may have come first, with the same outcome.
                 if !registry.adjust(*spec).await {
                     return change.instead("kept", "it was replaced or removed meanwhile; reload once more");
                 }

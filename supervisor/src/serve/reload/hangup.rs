@@ -1,7 +1,8 @@
-//! SIGHUP: the configuration is read anew.
+//! SIGHUP: reloads the configuration.
 //!
-//! It is waited for from the very start, so that it never ends the process. One that comes during the start is kept and carried
-//! out once that is over; several that come while one is carried out are one more. While the supervisor stops it does nothing.
+//! The handler is installed at the very start, so that the signal never ends the process. A signal during the
+//! start is handled afterwards; several during a reload cause one more reload. It is ignored while the
+//! supervisor stops.
 
 use std::io;
 
@@ -10,16 +11,16 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::Reloader;
 
-/// The signals that have come and were not acted upon.
+/// Pending signals.
 pub(in crate::serve) struct Hangups(Signal);
 
 impl Hangups {
-    /// From now on the signal is kept.
+    /// Installs the handler.
     pub(in crate::serve) fn new() -> io::Result<Self> {
         Ok(Self(signal(SignalKind::hangup())?))
     }
 
-    /// Acts upon those that came and those that come, until what is returned is dropped.
+    /// Reloads at each pending or later signal, until the handle is dropped.
     pub(in crate::serve) fn obey(mut self, reloader: Reloader) -> AbortOnDropHandle<()> {
         AbortOnDropHandle::new(tokio::spawn(async move {
             while self.0.recv().await.is_some() {

@@ -1,18 +1,18 @@
-//! Changes while a supervisor runs: the configuration read anew, and single plugins looked at anew.
+//! Changes at runtime: reloads of the configuration and of single plugins.
 //!
 //! ```text
 //! SIGHUP · `talon reload` · a watched file
-//!        │ load and check, whole: a refused one changes nothing
+//!        │ load and check, as a whole: an invalid one changes nothing
 //!        ▼
-//! compare with what runs, key by key ─► what needs a restart is only said
+//! compare with the running one, key by key ─► keys that need a restart are only reported
 //!        │
-//!        ├─ door: limits, guard        stacks anew where their limits differ
+//!        ├─ dispatcher: limits, guard  new stacks where their limits differ
 //!        ├─ host.sock: peers, group    for connections from now on
 //!        ├─ log.level
-//!        └─ plugins, at once           added, removed, replaced beside the old one, changed in place
+//!        └─ plugins, concurrently      added, removed, replaced beside the old one, changed in place
 //! ```
 //!
-//! One at a time: a further one waits for its turn and then compares with what the first made.
+//! One reload at a time: a further one waits, and then compares with the result of the first.
 
 mod answer;
 mod apply;
@@ -40,16 +40,17 @@ use crate::door::Door;
 use crate::state::Keeper;
 use crate::{agent, host};
 
-/// The longest text in which a refused configuration is kept for `talon status`, in bytes: some ten problems, each with its place.
+/// Maximum length of the stored problems of a rejected configuration for `talon status`, in bytes: some ten
+/// problems.
 const MAX_PROBLEM_BYTES: usize = 4 << 10;
 
-/// What changes configuration and plugins of a running supervisor. Cheap to clone.
+/// Changes configuration and plugins of a running supervisor. Cheap to clone.
 #[derive(Clone)]
 pub struct Reloader {
     inner: Arc<Inner>,
 }
 
-/// What a reloader changes.
+/// The parts that a reloader changes.
 pub(super) struct Parts {
     pub(super) options: LoadOptions,
     pub(super) config: Arc<Config>,
@@ -59,15 +60,15 @@ pub(super) struct Parts {
     pub(super) events: Events,
     pub(super) peers: Arc<ArcSwap<PeerPolicy>>,
     pub(super) keeper: Option<Keeper>,
-    /// Told of its part.
+    /// Receives its part of the configuration.
     pub(super) agent: Option<agent::Keeper>,
-    /// What was refused at the start.
+    /// The plugins that were refused at the start.
     pub(super) refused: Vec<Refused>,
-    /// The largest arguments that `host.sock` takes, which is fixed when it begins to serve.
+    /// The largest arguments that `host.sock` accepts, which is fixed when it starts to serve.
     pub(super) largest_arguments: usize,
-    /// What it does by itself is recorded, too.
+    /// Records reloads that no client requested, too.
     pub(super) audit: Audit,
-    /// Told when a reload begins and when it is over.
+    /// Receives the start and end of each reload.
     pub(super) manager: Manager,
 }
 
@@ -75,13 +76,13 @@ struct Inner {
     parts: Parts,
     running: ArcSwap<Running>,
     problem: ArcSwapOption<Sanitized>,
-    /// Held by the one reload that goes on.
+    /// Held during a reload.
     turn: tokio::sync::Mutex<()>,
-    /// Counts up when a configuration comes into force.
+    /// Incremented when a configuration is applied.
     changes: tokio::sync::watch::Sender<u64>,
 }
 
-/// The configuration that is in force.
+/// The active configuration.
 #[derive(Debug, Clone)]
 struct Running {
     config: Arc<Config>,
@@ -89,13 +90,13 @@ struct Running {
     refused: Arc<Vec<Refused>>,
 }
 
-/// Why a plugin was not replaced by what it is now. The texts end with what to do next.
+/// Why a plugin was not replaced. The texts end with what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplaceFailure {
-    /// Nothing says any more what it is.
+    /// Neither the configuration nor the plugin directory has it any more.
     #[error(
-        "{plugin} is neither in the configuration nor in plugin_dir any more, and goes on as it is; put it back, or stop it with \
+        "{plugin} is neither in the configuration nor in plugin_dir any more, and keeps running; put it back, or stop it with \
          `talon plugin stop {plugin}`"
     )]
     Gone {
@@ -103,7 +104,7 @@ pub enum ReplaceFailure {
         plugin: PluginName,
     },
     /// It does not pass its checks.
-    #[error("{plugin} is refused as it is now, and goes on as it was: {reason}")]
+    #[error("{plugin} is refused in its new version, and the old one keeps running: {reason}")]
     Refused {
         /// Which plugin.
         plugin: PluginName,
@@ -132,7 +133,7 @@ impl Reloader {
         Self { inner: Arc::new(inner) }
     }
 
-    /// The configuration that is in force, as far as it can be without a restart.
+    /// The active configuration, as far as it applies without a restart.
     #[must_use]
     pub fn config(&self) -> Arc<Config> {
         Arc::clone(&self.inner.running.load().config)
@@ -144,19 +145,19 @@ impl Reloader {
         self.inner.running.load().at
     }
 
-    /// What is wrong with the last one that was refused; `None` once one was accepted.
+    /// The problems of the latest configuration if it was rejected; `None` once one was accepted.
     #[must_use]
     pub fn problem(&self) -> Option<Sanitized> {
         self.inner.problem.load().as_deref().cloned()
     }
 
-    /// What looks like a plugin and is not run, as of the last look at all of them.
+    /// The refused plugins of the latest scan.
     #[must_use]
     pub fn refused(&self) -> Arc<Vec<Refused>> {
         Arc::clone(&self.inner.running.load().refused)
     }
 
-    /// Notes what a look at all plugins refused.
+    /// Stores the refused plugins of a scan.
     pub(super) fn note_refused(&self, refused: Option<Vec<Refused>>) {
         let Some(refused) = refused.map(Arc::new) else { return };
         self.inner
@@ -168,7 +169,7 @@ impl Reloader {
         &self.parts().registry
     }
 
-    /// The file that is read, if there was one at the start.
+    /// The config file, if there was one at the start.
     pub(super) fn config_file(&self) -> Option<&Path> {
         self.parts().config_file.as_deref()
     }
@@ -177,13 +178,13 @@ impl Reloader {
         &self.inner.parts
     }
 
-    /// Counts up when a configuration comes into force.
+    /// Incremented when a configuration is applied.
     pub(super) fn subscribe(&self) -> tokio::sync::watch::Receiver<u64> {
         self.inner.changes.subscribe()
     }
 
-    /// Reads the configuration anew and brings it into force, or only says what that would do. It is carried out whether anybody
-    /// waits for it or not. A problem is an answer, too: nothing has changed then.
+    /// Reloads the configuration, or (with `dry_run`) only reports what that would do. It runs to its end
+    /// even if the caller stops waiting. A rejected configuration is a normal result, and changes nothing.
     pub async fn reload(&self, dry_run: bool) -> Reloaded {
         let reloader = self.clone();
         match tokio::spawn(async move { reloader.reload_now(dry_run).await }).await {
@@ -192,14 +193,14 @@ impl Reloader {
         }
     }
 
-    /// Reloads because of what happened to us, and not because a client asked: that is recorded here, since no request is.
+    /// A reload that no client requested: it is recorded in the audit log here.
     pub(super) async fn reload_by_itself(&self, why: &str) {
         let reloaded = self.reload(false).await;
         let problems = (!reloaded.accepted).then(|| reloaded.problems.join("; "));
         self.record("reload", why, problems.as_deref());
     }
 
-    /// Records what was done without a request.
+    /// Records an operation that no client requested.
     pub(super) fn record(&self, verb: &str, subject: &str, problem: Option<&str>) {
         self.parts().audit.own_operation(verb, subject, problem.map_or(Ok(()), Err));
     }
@@ -238,10 +239,10 @@ impl Reloader {
         reloaded
     }
 
-    /// Looks at a plugin's files anew, and replaces it by what they are now under the configuration that is in force.
+    /// Scans a plugin's files, and replaces it by its new version under the active configuration.
     ///
     /// # Errors
-    /// `ReplaceFailure`; what served before serves on.
+    /// `ReplaceFailure`; then the running version stays.
     pub async fn replace(&self, name: &PluginName, if_down: IfDown) -> Result<Replaced, ReplaceFailure> {
         let (config, plugin) = (self.config(), name.clone());
         let found = blocking(move || discover::find_one(&config, &plugin)).await;
@@ -257,10 +258,10 @@ impl Reloader {
         }
     }
 
-    /// Registers a plugin that lies in the plugin directory and is not registered yet.
+    /// Registers a new plugin from the plugin directory.
     ///
     /// # Errors
-    /// [`Refused`] if it does not pass its checks. What is gone again by now is no error.
+    /// [`Refused`] if it does not pass its checks. That it has vanished again is not an error.
     pub(super) async fn add(&self, name: &PluginName) -> Result<(), Refused> {
         let (config, plugin) = (self.config(), name.clone());
         let Some(spec) = blocking(move || discover::find_one(&config, &plugin)).await? else { return Ok(()) };
@@ -271,11 +272,11 @@ impl Reloader {
         }
     }
 
-    /// Everything that is not a plugin and cannot fail by halves.
+    /// Applies everything but plugins that either succeeds or changes nothing.
     fn bring_into_force(&self, running: &Config, wanted: &Arc<Config>, plan: &Plan) -> Result<(), String> {
         let Parts { door, peers, keeper, .. } = self.parts();
         door.adopt(Arc::clone(wanted)).map_err(|error| format!("guard.forbidden_patterns: {error}"))?;
-        // Also if nothing about it differs: names are looked up in the user database anew.
+        // Also without changes: names are looked up again in the user database.
         peers.store(Arc::new(wanted.peers()));
         if let Some(keeper) = keeper {
             let quotas = Arc::clone(wanted);
@@ -284,7 +285,7 @@ impl Reloader {
         if running.log.level != wanted.log.level
             && let Some(Err(error)) = talon_telemetry::handle().map(|log| log.set_level(&wanted.log.level))
         {
-            // It was checked when it was loaded.
+            // It was checked when the configuration was loaded.
             tracing::error!(%error, "log.level stays as it was");
         }
         let refused = Arc::new(plan.refused.clone());
@@ -297,7 +298,7 @@ impl Reloader {
         Ok(())
     }
 
-    /// What may fail without anything else being the worse for it. Gives what is to be said of that.
+    /// Applies parts whose failure does not affect anything else. Returns warnings.
     async fn beside_plugins(&self, running: &Config, wanted: &Arc<Config>) -> Vec<String> {
         let mut warnings = Vec::new();
         if running.host.group != wanted.host.group {
@@ -360,7 +361,7 @@ impl Reloader {
         self.inner.problem.store(None);
         metrics::counter!("talon_config_reloads_total", "outcome" => "accepted").increment(1);
         metrics::gauge!("talon_config_refused").set(0.0);
-        // To be shown. Before 1970 there is no such number, and 0 is as good as any.
+        // For display only: a clock before 1970 shows as 0.
         let at = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         metrics::gauge!("talon_config_loaded_timestamp_seconds").set(at.as_secs_f64());
         for warning in &reloaded.warnings {
@@ -395,7 +396,7 @@ fn texts(errors: &ConfigErrors) -> Vec<String> {
     errors.problems().iter().map(ToString::to_string).collect()
 }
 
-/// Runs what reads files. A panic in there goes on here.
+/// Runs blocking file access. Panics are propagated.
 pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,

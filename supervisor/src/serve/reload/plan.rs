@@ -1,4 +1,4 @@
-//! What a reload has to do about which plugin: pure, so that a dry run says what a real one would do.
+//! The plan of a reload: pure, so that a dry run reports what a real one would do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,22 +9,22 @@ use talon_plugin::spec::PluginSpec;
 use super::super::discover::is_about;
 use crate::config::Config;
 
-/// What is to be done.
+/// The steps to take.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
-    /// How many plugins are left as they are.
+    /// The number of unaffected plugins.
     pub(super) left: usize,
-    /// What looks like a plugin and is not run.
+    /// Refused plugins.
     pub(super) refused: Vec<Refused>,
 }
 
-/// What is to be done about one plugin.
+/// The step for one plugin.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) plugin: PluginName,
     pub(super) what: What,
-    /// What of it differs.
+    /// What differs.
     pub(super) why: String,
 }
 
@@ -32,15 +32,15 @@ pub(super) struct Step {
 pub(super) enum What {
     Add(Box<PluginSpec>),
     Remove,
-    /// By new processes, beside the old ones.
+    /// By new processes, started beside the old ones.
     Replace(Box<PluginSpec>),
-    /// Without a new process; `None` if only its guard stack is another one.
+    /// Without a new process; `None` if only its guard stack changes.
     Change(Option<Box<PluginSpec>>),
-    /// What it should be now does not pass its checks, so it stays as it is.
+    /// The new version does not pass its checks, so the running one stays.
     Refuse,
 }
 
-/// Compares what is registered under `running` with what is `found` under `wanted`.
+/// Compares the plugins `registered` under `running` with those `found` under `wanted`.
 pub(super) fn plan(
     running: &Config,
     wanted: &Config,
@@ -50,7 +50,7 @@ pub(super) fn plan(
     let Discovered { plugins, refused } = found;
     let mut found: BTreeMap<PluginName, PluginSpec> = BTreeMap::new();
     for spec in plugins {
-        // Of two with one name, the one that was named wins, as at the start.
+        // Of two with one name, the configured one has precedence, as at the start.
         found.entry(spec.name.clone()).or_insert(spec);
     }
     let mut plan = Plan { refused, ..Plan::default() };
@@ -98,7 +98,7 @@ fn compare(running: &Config, wanted: &Config, old: &PluginSpec, new: PluginSpec)
     (!same_guard).then(|| (What::Change(None), "guard".to_owned()))
 }
 
-/// Whether the plugin directory is the same as before and cannot be read now: then it says nothing about what should run.
+/// Whether the plugin directory is configured as before but cannot be read: then its plugins are unknown.
 fn lost_dir(running: &Config, wanted: &Config, refused: &[Refused]) -> bool {
     let dir = &wanted.plugins.tools.plugin_dir;
     *dir == running.plugins.tools.plugin_dir

@@ -77,7 +77,7 @@ fn a_plugin_directory_that_vanishes_stops_nothing() {
     let lost = || Discovered { plugins: Vec::new(), refused: vec![refused("plugins", "/plugins")] };
     let (steps, _) = planned(&config(), &[spec("a")], lost());
     assert_eq!(steps, ["a refuse (plugin_dir cannot be read, so it stays as it is)"]);
-    // Somebody who names another one means that.
+    // A different directory is intended.
     let mut wanted = config();
     wanted.plugins.tools.plugin_dir = None;
     assert_eq!(planned(&wanted, &[spec("a")], Discovered::default()).0, ["a remove (it is no longer there)"]);

@@ -1,9 +1,9 @@
-//! YAML as it is written: one form for each value, for ever.
+//! Writes YAML, in one fixed form for each value.
 //!
-//! The files are compared byte by byte, kept in version control, and written record by record, so the form is settled
-//! here and not by the release of a library. It is a small part of YAML: block collections, plain words, literal blocks
-//! for what has several lines, and double quotes with escapes for all that any reader, of YAML 1.1 or 1.2, could take
-//! for something else.
+//! The files are compared byte by byte, kept in version control, and written record by record, so the form is defined
+//! here and does not change with the release of a library. It is a small subset of YAML: block collections, plain
+//! words, literal blocks for text of several lines, and double quotes with escapes for everything that a reader of YAML
+//! 1.1 or 1.2 could take for something else.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::limits::{BASE64_LINE, MAX_SIMPLE_KEY};
 
-/// A growing text.
+/// A growing YAML text.
 #[derive(Debug, Default)]
 pub(super) struct Yaml {
     out: String,
@@ -23,12 +23,12 @@ pub(super) struct Yaml {
 }
 
 impl Yaml {
-    /// What was written since the last time.
+    /// Returns what was written since the last call.
     pub(super) fn take(&mut self) -> String {
         std::mem::take(&mut self.out)
     }
 
-    /// A key whose value stands in the lines that `inner` writes.
+    /// A key whose value is the lines that `inner` writes.
     pub(super) fn map(&mut self, key: &str, inner: impl FnOnce(&mut Self)) {
         self.key(key);
         self.out.push('\n');
@@ -58,13 +58,13 @@ impl Yaml {
         self.scalar(text);
     }
 
-    /// A key and what is written without quotes: a number, a time, an id.
+    /// A key and a value without quotes: a number, a time, an id.
     pub(super) fn bare(&mut self, key: &str, value: impl std::fmt::Display) {
         self.key(key);
         self.write(format_args!(" {value}\n"));
     }
 
-    /// A key and bytes: as a text, if they are one.
+    /// A key and bytes: as text, if they are text.
     pub(super) fn bytes(&mut self, key: &str, bytes: &[u8]) {
         if let Ok(text) = std::str::from_utf8(bytes) {
             return self.text(key, text);
@@ -82,7 +82,7 @@ impl Yaml {
         }
     }
 
-    /// A key and whatever JSON can say.
+    /// A key and any JSON value.
     pub(super) fn json(&mut self, key: &str, value: &Value) {
         self.key(key);
         self.value(value);
@@ -173,16 +173,16 @@ impl Yaml {
     }
 
     fn write(&mut self, what: std::fmt::Arguments<'_>) {
-        // A String takes everything.
+        // Writing to a String does not fail.
         let _written = self.out.write_fmt(what);
     }
 }
 
-/// What some reader of YAML takes for a truth value, for nothing or for a number.
+/// Words that some YAML reader takes for a boolean, for null or for a number.
 const MEANING: &[&str] = &["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"];
 
-/// Whether a text can stand as it is. Only what looks like words may: it begins with a letter, so it is no number, no
-/// date and no sign of YAML's.
+/// Whether a text needs no quotes. Only text that looks like words does not: it begins with a letter, so it is no
+/// number, date or YAML indicator.
 fn plain(text: &str) -> bool {
     let inner = |c: char| {
         c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/' | '@' | '+' | ',' | '(' | ')')
@@ -193,7 +193,7 @@ fn plain(text: &str) -> bool {
         && !MEANING.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// Whether a text reads the same from a literal block everywhere: several lines, none of them strange.
+/// Whether every reader reads the same text from a literal block: several lines, none of them unusual.
 fn literal(text: &str) -> bool {
     text.contains('\n')
         && !text.starts_with([' ', '\t', '\n'])
@@ -202,7 +202,7 @@ fn literal(text: &str) -> bool {
         && text.split('\n').all(|line| line.is_empty() || !line.trim().is_empty())
 }
 
-/// Whether a character may stand in a file by itself.
+/// Whether a character needs no escape in a file.
 fn printable(c: char) -> bool {
     !c.is_control()
         && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
@@ -223,7 +223,7 @@ fn quoted(text: &str) -> String {
             c if printable(c) => out.push(c),
             c => {
                 let code = u32::from(c);
-                // A String takes everything.
+                // Writing to a String does not fail.
                 let _written = match code {
                     0..=0xff => write!(out, "\\x{code:02x}"),
                     0x100..=0xffff => write!(out, "\\u{code:04x}"),

@@ -1,4 +1,4 @@
-//! What a plugin keeps, as YAML: a map of keys and texts.
+//! The entries of a plugin as YAML: a map of keys and texts.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use talon_store::limits::MAX_VALUE_BYTES;
 use super::node::{Mark, Node, Problem};
 use super::shown::shown;
 
-/// The keys of a file, by the beginnings of their digests: there may be a million of them.
+/// The keys of a file, as prefixes of their digests: there may be a million of them.
 #[derive(Debug, Default)]
 pub(super) struct Seen(HashSet<[u8; 16]>);
 
@@ -22,10 +22,10 @@ impl Seen {
     }
 }
 
-/// An entry, and where its key stands.
+/// An entry, and the position of its key.
 pub(super) type Entry = (Mark, Key, Vec<u8>);
 
-/// Reads an entry: its name for reports, and the entry.
+/// Reads an entry. Returns its name for reports, and the entry.
 pub(super) fn read(key: Node, value: Node, seen: &mut Seen) -> (String, Result<Entry, Problem>) {
     let at = key.at;
     let key = match key.text() {

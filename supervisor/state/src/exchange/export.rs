@@ -1,4 +1,4 @@
-//! Out of a store: files, in chunks, as fast as they are taken.
+//! Exports a store: files, in chunks, as fast as the client reads.
 
 use talon_proto::state::{
     ExportChunk, ExportDone, ExportEnd, ExportFile, ExportPlanned, Layers, export_chunk::What,
@@ -17,8 +17,8 @@ pub enum ExportError {
     /// The store could not be read.
     #[error("the state cannot be read")]
     Store(#[from] Error),
-    /// Whoever wanted it has gone.
-    #[error("nobody takes the export any more")]
+    /// The client has gone.
+    #[error("the client no longer reads the export")]
     Gone,
     /// A session was deleted after a part of it was written.
     #[error("session {0} was deleted while it was exported; export again")]
@@ -28,11 +28,11 @@ pub enum ExportError {
     NoLayers,
 }
 
-/// Writes everything of the opened layers to `to`: first how many files there will be, then the files. A file and its
-/// records are as they were at one moment; several files are not of the same. Nothing is held but a page of records.
+/// Writes everything of the opened layers to `to`: first the number of files, then the files. A file and its
+/// records are one consistent snapshot; different files may not be. Only one page of records is held in memory.
 ///
 /// # Errors
-/// [`ExportError`]. What was sent before is not complete then, and `done` was not among it.
+/// [`ExportError`]. The chunks that were sent before are incomplete then, and `done` was not sent.
 pub async fn export(store: &Store, layers: Layers, to: mpsc::Sender<ExportChunk>) -> Result<(), ExportError> {
     let mut out = Out { to, buffer: Vec::new(), files: 0, records: 0 };
     match layers {
@@ -49,7 +49,7 @@ async fn key_values(store: &Store, out: &mut Out) -> Result<(), ExportError> {
     let mut plugins: Vec<PluginId> = Vec::new();
     let mut after = None;
     loop {
-        // Ids are short and plugins are few, so their list may stand in memory.
+        // Ids are short and plugins are few, so the list fits in memory.
         let page = source::plugins(&*store, after).await?;
         plugins.extend(page.items.into_iter().filter(|(_, usage)| usage.keys > 0).map(|(plugin, _)| plugin));
         after = page.next;
@@ -94,7 +94,7 @@ async fn conversations(store: &Store, out: &mut Out) -> Result<(), ExportError> 
     loop {
         let page = source::sessions(&*sessions, after).await?;
         for listed in page.items {
-            // It may be an hour since the page was read.
+            // The page may have been read an hour ago.
             if let Some(session) = sessions.get(listed.id).await? {
                 conversation(&*sessions, &session, out).await?;
             }
@@ -154,13 +154,13 @@ async fn conversation(
     file.end(out).await
 }
 
-/// The message as it was when the session was read: a log only grows, so what has a later number is younger.
+/// The message as it was when the session was read: a log only grows, so a higher number is newer.
 fn as_of(session: &Session, mut message: Message) -> Option<Message> {
     message.replaced_by = message.replaced_by.filter(|summary| *summary < session.next_sequence);
     (message.sequence < session.next_sequence).then_some(message)
 }
 
-/// One file. It begins with its first bytes: what is empty is no file.
+/// One file. It begins with its first bytes: an empty file is not sent.
 struct File {
     path: String,
     yaml: Yaml,
@@ -179,7 +179,7 @@ impl File {
         self.flow(out).await
     }
 
-    /// Sends what makes whole chunks.
+    /// Sends all complete chunks.
     async fn flow(&mut self, out: &mut Out) -> Result<(), ExportError> {
         if !self.begun {
             self.begun = true;
@@ -211,7 +211,7 @@ impl File {
 
 struct Out {
     to: mpsc::Sender<ExportChunk>,
-    /// Less than a chunk.
+    /// Always shorter than a chunk.
     buffer: Vec<u8>,
     files: u64,
     records: u64,

@@ -1,15 +1,16 @@
-//! Ids for what comes without one of ours: the same each time, so that a second import finds what the first one made.
+//! Derives ids for records without a valid one: the same each time, so that a second import finds the first one's
+//! records.
 
 use sha2::{Digest as _, Sha256};
 use talon_store::Timestamp;
 use ulid::Ulid;
 
-/// The time of creation, so that ids sort by it, and 80 bits of a digest.
+/// An id made of the time of creation, so that ids sort by it, and 80 bits of a digest.
 pub(super) fn derived(kind: &str, at: Timestamp, parts: &[&str]) -> String {
     let mut digest = Sha256::new();
     digest.update(kind);
     for part in parts {
-        // With their lengths, so that no two lists of parts read the same.
+        // With their lengths, so that different lists of parts never hash the same bytes.
         digest.update((part.len() as u64).to_be_bytes());
         digest.update(part);
     }

@@ -1,4 +1,4 @@
-//! Into a store: a file after the other, a record after the other, and a report of each that was refused.
+//! Imports into a store: file by file, record by record, with a report of each record that was refused.
 
 use talon_proto::state::{
     ImportCounts, ImportDone, ImportRefused, ImportReport, ImportedFile, Layers, import_report::What,
@@ -16,21 +16,21 @@ use super::sessions::Reading;
 use super::shown::{shown, shown_within};
 use super::{entries, memories, messages};
 
-/// Why an import cannot go on. A record that is wrong is no reason: that is reported.
+/// Why an import cannot continue. An invalid record is not a reason: it is reported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportStopped {
-    /// The store cannot be used. What was imported until now is kept, and importing again goes on from there.
+    /// The store cannot be used. What was imported so far stays, and a second import continues from there.
     #[error(
-        "the state cannot be written; what was imported so far is kept, and importing again goes on from there"
+        "the state cannot be written; what was imported so far is kept, and a second import continues from there"
     )]
     Store(#[from] Error),
-    /// Nobody takes the reports any more.
-    #[error("nobody takes the import's reports any more")]
+    /// The client no longer reads the reports.
+    #[error("the client no longer reads the import's reports")]
     Gone,
 }
 
-/// Takes in files, one after the other.
+/// Imports files, one after the other.
 #[derive(Debug)]
 pub struct Importer {
     layers: Layers,
@@ -47,10 +47,10 @@ impl Importer {
         Self { layers, keep: Keep::new(store, dry_run), files: 0, counts: ImportCounts::default() }
     }
 
-    /// Takes in one file. Sends a report for each record that is refused, then one for the file.
+    /// Imports one file. Sends a report for each record that is refused, then one for the file.
     ///
     /// # Errors
-    /// [`ImportStopped`]; the file may then be there in part.
+    /// [`ImportStopped`]; a part of the file may have been imported.
     pub async fn file(
         &mut self,
         path: &str,
@@ -76,7 +76,7 @@ impl Importer {
         self.finish(report).await
     }
 
-    /// Refuses a file of more than [`MAX_FILE_BYTES`], of which nothing is read, and reports on it as on any other.
+    /// Refuses a file of more than [`MAX_FILE_BYTES`] without reading it, and reports on it as on any other.
     ///
     /// # Errors
     /// [`ImportStopped::Gone`].
@@ -183,7 +183,7 @@ impl Importer {
         match reading.finish(stem) {
             Ok((session, left_out)) => {
                 let outcome = self.keep.session(session).await?;
-                // What of a refused session was left out does not matter.
+                // The omitted fields of a refused session do not matter.
                 let taken = !matches!(outcome, Outcome::Refused(_));
                 report.written(Some((record.clone(), Mark { line: 1, column: 1 }, outcome))).await?;
                 if taken { report.left_out(&record, left_out).await } else { Ok(()) }
@@ -193,7 +193,7 @@ impl Importer {
     }
 }
 
-/// The records of a file, read on a thread of their own: reading is work for a processor, and a long file of it.
+/// The records of a file, parsed on a separate thread: parsing a long file takes much processor time.
 struct Items {
     items: mpsc::Receiver<Item>,
     reader: tokio::task::JoinHandle<Result<(), Problem>>,
@@ -224,7 +224,7 @@ impl Items {
         self.items.recv().await
     }
 
-    /// What kept the file from being read to its end.
+    /// The problem that ended the file early, if there is one.
     async fn problem(self) -> Option<Problem> {
         drop(self.items);
         match self.reader.await {
@@ -244,7 +244,7 @@ impl Items {
     }
 }
 
-/// What is told of a file.
+/// The report on a file.
 struct Report<'a> {
     path: String,
     counts: ImportCounts,

@@ -1,5 +1,5 @@
-//! Records into the store, without ever changing what is there: whoever imports twice, or into a store that has gone on
-//! since, loses nothing.
+//! Writes records into the store and never changes existing ones: a second import, or an import into a store that has
+//! changed since, loses nothing.
 
 use std::collections::HashSet;
 
@@ -14,25 +14,25 @@ use talon_store::{
 use super::limits::IN_FLIGHT;
 use super::node::Mark;
 
-/// What became of a record.
+/// The result for a record.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// It was not there and is now.
+    /// It was added.
     Imported,
-    /// It was there already.
+    /// It was there already, with the same content.
     Unchanged,
-    /// It cannot be taken.
+    /// It cannot be imported.
     Refused(String),
 }
 
 type Write = BoxFuture<'static, (String, Mark, Result<Outcome, Error>)>;
 
-/// The writes that are on their way, in the order of their records.
+/// The running writes, in the order of their records.
 #[derive(Default)]
 pub(super) struct Writes(FuturesOrdered<Write>);
 
 impl Writes {
-    /// The oldest, when there are as many as may be.
+    /// The oldest, if the limit of running writes is reached.
     pub(super) async fn full(&mut self) -> Result<Option<(String, Mark, Outcome)>, Error> {
         if self.0.len() < IN_FLIGHT { Ok(None) } else { self.next().await }
     }
@@ -44,7 +44,7 @@ impl Writes {
     }
 }
 
-/// What is wrong with a record is told; what is wrong with the store ends the import.
+/// An error of a record becomes a refusal; an error of the store ends the import.
 fn settled(result: Result<Outcome, Error>) -> Result<Outcome, Error> {
     match result {
         Err(error @ (Error::Invalid { .. } | Error::Quota { .. } | Error::SessionExists(_))) => {
@@ -54,11 +54,11 @@ fn settled(result: Result<Outcome, Error>) -> Result<Outcome, Error> {
     }
 }
 
-/// Puts records into a store, or says what would become of them.
+/// Writes records into a store, or predicts the result in a dry run.
 #[derive(Debug)]
 pub(super) struct Keep {
     store: Store,
-    /// What would be there by now, if nothing is written.
+    /// What a dry run would have written so far.
     dry: Option<Planned>,
     namespace: Option<Namespace>,
 }
@@ -75,7 +75,7 @@ impl Keep {
         Self { store, dry: dry_run.then(Planned::default), namespace: None }
     }
 
-    /// What follows is this plugin's.
+    /// Sets the plugin for the entries that follow.
     pub(super) async fn begin_plugin(&mut self, plugin: PluginId) -> Result<(), Error> {
         if let Some(planned) = &mut self.dry {
             planned.usage = self.store.key_values().usage(&plugin).await?;
@@ -95,7 +95,7 @@ impl Keep {
         let Some(namespace) = self.namespace.clone() else { return Err(Error::Closed) };
         let store = self.store.key_values();
         if let Some(planned) = &mut self.dry {
-            // One at a time: it is only reading, and what is planned depends on what was before.
+            // One at a time: it only reads, and the plan depends on the entries before.
             let outcome = match store.get(&namespace.plugin, &key).await? {
                 Some(there) => found(&there, &value),
                 None => planned.entry(&namespace, &key, &value),
@@ -136,7 +136,7 @@ impl Keep {
                 if store.import(memory.clone()).await? {
                     return Ok(Outcome::Imported);
                 }
-                // Not by its id: then it is a workflow that is known by another one.
+                // If not found by its id, it is a workflow that is stored under another id.
                 Ok(store.get(memory.id).await?.map_or(Outcome::Unchanged, |there| same(&there, &memory)))
             };
             (record, at, outcome.await)
@@ -159,7 +159,7 @@ impl Keep {
 }
 
 impl Planned {
-    /// What the quota says. It is the store's own rule.
+    /// Checks the quota, with the store's own rule.
     fn entry(&mut self, namespace: &Namespace, key: &Key, value: &[u8]) -> Outcome {
         let Quota { bytes, keys } = namespace.quota;
         let then = Usage {
@@ -206,7 +206,7 @@ fn found(there: &[u8], value: &[u8]) -> Outcome {
     )
 }
 
-/// A memory may have been used since, which does not make it another one.
+/// The use count and time of a memory may differ: they change when it is used.
 fn same(there: &StoredMemory, memory: &StoredMemory) -> Outcome {
     if there.content == memory.content && there.workflow == memory.workflow {
         return Outcome::Unchanged;
@@ -220,7 +220,7 @@ fn plainly(trigger: &str) -> String {
     trigger.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether the workflow is known by another id.
+/// Whether the workflow is stored under another id.
 async fn same_workflow(store: &dyn talon_store::Memory, memory: &StoredMemory) -> Result<bool, Error> {
     let Some(workflow) = &memory.workflow else { return Ok(false) };
     let steps = |steps: &[talon_store::Step]| -> Vec<(String, String)> {
@@ -233,8 +233,9 @@ async fn same_workflow(store: &dyn talon_store::Memory, memory: &StoredMemory) -
     }))
 }
 
-/// What the store has of a session's id. A session that has gone on since has everything that is to be imported: it is
-/// compared message by message, a page at a time, and what is said about it may have changed.
+/// Compares a session with the stored one of the same id. A session that has grown since the export already has
+/// everything that is to be imported. It is compared message by message, a page at a time; its other fields may have
+/// changed.
 async fn there(
     store: &dyn talon_store::Sessions,
     session: &ExportedSession,
@@ -262,7 +263,7 @@ async fn there(
     Ok(Some(if wanted.next().is_none() { Outcome::Unchanged } else { other() }))
 }
 
-/// A compaction may have replaced it since.
+/// A compaction may have replaced the stored message since.
 fn same_message(there: &Message, message: &Message) -> bool {
     let Message { sequence, role, content, tool_calls, tool_results, at, summarizes, replaced_by } = message;
     there.sequence == *sequence

@@ -1,4 +1,4 @@
-//! Which file is what: the paths of the founding layout, and nothing beside them.
+//! The paths of the founding layout, and which kind of file each one is.
 
 use talon_proto::state::Layers;
 use talon_store::{PluginId, SessionId};
@@ -8,19 +8,19 @@ use super::limits::MAX_PATH_BYTES;
 /// The file of all memories.
 pub(super) const MEMORIES: &str = "memory/memories.yaml";
 
-/// What a path stands for.
+/// The kind of a file, by its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     /// A conversation, with the name that the file gives it.
     Session(String),
     /// The memories.
     Memories,
-    /// What a plugin keeps.
+    /// The entries of a plugin.
     Plugin(PluginId),
 }
 
 impl Place {
-    /// Reads a path. Nothing is opened by it: it only says what the bytes are.
+    /// Parses a path. It opens no file.
     pub(super) fn of(path: &str) -> Result<Self, String> {
         if path.len() > MAX_PATH_BYTES {
             return Err(format!("the path has more than {MAX_PATH_BYTES} bytes"));
@@ -44,7 +44,7 @@ impl Place {
         }
     }
 
-    /// Which side keeps it.
+    /// The layer that stores this kind.
     pub(super) fn layers(&self) -> Layers {
         match self {
             Self::Plugin(_) => Layers::KeyValues,
@@ -53,12 +53,12 @@ impl Place {
     }
 }
 
-/// The file of a session.
+/// The path of a session's file.
 pub(super) fn session(id: SessionId) -> String {
     format!("sessions/{id}.yaml")
 }
 
-/// The file of a plugin.
+/// The path of a plugin's file.
 pub(super) fn plugin(id: &PluginId) -> String {
     format!("plugins/{id}/state.yaml")
 }

@@ -1,4 +1,4 @@
-//! What a record has and nothing here has a place for. It is told rather than dropped in silence.
+//! Fields of a record that the store cannot hold. They are reported rather than dropped silently.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::limits::MAX_LEFT_OUT;
 use super::node::{Mark, Problem};
 use super::shown::shown;
 
-/// Left-out parts by their names: where the first of them stood, and how many.
+/// Omitted fields by name: where the first of them stood, and how many there are.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut {
     parts: BTreeMap<String, (Mark, u64)>,
@@ -21,7 +21,7 @@ impl LeftOut {
         self.parts.entry(part).or_insert((at, 0)).1 += 1;
     }
 
-    /// One for each name.
+    /// One problem for each name.
     pub(super) fn problems(self) -> impl Iterator<Item = (String, Problem)> {
         self.parts.into_iter().map(|(part, (at, count))| {
             let times = if count == 1 { String::new() } else { format!(" ({count} times)") };

@@ -1,36 +1,36 @@
-//! Every limit of the exchange. What one record may be is the store's to say: [`talon_store::limits`].
+//! Every limit of the exchange. The limits of one record are in the store: [`talon_store::limits`].
 
 /// The largest file that is read: a plugin's quota four times over. A larger one is refused as a whole, before it is
-/// read; whoever receives a file should stop here too.
+/// read; the receiver of a file should stop here too.
 pub const MAX_FILE_BYTES: usize = 256 * 1024 * 1024;
-/// How much of a file one chunk carries: well below what a message may have, and enough that there are few.
+/// The size of a file's chunks: well below the limit of a message, and large enough that there are few.
 pub const CHUNK_BYTES: usize = 64 * 1024;
-/// The longest path of a file that is read. What is longer is refused, unread.
+/// The longest path of a file that is read. A file with a longer one is refused unread.
 pub const MAX_PATH_BYTES: usize = 1024;
-/// The deepest nesting that is read: what JSON may have in a message ([`MAX_JSON_DEPTH`]), and the levels around it.
+/// The deepest nesting that is read: that of JSON in a message ([`MAX_JSON_DEPTH`]), and the levels around it.
 pub const MAX_DEPTH: usize = 140;
-/// The deepest JSON of a message. The store's own reader refuses more, so a deeper one could never be read again.
+/// The deepest JSON of a message. The store's own parser refuses more, so a deeper one could never be read again.
 pub const MAX_JSON_DEPTH: usize = 127;
-/// What one record (a key with its value, a memory, a message) may weigh while it is read: the largest message that the
-/// store takes, with room for how it is written. A heavier one is refused alone.
+/// The largest memory use of one record (a key with its value, a memory, a message) while it is read: the largest
+/// message that the store accepts, with room for its encoding. Only the larger record is refused.
 pub const MAX_RECORD_WEIGHT: usize = 16 * 1024 * 1024;
-/// How many records of one file are read. What comes after them is refused, in one report: a plugin's quota is a tenth
+/// How many records of one file are read. The ones after them are refused, in one report: a plugin's quota is a tenth
 /// of it.
 pub const MAX_RECORDS: usize = 1_000_000;
-/// How many writes are on their way at once: the store commits them in groups, so that they share the disk's
-/// confirmation.
+/// How many writes run at once: the store commits them in groups, so that they share an fsync.
 pub(super) const IN_FLIGHT: usize = 64;
-/// How many records are read ahead of the writes. Each may weigh [`MAX_RECORD_WEIGHT`].
+/// How many records are parsed ahead of the writes. Each may weigh [`MAX_RECORD_WEIGHT`].
 pub(super) const READ_AHEAD: usize = 4;
-/// How many records an export asks for at once.
+/// How many records an export requests at once.
 pub(super) const PAGE: u32 = 500;
-/// How much of a foreign text a report shows.
+/// How many characters of a foreign text a report shows.
 pub(super) const SHOWN_CHARS: usize = 120;
-/// How much of a path a report shows: all of it, where directories have names as long as file systems allow.
+/// How many characters of a path a report shows: all of it, even with the longest directory names that file systems
+/// allow.
 pub(super) const SHOWN_PATH_CHARS: usize = 300;
-/// How many kinds of left-out fields are told apart in a file; further ones are counted together.
+/// How many kinds of omitted fields a file's report distinguishes; further ones are counted together.
 pub(super) const MAX_LEFT_OUT: usize = 32;
-/// A key that takes more characters is written with `? `: readers of YAML look no further for the colon than 1,024.
+/// A longer key is written with `? `: YAML readers search for the colon in the first 1,024 characters only.
 pub(super) const MAX_SIMPLE_KEY: usize = 1000;
-/// How long the lines of base64 are.
+/// The length of the lines of base64.
 pub(super) const BASE64_LINE: usize = 76;

@@ -19,9 +19,9 @@ use super::sessions::{checked, text};
 use super::shown::shown;
 use super::workflow;
 
-/// The source of what does not say where it comes from.
+/// The source of memories that have none.
 const SOURCE: &str = "import";
-/// The tag of memories about workflows that cannot be read as one.
+/// The tag of memories that are tagged as workflows but cannot be parsed as one.
 pub(super) const TOLD_TAG: &str = "workflow-text";
 
 /// Writes a memory as the next item of a list.
@@ -53,7 +53,7 @@ pub(super) fn write(yaml: &mut Yaml, memory: &StoredMemory) {
     });
 }
 
-/// What a file says of a memory.
+/// The fields of a memory in a file.
 #[derive(Default)]
 struct Said {
     id: Option<(String, Mark)>,
@@ -69,7 +69,7 @@ struct Said {
     outcome: Option<String>,
 }
 
-/// What the file calls it, for reports.
+/// The name of the memory in reports.
 pub(super) fn name(node: &Node) -> String {
     let Kind::Map(entries) = &node.kind else { return String::new() };
     let of = |wanted: &str| {
@@ -178,7 +178,7 @@ impl Said {
     }
 }
 
-/// A list, or one tag alone.
+/// A list, or a single tag.
 fn tags(node: Node) -> Result<BTreeSet<String>, Problem> {
     let nodes = if node.is_scalar() && !node.is_null() { vec![node] } else { node.items("tags")? };
     nodes.into_iter().map(|tag| checked("a tag", text("a tag", tag)?)).collect()

@@ -11,7 +11,7 @@ use super::scalar;
 use super::sessions::{answers, text};
 use super::shown::shown;
 
-/// What is only counted when a message is read: pictures and the like, which have no place here.
+/// A field of which only the number of values is reported: pictures and the like, which the store does not hold.
 pub(super) const FILES: &str = "files";
 
 /// Writes a message as the next item of a list.
@@ -20,7 +20,7 @@ pub(super) fn write(yaml: &mut Yaml, message: &Message) {
         yaml.bare("sequence", message.sequence);
         yaml.bare("role", word(message.role));
         yaml.text("content", &message.content);
-        // Nothing is read back as nothing, so it is not written.
+        // Null is read as absent, so it is not written.
         let said = |value: &&Value| !value.is_null();
         if let Some(calls) = message.tool_calls.as_ref().filter(said) {
             yaml.json("tool_calls", calls);
@@ -38,7 +38,7 @@ pub(super) fn write(yaml: &mut Yaml, message: &Message) {
     });
 }
 
-/// A message as a file has it: perhaps without number and time.
+/// A message as in a file: number and time may be missing.
 #[derive(Debug, Default)]
 pub(super) struct Read {
     pub(super) mark: Mark,
@@ -53,7 +53,7 @@ pub(super) struct Read {
 }
 
 impl Read {
-    /// What stands for messages that are not there any more.
+    /// The message that stands for messages which no longer exist.
     pub(super) fn summary(content: String, mark: Mark) -> Self {
         Self { role: Some(Role::System), content, mark, ..Self::default() }
     }
@@ -73,16 +73,16 @@ impl Read {
     }
 }
 
-/// Reads a message. Fields without a place here are left out.
+/// Reads a message. Unknown fields are left out.
 pub(super) fn read(node: Node, left_out: &mut LeftOut) -> Result<Read, Problem> {
     let mut message = Read { mark: node.at, ..Read::default() };
     let mut call = None;
     for (key, value) in node.fields("a message")? {
         let at = value.at;
         let named = |problem: Problem| Problem { reason: format!("{key} {}", problem.reason), ..problem };
-        // Also as it is spelled where field names were only put into small letters.
+        // Also in the spelling of a writer that only lower-cased the field names.
         match key.as_str() {
-            // Counted, or so it was wanted; only a scalar comes here otherwise.
+            // Skipped and counted by the reader; otherwise only a scalar comes here.
             FILES if value.is_empty() => {}
             FILES => left_out.add("files of messages", at),
             _ if value.is_null() => {}

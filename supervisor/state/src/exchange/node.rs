@@ -1,4 +1,4 @@
-//! One record as it was read: values that know where they stand.
+//! The values of one record as parsed, each with its position.
 
 use base64::Engine as _;
 use base64::engine::DecodePaddingMode;
@@ -9,14 +9,14 @@ use super::limits::{MAX_JSON_DEPTH, MAX_RECORD_WEIGHT};
 use super::scalar;
 use super::shown::shown;
 
-/// A place in a text: line and column in characters, counted from 1. Line 0 is the file as a whole.
+/// A position in a text: line and column in characters, counted from 1. Line 0 is the file as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Mark {
     pub(super) line: usize,
     pub(super) column: usize,
 }
 
-/// What is wrong, and where.
+/// A problem, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) at: Mark,
@@ -38,21 +38,21 @@ pub(super) enum Kind {
     List(Vec<Node>),
     /// Keys and values in their order; a key may stand twice.
     Map(Vec<(Node, Node)>),
-    /// What was not kept, since nobody here has a place for it: how many values.
+    /// A skipped value that the store cannot hold: how many values there were.
     Skipped(usize),
-    /// Larger than a record may be, and therefore not kept.
+    /// A value that is larger than a record may be, and therefore not kept.
     TooLarge,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Style {
-    /// Without quotes: `5` may be a number and `null` may be nothing.
+    /// Without quotes: `5` may be a number and `null` may be null.
     Plain,
     /// A text, whatever it looks like.
     Text,
     /// Base64 of bytes.
     Binary,
-    /// Marked as something that is not known here.
+    /// With an unknown tag.
     Tagged(String),
 }
 
@@ -63,12 +63,12 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 impl Node {
-    /// Whether it says nothing: `null`, or no value at all.
+    /// Whether it is `null`, or no value at all.
     pub(super) fn is_null(&self) -> bool {
         matches!(&self.kind, Kind::Scalar { text, style: Style::Plain } if scalar::is_null(text))
     }
 
-    /// Whether it says nothing, or that there is none of it.
+    /// Whether it is null, or an empty text, list or map.
     pub(super) fn is_empty(&self) -> bool {
         match &self.kind {
             Kind::Scalar { text, .. } => text.is_empty() || self.is_null(),
@@ -83,7 +83,7 @@ impl Node {
         matches!(self.kind, Kind::Scalar { .. })
     }
 
-    /// The bytes of a scalar. Nothing is no bytes, as the founding files have it.
+    /// The bytes of a scalar. Null gives no bytes, as in the founding files.
     pub(super) fn bytes(self) -> Result<Vec<u8>, Problem> {
         let null = self.is_null();
         let at = self.at;
@@ -106,7 +106,7 @@ impl Node {
         }
     }
 
-    /// The text of a scalar. Numbers and the like are taken as they are written.
+    /// The text of a scalar. Numbers and the like keep their spelling.
     pub(super) fn text(self) -> Result<String, Problem> {
         let at = self.at;
         String::from_utf8(self.bytes()?)
@@ -123,7 +123,7 @@ impl Node {
         })
     }
 
-    /// Keys as texts, each once, and their values.
+    /// The entries of a map; each key must be a text and must not repeat.
     pub(super) fn fields(self, what: &str) -> Result<Vec<(String, Node)>, Problem> {
         let entries = match self.kind {
             Kind::Map(entries) => entries,
@@ -150,12 +150,12 @@ impl Node {
         Ok(fields)
     }
 
-    /// Keys and values as they stand; none of what is no map.
+    /// The entries of a map, unchecked; empty for other values.
     pub(super) fn entries(self) -> Vec<(Node, Node)> {
         if let Kind::Map(entries) = self.kind { entries } else { Vec::new() }
     }
 
-    /// The values of a list. Nothing is an empty one.
+    /// The values of a list. Null is an empty one.
     pub(super) fn items(self, what: &str) -> Result<Vec<Node>, Problem> {
         if self.is_null() {
             return Ok(Vec::new());
@@ -167,7 +167,7 @@ impl Node {
         }
     }
 
-    /// What it says, as JSON.
+    /// The value as JSON.
     pub(super) fn json(self) -> Result<Value, Problem> {
         self.json_within(MAX_JSON_DEPTH)
     }

@@ -1,25 +1,25 @@
-//! YAML text to records, one at a time: a file is never a tree in memory.
+//! Parses YAML text to records, one at a time: a file is never a tree in memory.
 //!
-//! It is read twice. The first time says whether it can be read at all, so that a file that breaks off in the middle
-//! gives one refusal and changes nothing; the second time hands the records over. Aliases are refused: no writer of
-//! these files makes any, and they are what a small file grows from.
+//! It is parsed twice. The first pass checks the whole file, so that a file that breaks off in the middle gives one
+//! refusal and changes nothing; the second pass yields the records. Aliases are refused: no writer of
+//! these files uses them, and with them a small file can expand to a huge one.
 
 use granit_parser::{Event, Parser, ScalarStyle, options};
 
 use super::limits::{MAX_DEPTH, MAX_FILE_BYTES, MAX_RECORD_WEIGHT};
 use super::node::{Kind, Mark, Node, Problem, Style};
 
-/// What a node weighs besides its text: about what it takes in memory.
+/// What a node weighs besides its text: about its size in memory.
 const NODE_WEIGHT: usize = 96;
 
-/// What a file is expected to be.
+/// The expected shape of a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shape {
     /// A map, whose entries are the records.
     Map,
     /// A list, whose items are the records.
     List,
-    /// A map, of which the list under `items` is handed over item by item. What is under `skip` in one of them is only
+    /// A map in which the list under `items` is yielded item by item. Values under `skip` in an item are only
     /// counted.
     MapWith { items: &'static str, skip: &'static str },
 }
@@ -33,7 +33,7 @@ pub(super) enum Item {
     Element(Node),
 }
 
-/// Checks bytes as a whole: that they are text, and YAML.
+/// Checks all bytes: that they are UTF-8 text, and YAML.
 pub(super) fn check(bytes: &[u8]) -> Result<&str, Problem> {
     if bytes.len() > MAX_FILE_BYTES {
         let reason = format!("the file has more than {MAX_FILE_BYTES} bytes");
@@ -45,7 +45,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<&str, Problem> {
         let at = Mark { line: before.matches('\n').count() + 1, column: line.chars().count() + 1 };
         Problem { at, reason: "is not UTF-8 text".into() }
     })?;
-    // A byte order mark says nothing about UTF-8 text, and would become part of the first key.
+    // A byte order mark has no meaning in UTF-8 text, and would become part of the first key.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut documents = 0;
     for next in events(text) {
@@ -81,10 +81,10 @@ fn events(text: &str) -> impl Iterator<Item = Result<(Event<'_>, Mark), Problem>
     })
 }
 
-/// Hands over the records of a text that [`check`] found good, until `each` wants no more.
+/// Passes the records of a text that [`check`] accepted to `each`, until that returns false.
 ///
 /// # Errors
-/// When the text is something else than what the shape says.
+/// If the text does not have the shape.
 pub(super) fn read(text: &str, shape: Shape, each: &mut dyn FnMut(Item) -> bool) -> Result<(), Problem> {
     let mut reader = Reader {
         shape,
@@ -116,11 +116,11 @@ struct Reader {
     shape: Shape,
     root: Root,
     record: Record,
-    /// The key of the root that waits for its value.
+    /// The root's key whose value comes next.
     key: Option<Node>,
-    /// In the list that is handed over item by item.
+    /// In the list that is yielded item by item.
     inside: bool,
-    /// It was there already: a second one of its name is an entry like any other.
+    /// That list was found already: a second one of its name is an entry like any other.
     opened: bool,
 }
 
@@ -132,7 +132,7 @@ impl Reader {
         match event {
             Event::Scalar(..) if self.root == Root::Before => {
                 let Some(node) = self.record.take(event, at) else { return Ok(None) };
-                // A file of nothing, or of comments alone, has no records.
+                // An empty file, or one of comments alone, has no records.
                 if node.is_null() { Ok(None) } else { Err(self.misshapen(at)) }
             }
             Event::MappingStart(..) if self.root == Root::Before => match self.shape {
@@ -158,7 +158,7 @@ impl Reader {
                 self.key = None;
                 Ok(None)
             }
-            // The ends of the root.
+            // The end of the root.
             Event::SequenceEnd | Event::MappingEnd => Ok(None),
             Event::Scalar(..) | Event::SequenceStart(..) | Event::MappingStart(..) => {
                 let skip = match self.shape {
@@ -172,7 +172,7 @@ impl Reader {
         }
     }
 
-    /// Whether the list that begins now is the one to be handed over in pieces.
+    /// Whether the list that begins now is the one that is yielded item by item.
     fn opens(&self) -> bool {
         let Shape::MapWith { items, .. } = self.shape else { return false };
         let key = self.key.as_ref().map(|key| &key.kind);
@@ -206,11 +206,11 @@ impl Reader {
 struct Record {
     open: Vec<Open>,
     weight: usize,
-    /// The key of the record whose value is only counted.
+    /// The record's key whose value is only counted.
     skip: Option<&'static str>,
-    /// How deep inside of something that is not kept.
+    /// The depth inside a value that is not kept.
     dropped: usize,
-    /// What that will be.
+    /// The node that replaces that value.
     instead: Option<Node>,
 }
 
@@ -218,7 +218,7 @@ struct Record {
 #[derive(Debug)]
 struct Open {
     at: Mark,
-    /// Keys and values take turns in a map.
+    /// In a map, keys and values alternate.
     nodes: Vec<Node>,
     map: bool,
 }
@@ -228,7 +228,7 @@ impl Record {
         !self.open.is_empty() || self.dropped > 0
     }
 
-    /// Takes an event; gives the record when that was its last.
+    /// Processes an event; returns the record after its last one.
     fn take(&mut self, event: Event<'_>, at: Mark) -> Option<Node> {
         if self.dropped > 0 {
             return self.drop(&event);
@@ -238,7 +238,7 @@ impl Record {
                 let style = match tag.as_deref() {
                     None if style == ScalarStyle::Plain => Style::Plain,
                     None => Style::Text,
-                    // The core schema's, the dates of older YAML and the bytes of all of them.
+                    // The tags of the core schema, the timestamps of older YAML, and binary.
                     Some(tag) => match tag.suffix_in_namespace("tag:yaml.org,2002:").as_deref() {
                         Some("binary") => Style::Binary,
                         Some("str") => Style::Text,
@@ -269,7 +269,7 @@ impl Record {
         }
     }
 
-    /// Whether what begins now stands under the key that is skipped.
+    /// Whether the value that begins now stands under the skipped key.
     fn skips(&self) -> bool {
         let [Open { nodes, map: true, .. }] = &self.open[..] else { return false };
         let key = nodes.last().filter(|_| nodes.len() % 2 == 1).map(|key| &key.kind);
@@ -290,7 +290,7 @@ impl Record {
         }
     }
 
-    /// Lets go of a record that grows too large; the rest of it is only counted.
+    /// Drops a record that grows too large; the rest of it is only counted.
     fn bounded(&mut self) -> Option<Node> {
         if self.weight > MAX_RECORD_WEIGHT {
             self.dropped = self.open.len();

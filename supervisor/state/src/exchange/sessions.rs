@@ -1,5 +1,5 @@
-//! A conversation as YAML: ours, with everything that is kept, and the founding form, which has no numbers and no times
-//! of messages, and ids of any kind.
+//! A conversation as YAML: Talon's form with all stored fields, and the founding form, which has no numbers and no
+//! times of messages, and ids of any kind.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use super::node::{Mark, Node, Problem};
 use super::scalar;
 use super::shown::shown;
 
-/// Who spoke, where nobody says.
+/// The sender or channel of a session that has none.
 const UNKNOWN: &str = "import";
-/// Where the id of a foreign session is kept.
+/// The metadata key for the id of a foreign session.
 pub(super) const IMPORTED_ID: &str = "imported_id";
 
 /// Writes everything but the messages.
@@ -52,13 +52,13 @@ pub(super) fn write_head(yaml: &mut Yaml, session: &Session) {
 pub(super) struct Reading {
     fields: BTreeMap<String, Node>,
     messages: Vec<Read>,
-    /// What is wrong first, and how many things are.
+    /// The first problem, and how many there are.
     wrong: Option<(Problem, usize)>,
     left_out: LeftOut,
 }
 
 impl Reading {
-    /// What the file calls it, for reports.
+    /// The name of the session in reports.
     pub(super) fn name(&self) -> Option<String> {
         let node = self.fields.get("id")?;
         match &node.kind {
@@ -87,7 +87,7 @@ impl Reading {
             Err(problem) => {
                 let reason = format!("its message {number}: {}", problem.reason);
                 self.wrong(Problem { reason, ..problem });
-                // Numbers of later ones stay right.
+                // To keep the numbers of later messages right.
                 self.messages.push(Read::default());
             }
         }
@@ -100,8 +100,8 @@ impl Reading {
         }
     }
 
-    /// The session, and what of it has no place here. A log with a hole would say something else than was said, so one
-    /// message that cannot be taken keeps the whole session out.
+    /// The session, and its omitted fields. A log with a gap would have another meaning, so one message that cannot be
+    /// imported refuses the whole session.
     pub(super) fn finish(mut self, stem: &str) -> Result<(ExportedSession, LeftOut), Problem> {
         if let Some((problem, count)) = self.wrong.take() {
             let more = if count > 1 { format!(", and {} more like this", count - 1) } else { String::new() };
@@ -157,7 +157,7 @@ impl Reading {
     }
 }
 
-/// Numbers for messages that have none, after the summary of what came before them.
+/// Numbers the messages that have no number, after the summary of the earlier ones.
 fn number(
     read: Vec<Read>,
     summary: Option<(String, Mark)>,
@@ -185,7 +185,7 @@ fn number(
     Ok(messages)
 }
 
-/// Ours as it is; a foreign one as a digest.
+/// A valid id unchanged; one for a foreign id, derived from its digest.
 fn identify((name, at): &(String, Mark), created_at: Timestamp) -> Result<SessionId, Problem> {
     if let Ok(id) = SessionId::new(name) {
         return Ok(id);
@@ -203,7 +203,7 @@ fn identify((name, at): &(String, Mark), created_at: Timestamp) -> Result<Sessio
     SessionId::new(&ids::derived("session", created_at, &[name])).or_else(|error| refuse(error.to_string()))
 }
 
-/// Who speaks and where, from whatever says it: the fields, the metadata, the id of a foreign session
+/// Sets sender and channel from the fields, the metadata, or the id of a foreign session
 /// (`channel:conversation`).
 fn name_speakers(session: &mut Session, foreign: Option<&str>) {
     let fits =
@@ -234,7 +234,7 @@ impl Fields {
         self.take(key).map(|node| text(key, node)).transpose()
     }
 
-    /// A name, none if it is empty.
+    /// A name, `None` if it is empty.
     fn name(&mut self, key: &str) -> Result<Option<String>, Problem> {
         self.text(key)?.filter(|(text, _)| !text.is_empty()).map(|text| checked(key, text)).transpose()
     }
@@ -276,7 +276,7 @@ impl Fields {
         Ok(overrides)
     }
 
-    /// What fits of the metadata. A session is worth more than its metadata: what does not fit is left out.
+    /// The metadata that fits. A session is worth more than its metadata, so the rest is left out.
     fn metadata(
         &mut self,
         mut metadata: BTreeMap<String, String>,
@@ -327,7 +327,7 @@ pub(super) fn text(key: &str, node: Node) -> Result<(String, Mark), Problem> {
     Ok((text, at))
 }
 
-/// A name as the store takes it.
+/// A name within the store's limits.
 pub(super) fn checked(key: &str, (text, at): (String, Mark)) -> Result<String, Problem> {
     if text.is_empty() || text.len() > MAX_NAME_BYTES {
         let reason = format!("{key} must have 1 to {MAX_NAME_BYTES} bytes, not {}", text.len());
@@ -339,7 +339,7 @@ pub(super) fn checked(key: &str, (text, at): (String, Mark)) -> Result<String, P
     Ok(text)
 }
 
-/// How a foreign message names the call that it answers.
+/// The reference of a foreign message to the call that it answers.
 pub(super) fn answers(call: &str) -> serde_json::Value {
     json!({ "tool_call_id": call })
 }

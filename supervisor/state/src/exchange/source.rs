@@ -1,4 +1,4 @@
-//! What an export reads, page by page. The only place that asks the store for lists.
+//! The queries of an export, page by page. The only place that lists the store's records.
 
 use talon_store::{
     Entry, Error, KeyValues, Memory, MemoryQuery, Message, Page, PageRequest, PageToken, PluginId, Session,

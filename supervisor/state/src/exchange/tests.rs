@@ -1,4 +1,4 @@
-//! Out of stores and into them, with files as others write them and as nobody should.
+//! Tests of export and import, with files as other programs write them and with invalid ones.
 
 mod bad;
 mod foreign;
@@ -31,7 +31,7 @@ async fn scratch() -> Scratch {
 }
 
 async fn exported(store: &Store, layers: Layers) -> Files {
-    // One chunk at a time: an export waits for whoever takes it.
+    // One chunk at a time: an export waits for its client.
     let (to, mut chunks) = mpsc::channel::<ExportChunk>(1);
     let store = store.clone();
     let task = tokio::spawn(async move { export(&store, layers, to).await });

@@ -1,7 +1,7 @@
 //! The founding forms of a workflow.
 //!
-//! Besides the fields of a memory, it can be the text of one: as YAML or JSON, or as these lines, which look like YAML and
-//! are none (two colons in a line; a trigger as the person typed it, with colons and line ends of its own):
+//! Besides the fields of a memory, it can be the text of one: as YAML or JSON, or as these lines, which look like YAML
+//! and are not (two colons in a line; a trigger as the person typed it, with colons and line breaks):
 //!
 //! ```text
 //! trigger: what the person said
@@ -19,7 +19,7 @@ use super::scalar;
 use super::sessions::{checked, text};
 use super::shown::shown;
 
-/// Reads a list of steps. They are put in their order, and numbered anew if they have none.
+/// Reads a list of steps. They are sorted, and numbered if they have no order.
 pub(super) fn steps(node: Node) -> Result<Vec<Step>, Problem> {
     let nodes = node.items("steps")?;
     let steps = nodes.into_iter().zip(1_u32..).map(|(node, place)| step(node, place));
@@ -62,7 +62,7 @@ fn ordered(mut steps: Vec<Step>) -> Vec<Step> {
     steps
 }
 
-/// The workflow that a content tells, and when it was recorded; `None` if it tells something else.
+/// The workflow that a content describes, and when it was recorded; `None` if it describes something else.
 pub(super) fn from_text(content: &str) -> Option<(Workflow, Option<Timestamp>)> {
     if content.len() > MAX_MEMORY_BYTES {
         return None;
@@ -74,7 +74,7 @@ pub(super) fn from_text(content: &str) -> Option<(Workflow, Option<Timestamp>)> 
 fn from_lines(content: &str) -> Option<Workflow> {
     let rest = content.trim_end().strip_prefix("trigger: ")?;
     let (rest, outcome) = rest.rsplit_once("\noutcome: ")?;
-    // The last such line: a trigger may say anything.
+    // The last such line: a trigger may contain anything.
     let (trigger, listed) = rest.rsplit_once("\nsteps:\n")?;
     let step = |line: &str| {
         let fields = line.trim().strip_prefix("- plugin: ")?;

@@ -36,7 +36,7 @@ pub(super) async fn backup(database: Arc<Database>) -> Result<Pieces<BackupChunk
     let (to, pieces) = mpsc::channel(MAX_STREAMED);
     tokio::task::spawn_blocking(move || {
         if let Err(error) = send(&copy, begin, &to) {
-            // Whoever does not listen any more wants no reason.
+            // If the client has gone, there is no one to send the reason to.
             let _told = to.blocking_send(Err(failed("the copy cannot be read", &error)));
         }
         drop(scratch);
@@ -64,12 +64,12 @@ fn send(copy: &Path, begin: BackupBegin, to: &ToOperator) -> io::Result<()> {
             return Ok(());
         }
     }
-    // An operator who has gone meanwhile needs no end.
+    // A client that has gone meanwhile needs no end message.
     let _heard = give(backup_chunk::What::End(BackupEnd { sha256: hex::encode(digest.finalize()) }));
     Ok(())
 }
 
-/// Receives a copy whole, and then puts it in the place of what there is.
+/// Receives a complete copy, and then replaces the database with it.
 pub(super) async fn restore(
     database: &Database,
     mut from: Streaming<RestoreChunk>,
@@ -102,7 +102,7 @@ async fn said(from: &mut Streaming<RestoreChunk>) -> Result<Option<restore_chunk
     Ok(next(from).await?.and_then(|chunk| chunk.what))
 }
 
-/// Writes what comes to a file, as much as was announced and not a byte more.
+/// Writes the received bytes to a file: exactly as many as were announced.
 async fn receive(
     copy: &Path,
     begin: &RestoreBegin,
@@ -146,7 +146,7 @@ fn damaged(why: &str) -> Status {
     Status::invalid_argument(format!("the copy did not arrive whole: {why}. Nothing was changed"))
 }
 
-/// The database's file. Where the engine has none, the operator hears what to do instead.
+/// The database's file. If the engine has none, the error says what to do instead.
 fn file(database: &Database, instead: &'static str) -> Result<PathBuf, Status> {
     database.file.clone().ok_or_else(|| database.failed(&Error::Unsupported(instead), Asker::Operator))
 }

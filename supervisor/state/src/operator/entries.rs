@@ -11,7 +11,7 @@ use tonic::Status;
 use super::Service;
 use crate::plugin::{page, token};
 
-/// An operator is bound by no quota: who sets it may go beyond it.
+/// An operator is not bound by the quota: an operator who sets it may exceed it.
 const NO_QUOTA: Quota = Quota { bytes: u64::MAX, keys: u64::MAX };
 
 impl Service {

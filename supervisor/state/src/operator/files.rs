@@ -1,4 +1,4 @@
-//! The founding layout as streams: `Export` and `Import`.
+//! `Export` and `Import`: the founding layout as streams.
 
 use std::future::{Future, ready};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::exchange::{ExportError, ImportStopped, Importer, export as write_out}
 use crate::failure::{Asker, cut};
 use crate::limits::MAX_STREAMED;
 
-/// Sends what there is, as fast as it is taken.
+/// Sends all records, as fast as the client reads.
 pub(super) fn export(
     database: Arc<Database>,
     closed: CancellationToken,
@@ -33,7 +33,7 @@ pub(super) fn export(
     }))
 }
 
-/// Takes in what comes, file by file, and reports on each.
+/// Imports the stream file by file, and reports on each.
 pub(super) fn import(
     database: Arc<Database>,
     from: Streaming<ImportChunk>,
@@ -41,7 +41,7 @@ pub(super) fn import(
 ) -> Result<Pieces<ImportReport>, Status> {
     let store = database.store()?.clone();
     Ok(streamed(closed, move |to| async move {
-        // Each holds a whole file at a time.
+        // One import at a time: each holds a whole file.
         let _turn = database.imports.lock().await;
         let mut incoming = Incoming { from, put_back: None, skipping: false };
         let ImportOptions { dry_run } = incoming.options().await?;
@@ -56,14 +56,14 @@ pub(super) fn import(
                 other => Status::cancelled(other.to_string()),
             })?;
         }
-        // An operator who has gone needs no end.
+        // A client that has gone needs no end message.
         let _heard = to.send(importer.done()).await;
         Ok(())
     }))
 }
 
-/// Runs what fills a stream, and ends the stream with what it failed of. It ends with the process; and when nobody takes
-/// the stream any more, since nothing can be sent then.
+/// Runs the task that fills a stream, and ends the stream with the task's error if it fails. The task ends with the
+/// process, and when the client has gone, since nothing can be sent then.
 fn streamed<T, F>(closed: CancellationToken, fill: impl FnOnce(mpsc::Sender<T>) -> F) -> Pieces<T>
 where
     T: Send + 'static,
@@ -77,29 +77,29 @@ where
             ended = filling => ended,
             () = closed.cancelled() => Err(Status::unavailable("the state service is ending: try again")),
         };
-        // Whoever does not listen any more wants no reason.
+        // If the client has gone, it needs no reason.
         let _told = ended.map_err(|status| failed.send(status));
     });
     let last = stream::once(failure).filter_map(|failed| ready(failed.ok().map(Err)));
     ReceiverStream::new(pieces).map(Ok).chain(last).boxed()
 }
 
-/// What comes, put together to files.
+/// Assembles the chunks of a stream to files.
 struct Incoming {
     from: Streaming<ImportChunk>,
-    /// The beginning of the next file, which ended the one before.
+    /// The header of the next file, which ended the one before.
     put_back: Option<ImportFile>,
-    /// What comes until the next file is the rest of one that is refused.
+    /// The chunks until the next file belong to one that is refused.
     skipping: bool,
 }
 
-/// A file that came.
+/// A received file.
 enum Incomer {
     Whole {
         path: String,
         bytes: Vec<u8>,
     },
-    /// Told as soon as it is known: the rest of the file may be long.
+    /// Returned as soon as the size is known: the rest of the file may be long.
     TooLarge {
         path: String,
     },
@@ -118,7 +118,7 @@ impl Incoming {
         }
     }
 
-    /// How the next file begins.
+    /// The header of the next file.
     async fn begin(&mut self) -> Result<Option<ImportFile>, Status> {
         if let Some(begin) = self.put_back.take() {
             return Ok(Some(begin));
@@ -136,7 +136,7 @@ impl Incoming {
         }
     }
 
-    /// The next file. No more of one is held than may be read.
+    /// The next file. At most the size limit is held in memory.
     async fn file(&mut self) -> Result<Option<Incomer>, Status> {
         let Some(ImportFile { path }) = self.begin().await? else { return Ok(None) };
         if path.len() > MAX_PATH_BYTES {

@@ -1,4 +1,4 @@
-//! Where copies lie while they are made or received: a directory beside the database, gone with its user.
+//! The directory beside the database in which copies are made or received. It is removed after use.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use ulid::Ulid;
 
-/// What the names of these directories have behind the database's.
+/// The part of such a directory's name behind the database's name.
 const MARK: &str = ".copying-";
 
 /// A directory of mode 0700, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     path: PathBuf,
-    /// Held as long as the directory is used: the kernel lets go of it when we end, however that is.
+    /// Locked while the directory is used: the kernel releases the lock when the process ends, for whatever reason.
     _lock: File,
 }
 
 impl Scratch {
-    /// Makes one beside a database.
+    /// Creates a directory beside a database.
     pub(super) fn beside(database: &Path) -> io::Result<Self> {
         let mut name = database.as_os_str().to_owned();
         name.push(format!("{MARK}{}", Ulid::generate()));
@@ -31,12 +31,12 @@ impl Scratch {
         Ok(Self { path, _lock: lock })
     }
 
-    /// The copy in it.
+    /// The path of the copy in it.
     pub(super) fn copy(&self) -> PathBuf {
         self.path.join("copy.db")
     }
 
-    /// Removes those whose users are gone.
+    /// Removes directories whose processes have ended.
     pub(crate) fn sweep(database: &Path) {
         let (Some(directory), Some(name)) = (database.parent(), database.file_name()) else { return };
         let begins = format!("{}{MARK}", name.to_string_lossy());

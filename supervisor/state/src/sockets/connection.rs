@@ -1,4 +1,4 @@
-//! One connection, as HTTP/2.
+//! Serves one HTTP/2 connection.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -14,8 +14,8 @@ use tower_service::Service;
 use crate::gate::{Counted, Gate};
 use crate::limits::{FRAME_BYTES, MAX_HEADER_BYTES, MAX_STREAMS, WINDOW_BYTES};
 
-/// Serves a connection until its client goes. After `closed` what was begun is finished and nothing new is taken; whoever
-/// drops this cuts the connection off.
+/// Serves a connection until its client closes it. After `closed` running requests are finished and no new ones
+/// accepted; dropping the future cuts the connection off.
 pub(super) async fn serve<S>(stream: UnixStream, gate: Gate<S>, closed: CancellationToken)
 where
     S: Service<http::Request<Counted>, Response = http::Response<Body>, Error = Infallible>,
@@ -39,7 +39,7 @@ where
         }
     };
     if let Err(error) = ended {
-        // A client that goes without a word, as one that is killed does.
+        // A client that disconnects without a GOAWAY, as one that is killed does.
         tracing::debug!(%error, "a connection ended");
     }
 }

@@ -118,7 +118,7 @@ async fn a_file_that_is_too_large_is_refused_while_it_comes_and_the_next_is_take
     let mut reports = operator.import(ReceiverStream::new(said)).await.unwrap().into_inner();
     say(import_chunk::What::Options(ImportOptions::default())).await;
     say(begin("large")).await;
-    // It has no end: whoever waited for one would wait for ever.
+    // The stream has no end yet: waiting for one would block for ever.
     let refused = loop {
         tokio::select! {
             report = reports.message() => break report.unwrap().unwrap(),

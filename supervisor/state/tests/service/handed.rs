@@ -11,7 +11,7 @@ use talon_proto::state::{AttachOperator, DescribeRequest, to_state};
 use crate::plugin::{get, set};
 use crate::support::{Place, Service, attach, connect, listener, skip};
 
-/// Whether it was closed without a word. Whoever is let in hears the server's settings first.
+/// Whether it was closed without a byte. An admitted client gets the server's settings first.
 fn is_closed(socket: &Path) -> bool {
     let mut stream = UnixStream::connect(socket).unwrap();
     matches!(stream.read(&mut [0; 1]), Ok(0) | Err(_))
@@ -38,11 +38,11 @@ async fn another_uid_is_refused() {
     assert!(service.log().contains("a connection of another user was closed"), "{}", service.log());
     assert!(service.log().contains(r#""peer.uid":54321"#), "{}", service.log());
     assert!(get(&mut plugin, "secret").await.unwrap().is_some());
-    // And the other way round: the uid that was said is the one, not ours.
+    // And the other way round: the configured uid counts, not that of this process.
     let socket = place.path("other");
     service.attach_with(attach(2, "other", 54321), listener(&socket)).await;
     assert!(is_closed(&socket));
-    // It is said and counted of each socket by itself.
+    // It is logged and counted for each socket separately.
     let log = service.log();
     let said = log.lines().find(|line| line.contains(r#""plugin":"other""#)).expect(&log);
     assert!(said.contains("a connection of another user was closed"), "{said}");

@@ -56,7 +56,7 @@ impl http_body::Body for Never {
 
 type Sender = hyper::client::conn::http2::SendRequest<Never>;
 
-/// A connection without any deadline of its own.
+/// A connection without a deadline.
 async fn bare(socket: &Path) -> Sender {
     let stream = TokioIo::new(UnixStream::connect(socket).await.unwrap());
     let (sender, connection) =
@@ -65,7 +65,7 @@ async fn bare(socket: &Path) -> Sender {
     sender
 }
 
-/// Sends a request whose message never comes, and waits for what is said to that.
+/// Sends a request whose message never comes, and waits for the response.
 async fn half_sent(mut sender: Sender, deadline: &'static str) -> Status {
     let request = http::Request::post("http://talon/talon.state.v1.State/Set")
         .header("content-type", "application/grpc")
@@ -96,7 +96,7 @@ async fn requests_beyond_the_most_are_refused_and_their_places_come_back() {
     let socket = place.path("k");
     service.attach(1, "hello", &socket).await;
     let mut plugin = connect(&socket).await;
-    // In a runtime of their own: where it ends, their connections do.
+    // In a separate runtime: its connections end with it.
     let hoarding =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     // Requests whose messages never come hold their places. Some more than there is room for, and each that is refused comes again:

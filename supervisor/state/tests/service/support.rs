@@ -157,7 +157,7 @@ impl Service {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Lets go of the lifeline.
+    /// Closes the lifeline.
     pub(crate) fn let_go(&mut self) {
         self.control = None;
     }
@@ -183,7 +183,7 @@ pub(crate) fn attach(id: u64, plugin: &str, uid: u32) -> AttachPlugin {
     AttachPlugin { id, plugin: plugin.to_owned(), uid, quota_bytes: QUOTA_BYTES, quota_keys: QUOTA_KEYS }
 }
 
-/// A listening socket, as the supervisor binds it. Whoever is let in is not for its permissions to say here.
+/// A listening socket, as the supervisor binds it. Its permissions do not decide who is admitted.
 pub(crate) fn listener(path: &Path) -> OwnedFd {
     let listener = net::UnixListener::bind(path).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).unwrap();

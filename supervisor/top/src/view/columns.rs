@@ -1,4 +1,4 @@
-//! The columns of the plugin table: which there are, and which of them fit.
+//! The columns of the plugin table, and the selection of those that fit.
 
 use ratatui::style::Style;
 
@@ -8,20 +8,20 @@ use crate::order::{By, badness};
 use crate::rates::Rates;
 use crate::reading::Plugin;
 
-/// Between two columns.
+/// Columns between two cells.
 pub(crate) const GAP: u16 = 1;
-/// The narrowest that names become.
+/// The narrowest name column.
 const MIN_NAME: u16 = 12;
-/// The widest; the rest of a wide screen stays empty rather than between a name and its numbers.
+/// The widest name column; on wider screens the rest stays empty, to keep names close to their numbers.
 const MAX_NAME: u16 = 40;
 
-/// One column, but for the name.
+/// One column other than the name.
 pub(crate) struct Column {
     pub(crate) title: &'static str,
     pub(crate) width: u16,
-    /// Those with a small one are there on narrow screens, too.
+    /// Columns with a smaller rank are also shown on narrow screens.
     rank: u8,
-    /// The order that its title is marked for.
+    /// The sort key that this column's title is marked for.
     pub(crate) by: Option<By>,
     cell: fn(&Plugin, &Rates) -> String,
     style: fn(&Plugin, Theme) -> Style,
@@ -37,7 +37,7 @@ const fn column(
     Column { title, width, rank, by, cell, style: |_, _| Style::new() }
 }
 
-/// In the order in which they stand. The first of a rank wins.
+/// In order of appearance. Of columns with equal rank the first is preferred.
 static COLUMNS: [Column; 15] = [
     Column { style: state_style, ..column("STATE", 11, 0, Some(By::Worst), state) },
     column("UP", 3, 9, None, |plugin, _| format!("{}/{}", plugin.ready(), plugin.instances.len())),
@@ -76,13 +76,13 @@ impl Column {
         ((self.cell)(plugin, rates), (self.style)(plugin, theme))
     }
 
-    /// Words begin at the left, numbers end at the right.
+    /// Text is left-aligned, numbers are right-aligned.
     pub(crate) fn is_text(&self) -> bool {
         matches!(self.title, "STATE" | "BREAKER")
     }
 }
 
-/// The columns that fit into a width, and how wide the names are.
+/// The columns that fit into a width, and the width of the names.
 pub(crate) fn fitting(width: u16) -> (u16, Vec<&'static Column>) {
     let mut by_rank: Vec<&'static Column> = COLUMNS.iter().collect();
     by_rank.sort_by_key(|column| column.rank);
@@ -90,7 +90,7 @@ pub(crate) fn fitting(width: u16) -> (u16, Vec<&'static Column>) {
     let mut titles = Vec::new();
     for column in by_rank {
         let needed = column.width + GAP;
-        // No later one is put in its place: which columns there are follows from one order.
+        // Do not try narrower columns of a higher rank: the selection should follow the ranks alone.
         if needed > left {
             break;
         }
@@ -101,7 +101,7 @@ pub(crate) fn fitting(width: u16) -> (u16, Vec<&'static Column>) {
     (name, COLUMNS.iter().filter(|column| titles.contains(&column.title)).collect())
 }
 
-/// The state in a word, or what is wrong with a plugin that is ready nevertheless.
+/// The state as a word, or the problem of a plugin that is ready anyway.
 fn state(plugin: &Plugin, _: &Rates) -> String {
     if plugin.state == "ready" && plugin.quarantined {
         return "quarantined".to_owned();

@@ -1,4 +1,4 @@
-//! One plugin whole: what it is made of, and what happened to it.
+//! The details of one plugin: its facts and its timeline.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use crate::happened::{Happened, Tone};
 use crate::model::Model;
 use crate::reading::{Plugin, Reading};
 
-/// From this width on facts and past stand beside each other.
+/// From this width on facts and timeline are side by side.
 const WIDE: u16 = 120;
-/// The most of a low screen that facts take, in percent: what happened is worth as much.
+/// The most of a low screen that facts may take, in percent, to leave room for the timeline.
 const FACTS_PERCENT: usize = 60;
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {
@@ -139,7 +139,7 @@ fn facts(plugin: &Plugin, reading: &Reading, model: &Model, width: u16, theme: T
     lines
 }
 
-/// Events and log lines by their time, the latest last; as many as fit.
+/// Draws events and log lines in chronological order; the latest ones that fit.
 fn past(frame: &mut Frame<'_>, area: Rect, plugin: &Plugin, model: &Model, theme: Theme) {
     let own = plugin.name.as_str();
     let mut all: Vec<&Happened> = model.events.iter().filter(|one| one.plugin == own).collect();

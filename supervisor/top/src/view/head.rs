@@ -1,4 +1,4 @@
-//! The first lines: how the supervisor is, and what goes on in all.
+//! The first lines: the state of the supervisor, and totals.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Them
     };
     frame.render_widget(Paragraph::new(lines), area);
     if let Some(mark) = mark(model, theme) {
-        // Over the right end of the first line: it is the news.
+        // Covers the right end of the first line, because it is more important.
         let width = u16::try_from(mark.width()).unwrap_or(u16::MAX).min(area.width);
         let at = Rect { x: area.right().saturating_sub(width), width, height: area.height.min(1), ..area };
         frame.render_widget(Clear, at);
@@ -34,7 +34,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Them
     }
 }
 
-/// What is not as usual about the screen itself.
+/// Warnings about the screen itself, such as a lost connection or a pause.
 fn mark(model: &Model, theme: Theme) -> Option<Line<'static>> {
     let mut spans = Vec::new();
     if let Link::Gone(_) = model.link {
@@ -52,7 +52,7 @@ fn mark(model: &Model, theme: Theme) -> Option<Line<'static>> {
 fn first(reading: &Reading, theme: Theme) -> Line<'static> {
     let supervisor = &reading.supervisor;
     let up = Duration::from_millis(reading.unix_ms.saturating_sub(supervisor.started_unix_ms));
-    // What matters least stands last, where a narrow screen ends.
+    // The least important come last, where a narrow screen cuts them off.
     let mut spans = vec![
         Span::raw(" "),
         Span::styled(supervisor.state.as_str().to_owned(), theme.state(&supervisor.state)),

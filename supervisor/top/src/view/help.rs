@@ -1,4 +1,4 @@
-//! The last line, and the help over all.
+//! The last line, and the help overlay.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -9,7 +9,7 @@ use super::theme::Theme;
 use crate::keys::HELP;
 use crate::model::Model;
 
-/// How wide the keys' column is.
+/// The width of the keys' column.
 const KEYS: u16 = 11;
 
 pub(super) fn foot(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {

@@ -1,7 +1,7 @@
-//! The model as a screen. Nothing here knows of a terminal: everything is drawn into a buffer.
+//! Renders the model. Nothing here depends on a terminal: everything is drawn into a buffer.
 //!
-//! Every text of others is `Sanitized` when it gets here, so no plugin can draw on the terminal: control characters and what
-//! turns a line's direction round are visible marks.
+//! All untrusted text is `Sanitized` when it gets here, so no plugin can draw on the terminal: control characters and
+//! characters that change the text direction are replaced by visible marks.
 
 mod columns;
 mod detail;
@@ -18,15 +18,15 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use self::theme::Theme;
 use crate::model::Model;
 
-/// Lines of the head.
+/// The height of the head.
 const HEAD_LINES: u16 = 3;
-/// From this height on the table keeps so much of the screen while a plugin is shown whole.
+/// From this height on the table keeps this share of the screen while the details are open.
 const TALL: u16 = 30;
 const TABLE_PERCENT: u16 = 45;
-/// What is left of the table on a lower screen: its title, and the plugin with its neighbours.
+/// The height of the table on lower screens: its title, and the plugin with its neighbours.
 const FEW_LINES: u16 = 5;
 
-/// Draws all of it.
+/// Draws the whole screen.
 pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model, theme: Theme) {
     let area = frame.area();
     let [head, body, foot] =
@@ -45,7 +45,7 @@ fn body_of(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {
         plugins::draw(frame, area, model, theme);
         return;
     }
-    // No more than it has rows for.
+    // Not higher than its rows need.
     let rows = u16::try_from(model.shown().len()).unwrap_or(u16::MAX).saturating_add(1);
     let most =
         if area.height >= TALL - HEAD_LINES - 1 { area.height * TABLE_PERCENT / 100 } else { FEW_LINES };

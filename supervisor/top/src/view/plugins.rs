@@ -13,7 +13,7 @@ use super::wrap::cut;
 use crate::model::{Link, Model};
 use crate::reading::Plugin;
 
-/// The cursor's own column.
+/// The column for the cursor.
 const CURSOR: &str = "▸";
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {
@@ -32,7 +32,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Them
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// Which row comes first so that the cursor is seen, in the middle where there are more than fit.
+/// The first row to draw so that the cursor is visible, centred if there are more rows than fit.
 fn first_row(at: usize, rows: usize, room: usize) -> usize {
     at.saturating_sub(room / 2).min(rows.saturating_sub(room))
 }
@@ -54,7 +54,7 @@ fn title(model: &Model, name: u16, columns: &[&Column], theme: Theme) -> Line<'s
     let first = if sorted(crate::order::By::Name) { mark("PLUGIN") } else { "PLUGIN".to_owned() };
     let mut spans = vec![Span::raw(" "), Span::styled(pad(&first, name, true), theme.title())];
     for column in columns {
-        // A full column's mark stands in the gap before it.
+        // In a full column the marker takes the gap before it.
         let marked = column.by.is_some_and(sorted);
         let text = if marked { mark(column.title) } else { column.title.to_owned() };
         let text = if column.is_text() {
@@ -76,7 +76,7 @@ fn row(
     theme: Theme,
 ) -> Line<'static> {
     let rates = model.rates.of(&plugin.name);
-    // One bar across: colours turned round would be patches, and words say what they say.
+    // The selected row has one style: reversed colours would look patchy, and the words carry the meaning.
     let style = |style: Style| if selected { theme.selected() } else { style };
     let mut spans = vec![
         Span::styled(if selected { CURSOR } else { " " }, style(Style::new())),

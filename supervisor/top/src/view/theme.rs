@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// How things look. Whatever colour says is said by a word as well, so that nothing is lost without.
+/// The styles. Everything that colour expresses is also expressed by a word.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Theme {
     pub(crate) color: bool,
@@ -37,7 +37,7 @@ impl Theme {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// Of a plugin, an instance, the supervisor, the audit log, or what keeps state.
+    /// The style for the state of a plugin, an instance, the supervisor, the audit log, or the state service.
     pub(crate) fn state(self, state: &str) -> Style {
         match state {
             "ready" | "serving" | "on" => self.good(),

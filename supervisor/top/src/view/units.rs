@@ -1,8 +1,8 @@
-//! Numbers as narrow columns have them.
+//! Formats numbers for narrow columns.
 
 use std::time::Duration;
 
-/// What stands where there is no number.
+/// Stands for a missing number.
 pub(crate) const NONE: &str = "–";
 
 /// Three digits: `0`, `0.4`, `12.3`, `184`, `12.3k`.

@@ -1,8 +1,8 @@
-//! Long texts on lines of some width.
+//! Wraps and cuts long texts.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A text cut at spaces into lines that fit; a word that is wider than a line is cut. There is at least one line.
+/// Breaks a text at spaces into lines that fit; a word that is wider than a line is cut. There is at least one line.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = vec![String::new()];
@@ -31,7 +31,7 @@ fn push(lines: &mut Vec<String>, c: char, width: usize) {
     }
 }
 
-/// The beginning of a text that fits, with a mark where something is left out.
+/// The prefix of a text that fits, with a mark if something was cut.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! The second part: a model answers a question through two of the tools, by the same door as everybody.
+//! The second part: a model answers a question with two of the tools, through the same dispatcher as every client.
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use talon_tests::{Builder, Supervisor};
 use crate::show::Show;
 use crate::steps::{cli, text};
 
-/// What the model says, which is prepared.
+/// The prepared answers of the model.
 const SCRIPT: &str = include_str!("script.yaml");
 const QUESTION: &str = "Where does become_stage_if_asked stand, and which planet has the most moons?";
 
@@ -45,7 +45,7 @@ pub(crate) async fn question(show: &mut Show, supervisor: &Supervisor) -> Result
     let as_json = cli(supervisor, &["session", "show", session, "--output", "json"]).await?;
     show.check(
         "what the tools answered reached the model as two marked blocks of data",
-        // Shown to a person, the marks are inert as well.
+        // Markers are neutralized in output for people as well.
         text(&as_json).matches("plugin_output]").count() >= 4,
     );
     Ok(())

@@ -1,5 +1,5 @@
-//! `make demo`: Talon at its main job, on real input, in plain words. Every step checks what it shows, and
-//! the program ends with 0 only when all of it was true.
+//! `make demo`: shows Talon's main features on real input, in plain words. Every step checks what it shows, and
+//! the program exits with 0 only when all checks passed.
 
 mod agent;
 mod show;

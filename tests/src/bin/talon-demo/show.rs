@@ -47,7 +47,7 @@ impl Show {
         }
     }
 
-    /// Something that has to be true.
+    /// Checks and prints a condition.
     pub(crate) fn check(&mut self, what: &str, holds: bool) {
         self.checks += 1;
         if holds {
@@ -58,7 +58,7 @@ impl Show {
         }
     }
 
-    /// A sign of life while something takes its time.
+    /// A spinner for a step that takes a while.
     pub(crate) fn waiting(&self, what: &str) -> ProgressBar {
         if !std::io::stderr().is_terminal() {
             println!("   … {what}");

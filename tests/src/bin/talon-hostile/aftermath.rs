@@ -1,4 +1,4 @@
-//! What is left when an attack is over: processes, mounts, files, sockets.
+//! What an attack leaves behind: processes, mounts, files, sockets.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,14 +9,14 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::process::{Pid as RustixPid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// How long dying may take. It only has to be longer than it takes on a machine that does a lot beside; nothing
-/// waits for it unless something stays.
+/// How long processes may take to die. It only has to be longer than on a busy machine; it only passes fully if
+/// something stays.
 pub(crate) const DYING: Duration = Duration::from_secs(5);
 
-/// How often is looked.
+/// The polling interval.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What is there before an attack.
+/// The state before an attack.
 pub(crate) struct Before {
     mounts: BTreeSet<String>,
     files: BTreeSet<String>,
@@ -25,12 +25,12 @@ pub(crate) struct Before {
 }
 
 impl Before {
-    /// Looks around. Descendants that are there now are the harness's own.
+    /// Records the current state. Existing descendants belong to the harness.
     pub(crate) fn look() -> Self {
         Self { mounts: mounts(), files: files(), cgroups: cgroups(), processes: family() }
     }
 
-    /// What is there now and was not then, in words. Waits for what is dying; ends what is not.
+    /// Lists what is there now and was not before. Waits for dying processes, then kills the others.
     pub(crate) fn left(&self, dying: Duration) -> Vec<String> {
         let processes = self.processes_after(dying);
         let mut all = Vec::new();
@@ -48,7 +48,7 @@ impl Before {
         all
     }
 
-    /// What lives now and did not then, at the latest when the time is over.
+    /// The processes that live now and did not before, at the latest when the time is over.
     fn processes_after(&self, time: Duration) -> BTreeSet<u32> {
         let deadline = Instant::now() + time;
         loop {
@@ -62,7 +62,7 @@ impl Before {
     }
 }
 
-/// Waits without a clock of its own: nobody tells us that a process has died which is not our child.
+/// Sleeps: there is no notification of the death of a process that is not our child.
 pub(crate) fn pause(time: Duration) {
     std::thread::park_timeout(time);
 }
@@ -78,8 +78,8 @@ fn end(pid: u32) {
     }
 }
 
-/// Orphans come to us, and stay in the process table until we have looked at them. Children of our own that live
-/// are left alone; those that have ended were waited for before.
+/// Orphans are reparented to us, and stay in the process table until we reap them. Our own living children
+/// are left alone; those that have ended were reaped before.
 fn reap_orphans(own: &BTreeSet<u32>) {
     loop {
         match waitpid(None::<Pid>, Some(WaitPidFlag::WNOHANG)) {
@@ -98,7 +98,7 @@ fn mounts() -> BTreeSet<String> {
     text.lines().filter_map(|line| line.split(' ').nth(4)).map(str::to_owned).collect()
 }
 
-/// Control groups of ours: the machine's own come and go.
+/// The control groups of the suite: others on the machine come and go.
 fn cgroups() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     groups(Path::new("/sys/fs/cgroup"), CGROUP_DEPTH, &mut found);
@@ -120,7 +120,7 @@ fn groups(below: &Path, depth: u32, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Everything in the directories that the outer namespace has for itself.
+/// All files in the private directories of the outer namespace.
 fn files() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut open: Vec<_> = ["/tmp", "/run", "/dev/shm", "/var/tmp"].map(Into::into).to_vec();

@@ -1,4 +1,4 @@
-//! One attack: started, watched, stopped, judged.
+//! One attack: starting, watching, stopping and judging it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,7 +17,7 @@ pub(crate) const ATTACK_TIME: Duration = Duration::from_secs(40);
 /// How long a program may take to end after SIGTERM. The supervisor's own is longer; the attacks ignore it anyway.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// A program that runs, whatever holds it.
+/// A running program, in a jail or without one.
 pub(crate) enum Running {
     Plain { child: Child, pidfd: OwnedFd, stdout: OwnedFd },
     Jailed { jailed: Box<Jailed>, group: Option<Group> },
@@ -31,9 +31,9 @@ pub(crate) enum End {
         number: i32,
         core: bool,
     },
-    /// It had more memory than it may.
+    /// It exceeded its memory limit.
     OutOfMemory,
-    /// Nobody knows: its monitor was lost.
+    /// Unknown: its monitor was lost.
     Lost,
 }
 
@@ -85,7 +85,7 @@ impl Running {
                             End::Signal { number: signal, core: core_dumped }
                         }
                         ExitStatus::OutOfMemory { .. } => End::OutOfMemory,
-                        // An attack on the watch that ends it all shows as such.
+                        // An attack that kills its own monitor is reported as such.
                         ExitStatus::Unwatched { .. } | ExitStatus::MonitorLost => End::Lost,
                     }));
                 }
@@ -96,7 +96,7 @@ impl Running {
         }
     }
 
-    /// Ends it as a supervisor does: asks, waits, kills. What it started elsewhere is ended only by a jail.
+    /// Ends it as a supervisor does: SIGTERM, grace period, SIGKILL. Its other processes are ended only by a jail.
     pub(crate) fn stop(mut self) -> anyhow::Result<Option<End>> {
         self.ask_to_end()?;
         let mut end = self.wait(GRACE)?;
@@ -124,7 +124,7 @@ impl Running {
     fn ask_to_end(&self) -> anyhow::Result<()> {
         match self {
             Self::Plain { pidfd, .. } => {
-                // It may have ended by itself.
+                // It may have ended already.
                 let _ = pidfd_send_signal(pidfd, Signal::TERM);
             }
             Self::Jailed { jailed, .. } => jailed.monitor.signal(15)?,
@@ -133,9 +133,9 @@ impl Running {
     }
 }
 
-/// The first line, or what came until the end or the deadline.
+/// The first line, or the output until the end or the deadline.
 pub(crate) fn first_line(pipe: BorrowedFd<'_>, time: Duration) -> anyhow::Result<Option<String>> {
-    /// Lines of attacks are short; what comes beyond is not ours.
+    /// Lines of attacks are short; the rest of a longer one is not needed.
     const LONGEST: usize = 1024;
     let deadline = Instant::now() + time;
     let mut line = Vec::new();

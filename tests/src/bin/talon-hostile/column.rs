@@ -1,8 +1,8 @@
-//! The columns of the table: what holds an attack, and as whom it is started.
+//! The columns of the table: how an attack is confined, and with which user the jail is started.
 
 use serde::{Deserialize, Serialize};
 
-/// A network that a jail gives.
+/// The network of a jail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Net {
     None,
@@ -29,7 +29,7 @@ impl Net {
     }
 }
 
-/// What holds an attack.
+/// How an attack is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Held {
     Not,
@@ -37,7 +37,7 @@ pub(crate) enum Held {
     Jailed(Net),
 }
 
-/// As whom our side runs.
+/// The user of our side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Root,

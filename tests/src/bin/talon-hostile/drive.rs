@@ -1,4 +1,4 @@
-//! Starts each attack in each column, and tells what came of it, one line of JSON an attack.
+//! Starts each attack in each column, and reports the result as one line of JSON for each attack.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -23,46 +23,46 @@ use crate::outer::attack_program;
 use crate::targets::{ATTACKER, LISTEN_ABSTRACT, LISTEN_PORT, OWN, SECRET, environment};
 use crate::verdict;
 
-/// How long an attack on its own end is left alone before it is stopped: those that end by themselves do.
+/// How long an attack on its own end may run before it is stopped: some end before.
 const LEFT_ALONE: Duration = Duration::from_millis(150);
 
-/// Long enough for what a jail that holds ends by itself.
+/// Long enough for a working jail to end the processes.
 const LEFT_ON_PURPOSE: Duration = Duration::from_millis(300);
 
-/// What came of one attack in one column.
+/// The result of one attack in one column.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub(crate) column: String,
     pub(crate) attack: String,
     pub(crate) verdict: Verdict,
-    /// What refused it: an errno's name, a signal.
+    /// What refused it: an errno's name, or a signal.
     pub(crate) by: String,
     pub(crate) detail: String,
-    /// What is wrong whatever the verdict is: leftovers, a neighbour that did not answer.
+    /// What is wrong regardless of the verdict: leftovers, a neighbour that did not answer.
     pub(crate) trouble: Vec<String>,
-    /// How often the neighbour answered meanwhile, and how long it took at most.
+    /// How often the neighbour answered meanwhile, and its longest response time.
     pub(crate) answers: u32,
     pub(crate) slowest_ms: u64,
 }
 
-/// One line from here to the judge.
+/// One line for the judge.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Line {
     Record(Record),
-    /// A column that cannot be had here, and why.
+    /// A column that is not available here, and why.
     Skipped {
         column: String,
         reason: String,
     },
-    /// What the jail's own report says, protection by protection.
+    /// The jail's own report, protection by protection.
     Report {
         column: String,
         lines: Vec<(String, String)>,
     },
 }
 
-/// What the attacks of one column have in common.
+/// What the attacks of one column share.
 struct Stand<'c> {
     column: &'c Column,
     jails: Option<Jails>,
@@ -75,10 +75,10 @@ struct Stand<'c> {
 
 pub(crate) fn run(side: &str, choice: &Choice) -> anyhow::Result<()> {
     let side = Side::parse(side)?;
-    // Nothing that an attack leaves behind escapes our look.
+    // All processes that an attack leaves behind are reparented to us.
     set_child_subreaper(Some(rustix::process::getpid()))?;
     let expected = expected::load()?;
-    // Before anything else is started, as a supervisor does. Why there are none is told by each jail's own report.
+    // Before anything else is started, as a supervisor does. If there are no groups, each jail's report says why.
     let groups = Groups::open(&format!("hostile-{}", side.name())).ok();
     let mut parts = Some((Stage::from_current_exe()?, groups));
     for column in choice.columns().iter().filter(|column| column.side == side) {
@@ -92,7 +92,7 @@ pub(crate) fn run(side: &str, choice: &Choice) -> anyhow::Result<()> {
         let own = parts.take().context("they are put back below")?;
         let mut stand = Stand::set_up(column, own).with_context(|| format!("column {}", column.name))?;
         for attack in expected.attacks().filter(|attack| choice.wants(&attack.name)) {
-            // Whether a group limits its memory makes no difference to whether it is run.
+            // Whether a group limits its memory does not matter for this.
             if attack.expectation(column, true) == Expectation::Skip {
                 continue;
             }
@@ -169,7 +169,7 @@ impl<'c> Stand<'c> {
         let line = if knocking { knocked(&running)? } else { first_line(running.stdout(), ATTACK_TIME)? };
         let end = running.wait(if attack.lifecycle { LEFT_ALONE } else { ATTACK_TIME })?;
         let stopped = running.stop()?;
-        // Without our jail, what is left is left on purpose: it need not be waited for.
+        // Without our jail, leftovers are expected: there is no need to wait for them.
         let ours = matches!(self.column.held, Held::Jailed(_));
         let left = before.left(if ours || !attack.lifecycle { DYING } else { LEFT_ON_PURPOSE });
         if attack.lifecycle {
@@ -188,7 +188,7 @@ impl<'c> Stand<'c> {
         Ok(record)
     }
 
-    /// Starts it in what holds it. What comes second lives as long as the attack.
+    /// Starts it in its confinement. The second value lives as long as the attack.
     fn start(&self, attack: &Attack) -> anyhow::Result<(Running, Option<std::os::fd::OwnedFd>)> {
         if let Held::Jailed(_) = self.column.held {
             let jails = self.jails.as_ref().context("it is there until the column is taken down")?;
@@ -220,14 +220,14 @@ impl<'c> Stand<'c> {
         if let Some(neighbour) = self.neighbour.take() {
             neighbour.stop()?;
         }
-        // The end of its standard input ends it.
+        // It ends at the end of its standard input.
         drop(self.stand_in.stdin.take());
         self.stand_in.wait()?;
         Ok(self.jails.take().context("they were there until now")?.into_parts())
     }
 }
 
-/// What a careful person would write: everything apart, everything read-only but one directory.
+/// The options of a careful user: all namespaces, everything read-only except one directory.
 const BWRAP: &[&str] = &[
     "bwrap",
     "--unshare-all",
@@ -244,7 +244,7 @@ const BWRAP: &[&str] = &[
     OWN,
 ];
 
-/// An ordinary process of the host with the attack's own uid, which is the worst case; and what it has made.
+/// An ordinary process of the host with the attack's own uid, which is the worst case; and the file it created.
 fn stand_in(side: Side) -> anyhow::Result<(Child, String)> {
     let mut command = Command::new(attack_program());
     command.args(["--helper", "stand-in"]).env_clear().env("SECRET", SECRET);
@@ -260,7 +260,7 @@ fn stand_in(side: Side) -> anyhow::Result<(Child, String)> {
 /// A plugin that serves, without a jail.
 fn plain_neighbour() -> anyhow::Result<(Running, PathBuf)> {
     let socket = format!("{OWN}/neighbour.sock");
-    // The one of the column before.
+    // The socket of the previous column.
     let _ = std::fs::remove_file(&socket);
     let mut command = Command::new(attack_program());
     command.args(["--helper", "serve", &socket]).env_clear().env("SECRET", SECRET).stdin(Stdio::null());
@@ -270,7 +270,7 @@ fn plain_neighbour() -> anyhow::Result<(Running, PathBuf)> {
     Ok((running, socket.into()))
 }
 
-/// Knocks at the attack's port and name until it has something to say.
+/// Connects to the attack's port and abstract name until it has output.
 fn knocked(running: &Running) -> anyhow::Result<Option<String>> {
     loop {
         let line = first_line(running.stdout(), Duration::from_millis(10))?;

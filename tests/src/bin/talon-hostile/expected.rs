@@ -1,4 +1,4 @@
-//! What should come of each attack, as `tests/jail/expected.toml` says.
+//! The expected result of each attack, from `tests/jail/expected.toml`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::column::{Column, Held};
 
 const TEXT: &str = include_str!("../../../jail/expected.toml");
 
-/// What came of an attack, or should.
+/// The result of an attack, actual or expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Verdict {
@@ -17,22 +17,22 @@ pub(crate) enum Verdict {
     Open,
     /// It was refused, or ended.
     Blocked,
-    /// It succeeded, and what came of it is held.
+    /// It succeeded, but its effect stayed inside.
     Contained,
     /// It could not be tried on this machine.
     Untried,
 }
 
-/// What a table's cell may hold.
+/// What a cell of the table may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Expectation {
     Open,
     Blocked,
     Contained,
-    /// Open where root has made the outer namespace; an ordinary user cannot make what it needs.
+    /// Open if root made the outer namespace; an ordinary user cannot make what the attack needs.
     OpenAsRoot,
-    /// Depends on the machine, as the attack's note says; only where we are not what holds it.
+    /// Depends on the machine, as the attack's note says; only without our jail.
     Any,
     /// Not run there, as the attack's note says.
     Skip,
@@ -56,7 +56,7 @@ pub(crate) struct Expected {
     pub(crate) theme: Vec<Theme>,
 }
 
-/// Attacks on one thing.
+/// Attacks on one target.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Theme {
@@ -85,13 +85,13 @@ pub(crate) struct Attack {
     /// Takes long and has nothing to do with the network: one network is enough.
     #[serde(default)]
     pub(crate) once: bool,
-    /// The harness judges it by what is left, not by what it says.
+    /// The harness judges it by what it leaves behind, not by its output.
     #[serde(default)]
     pub(crate) lifecycle: bool,
     /// Has a terminal as its standard input.
     #[serde(default)]
     pub(crate) terminal: bool,
-    /// Why it is as it is, for the reader of the table.
+    /// Why the result is as it is, for the reader of the table.
     #[serde(default)]
     pub(crate) note: String,
 }

@@ -1,4 +1,4 @@
-//! Our own jail, as the supervisor asks for it.
+//! Our own jail, with the supervisor's options.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -17,14 +17,14 @@ use crate::column::{Net, Side};
 use crate::outer::attack_program;
 use crate::targets::{ATTACKER, BIN, GRANTED_PORT, NEIGHBOUR, NEIGHBOUR_UID, PRIVATE};
 
-/// How long an attack keeps the memory that it got. A watch looks once a second at least; the rest is for machines that
-/// do a lot beside.
+/// How long an attack keeps the memory that it got. The monitor checks at least once a second; the rest is for busy
+/// machines.
 const HOLD_MS: &str = "3000";
 
 /// How long a jail may take to be built; it takes a few milliseconds.
 const START_TIME: Duration = Duration::from_secs(20);
 
-/// What our side starts jails with.
+/// Starts jails.
 pub(crate) struct Jails {
     stage: Stage,
     groups: Option<Groups>,
@@ -33,7 +33,7 @@ pub(crate) struct Jails {
 }
 
 impl Jails {
-    /// Of the column's network; `groups` where control groups can be had.
+    /// With the column's network; `groups` if control groups are available.
     pub(crate) fn new(stage: Stage, groups: Option<Groups>, side: Side, net: Net) -> Self {
         Self { stage, groups, side, net }
     }
@@ -43,7 +43,7 @@ impl Jails {
         (self.stage, self.groups)
     }
 
-    /// An attack, in a jail of its own.
+    /// An attack, in a separate jail.
     pub(crate) fn attack(
         &self,
         name: &str,
@@ -67,11 +67,11 @@ impl Jails {
         let terminal = if terminal { Some(pseudo_terminal()?) } else { None };
         let stdin = terminal.as_ref().map(|(_, slave)| slave.as_fd());
         let (jailed, group) = self.start(&spec, stdin)?;
-        // The master stays open while the attack runs, or the terminal would be hung up.
+        // The master stays open while the attack runs, or the terminal would hang up.
         Ok((Running::Jailed { jailed: Box::new(jailed), group }, terminal.map(|(master, _)| master)))
     }
 
-    /// Another plugin, which serves; and where its socket is for us.
+    /// Another plugin, which serves; and the path of its socket outside.
     pub(crate) fn neighbour(&self) -> anyhow::Result<(Running, Told, PathBuf)> {
         let place = Path::new(NEIGHBOUR);
         let inside = format!("{NEIGHBOUR}/s/plugin.sock");
@@ -142,7 +142,7 @@ impl Jails {
             |identity| (identity.uid, identity.gid),
         );
         let mut view = View::system(ids, &place.join("h"), &network);
-        // A directory that was granted, in which somebody has left a set-uid program.
+        // A granted directory with a set-uid program.
         view.shown.push(Shown { at: BIN.into(), from: BIN.into(), access: Access::Execute, needed: true });
         view.private =
             Private { at: place.into(), bytes: PRIVATE_BYTES, inodes: PRIVATE_INODES, ..Private::default() };
@@ -152,13 +152,13 @@ impl Jails {
     }
 }
 
-/// All of a private place; the attacks want six times as much.
+/// The size limit of a private directory; the attacks try six times as much.
 const PRIVATE_BYTES: u64 = 32 << 20;
 
-/// The same for files, of which they want five times as many.
+/// The same for files, of which they try five times as many.
 const PRIVATE_INODES: u64 = 1000;
 
-/// What a plugin has by default, but for memory: the attacks stop at 512 MiB, so that every machine has room for them.
+/// A plugin's default limits, except for memory: the attacks stop at 512 MiB, so that they fit on every machine.
 fn limits() -> Limits {
     Limits { memory_bytes: 192 << 20, data_bytes: Some(256 << 20), ..Limits::default() }
 }
@@ -175,13 +175,13 @@ fn pseudo_terminal() -> anyhow::Result<(OwnedFd, OwnedFd)> {
     Ok((master, slave))
 }
 
-/// How a report's pair says that a protection holds.
+/// The value in a report when a protection is active.
 pub(crate) const ENFORCED: &str = "enforced";
 
 /// What a jail's report says, protection by protection.
 pub(crate) type Told = Vec<(String, String)>;
 
-/// A report as pairs of words, for the judge.
+/// A report as pairs of texts, for the judge.
 fn told(jailed: &Jailed) -> Told {
     let words = |status: &Status| match status {
         Status::Enforced => ENFORCED.to_owned(),

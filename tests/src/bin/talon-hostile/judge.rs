@@ -1,4 +1,4 @@
-//! Runs everything in a throw-away namespace and holds what came of it against what should.
+//! Runs everything in a throw-away namespace and compares the results with the expected ones.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -14,7 +14,7 @@ use crate::expected::{self, Attack, Expectation, Verdict};
 use crate::jails::ENFORCED;
 use crate::table;
 
-/// Everything that was told.
+/// All results of the run.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     records: BTreeMap<(String, String), Record>,
@@ -70,7 +70,7 @@ pub(crate) fn run(choice: &Choice) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One line about what is not as it should be.
+/// One line about each deviation from the expected result.
 fn deviation(attack: &Attack, column: &Column, told: &Told) -> Option<String> {
     let wanted = attack.expectation(column, told.grouped(column));
     let place = format!("{} | {}", attack.name, column.name);
@@ -95,7 +95,7 @@ fn untried_without_jail(attack: &Attack, told: &Told) -> bool {
         .is_some_and(|record| record.verdict == Verdict::Untried)
 }
 
-/// Runs the rest of us in namespaces of its own and reads what it tells.
+/// Runs the rest of the suite in new namespaces and reads its output.
 fn told(choice: &Choice) -> anyhow::Result<Told> {
     let mut unshare = Command::new("unshare");
     if !is_root() {

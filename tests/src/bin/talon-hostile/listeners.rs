@@ -1,5 +1,5 @@
-//! What listens in the outer namespace, so that an open door is seen: everything is open to everybody, and only a jail
-//! stands in the way.
+//! The listeners in the outer namespace that reveal a hole: everything is open to every user, and only a jail
+//! prevents access.
 
 use std::fs::{self, File, Permissions};
 use std::io::{IoSlice, Read, Write};
@@ -75,7 +75,7 @@ fn pass_secrets(listener: &UnixListener) {
         if let Ok(secret) = File::open(PEER_STATE) {
             let descriptors = [secret.as_raw_fd()];
             let rights = [ControlMessage::ScmRights(&descriptors)];
-            // An attack that has ended meanwhile has lost its chance.
+            // The attack may have ended meanwhile.
             let _ =
                 sendmsg::<()>(peer.as_raw_fd(), &[IoSlice::new(b"x")], &rights, MsgFlags::MSG_NOSIGNAL, None);
         }
@@ -99,7 +99,7 @@ fn resolve(question: &[u8]) -> Vec<u8> {
     while question.get(name_end).is_some_and(|length| *length != 0) {
         name_end += 1 + usize::from(question[name_end]);
     }
-    // Behind the name come its end, type and class.
+    // After the name come its terminator, type and class.
     let Some(asked) = question.get(HEADER..name_end + 5) else { return Vec::new() };
     let is_address = asked[asked.len() - 4..] == [0, 1, 0, 1];
     let mut reply = question[..2].to_vec();
@@ -111,7 +111,7 @@ fn resolve(question: &[u8]) -> Vec<u8> {
     reply
 }
 
-/// Knocks at a port and a name of the outer namespace: who listens there sees that somebody came.
+/// Connects to a port and an abstract name of the outer namespace, so that a listener there notices it.
 pub(crate) fn knock(port: u16, name: &str) {
     let _ = std::net::TcpStream::connect(("127.0.0.1", port));
     if let Ok(address) = SocketAddr::from_abstract_name(name) {

@@ -1,14 +1,14 @@
-//! The hostile suite: programs that try to get out, run without a jail, in bubblewrap's and in ours, and one table
-//! of what came of it.
+//! The hostile suite: programs that try to escape, run without a jail, in bubblewrap's and in ours, and one table
+//! with the results.
 //!
 //! ```text
-//! talon-hostile                    judges; fails when anything is not as `tests/jail/expected.toml` says
-//!   └ unshare … talon-hostile outer    makes the world that is attacked, in a throw-away namespace
+//! talon-hostile                    judges; fails when anything differs from `tests/jail/expected.toml`
+//!   └ unshare … talon-hostile outer    makes the environment that is attacked, in a throw-away namespace
 //!       ├ talon-hostile drive root     starts each attack in each column, as root
 //!       └ talon-hostile drive user     the same without any rights
 //! ```
 //!
-//! A hole that is found cannot damage the machine on which it was found: the outer namespace has its own files
+//! A successful attack cannot damage the machine: the outer namespace has its own files
 //! where it matters, its own network and its own processes, and dies with this program.
 //!
 //! `--only PART,…` runs the attacks whose name contains one of them; `--column PART` those columns; `--table FILE` writes
@@ -34,18 +34,18 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-/// What a run is about.
+/// The options of a run.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Choice {
-    /// Attacks whose name contains it, or one of several with commas between.
+    /// Attacks whose name contains this text, or one of several separated by commas.
     pub(crate) only: Option<String>,
     /// Columns whose name contains it.
     pub(crate) column: Option<String>,
     /// Where the table goes.
     pub(crate) table: Option<PathBuf>,
-    /// The attacks, compiled; they are compiled anew without.
+    /// The compiled attacks; without it they are compiled here.
     pub(crate) attacks: Option<PathBuf>,
-    /// Whether each outcome is told as it comes.
+    /// Whether each result is printed as it comes.
     pub(crate) verbose: bool,
 }
 
@@ -83,7 +83,7 @@ impl Choice {
         self.only.as_ref().is_none_or(|parts| parts.split(',').any(|part| attack.contains(part)))
     }
 
-    /// The same as arguments, for the processes below.
+    /// The same as arguments, for the child processes.
     fn arguments(&self) -> Vec<String> {
         let option = |name: &str, value: &Option<String>| {
             value.iter().flat_map(|value| [name.to_owned(), value.clone()]).collect::<Vec<_>>()

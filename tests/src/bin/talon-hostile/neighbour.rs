@@ -1,4 +1,4 @@
-//! Another plugin, which has to serve while an attack runs: asked all the while, by a thread of its own.
+//! Another plugin, which must keep serving during an attack: a separate thread calls it all the time.
 
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use crate::listeners::echo;
 
-/// How long an answer may take. Not a matter of speed: an answer takes well below a millisecond, and two cores with
-/// four programs that spin a few; a neighbour that is held up by an attack does not answer at all.
+/// How long an answer may take. Not a matter of speed: an answer takes well below a millisecond, and a few on two cores
+/// with four spinning programs; a neighbour that an attack blocks does not answer at all.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long between two questions.
+/// The interval between two calls.
 const BETWEEN: Duration = Duration::from_millis(4);
 
-/// What a neighbour did during an attack.
+/// How a neighbour answered during an attack.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Served {
     pub(crate) answers: u32,
@@ -24,7 +24,7 @@ pub(crate) struct Served {
     pub(crate) failures: Vec<String>,
 }
 
-/// Asks a neighbour until it is dropped.
+/// Calls a neighbour until it is dropped.
 pub(crate) struct Questions {
     served: Arc<(Mutex<Served>, Condvar)>,
     stop: Option<Sender<()>>,
@@ -57,16 +57,16 @@ impl Questions {
         Self { served, stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Forgets what was.
+    /// Resets the results.
     pub(crate) fn begin(&self) {
         *self.served.0.lock().unwrap_or_else(PoisonError::into_inner) = Served::default();
     }
 
-    /// What was since; waits for the end of a question that was asked after the beginning.
+    /// The results since the reset; waits for the end of a call that began after it.
     pub(crate) fn served(&self) -> Served {
         let (served, changed) = &*self.served;
         let served = served.lock().unwrap_or_else(PoisonError::into_inner);
-        // Two: the first may have been asked before the beginning.
+        // Two answers: the first call may have begun before the reset.
         let waits = |served: &mut Served| served.answers < 2 && served.failures.is_empty();
         let (served, _) =
             changed.wait_timeout_while(served, 2 * PATIENCE, waits).unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,5 @@
-//! The throw-away world: an own tree of files where it matters, an own network with listeners, programs to attack with.
+//! The throw-away environment: private files where it matters, a private network with listeners, and the attack
+//! programs.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +15,7 @@ use crate::column::Side;
 use crate::targets::{ADDRESS, BIN, FOREIGN, OWN, PEER_STATE, SECRET, TALON_CONFIG, USER, WORLD};
 use crate::{column, listeners};
 
-/// The attacks' source: compiled here, so that no other place has to be found.
+/// The attacks' source, included so that it need not be found at run time.
 const SOURCES: &[(&str, &str)] = &[
     ("attack.h", include_str!("../../../jail/attacks/attack.h")),
     ("main.c", include_str!("../../../jail/attacks/main.c")),
@@ -35,15 +36,15 @@ const SOURCES: &[(&str, &str)] = &[
     ("helper.c", include_str!("../../../jail/attacks/helper.c")),
 ];
 
-/// Numbers of processes in the outer namespace begin here, so that none is also one inside a jail.
+/// Pids in the outer namespace begin here, so that none of them also exists inside a jail.
 const FIRST_PID: u32 = 20_000;
 
 pub(crate) fn run(choice: &Choice) -> anyhow::Result<()> {
     ensure!(std::process::id() == 1, "only the first process of a namespace of its own may change this much");
-    // Read before anything is covered: they may lie below what is.
+    // Read before anything is covered: the file may be below a covered directory.
     let attacks = choice.attacks.as_ref().map(fs::read).transpose().context("cannot read the attacks")?;
     cover()?;
-    // Where that is not allowed, numbers may meet, and an attack on a stranger may hit itself: it would look open.
+    // Where that is not allowed, pids may collide, and an attack on another process may hit itself: it would look open.
     fs::write("/proc/sys/kernel/ns_last_pid", FIRST_PID.to_string())
         .context("cannot choose the next process number")?;
     files()?;
@@ -76,12 +77,12 @@ fn sides(choice: &Choice) -> Vec<Side> {
     sides
 }
 
-/// What our uid 0 is outside: another one where an ordinary user made the outer namespace.
+/// The uid that our uid 0 is mapped to: not 0 if an ordinary user made the outer namespace.
 fn real_uid() -> Option<u32> {
     fs::read_to_string("/proc/self/uid_map").ok()?.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Our own program as root, or as somebody without rights.
+/// Our own program as root, or as a user without rights.
 fn driver(side: Side) -> anyhow::Result<Command> {
     let program = format!("{BIN}/talon-hostile");
     let real = real_uid().context("/proc/self/uid_map")?;
@@ -93,7 +94,7 @@ fn driver(side: Side) -> anyhow::Result<Command> {
             command
         }
         Side::User => {
-            // A namespace further down, in which the user is himself again and has no rights over the outer one.
+            // In a nested namespace, in which the user has its own uid and no rights over the outer one.
             let mut command = Command::new("unshare");
             command.arg("--user").arg(format!("--map-user={real}")).arg(format!("--map-group={real}"));
             command.arg(program);
@@ -102,7 +103,7 @@ fn driver(side: Side) -> anyhow::Result<Command> {
     })
 }
 
-/// Our own file systems over the machine's directories, so that nothing of the machine is hit.
+/// Mounts our own file systems over the machine's directories, so that an attack cannot damage them.
 fn cover() -> anyhow::Result<()> {
     let places: &[(&str, &std::ffi::CStr)] = &[
         ("/tmp", c"mode=1777,size=1g"),
@@ -116,14 +117,14 @@ fn cover() -> anyhow::Result<()> {
         mount("tmpfs", *place, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, *options)
             .with_context(|| format!("cannot cover {place}"))?;
     }
-    // The one with the set-uid program needs a file system on which that means something.
+    // The directory with the set-uid program needs a file system without nosuid.
     fs::create_dir(WORLD)?;
     mount("tmpfs", WORLD, "tmpfs", MountFlags::empty(), c"mode=0755,size=1g")
         .context("cannot make the world")?;
     Ok(())
 }
 
-/// Secrets and directories that only a jail keeps an attack from.
+/// Secrets and directories that only a jail protects from an attack.
 fn files() -> anyhow::Result<()> {
     let secret = format!("{SECRET}: if a hostile program shows this, a door is open\n");
     for path in [PEER_STATE, TALON_CONFIG, "/root/.ssh/id_ed25519", "/home/operator/.ssh/id_ed25519"] {
@@ -133,7 +134,7 @@ fn files() -> anyhow::Result<()> {
         fs::create_dir_all(place)?;
         fs::set_permissions(place, Permissions::from_mode(0o777))?;
     }
-    // Readable for everybody, as on a machine where somebody has made a mistake.
+    // Readable for every user, as on a misconfigured machine.
     cover_file("/etc/shadow", &format!("root:{secret}"))?;
     cover_file("/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
 }
@@ -144,14 +145,14 @@ fn write(path: &str, text: &str) -> anyhow::Result<()> {
     fs::write(path, text).with_context(|| path.to_owned())
 }
 
-/// A file of ours in the place of one of the machine's.
+/// Replaces a file of the machine by one of ours.
 fn cover_file(path: &str, text: &str) -> anyhow::Result<()> {
     let ours = format!("{WORLD}/cover{}", path.replace('/', "-"));
     write(&ours, text)?;
     mount_bind(&ours, path).with_context(|| format!("cannot cover {path}"))
 }
 
-/// The program that attacks, in three places, and our own, which another uid may not be able to reach where it is.
+/// The attack program, in three places, and our own, which another uid may not be able to reach at its original path.
 fn programs(attacks: Option<Vec<u8>>) -> anyhow::Result<()> {
     match attacks {
         Some(program) => fs::write(attack_program(), program)?,

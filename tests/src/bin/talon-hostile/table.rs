@@ -1,4 +1,4 @@
-//! The table: attack × column → what came of it.
+//! The table: the result of each attack in each column.
 
 use std::fmt::Write as _;
 
@@ -51,7 +51,7 @@ pub(crate) fn markdown(expected: &Expected, columns: &[Column], told: &Told) -> 
     text
 }
 
-/// What the jails of this run said of themselves: what holds differs from machine to machine.
+/// The reports of this run's jails: which protections are active differs from machine to machine.
 fn reports(told: &Told) -> String {
     let mut text = "\n## What the jails of this run reported\n\n".to_owned();
     for (column, lines) in told.reports.iter().filter(|(column, _)| column.ends_with(Net::None.name())) {

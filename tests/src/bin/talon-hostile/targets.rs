@@ -1,25 +1,25 @@
-//! What the attacks aim at, and where it is: paths, ports and names that outer and drive agree on.
+//! The targets of the attacks: paths, ports and names that outer and drive share.
 
-/// All that is ours, in the outer namespace's own `/tmp`.
+/// Everything of the suite, in the outer namespace's own `/tmp`.
 pub(crate) const WORLD: &str = "/tmp/world";
 /// Programs, also the one with the set-uid bit.
 pub(crate) const BIN: &str = "/tmp/world/bin";
-/// A program that nobody granted.
+/// A program that no jail is granted.
 pub(crate) const FOREIGN: &str = "/tmp/world/foreign/attack";
-/// Another plugin's state, readable for everybody.
+/// Another plugin's state, readable for every user.
 pub(crate) const PEER_STATE: &str = "/tmp/world/state/peer/notes.db";
-/// Talon's configuration, readable for everybody.
+/// Talon's configuration, readable for every user.
 pub(crate) const TALON_CONFIG: &str = "/tmp/world/etc/talon.yaml";
-/// Another plugin's runtime directory, writable for everybody.
+/// Another plugin's runtime directory, writable for every user.
 pub(crate) const PEER_RUNTIME: &str = "/run/talon/plugins/peer";
 /// Where an attack without a jail may write.
 pub(crate) const OWN: &str = "/tmp/world/own";
-/// Where a jailed program has its private place.
+/// A jailed program's private directory.
 pub(crate) const PRIVATE: &str = "/run/talon/plugins/attack";
-/// The neighbour's.
+/// The neighbour's private directory.
 pub(crate) const NEIGHBOUR: &str = "/run/talon/plugins/neighbour";
 
-/// Stream sockets that listen, open to everybody. Two of them have names in the attacks' environment.
+/// Listening stream sockets, open to every user. Two of them are named in the attacks' environment.
 pub(crate) const SOCKETS: &[&str] = &[
     "/run/talon/plugins/peer/plugin.sock",
     "/run/talon/host.sock",
@@ -32,20 +32,20 @@ pub(crate) const SOCKETS: &[&str] = &[
 ];
 /// Datagram sockets.
 pub(crate) const DATAGRAM_SOCKETS: &[&str] = &["/run/systemd/journal/socket", "/run/systemd/notify"];
-/// Hands a descriptor of a secret to everybody.
+/// Passes a descriptor of a secret to every client.
 pub(crate) const PASSING: &str = "/run/talon/passing.sock";
-/// The same by name.
+/// The same on an abstract socket.
 pub(crate) const PASSING_ABSTRACT: &str = "talon-hostile-passing";
-/// Listens by name.
+/// A listening abstract socket.
 pub(crate) const ABSTRACT: &str = "talon-hostile-abstract";
 
-/// A name that an attack takes.
+/// The abstract name that an attack listens on.
 pub(crate) const LISTEN_ABSTRACT: &str = "talon-hostile-taken";
 
 /// What no attack may read.
 pub(crate) const SECRET: &str = "TALON-HOSTILE-SECRET";
 
-/// A second address of the outer namespace, as that of a real card would be.
+/// A second address of the outer namespace, like that of a real network card.
 pub(crate) const ADDRESS: &str = "10.213.0.1";
 /// Listened on at every address, as are the next three.
 pub(crate) const TCP_PORT: u16 = 4101;
@@ -56,14 +56,14 @@ pub(crate) const GRANTED_PORT: u16 = 4104;
 /// Where attacks listen.
 pub(crate) const LISTEN_PORT: u16 = 4105;
 
-/// Nobody's uid, for everything without rights. Above all ranges that Debian gives out, below those of containers.
+/// An unused uid, for everything without rights. Above all ranges that Debian assigns, below those of containers.
 pub(crate) const USER: u32 = 69_100;
-/// The attack's own uid, where our side is root.
+/// The attack's own uid, if our side is root.
 pub(crate) const ATTACKER: u32 = 69_101;
-/// The neighbour's.
+/// The neighbour's uid.
 pub(crate) const NEIGHBOUR_UID: u32 = 69_102;
 
-/// The environment that every attack has, whatever holds it.
+/// The environment of every attack.
 pub(crate) fn environment() -> Vec<(String, String)> {
     let named: &[(&str, &str)] = &[
         ("PATH", "/usr/bin:/bin"),

@@ -1,4 +1,4 @@
-//! What came of an attack, from what it said and how it ended.
+//! The verdict on an attack, from its output and its exit status.
 
 use nix::sys::signal::Signal;
 
@@ -6,7 +6,7 @@ use crate::attack::End;
 use crate::drive::Record;
 use crate::expected::Verdict;
 
-/// An attack that says itself how it went. One that was killed before it could say anything was blocked by that.
+/// Judges an attack that reports its own result. One that was killed before its report was blocked.
 pub(crate) fn said(record: &mut Record, line: Option<&str>, end: Option<End>) {
     let line = line.unwrap_or_default();
     let (word, rest) = line.split_once(": ").unwrap_or((line, ""));
@@ -35,10 +35,10 @@ pub(crate) fn said(record: &mut Record, line: Option<&str>, end: Option<End>) {
     }
 }
 
-/// What the table says of a program that was killed because it had more memory than it may.
+/// The table's text for a program that was killed because of its memory limit.
 const OUT_OF_MEMORY: &str = "memory limit";
 
-/// An attack on its own end: judged by what is left of it.
+/// Judges an attack on its own end by what it leaves behind.
 pub(crate) fn lifecycle(record: &mut Record, line: Option<&str>, stopped: Option<End>, left: &[String]) {
     if line != Some("open: under way") {
         record.trouble.push(format!("it was not under way: {line:?}"));

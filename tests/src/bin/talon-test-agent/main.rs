@@ -1,5 +1,5 @@
-//! Stands in for `talon-agent` where a test is about the supervisor's side of it: it speaks its control protocol, serves its API, and
-//! does as its clients say. Which words there are is in `service.rs`.
+//! Stands in for `talon-agent` in tests of the supervisor's side: it implements its control protocol, serves its API,
+//! and executes its clients' commands. The commands are listed in `service.rs`.
 //!
 //! Its standard input is the control socket, as `talon-agent`'s is.
 
@@ -26,14 +26,14 @@ use service::Service;
 
 type Line = Control<FromAgent, ToAgent>;
 
-/// What it knows.
+/// The agent's state.
 #[derive(Default)]
 struct Known {
     handed: Handed,
-    /// How often it was told.
+    /// How often it was configured.
     configured: u32,
     host: Option<Channel>,
-    /// How many connections to the host it was given.
+    /// How many connections to the host it received.
     hosts: u32,
 }
 
@@ -45,7 +45,7 @@ async fn main() -> anyhow::Result<()> {
     let line = Arc::new(Line::new(stdin)?);
     let known = Shared::default();
     say(&line, from_agent::What::NeedHost(NeedHost { id: 1 })).await?;
-    // The end of the control socket is the end of this.
+    // It ends when the control socket is closed.
     while let Some(packet) = line.receive().await? {
         let given = packet.descriptor;
         match packet.message.what {
@@ -72,7 +72,7 @@ async fn say(line: &Line, what: from_agent::What) -> anyhow::Result<()> {
     Ok(line.send(&FromAgent { what: Some(what) }, None).await?)
 }
 
-/// It complains of what the rules say, so that a test can have it complain.
+/// It complains about the text of the rules, so that a test can choose the complaint.
 fn configured(known: &Shared, told: Configure, settings: OwnedFd) -> anyhow::Result<Ready> {
     let bytes = memory::read(settings, u64::try_from(MAX_HANDED_BYTES)?)?;
     anyhow::ensure!(told.settings_bytes == u64::try_from(bytes.len())?, "the length is as it was told");
@@ -89,7 +89,7 @@ fn configured(known: &Shared, told: Configure, settings: OwnedFd) -> anyhow::Res
     Ok(Ready { engine: "sqlite".to_owned(), place: sqlite.path, problems })
 }
 
-/// A channel over a connection that is there already.
+/// A channel over an inherited connection.
 fn channel(connection: OwnedFd) -> anyhow::Result<Channel> {
     let stream = net::UnixStream::from(connection);
     stream.set_nonblocking(true)?;

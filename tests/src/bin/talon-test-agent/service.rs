@@ -1,18 +1,19 @@
-//! What it does for its clients. A `GetLoop` has a word, and what comes of that, in the place of a session:
+//! The commands for its clients. A `GetLoop` carries a command in the place of a session, and returns the result the
+//! same way:
 //!
-//! | word | what comes of it |
+//! | command | result |
 //! |---|---|
-//! | `identity` | who asks, as it was told: uid, gid, sender, role, origin |
-//! | `rules`, `variable NAME` | what it was told: the operator's rules, and a variable |
-//! | `configured`, `hosts` | how often it was told, and was given a connection to the host |
+//! | `identity` | the client as the supervisor reports it: uid, gid, sender, role, origin |
+//! | `rules`, `variable NAME` | its configuration: the operator's rules, and a variable |
+//! | `configured`, `hosts` | how often it was configured, and how many connections to the host it received |
 //! | `call PLUGIN ACTION TEXT` | the content of the call's answer |
-//! | `you` | as whom the host sees it: role and origin |
+//! | `you` | its identity at the host: role and origin |
 //! | `restart PLUGIN`, `shutdown`, `reload`, `describe` | the code with which the host refuses what needs another role |
-//! | `read PATH`, `write PATH` | what is in a file of the machine, or why it cannot be had |
+//! | `read PATH`, `write PATH` | the content of a file of the machine, or the error |
 //! | `another` | asks for another connection to the host |
-//! | `chatter` | says more than anybody should |
-//! | `hang` | does not answer anybody any more |
-//! | `die` | ends at once |
+//! | `chatter` | asks for a connection to the host 2000 times |
+//! | `hang` | stops answering |
+//! | `die` | exits at once |
 
 use std::sync::Arc;
 
@@ -104,7 +105,7 @@ impl Service {
                 String::new()
             }
             ["hang"] => loop {
-                // Its one thread, and with that everybody's turn.
+                // Blocks its only thread, and with that every client.
                 std::thread::park();
             },
             ["die"] => std::process::exit(3),
@@ -157,7 +158,7 @@ impl Agent for Service {
             families: vec![
                 family("talon_agent_turns_total", "counter", vec![sample(&[("outcome", "do\"ne\n")], 2.0)]),
                 family("talon_agent_turn_seconds", "histogram", vec![timed]),
-                // None of its business.
+                // Not among the metrics that an agent may have.
                 family("talon_ready", "gauge", vec![sample(&[], 0.0)]),
                 family("talon_agent_up", "gauge", vec![sample(&[], 7.0)]),
                 family("talon_agent_bad name", "gauge", vec![sample(&[], 0.0)]),

@@ -1,10 +1,10 @@
-//! What an answer may take up. Providers are as far away as the internet: none of them decides how much memory is used.
+//! Size limits of answers. Providers are on the internet, so none of them may decide how much memory is used.
 
 /// The bytes of one whole answer on the wire. 32 MiB: a streamed token costs about 300 bytes, so this is 100,000 tokens, more
 /// than models answer at once. Beyond it the answer is refused and the connection closed.
 pub const MAX_ANSWER_BYTES: usize = 32 << 20;
 
-/// The text of an answer, and for itself what was thought. 4 MiB is a million tokens.
+/// The text of an answer, and separately its thinking. 4 MiB is a million tokens.
 pub const MAX_TEXT_BYTES: usize = 4 << 20;
 
 /// One event or line of a stream. 1 MiB: Ollama sends a whole call in one line, so it has to be more than
@@ -17,11 +17,11 @@ pub const MAX_ARGUMENTS_BYTES: usize = 512 << 10;
 /// Calls in one answer. 128 is what OpenAI allows in tools; the loop runs far fewer at once.
 pub const MAX_CALLS: usize = 128;
 
-/// What is read of an answer that says why there is none. 64 KiB; the rest is left unread.
+/// How much of an error response is read. 64 KiB; the rest is left unread.
 pub const MAX_ERROR_BYTES: usize = 64 << 10;
 
-/// What is shown of a provider's own words in an error. 300 bytes is two lines of a terminal.
+/// How much of a provider's text an error quotes. 300 bytes is two lines of a terminal.
 pub const MAX_QUOTED_BYTES: usize = 300;
 
-/// The whole sentence of an error. 1 KiB, so that a chain of attempts is still readable.
+/// The longest error message. 1 KiB, so that a chain of attempts is still readable.
 pub const MAX_MESSAGE_BYTES: usize = 1024;

@@ -1,12 +1,12 @@
-//! What every provider can do.
+//! The interface of a provider.
 
 use async_trait::async_trait;
 
 use crate::model::{Answer, Chunk, ProviderError, Request};
 
-/// Hears the pieces of an answer as they come. Must not block.
+/// Receives the pieces of an answer as they arrive. Must not block.
 pub trait Hear: Send {
-    /// One more piece.
+    /// Receives a piece.
     fn hear(&mut self, chunk: Chunk);
 }
 
@@ -16,7 +16,7 @@ impl<F: FnMut(Chunk) + Send> Hear for F {
     }
 }
 
-/// One way to reach models.
+/// A provider of models.
 #[async_trait]
 pub trait Provider: Send + Sync {
     /// Its name in the configuration.
@@ -25,17 +25,17 @@ pub trait Provider: Send + Sync {
     /// Asks a model. Dropping the future closes the connection, so that the provider stops, too.
     ///
     /// # Errors
-    /// [`ProviderError`]; pieces that were heard before it are part of no answer.
+    /// [`ProviderError`]; the pieces received before it are part of no answer.
     async fn ask(&self, request: &Request, heard: &mut dyn Hear) -> Result<Answer, ProviderError>;
 
-    /// Whether it can be reached and takes the key, as cheaply as the provider allows; no model is asked.
+    /// Checks that the provider is reachable and accepts the key, as cheaply as possible; no model is asked.
     ///
     /// # Errors
     /// [`ProviderError`]
     async fn probe(&self) -> Result<(), ProviderError>;
 
-    /// Why it cannot be asked before somebody changes its configuration, if what it said showed that: with what to do. It is then passed
-    /// over as one that is not set up.
+    /// Why the provider cannot be used until its configuration changes, if an earlier response showed that; with what
+    /// to do. It is then skipped like one that is not set up.
     fn refused(&self) -> Option<String> {
         None
     }

@@ -26,7 +26,7 @@ fn allow_example() -> BTreeMap<&'static str, [ToolPattern; 2]> {
     BTreeMap::from([("alice", ["files.*".to_owned(), "hello.greet".to_owned()])])
 }
 
-/// The keys of a call's context that say for whom the agent calls. The host believes them on the agent's own connection alone.
+/// The keys of a call's context that identify the caller. The host trusts them on the agent's own connection only.
 pub const SENDER_KEY: &str = "sender";
 /// See [`SENDER_KEY`].
 pub const CHANNEL_KEY: &str = "channel";
@@ -38,7 +38,7 @@ const MAX_ACTION_BYTES: usize = 64;
 /// The longest name of a plugin, as everywhere.
 const MAX_PLUGIN_BYTES: usize = 64;
 
-/// Whether a text is a pattern at all. One that is none covers nothing.
+/// Whether a text is a pattern. Any other text covers nothing.
 #[must_use]
 pub fn is_pattern(text: &str) -> bool {
     let Some((plugin, action)) = text.rsplit_once('.') else { return false };

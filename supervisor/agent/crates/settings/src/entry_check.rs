@@ -1,16 +1,16 @@
-//! What no type can say of a provider's entry.
+//! Checks of a provider's entry beyond its types.
 
 use crate::{Entry, Kind};
 
 /// The longest name of a provider. It stands in every message and metric.
 const MAX_NAME_BYTES: usize = 64;
 
-/// One thing that is wrong in an entry.
+/// A problem of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryProblem {
-    /// Which of its keys; `None` for its name.
+    /// The key; `None` for the entry's name.
     pub key: Option<&'static str>,
-    /// What is wrong. Holds no secret.
+    /// The problem. Contains no secret.
     pub message: String,
     /// What to do about it.
     pub help: &'static str,
@@ -23,8 +23,8 @@ impl std::fmt::Display for EntryProblem {
 }
 
 impl Entry {
-    /// Everything that is wrong with it under this name. Keys that say nothing to its kind are slips, and to pass over them would
-    /// hide that they do nothing.
+    /// All problems of the entry under this name. Keys without effect on its kind are mistakes; ignoring them would
+    /// hide that.
     #[must_use]
     pub fn problems(&self, name: &str) -> Vec<EntryProblem> {
         let mut found = Vec::new();
@@ -66,7 +66,7 @@ impl Entry {
         found
     }
 
-    /// What is wrong with where it is, as far as the text alone tells; whoever asks reads it as a URL.
+    /// The problem of the base URL, as far as the text shows; clients parse it as a URL.
     #[must_use]
     pub fn base_url_problem(&self) -> Option<EntryProblem> {
         let url = self.base_url.as_deref()?;

@@ -100,7 +100,7 @@ impl Default for BreakerKeys {
 }
 
 impl FallbackKeys {
-    /// What no type can say of them: sentences, each with its key and what to do.
+    /// Checks beyond the types: sentences, each with its key and what to do.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let Self { patience, silence, retries, backoff_initial, backoff_max, breaker, .. } = *self;

@@ -1,8 +1,8 @@
-//! What an operator writes about the agent and its models.
+//! The operator's settings of the agent and its models.
 //!
-//! The supervisor reads it with the rest of the configuration, and hands it to the agent; both know it by these types. There is
-//! nothing in here but types, their defaults, and what no type can say about them: no network, no clock, and no files but those that
-//! [`Handed`] is gathered from.
+//! The supervisor reads them with the rest of the configuration, and sends them to the agent; both use these types.
+//! This crate has only types, their defaults, and checks beyond the types: no network, no clock, and no files except
+//! those that [`Handed`] collects.
 //!
 //! | key | type |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | `models` | [`ModelKeys`] |
 //! | `orchestrator` | [`OrchestratorKeys`] |
 //!
-//! [`catalog`] finds what is wrong in `models.catalog` and which model a name means, for both.
+//! [`catalog`] checks `models.catalog` and finds models by name, for both.
 
 mod agent;
 mod allow;

@@ -1,4 +1,4 @@
-//! Who stands in for the host, a person, memory and the store.
+//! Fakes of the host, a person, memory and the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -90,7 +90,7 @@ impl Host for FakeHost {
     }
 }
 
-/// What a host makes of what a tool said, by the guard itself.
+/// Wraps a tool's output as a host does, with the real guard.
 pub(super) fn guarded(call: &HostCall, outcome: Outcome, said: &str) -> ExecuteResponse {
     let settings = GuardSettings { envelope: EnvelopeMode::Quoted, ..GuardSettings::default() };
     let guard = Guard::new(settings).expect("the defaults are in order");
@@ -119,10 +119,10 @@ pub(super) fn fails(call: &HostCall, said: &str) -> BoxFuture<'static, Result<Ex
     Box::pin(async move { Ok(response) })
 }
 
-/// Lets calls be made, but those of some actions wait or are denied.
+/// Approves calls, except that some actions wait or are denied.
 #[derive(Default)]
 pub(super) struct FakeConfirm {
-    /// Waits for ever, or until it is emptied and told.
+    /// Waits until it is emptied and notified.
     pub(super) parked: Mutex<BTreeSet<String>>,
     pub(super) denied: Mutex<BTreeMap<String, String>>,
     pub(super) told: tokio::sync::Notify,
@@ -178,7 +178,7 @@ impl Recall for FakeRecall {
     }
 }
 
-/// A journal in memory, which may fail, or never come back, from an entry on.
+/// A journal in memory that fails or hangs from a given entry on.
 #[derive(Default)]
 pub(super) struct Memory {
     pub(super) entries: Mutex<Vec<(u64, Entry)>>,
@@ -253,7 +253,7 @@ impl Journal for Memory {
     }
 }
 
-/// An agent's own tool, `memory.save`.
+/// A built-in tool, `memory.save`.
 pub(super) struct Own;
 
 #[async_trait]

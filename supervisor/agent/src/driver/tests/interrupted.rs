@@ -1,4 +1,4 @@
-//! Turns that go on after the agent ended in the middle.
+//! Turns that resume after the agent ended in the middle.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ answers:
     call: [{ tool: files__read, arguments: { path: a } }]
 ";
 
-/// Runs until so many entries are written, and is killed then.
+/// Kills a turn after a number of entries.
 async fn killed_after(entries: usize) -> Setting {
     let setting = Setting::new(SCRIPT);
     *lock(&setting.journal.hangs_after) = Some(entries);
@@ -36,7 +36,7 @@ async fn killed_after(entries: usize) -> Setting {
     setting
 }
 
-/// The same world, but what the agent had in memory.
+/// The same environment without the agent's memory.
 fn restarted(setting: Setting, entries: usize) -> Setting {
     let kept = setting.journal.entries()[..entries].to_vec();
     Setting { journal: Memory::of(kept), heard: Arc::default(), counted: Arc::default(), ..setting }
@@ -140,7 +140,7 @@ async fn a_turn_that_goes_on_may_do_no_more_than_before() {
     let mut spec = setting.spec("");
     spec.caller.turn = 1;
     spec.resumes = Some(Setting::interrupted(&setting.journal.entries()));
-    // What narrows it now counts, too.
+    // The present restriction counts, too.
     spec.within = vec!["files.*".to_owned(), "notes.*".to_owned()];
     setting.run_spec(spec).await;
     let offered: Vec<String> = setting.model.last().tools.iter().map(|tool| tool.name.clone()).collect();

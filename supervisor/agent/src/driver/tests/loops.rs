@@ -1,4 +1,4 @@
-//! The loop as a whole: what is asked, told and written down.
+//! The whole loop: what it asks, sends and writes.
 
 use serde_json::json;
 use std::sync::Arc;
@@ -177,7 +177,7 @@ answers:
     assert!(setting.model.last().answer_schema.is_some());
 }
 
-/// Where a provider gets a text: in the roles of what is asked.
+/// The roles of the messages that contain a text.
 fn roles(request: &Request, text: &str) -> Vec<&'static str> {
     let role = |message: &Message| match message {
         Message::System { .. } => "system",

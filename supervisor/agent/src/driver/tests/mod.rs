@@ -1,4 +1,4 @@
-//! Turns on a prepared model (`scripted`, which asks nobody) and with everything else of the world stood in for.
+//! Turns with a scripted model and fakes for everything else.
 
 mod budgets;
 mod fakes;

@@ -1,4 +1,4 @@
-//! A world for a turn.
+//! The environment of a test turn.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,7 +36,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A prepared model that keeps what it was asked.
+/// A scripted provider that records its requests.
 pub(super) struct Recorded {
     inner: Scripted,
     pub(super) asked: Mutex<Vec<Request>>,
@@ -142,7 +142,7 @@ impl Observe for Counted {
     }
 }
 
-/// All of it.
+/// The whole environment.
 pub(super) struct Setting {
     pub(super) model: Arc<Recorded>,
     pub(super) second: Arc<Recorded>,
@@ -247,12 +247,12 @@ impl Setting {
         self.driver().run(&self.world(), spec).await
     }
 
-    /// The answer, which there is.
+    /// Expects an answer.
     pub(super) async fn answer(&self, request: &str) -> String {
         self.run(request).await.outcome.expect("an answer")
     }
 
-    /// What is left of a journal, as a session that was interrupted.
+    /// Rebuilds an interrupted turn from a journal's entries.
     pub(super) fn interrupted(entries: &[(u64, Entry)]) -> Unfinished {
         let Some((turn, Entry::Asked { text, with })) = entries.first() else {
             panic!("a turn begins with what was asked")

@@ -1,6 +1,6 @@
-//! The agent by its socket, `agent.sock`.
+//! The agent, through its socket `agent.sock`.
 //!
-//! Who listens there is judged as with `host.sock`, and the next one is waited for as long.
+//! Trust in its listener, and waiting for a restart, work as with `host.sock`.
 
 mod turn;
 
@@ -17,26 +17,26 @@ use crate::client::{Client, MAX_ANSWER_BYTES};
 
 pub use turn::{Heard, Turn, TurnError};
 
-/// The name of the agent's socket, which lies beside the supervisor's.
+/// The name of the agent's socket, in the same directory as the supervisor's.
 pub const AGENT_SOCKET: &str = "agent.sock";
 
-/// The agent, by its socket. Cheap to clone; clones share one connection, which is made again when it is gone.
+/// A client of the agent. Cheap to clone; clones share one connection, which is made again when it ends.
 #[derive(Debug, Clone)]
 pub struct Agent {
     link: Client,
 }
 
 impl Agent {
-    /// Where the agent listens whose supervisor listens there.
+    /// The agent's socket for the supervisor with this socket.
     #[must_use]
     pub fn beside(host_socket: &Path) -> PathBuf {
         host_socket.with_file_name(AGENT_SOCKET)
     }
 
-    /// One over a connection that [`crate::dial`] made.
+    /// A client on a connection from [`crate::dial`].
     ///
     /// # Errors
-    /// When the other end hangs up at once.
+    /// When the other end closes it at once.
     pub async fn over(first: UnixStream, path: PathBuf) -> Result<Self, tonic::transport::Error> {
         Ok(Self { link: Client::over(first, path).await? })
     }
@@ -44,27 +44,28 @@ impl Agent {
     /// Connects.
     ///
     /// # Errors
-    /// As [`crate::dial`]; nobody is waited for.
+    /// As [`crate::dial`], without waiting.
     pub async fn connect(path: PathBuf) -> io::Result<Self> {
         Ok(Self { link: Client::connect(path).await? })
     }
 
-    /// The generated client, which repeats nothing.
+    /// The generated client, without retries.
     #[must_use]
     pub fn grpc(&self) -> AgentClient<Channel> {
         AgentClient::new(self.link.channel()).max_decoding_message_size(MAX_ANSWER_BYTES)
     }
 
-    /// The socket.
+    /// The path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.link.path()
     }
 
-    /// Asks something that changes nothing, such as `ListSessions`, and again if the agent is started anew meanwhile.
+    /// Sends a request without side effects, such as `ListSessions`, and repeats it if the agent restarts
+    /// meanwhile.
     ///
     /// # Errors
-    /// The agent's, or that of the last try.
+    /// The agent's, or that of the last attempt.
     pub async fn ask<T, F>(&self, mut question: impl FnMut(AgentClient<Channel>) -> F) -> Result<T, Status>
     where
         F: Future<Output = Result<T, Status>>,
@@ -72,13 +73,13 @@ impl Agent {
         self.link.repeated(|| question(self.grpc())).await
     }
 
-    /// A turn, which begins when its first chunk is asked for.
+    /// A turn, which starts when its first chunk is requested.
     #[must_use]
     pub fn turn(&self, request: AskRequest) -> Turn {
         Turn::asked(self.clone(), request)
     }
 
-    /// The turn that a session is in.
+    /// The running turn of a session.
     #[must_use]
     pub fn attach(&self, session_id: String) -> Turn {
         Turn::of_session(self.clone(), session_id)

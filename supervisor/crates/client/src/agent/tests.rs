@@ -15,11 +15,11 @@ use tonic::{Response, Status};
 
 use super::*;
 
-/// What an agent of these tests says to one request, before it hangs or ends.
+/// What an agent of these tests sends in answer to one request, before it hangs or ends.
 #[derive(Clone)]
 struct Says {
     chunks: Vec<chunk::Kind>,
-    /// Says nothing more and does not end.
+    /// Sends nothing more and does not end.
     hangs: bool,
 }
 
@@ -84,7 +84,8 @@ impl tower::Service<http::Request<Body>> for Script {
     }
 }
 
-/// An agent in a runtime of its own, so that its end is that of all its connections, as when a process is killed.
+/// An agent in a separate runtime, so that its end ends all its connections, as with a process that is
+/// killed.
 fn agent(path: &Path, script: &Script) -> tokio::runtime::Runtime {
     let _ = std::fs::remove_file(path);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();

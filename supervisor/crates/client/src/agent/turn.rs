@@ -1,4 +1,4 @@
-//! One turn, followed to its end.
+//! One turn, followed to its end, also across a restart of the agent.
 
 use talon_proto::agent::{AskRequest, AttachRequest, Chunk, chunk};
 use tonic::{Code, Status, Streaming};
@@ -7,53 +7,53 @@ use super::Agent;
 use crate::known::Known;
 use crate::patience::Patience;
 
-/// What comes of following a turn.
+/// An event of a turn.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "nearly all that is heard are chunks, one at a time")]
+#[expect(clippy::large_enum_variant, reason = "nearly all events are chunks, one at a time")]
 pub enum Heard {
-    /// The next that happens in it.
+    /// The next chunk.
     Chunk(Chunk),
-    /// The connection was made again, and the turn goes on: what happened in between was not heard. A text that was heard in part
-    /// may come again from its beginning.
+    /// The connection was made again, and the turn continues: chunks in between may be lost. A text that was
+    /// received in part may be repeated from its beginning.
     Again,
 }
 
-/// Why a turn could not be followed to its end. What it did stays in its session.
+/// Why a turn could not be followed to its end. Its effects stay in its session.
 #[derive(Debug, thiserror::Error)]
 pub enum TurnError {
-    /// The agent said so.
+    /// The agent answered with this error.
     #[error("{}", .0.message())]
     Refused(Box<Status>),
-    /// The connection broke before anything was heard of the turn.
+    /// The connection broke before the first chunk, so it is unknown whether the turn started.
     #[error("{}; whether the turn was begun is not known: look with `talon session list` before you ask again", .0.message())]
     Unknown(Box<Status>),
-    /// The agent went away, and no other came.
+    /// The agent went away, and did not come back.
     #[error("{}", .status.message())]
     Lost {
-        /// Whose turn it is, if that is known: then it can be followed again.
+        /// The turn's session, if known: then it can be followed again.
         session_id: Option<String>,
         /// The last error.
         status: Box<Status>,
     },
-    /// The turn ended while the connection was away.
+    /// The turn ended while there was no connection.
     #[error("the turn ended while the connection was away: see `talon session show {session_id}`")]
     Missed {
-        /// Whose turn it was.
+        /// The turn's session.
         session_id: String,
     },
 }
 
-/// A turn of a session. When the agent is started anew meanwhile, the turn is found again. Dropping this lets go of the stream,
-/// which cancels the turn unless it waits, or has waited, for an approval.
+/// A turn of a session. If the agent restarts meanwhile, this reconnects to the turn. Dropping this closes
+/// the stream, which cancels the turn unless it waits, or has waited, for an approval.
 #[derive(Debug)]
 pub struct Turn {
     agent: Agent,
-    /// `None` for one that is attached to.
+    /// `None` if it attaches to a running turn.
     request: Option<AskRequest>,
     session_id: Option<String>,
     stream: Option<Streaming<Chunk>>,
     patience: Patience,
-    /// Something was heard: from here on it can only be attached to.
+    /// A chunk was received: from here on it can only attach.
     begun: bool,
     over: bool,
 }
@@ -72,18 +72,18 @@ impl Turn {
         Self { agent, request: None, session_id, stream: None, patience, begun: false, over: false }
     }
 
-    /// Which session it is in, once that is known.
+    /// The turn's session, once known.
     #[must_use]
     pub fn session_id(&self) -> Option<&str> {
         self.session_id.as_deref()
     }
 
-    /// What happens next. `None`: it has ended, with a `done` or an `error` that was heard.
+    /// The next event. `None`: it has ended, after a `done` or an `error`.
     ///
-    /// Can be dropped and asked again without anything being missed, once the first chunk was heard.
+    /// Cancel safe once the first chunk was received.
     ///
     /// # Errors
-    /// [`TurnError`]; nothing follows on it.
+    /// [`TurnError`]; there are no events after it.
     pub async fn next(&mut self) -> Result<Option<Heard>, TurnError> {
         loop {
             if self.over {
@@ -140,7 +140,7 @@ impl Turn {
         Heard::Chunk(chunk)
     }
 
-    /// Why no stream was opened, if that may pass.
+    /// Why no stream was opened, if the error is transient.
     fn not_opened(&mut self, status: Status) -> Result<Status, TurnError> {
         match (&self.session_id, status.code()) {
             (Some(session_id), Code::NotFound) if self.begun => {
@@ -151,7 +151,7 @@ impl Turn {
         }
     }
 
-    /// Why the connection broke. What was answered is no matter of connections.
+    /// Why the connection broke. An error that the agent answered is returned as such.
     fn unless_answered(&mut self, status: Status) -> Result<Status, TurnError> {
         match Known::of(&status) {
             Known::Answered => Err(self.ends(TurnError::Refused(Box::new(status)))),

@@ -1,4 +1,4 @@
-//! How an action looks to a model, whichever way the model gets to it: clients that offer actions as tools all offer the same.
+//! Actions as tools of a model: all clients that offer actions as tools use the same names and schemas.
 
 mod names;
 mod schema;

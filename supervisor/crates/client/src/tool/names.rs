@@ -1,21 +1,23 @@
-//! What a tool is called: `plugin__action`.
+//! The names of tools: `plugin__action`.
 //!
-//! The APIs of model providers take `[a-zA-Z0-9_-]{1,64}`, and MCP hosts hand names on to them. A plugin's name has no `_`, so the first
-//! `__` of a name tells where it ends, and `plugin__action` is taken apart by eye. Where that would be longer, the name is
-//! `PLUGIN_DIGEST_ACTION`: the beginnings of both and 80 bits of their SHA-256. After its first `_` stands no other, so it is
-//! nobody's plain name; and since it is made of the two alone, it is the same in every list and tomorrow.
+//! The APIs of model providers accept `[a-zA-Z0-9_-]{1,64}`, and MCP hosts pass names on to them. A plugin's
+//! name has no `_`, so the first `__` of a name marks its end, and people can read `plugin__action`. Where
+//! that would be too long, the name is `PLUGIN_DIGEST_ACTION`: prefixes of both and 80 bits of their SHA-256.
+//! Its first `_` is not followed by another, so it cannot equal a short name. It depends on these two names
+//! only, so it is the same in every list and does not change.
 
 use sha2::{Digest as _, Sha256};
 
-/// What the APIs of model providers take.
+/// The limit of model providers' APIs.
 pub const MAX_NAME_LEN: usize = 64;
-/// Digits of the digest, 5 bits each: enough that a plugin cannot find a second name for another's tool.
+/// Digits of the digest, 5 bits each: enough that a plugin cannot find a collision with another plugin's
+/// tool.
 const DIGITS: usize = 16;
-/// How much of the plugin's name stays; the rest is the action's.
+/// The length of the plugin's part; the rest is the action's.
 const PLUGIN_LEN: usize = 20;
 const ACTION_LEN: usize = MAX_NAME_LEN - PLUGIN_LEN - DIGITS - 2;
 
-/// The tool's name of an action.
+/// The name of an action's tool.
 #[must_use]
 pub fn tool_name(plugin: &str, action: &str) -> String {
     let plain = full_name(plugin, action);
@@ -25,7 +27,7 @@ pub fn tool_name(plugin: &str, action: &str) -> String {
     format!("{}_{}_{}", start(plugin, PLUGIN_LEN), digest(plugin, action), start(action, ACTION_LEN))
 }
 
-/// The name as it would be without a limit.
+/// The name without a limit of its length.
 fn full_name(plugin: &str, action: &str) -> String {
     format!("{plugin}__{action}")
 }
@@ -34,14 +36,14 @@ fn is_good(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
-/// The beginning of a name, as far as it may stand in a tool's.
+/// A prefix of a name, with characters that are allowed in a tool's name.
 fn start(text: &str, len: usize) -> String {
     let good = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
     text.chars().take(len).map(good).collect()
 }
 
 fn digest(plugin: &str, action: &str) -> String {
-    /// RFC 4648's, in small letters.
+    /// RFC 4648's base32 alphabet, in lower case.
     const DIGIT: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
     let mut hash = Sha256::new();
     hash.update(plugin);

@@ -1,17 +1,17 @@
-//! The JSON Schema of a tool's arguments, put together from what an action says of its parameters.
+//! The JSON Schema of a tool's arguments, assembled from an action's declared parameters.
 //!
-//! The texts come sanitized from the supervisor, and still say what a plugin wants: here it is only made sure that they are
-//! schemas in the place where they stand, and that nobody is sent anywhere by one.
+//! The supervisor has sanitized the texts, but a plugin still determines their content. This only ensures
+//! that each is a valid schema in its place, and that none makes a client fetch a URL.
 
 use serde_json::{Map, Value, json};
 use talon_proto::plugin::{Action, Parameter};
 
-/// Keywords that would give a fragment another base than the document it stands in, and so its references another meaning.
+/// Keywords that would change the base of a fragment, and so the meaning of its references.
 const IDENTITIES: [&str; 4] = ["$schema", "$id", "$anchor", "$dynamicAnchor"];
-/// Keywords whose values are data of the plugin's, not schemas.
+/// Keywords whose values are data, not schemas.
 const DATA: [&str; 4] = ["const", "enum", "default", "examples"];
 
-/// The schema of all arguments together.
+/// The schema of all arguments.
 #[must_use]
 pub fn of_arguments(action: &Action) -> Map<String, Value> {
     let mut properties = Map::new();
@@ -30,7 +30,7 @@ pub fn of_arguments(action: &Action) -> Map<String, Value> {
     schema
 }
 
-/// The schema of the structured answer, where one is promised that every revision of MCP can say: an object's.
+/// The schema of the structured answer, if it is an object's, which every revision of MCP supports.
 #[must_use]
 pub fn of_answer(action: &Action) -> Option<Map<String, Value>> {
     let schema = settled(&action.output_schema, "")?;
@@ -49,7 +49,7 @@ fn of_parameter(parameter: &Parameter) -> Value {
     Value::Object(schema)
 }
 
-/// What a plugin calls a type, where it is one of JSON Schema; every other value travels as text.
+/// The JSON Schema type for a plugin's type; unknown types travel as strings.
 fn json_type(name: &str) -> &'static str {
     ["integer", "number", "boolean", "array", "object"]
         .into_iter()
@@ -57,18 +57,19 @@ fn json_type(name: &str) -> &'static str {
         .unwrap_or("string")
 }
 
-/// Where a parameter's schema stands in the whole, as a JSON pointer.
+/// The JSON pointer of a parameter's schema in the assembled one.
 fn place(name: &str) -> String {
     format!("/properties/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// A text as a schema at this place; `None` if it is none, or not one that can stand by itself.
+/// Parses a text as a schema at this place; `None` if it is invalid or not self-contained.
 fn settled(text: &str, place: &str) -> Option<Map<String, Value>> {
     let Ok(Value::Object(mut schema)) = serde_json::from_str(text) else { return None };
     settle(&mut schema, place, true).then_some(schema)
 }
 
-/// Makes a schema right for where it stands. False if it refers to something outside of itself, which nobody is to fetch.
+/// Rewrites a schema's references for its place. False if it refers to something outside of itself, which
+/// clients must not fetch.
 fn settle(schema: &mut Map<String, Value>, place: &str, is_schema: bool) -> bool {
     if is_schema {
         schema.retain(|keyword, _| !IDENTITIES.contains(&keyword.as_str()));
@@ -85,7 +86,7 @@ fn settle(schema: &mut Map<String, Value>, place: &str, is_schema: bool) -> bool
         }
         _ if is_schema && DATA.contains(&keyword.as_str()) => true,
         Value::Object(inner) => {
-            // Below these keywords the keys are names, and the schemas one step further down.
+            // Below these keywords the keys are names, and their values are schemas.
             let names = is_schema
                 && matches!(
                     keyword.as_str(),

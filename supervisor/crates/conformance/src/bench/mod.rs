@@ -1,4 +1,4 @@
-//! The plugin on the workbench: what was learnt of it, and a process that serves, made anew when one was spoilt.
+//! The test harness: what is known about the plugin, and a serving process, which is replaced after a check spoilt it.
 
 mod said;
 pub(crate) mod targets;
@@ -22,18 +22,18 @@ pub(crate) use self::said::Said;
 use self::targets::Targets;
 use crate::options::Options;
 
-/// How long one call of an action may take: longer than anything that is quick, since arguments are made up.
+/// The time limit for one call of an action: long enough for anything quick, since the arguments are made up.
 pub(crate) const CALL_PATIENCE: Duration = Duration::from_secs(20);
-/// How long an answer about the plugin itself may take.
+/// The time limit for an answer about the plugin itself.
 pub(crate) const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
-/// After a connection broke, how long the news of the process's end may take.
+/// How long the exit of a process may take to be noticed after its connection broke.
 const EXIT_NEWS: Duration = Duration::from_secs(1);
-/// How much is read of an answer that has nothing to say.
+/// The largest accepted answer that has no content, in bytes.
 const SMALL_ANSWER_BYTES: usize = 64 << 10;
-/// How much of one text of the plugin's is shown.
+/// The longest text of the plugin in a finding, in bytes.
 pub(crate) const SHOWN_BYTES: usize = 200;
 
-/// How one check came out, before it is told.
+/// The result of one check, before it is reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Finding {
     Pass(Sanitized),
@@ -48,41 +48,41 @@ impl Finding {
     }
 }
 
-/// A process that shook hands and is connected to.
+/// A process after its handshake, with a connection.
 pub(crate) struct Session {
     pub(crate) probe: Probe,
     pub(crate) handshake: Handshake,
     pub(crate) wire: Wire,
 }
 
-/// How Init was answered.
+/// The result of Init.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum InitSaid {
     Done,
-    /// It has no Init.
+    /// The plugin does not implement Init.
     None,
-    /// A gRPC error other than that, with its text.
+    /// A gRPC error other than UNIMPLEMENTED, as text.
     Refused(Sanitized),
-    /// Nothing came back, or the process ended.
+    /// No answer came, or the process exited.
     Broken(Sanitized),
 }
 
-/// What was learnt at the first start.
+/// What the first start showed.
 #[derive(Default)]
 pub(crate) struct Facts {
-    /// Why it did not get as far as a connection.
+    /// Why the start failed before a connection.
     pub(crate) problem: Option<Problem>,
     pub(crate) handshake: Option<Handshake>,
     pub(crate) socket: Option<Socket>,
-    /// Lines on standard output before the handshake, and the first of them.
+    /// The number of lines on standard output before the handshake, and the first of them.
     pub(crate) stray: (usize, Sanitized),
     pub(crate) init: Option<InitSaid>,
-    /// The declaration as it came, or why there is none.
+    /// The undecoded declaration, or why there is none.
     pub(crate) declared: Option<Result<Bytes, Sanitized>>,
     pub(crate) capabilities: Option<PluginCapabilities>,
-    /// Whether its health service said that it serves, if it was asked.
+    /// Whether its health service reported SERVING, if it was asked.
     pub(crate) healthy: Option<bool>,
-    /// What can be told of the jail's system calls.
+    /// The jail's report.
     pub(crate) jail: Option<talon_jail::Report>,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Bench<'r> {
     pub(crate) options: &'r Options,
     pub(crate) facts: Facts,
     pub(crate) targets: Targets,
-    /// Lines that were dropped, of all processes so far.
+    /// Dropped lines of all processes so far.
     pub(crate) dropped_lines: u64,
     session: Option<Session>,
 }
@@ -110,10 +110,10 @@ impl<'r> Bench<'r> {
         }
     }
 
-    /// Starts it for the first time and learns what there is to learn. Nothing is judged yet.
+    /// Starts the plugin for the first time and collects facts. Nothing is judged yet.
     ///
     /// # Errors
-    /// When it cannot be started here at all, which is no news about the plugin.
+    /// When it cannot be started on this machine, which says nothing about the plugin.
     pub(crate) async fn begin(&mut self) -> Result<(), Problem> {
         let mut probe = match self.prober.start(&self.spec).await {
             Ok(probe) => probe,
@@ -167,7 +167,7 @@ impl<'r> Bench<'r> {
         Ok(())
     }
 
-    /// A process of its own, with what `change` changes of the spec, started and connected to.
+    /// Starts and connects to another process, with the spec changed by `change`.
     pub(crate) async fn other(&self, change: impl FnOnce(&mut PluginSpec)) -> Result<Session, Problem> {
         let mut spec = self.spec.clone();
         change(&mut spec);
@@ -177,7 +177,7 @@ impl<'r> Bench<'r> {
         Ok(Session { probe, handshake, wire })
     }
 
-    /// The process that serves; if it was spoilt, another one that has its settings.
+    /// The serving process. If it was discarded or has exited, a new one is started and initialised.
     pub(crate) async fn live(&mut self) -> Result<&Session, Finding> {
         if let Some(finding) = self.never_served() {
             return Err(finding);
@@ -206,12 +206,12 @@ impl<'r> Bench<'r> {
         }
     }
 
-    /// The process as it is, for who looks at what it did.
+    /// The current process, if there is one, even if it has exited.
     pub(crate) fn session(&self) -> Option<&Session> {
         self.session.as_ref()
     }
 
-    /// Why nothing that needs a serving plugin can be tried.
+    /// Why checks that need a serving plugin are skipped.
     pub(crate) fn never_served(&self) -> Option<Finding> {
         let skip = |id: &'static str| Some(Finding::Skip(inert!("it does not get that far: see {}", id)));
         if let Some(problem) = &self.facts.problem {
@@ -224,14 +224,14 @@ impl<'r> Bench<'r> {
         }
     }
 
-    /// Throws the serving process away: the next one who needs it gets a fresh one.
+    /// Discards the serving process; the next check that needs one gets a new one.
     pub(crate) async fn drop_session(&mut self) {
         if let Some(session) = self.session.take() {
             self.spoil(session.probe).await;
         }
     }
 
-    /// Ends a process, counted.
+    /// Kills a process and counts its dropped lines.
     pub(crate) async fn spoil(&mut self, probe: Probe) {
         self.dropped_lines += probe.dropped_lines();
         probe.kill().await;
@@ -250,7 +250,7 @@ impl<'r> Bench<'r> {
         }
     }
 
-    /// What it declares, as it came.
+    /// Calls Capabilities and returns the undecoded answer.
     pub(crate) async fn declared(&self, session: &Session) -> Result<Bytes, Sanitized> {
         let patience = session.probe.start_left().max(ANSWER_PATIENCE);
         let call = Call { timeout: None, patience, max_answer_bytes: MAX_MESSAGE_BYTES };
@@ -261,7 +261,7 @@ impl<'r> Bench<'r> {
         }
     }
 
-    /// Whether it still answers, and if not, what became of it.
+    /// Whether it still answers; if not, the reason.
     pub(crate) async fn still_serves(&self, session: &Session) -> Result<(), Sanitized> {
         let call = Call { timeout: None, patience: ANSWER_PATIENCE, max_answer_bytes: MAX_MESSAGE_BYTES };
         match session.wire.call("Capabilities", Bytes::new(), call).await {
@@ -270,7 +270,7 @@ impl<'r> Bench<'r> {
         }
     }
 
-    /// A failed call in words: if the process ended, how it did.
+    /// Describes a failed call; if the process exited, how it did.
     pub(crate) async fn how(&self, session: &Session, error: &ExecuteError) -> Sanitized {
         let broke = matches!(error, ExecuteError::Transport(_) | ExecuteError::TimedOut { .. });
         let exit = match broke {
@@ -284,7 +284,7 @@ impl<'r> Bench<'r> {
         }
     }
 
-    /// The dialect that it speaks, if it got that far.
+    /// Whether a bridge does the handshake for it.
     pub(crate) fn dialect(&self) -> Option<Dialect> {
         self.facts.handshake.as_ref().map(|handshake| handshake.dialect)
     }

@@ -1,4 +1,4 @@
-//! One call of an action, and what came back.
+//! Calls an action and classifies the result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,27 +12,27 @@ use tonic::Code;
 
 use super::{Bench, CALL_PATIENCE, Finding, SHOWN_BYTES, Session, phrase};
 
-/// What came back of a call.
+/// The result of a call.
 #[derive(Debug)]
 pub(crate) enum Said {
     Answer(ToolResultResponse),
-    /// Bytes that are no answer.
+    /// The answer does not decode.
     Undecodable(Sanitized),
     Status(Code, Sanitized),
-    /// No answer in time.
+    /// No answer came in time.
     Silent,
-    /// More than was announced as the most.
+    /// The answer exceeds the announced limit.
     TooLarge(usize),
-    /// The connection broke or the process ended; in words.
+    /// The connection broke or the process exited; as text.
     Broken(Sanitized),
 }
 
-/// gRPC errors by which a plugin refuses what it was asked rather than failing at it.
+/// gRPC errors that mean a refusal of the request rather than a fault of the plugin.
 const REFUSALS: [Code; 5] =
     [Code::InvalidArgument, Code::NotFound, Code::Unimplemented, Code::OutOfRange, Code::FailedPrecondition];
 
 impl Said {
-    /// In words, for a finding.
+    /// A description for a finding.
     pub(crate) fn words(&self) -> Sanitized {
         match self {
             Self::Answer(answer) if answer.error.is_empty() => "an answer without an error".into(),
@@ -45,11 +45,11 @@ impl Said {
         }
     }
 
-    /// Whether a plugin may take bad input like this: any answer will do, a refusal by gRPC is told.
+    /// The finding for a call with bad input: any answer passes, a refusal by gRPC error is a warning.
     pub(crate) fn as_taken(&self, what: Sanitized) -> Finding {
         let told = || inert!("{} got {}", what, self.words());
         match self {
-            // What is wrong with answers is for other checks.
+            // Other checks judge the content of answers.
             Self::Answer(_) | Self::Undecodable(_) => Finding::pass(),
             Self::Status(code, _) if REFUSALS.contains(code) => Finding::Warn(told()),
             _ => Finding::Fail(told()),
@@ -69,7 +69,7 @@ impl Bench<'_> {
         self.call_with(session, id, action, args, None, CALL_PATIENCE).await
     }
 
-    /// The same with a deadline in its header, and another patience.
+    /// The same with a deadline in its header and another time limit.
     pub(crate) async fn call_with(
         &self,
         session: &Session,

@@ -1,4 +1,4 @@
-//! What may be called, and with which arguments.
+//! Selects the actions that may be called, and their arguments.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,24 @@ use crate::options::{Named, Options};
 /// An action that no plugin has.
 pub(crate) const UNKNOWN_ACTION: &str = "talon_conformance_no_such_action";
 
-/// The most actions that are called: enough to see, and a bound for plugins with hundreds.
+/// The most actions that are called: enough for the checks, and a bound for plugins with hundreds.
 const MAX_TARGETS: usize = 16;
-/// How many names are told of those that are called, and of those that are not.
+/// The most names that the summary lists of called and of skipped actions.
 const MAX_TOLD: usize = 8;
 
 /// An action that may be called.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) action: String,
-    /// Of a call that should go well; made up unless the author named them.
+    /// Arguments of a call that should succeed; made up unless the author gave them.
     pub(crate) args: BTreeMap<String, String>,
-    /// What it declares of its parameters.
+    /// Its declared parameters.
     pub(crate) parameters: Vec<Parameter>,
     /// Whether the plugin has it.
     pub(crate) known: bool,
 }
 
-/// All of them, and what is told about it.
+/// All targets, and the names of skipped actions.
 #[derive(Debug, Default)]
 pub(crate) struct Targets {
     pub(crate) all: Vec<Target>,
@@ -71,12 +71,12 @@ impl Targets {
         targets
     }
 
-    /// The one that is called where one will do.
+    /// The target for checks that need only one.
     pub(crate) fn first(&self) -> Target {
         self.all.first().cloned().unwrap_or_else(Target::unknown)
     }
 
-    /// Which were called, and which were not.
+    /// Which actions were called, and which were skipped.
     pub(crate) fn told(&self) -> Sanitized {
         let called = match self.all.is_empty() {
             true => "no action was called but one that does not exist".into(),
@@ -105,7 +105,7 @@ fn made_up(action: &Action) -> Target {
     Target { action: action.name.clone(), args, parameters: action.parameters.clone(), known: true }
 }
 
-/// A value that the parameter may take, as far as its type and schema say.
+/// A value that fits the parameter's type and schema.
 fn value(parameter: &Parameter) -> String {
     let schema: Value = serde_json::from_str(&parameter.schema).unwrap_or_default();
     let first = |key: &str| schema.get(key).and_then(|list| list.get(0)).cloned();

@@ -1,4 +1,4 @@
-//! What a plugin declares.
+//! Checks of what a plugin declares.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use talon_sanitize::{Raw, Sanitized, inert};
 use super::handshake;
 use crate::bench::{Bench, Finding, InitSaid};
 
-/// The words that a parameter's type may be.
+/// The allowed types of a parameter.
 const TYPES: [&str; 7] = ["", "string", "integer", "number", "boolean", "array", "object"];
 
 /// The longest name that is shown.
@@ -89,7 +89,7 @@ pub(super) fn schemas(bench: &Bench<'_>) -> Result<Finding, Finding> {
     Ok(told.map_or_else(Finding::pass, Finding::Warn))
 }
 
-/// Whether a schema can be read at all.
+/// Whether a schema can be parsed.
 fn readable(schema: &str) -> Result<(), Sanitized> {
     if schema.is_empty() {
         return Ok(());
@@ -128,7 +128,7 @@ pub(super) async fn stable(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
     })
 }
 
-/// What differs; the order of things does not.
+/// The first difference, ignoring the order of actions.
 fn difference(first: &PluginCapabilities, second: &PluginCapabilities) -> Option<Sanitized> {
     let by_name = |declared: &PluginCapabilities| -> BTreeMap<String, Action> {
         declared.actions.iter().map(|action| (action.name.clone(), action.clone())).collect()
@@ -155,13 +155,13 @@ fn declared<'b>(bench: &'b Bench<'_>) -> Result<&'b PluginCapabilities, Finding>
     bench.facts.capabilities.as_ref().ok_or_else(missing)
 }
 
-/// The host's own judgement.
+/// The declaration, if the host accepts it.
 fn accepted(bench: &Bench<'_>) -> Option<Capability> {
     let bytes = bench.facts.declared.as_ref()?.as_ref().ok()?;
     Capability::decode(bytes, &bench.spec.name).ok()
 }
 
-/// What the host would refuse it for.
+/// Why the host would refuse the declaration.
 fn judged(bench: &Bench<'_>) -> Option<CapabilityError> {
     let bytes = bench.facts.declared.as_ref()?.as_ref().ok()?;
     Capability::decode(bytes, &bench.spec.name).err()

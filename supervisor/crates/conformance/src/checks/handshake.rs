@@ -1,4 +1,4 @@
-//! The handshake line, and what it leads to.
+//! Checks of the handshake line and the address in it.
 
 use talon_plugin::probe::{Socket, Stage};
 use talon_sanitize::{Raw, Sanitized, inert};
@@ -6,18 +6,18 @@ use talon_sanitize::{Raw, Sanitized, inert};
 use super::owner;
 use crate::bench::{Bench, Finding};
 
-/// A version that nobody has heard of.
+/// A version that no plugin knows.
 const UNHEARD_OF: u32 = 987_654;
 
-/// Permissions of which everybody has some.
+/// Write permission for other users.
 const WRITE_FOR_ALL: u32 = 0o002;
 
-/// The start got no further than another step.
+/// The finding when the start failed at another step.
 pub(super) fn elsewhere(stage: Stage) -> Finding {
     Finding::Skip(inert!("it does not get that far: see {}", owner(stage)))
 }
 
-/// A step of the start that has nothing to show but that it was passed.
+/// The finding for a step of the start that passes or fails as a whole.
 pub(super) fn at(bench: &Bench<'_>, stage: Stage) -> Finding {
     match &bench.facts.problem {
         Some(problem) if problem.stage == stage => Finding::Fail(problem.text.clone()),
@@ -42,7 +42,7 @@ pub(super) async fn unoffered_version(bench: &mut Bench<'_>) -> Finding {
     bench.spoil(probe).await;
     match shaken {
         Ok(_) => Finding::Fail(inert!(
-            "offered nothing but version {}, which nobody has heard of, it says that it speaks it",
+            "offered only version {}, which does not exist, it claims to speak it",
             UNHEARD_OF
         )),
         Err(problem) if problem.stage == Stage::Version => {

@@ -1,4 +1,4 @@
-//! What the plugin's health service says.
+//! Checks of the plugin's health service.
 
 use bytes::Bytes;
 use prost::Message;
@@ -11,19 +11,19 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 
 use crate::bench::{Bench, Finding, Session, phrase};
 
-/// Between two questions to a plugin that says it does not serve yet.
+/// The interval between requests to a plugin that does not serve yet.
 const POLL: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// A service that nobody has.
+/// A service name that no plugin has.
 const NOBODY: &str = "talon.conformance.Nobody";
 
-/// What the largest answer may have; it is a number.
+/// The largest accepted answer, in bytes; it only holds a number.
 const ANSWER_BYTES: usize = 64 << 10;
 
-/// What came back of a health check.
+/// The result of a health check.
 enum Health {
     Says(ServingStatus),
-    /// There is no health service, or none of that name.
+    /// There is no health service, or no service with that name.
     None(Code),
     Refused(Sanitized),
     Broken(Sanitized),
@@ -89,9 +89,9 @@ pub(super) async fn unknown_service(bench: &mut Bench<'_>) -> Result<Finding, Fi
     }
     Ok(match check(bench, session, NOBODY).await {
         Health::Says(ServingStatus::Serving) => {
-            Finding::Warn("it says SERVING of a service that nobody has".into())
+            Finding::Warn("it says SERVING for a service that does not exist".into())
         }
-        Health::Broken(how) => Finding::Fail(inert!("asked for a service that nobody has: {}", how)),
+        Health::Broken(how) => Finding::Fail(inert!("asked for a service that does not exist: {}", how)),
         Health::Says(_) | Health::None(_) | Health::Refused(_) => Finding::pass(),
     })
 }

@@ -1,4 +1,4 @@
-//! Settings: good ones, none, and one too many.
+//! Checks of Init: with the plugin's settings, without any, and with an unknown one.
 
 use serde_json::{Map, Value};
 use talon_sanitize::{Sanitized, inert};
@@ -57,7 +57,7 @@ pub(super) async fn unknown_keys(bench: &mut Bench<'_>) -> Finding {
     }
 }
 
-/// What a fresh process says to these settings.
+/// Calls Init with these settings in a new process.
 async fn fresh(bench: &mut Bench<'_>, config: Map<String, Value>) -> Result<InitSaid, Finding> {
     if let Some(problem) = &bench.facts.problem {
         return Err(handshake::elsewhere(problem.stage));

@@ -1,4 +1,4 @@
-//! What each check does, a file a group.
+//! The implementations of the checks, one file per group.
 
 mod capabilities;
 mod execute;
@@ -14,7 +14,7 @@ use talon_plugin::spec::Dialect;
 use crate::bench::{Bench, Finding};
 use crate::check::{About, Check, Test};
 
-/// The check that a start which got no further than this belongs to.
+/// The id of the check that reports a start which failed at this step.
 pub(crate) fn owner(stage: Stage) -> &'static str {
     match stage {
         Stage::Files | Stage::Jail | Stage::Handshake => "start.handshake",
@@ -26,7 +26,7 @@ pub(crate) fn owner(stage: Stage) -> &'static str {
     }
 }
 
-/// Makes one check. `jail.strict` is the runner's, who makes the others for it.
+/// Performs one check. `jail.strict` is performed by the runner, because it repeats the others.
 pub(crate) async fn perform(check: &Check, bench: &mut Bench<'_>) -> Finding {
     if let Some(finding) = not_about(check.about, bench) {
         return finding;
@@ -73,7 +73,7 @@ pub(crate) async fn perform(check: &Check, bench: &mut Bench<'_>) -> Finding {
     found.unwrap_or_else(|early| early)
 }
 
-/// Why a check is not about this plugin.
+/// Why a check does not apply to this plugin.
 fn not_about(about: About, bench: &Bench<'_>) -> Option<Finding> {
     if about != About::Every && bench.is_bridged() {
         return Some(Finding::Skip("a bridge shakes hands for this plugin".into()));

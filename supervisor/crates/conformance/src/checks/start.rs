@@ -1,4 +1,4 @@
-//! What a program prints, and whether it is there at all.
+//! Checks of the start and of the plugin's output.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use talon_sanitize::{Sanitized, inert};
 use super::handshake;
 use crate::bench::{Bench, Finding, printed};
 
-/// A variable that no plugin looks at, in the cookie's place.
+/// A variable that no plugin reads, used as the cookie's name.
 const NO_COOKIE: &str = "TALON_CONFORMANCE_NO_COOKIE";
 
-/// How long a program without the cookie has to say what it is. It has nothing to wait for.
+/// How long a program without the cookie may take to explain itself. It has nothing to wait for.
 const EXPLANATION: Duration = Duration::from_secs(10);
 
 pub(super) fn handshake(bench: &Bench<'_>) -> Finding {
@@ -47,7 +47,7 @@ pub(super) fn stray_output(bench: &Bench<'_>) -> Finding {
 
 pub(super) async fn single_line(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
     let session = bench.live().await?;
-    // Behind the handshake's news come Init and Capabilities: what is printed at once is there by now.
+    // Init and Capabilities came after the handshake, so a second line that was printed at once has been read by now.
     let lines = printed(&session.probe).split_off(session.probe.stray_lines());
     Ok(match lines.iter().find(|line| looks_like_a_handshake(line)) {
         Some(line) => Finding::Fail(inert!("a second handshake line came: {}", line)),
@@ -74,7 +74,7 @@ pub(super) async fn cookie(bench: &mut Bench<'_>) -> Finding {
             bench.spoil(probe).await;
             return Finding::Warn("it prints a handshake line without the magic cookie, too".into());
         }
-        // The handshake's failure waited for the exit already.
+        // The failed handshake already waited for the exit.
         Ok(Err(_)) => probe.exited(Duration::from_secs(1)).await,
         Err(_) => None,
     };

@@ -1,4 +1,4 @@
-//! How a plugin ends.
+//! Checks of how a plugin stops.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use talon_sanitize::{Sanitized, inert};
 
 use crate::bench::{Bench, Finding, InitSaid, Session};
 
-/// A process of its own, with its settings, to be ended.
+/// Starts and initialises a new process, to be stopped.
 async fn fresh(bench: &Bench<'_>) -> Result<Session, Finding> {
     if let Some(finding) = bench.never_served() {
         return Err(finding);
@@ -83,7 +83,7 @@ pub(super) async fn nothing_left(bench: &mut Bench<'_>) -> Result<Finding, Findi
     };
     Ok(match (ended, processes.as_slice(), sockets.as_slice()) {
         (false, _, _) => {
-            Finding::Skip("it does not end by itself: see stop.shutdown and stop.sigterm".into())
+            Finding::Skip("it does not end when asked: see stop.shutdown and stop.sigterm".into())
         }
         (true, [], []) => Finding::pass(),
         (true, [], sockets) => Finding::Pass(inert!(

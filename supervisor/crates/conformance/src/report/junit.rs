@@ -1,10 +1,10 @@
-//! The report as JUnit's XML, which build servers show.
+//! The report as JUnit XML, which CI servers show.
 
 use std::fmt::Write as _;
 
 use super::{Outcome, Report, Verdict};
 
-/// The report as JUnit's XML. A warning is a test that passed and said something.
+/// The report as JUnit XML. A warning is a passed test with output.
 #[must_use]
 pub fn junit(report: &Report) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -49,7 +49,7 @@ fn case(xml: &mut String, outcome: &Outcome) {
     };
 }
 
-/// What XML takes in texts and attributes; characters that it does not know at all are left out.
+/// Escapes a text for XML; characters that XML does not allow are removed.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! How a run came out.
+//! The result of a run.
 
 mod json;
 mod junit;
@@ -11,21 +11,21 @@ pub use self::json::json;
 pub use self::junit::junit;
 use crate::check::Check;
 
-/// How one check came out.
+/// The verdict of one check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It holds.
     Pass,
     /// The plugin is wrong.
     Fail,
-    /// It works, and somebody will be sorry.
+    /// The plugin works but may cause trouble.
     Warn,
-    /// It was not made; the detail says why.
+    /// The check was not performed; the detail says why.
     Skip,
 }
 
 impl Verdict {
-    /// The word for it.
+    /// The name of the verdict.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -37,16 +37,16 @@ impl Verdict {
     }
 }
 
-/// One check and how it came out.
+/// One check and its result.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The check.
     pub check: &'static Check,
-    /// How it came out.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What was seen, bounded; empty if there is nothing to say.
+    /// What was seen, bounded; empty if there is nothing to report.
     pub detail: Sanitized,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
 }
 
@@ -55,22 +55,22 @@ pub struct Outcome {
 pub struct Report {
     /// The plugin's name.
     pub plugin: Sanitized,
-    /// What was run.
+    /// The program that was run.
     pub program: Sanitized,
-    /// The dialect that it spoke, if it got that far.
+    /// The dialect that it used, if the handshake got that far.
     pub dialect: Option<&'static str>,
     /// The profile of its jail.
     pub profile: Sanitized,
     /// Which actions were called, and why others were not.
     pub called: Sanitized,
-    /// Each check that was wanted, in order.
+    /// The results of the selected checks, in order.
     pub outcomes: Vec<Outcome>,
-    /// How long all of it took.
+    /// The duration of the run.
     pub took: Duration,
 }
 
 impl Report {
-    /// How many checks came out like this.
+    /// The number of checks with this verdict.
     #[must_use]
     pub fn count(&self, verdict: Verdict) -> usize {
         self.outcomes.iter().filter(|outcome| outcome.verdict == verdict).count()

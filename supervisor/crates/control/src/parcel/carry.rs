@@ -1,4 +1,4 @@
-//! From a document and its descriptors to one descriptor, and back.
+//! Encodes a document with its descriptors into one descriptor, and decodes it.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -13,27 +13,27 @@ use rustix::net::{
 use super::{Packer, Unpacker};
 use crate::memory::{self, ReadError};
 
-/// The largest document. One says a few hundred bytes of each process, and there are at most some thousands; a larger one
-/// is refused by whoever seals it, and not read by whoever opens it.
+/// Maximum size of the document. It has a few hundred bytes per process, and there are at most some thousands
+/// of processes. Larger ones are refused when sealing and when opening.
 pub const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
 
-/// The most descriptors: as many packets of `PER_PACKET` as one packet can hold the sockets of. The kernel's own bound,
-/// the sender's `RLIMIT_NOFILE`, comes first nearly everywhere; either is an error of [`seal`].
+/// Maximum number of descriptors: one packet of sockets, each with a packet of `PER_PACKET`. The kernel's own
+/// limit, the sender's `RLIMIT_NOFILE`, is reached first nearly everywhere; both are errors of [`seal`].
 pub const MAX_DESCRIPTORS: usize = PER_PACKET * PER_PACKET;
 
-/// Descriptors of one packet: the kernel takes 253, and the first packet has the document besides.
+/// Descriptors per packet: the kernel allows 253, and the first packet also has the document.
 const PER_PACKET: usize = 250;
 
-/// How a parcel begins, the version of this layout included.
+/// The first bytes of a bundle, with the version of this layout.
 const MAGIC: [u8; 8] = *b"TALONPC1";
 
-/// [`MAGIC`] and how many descriptors there are.
+/// [`MAGIC`] and the number of descriptors.
 const HEADER_BYTES: usize = MAGIC.len() + size_of::<u32>();
 
 /// The number of a packet, from 0.
 const NUMBER_BYTES: usize = size_of::<u32>();
 
-/// Why nothing was sealed.
+/// Why the bundle was not sealed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SealError {
@@ -43,49 +43,50 @@ pub enum SealError {
     /// There are more than [`MAX_DESCRIPTORS`].
     #[error("there are {0} descriptors, and at most {MAX_DESCRIPTORS} fit")]
     Descriptors(usize),
-    /// The kernel takes no more descriptors that are under way.
+    /// The kernel refuses more descriptors in flight.
     #[error("{0} descriptors are more than may be under way at once: raise LimitNOFILE= (ulimit -n)")]
     UnderWay(usize),
-    /// A step failed.
+    /// A system call failed.
     #[error("cannot {what}: {source}")]
     Io {
-        /// The step.
+        /// The operation.
         what: &'static str,
         /// Why.
         source: io::Error,
     },
 }
 
-/// Why a parcel was not opened. Nothing of it is kept then.
+/// Why a bundle was not opened. All its received descriptors are closed then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// There is no packet in it.
+    /// It holds no packet.
     #[error("the parcel is empty")]
     Empty,
-    /// It begins otherwise.
+    /// It does not start with the magic bytes.
     #[error("this is no parcel, or one of a version that is not understood")]
     NotAParcel,
-    /// It says that it has more than [`MAX_DESCRIPTORS`] descriptors, or more than [`MAX_DOCUMENT_BYTES`] of document.
+    /// It announces more than [`MAX_DESCRIPTORS`] descriptors, or has more than [`MAX_DOCUMENT_BYTES`] of
+    /// document.
     #[error("the parcel is too large")]
     TooLarge,
-    /// Something of it is missing. Too few free descriptors have the same effect.
+    /// A part is missing, also if this process has too few free descriptors.
     #[error("the parcel is not whole: {0}")]
     Cut(&'static str),
-    /// The document could still be changed.
+    /// The document is not sealed.
     #[error("the parcel's document is not sealed")]
     Unsealed,
-    /// A step failed.
+    /// A system call failed.
     #[error("cannot {what}: {source}")]
     Io {
-        /// The step.
+        /// The operation.
         what: &'static str,
         /// Why.
         source: io::Error,
     },
 }
 
-/// Makes one descriptor of a document and what it speaks of. Never waits.
+/// Makes one descriptor of a document and its descriptors. Never blocks.
 ///
 /// # Errors
 /// [`SealError`]; the descriptors are closed then.
@@ -116,7 +117,7 @@ pub fn seal(document: &[u8], packer: Packer) -> Result<OwnedFd, SealError> {
     with_packet(&header, &first).map_err(under_way)
 }
 
-/// Opens a parcel and leaves it as it is. Never waits.
+/// Opens a bundle without changing it. Never blocks.
 ///
 /// # Errors
 /// [`OpenError`]
@@ -151,7 +152,7 @@ pub fn open(parcel: BorrowedFd<'_>) -> Result<(Vec<u8>, Unpacker), OpenError> {
     Ok((document, Unpacker::new(descriptors)))
 }
 
-/// A socket in which there is one packet.
+/// A socket that holds one packet.
 fn with_packet(bytes: &[u8], descriptors: &[OwnedFd]) -> io::Result<OwnedFd> {
     let (keeps, sends) = crate::pair()?;
     let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
@@ -166,7 +167,7 @@ fn with_packet(bytes: &[u8], descriptors: &[OwnedFd]) -> io::Result<OwnedFd> {
     Ok(keeps)
 }
 
-/// The packet of a socket, which stays in it: exactly these bytes, and its descriptors.
+/// Peeks at the packet of a socket: exactly these bytes, and its descriptors.
 fn look(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<Vec<OwnedFd>, OpenError> {
     let expected = bytes.len();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PER_PACKET + 1))];
@@ -177,7 +178,7 @@ fn look(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<Vec<OwnedFd>, OpenEr
             Errno::AGAIN => OpenError::Empty,
             error => OpenError::Io { what: "look into the parcel", source: error.into() },
         })?;
-    // Taken first, so that they are closed whatever is wrong with the rest.
+    // Taken first, so that they are closed if the rest is invalid.
     let rights = |message| match message {
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
         _ => None,

@@ -8,7 +8,7 @@ use rustix::pipe::pipe;
 use super::*;
 use crate::parcel::Ticket;
 
-/// A pipe that holds its number, so that it can be told from the others.
+/// A pipe that holds its number, to distinguish it from the others.
 fn marked(number: u32) -> OwnedFd {
     let (reads, writes) = pipe().unwrap();
     File::from(writes).write_all(&number.to_le_bytes()).unwrap();
@@ -31,7 +31,7 @@ fn packed(count: u32) -> (Packer, Vec<Ticket>) {
 fn what_was_sealed_can_be_opened_again_and_again() {
     let (packer, tickets) = packed(2 * 250 + 1);
     let parcel = seal(b"{}", packer).unwrap();
-    // Opened and not used: a supervisor that could not start.
+    // Opened and not used, as by a supervisor that fails to start.
     drop(open(parcel.as_fd()).unwrap());
     let (document, mut unpacker) = open(parcel.as_fd()).unwrap();
     assert_eq!(document, b"{}");
@@ -108,7 +108,7 @@ fn what_is_too_large_is_not_sealed() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever a first packet says and holds, opening it ends, and ends with an error unless it is a parcel.
+    /// Whatever a first packet contains, opening it terminates, with an error unless it is a bundle.
     #[test]
     fn no_packet_is_trusted(bytes in prop::collection::vec(any::<u8>(), 1..40), descriptors in 0_u32..4) {
         let packet = with_packet(&bytes, &(0..descriptors).map(marked).collect::<Vec<_>>()).unwrap();

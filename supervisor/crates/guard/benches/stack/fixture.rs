@@ -253,9 +253,9 @@ pub(crate) fn wholes(bytes: usize) -> Vec<Case> {
         whole("prose in a nonce envelope", Shape { envelope: EnvelopeMode::Nonce, ..plain(prose) }),
         whole("prose in a quoted envelope", Shape { envelope: EnvelopeMode::Quoted, ..plain(prose) }),
         whole("prose with a quarantine", Shape { quarantine: watched, ..plain(prose) }),
-        // Nobody asks what the answers before it said.
+        // No call compares with the earlier answers.
         called("prose to a short argument", plain(prose), short_call()),
-        // What a host pays that has no use for digests.
+        // The cost for a host that does not use digests.
         Case::service("whole", "prose without a digest", CALL, self::whole(plain(prose))),
         // As many tasks share it: boxed, and the future too.
         Case::of("whole", "prose through a Stack", CALL, {

@@ -222,13 +222,13 @@ proptest! {
             prop_assert_eq!(gauge.in_flight(), running.borrow().len());
             prop_assert!(gauge.waiting() <= queue);
             prop_assert_eq!(gauge.in_flight() + gauge.waiting(), live.len());
-            // Nobody waits beside a free place.
+            // No call waits while a permit is free.
             prop_assert!(gauge.waiting() == 0 || gauge.in_flight() == concurrency);
         }
         // First come, first served.
         prop_assert!(entered.borrow().is_sorted());
 
-        // Once the plugin answers everything, nobody is left.
+        // Once the plugin answers everything, no call remains.
         while !live.is_empty() {
             prop_assert!(!running.borrow().is_empty(), "{} callers are stuck", live.len());
             for (_, reply) in running.borrow_mut().drain(..) {

@@ -1,4 +1,4 @@
-//! The breaker's states, without any service around them.
+//! The breaker's state machine, without a service around it.
 //!
 //! ```text
 //!            `failures` faults in a row within `window`
@@ -8,8 +8,8 @@
 //!     └──────────────── the probe was answered ────── HalfOpen ────────┘
 //! ```
 //!
-//! Each change of state starts a new epoch; the verdict on a call that was let in during an earlier one is
-//! ignored, so that stragglers of a bad time neither reopen nor close anything.
+//! Each change of state starts a new epoch. The verdict on a call that was admitted in an earlier epoch is ignored, so
+//! that late results neither reopen nor close the breaker.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,24 +18,24 @@ use tokio::time::Instant;
 
 use super::{BreakerSettings, BreakerState};
 
-/// More faults in a row than this are not kept; a larger `failures` is taken for it.
+/// More faults in a row than this are not recorded; a larger `failures` counts as this.
 const MAX_FAILURES: u32 = 1000;
 
-/// The longest time a breaker stays open: a longer `open_for` is taken for it.
+/// The longest time a breaker stays open; a longer `open_for` counts as this.
 const MAX_OPEN: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a call said about the plugin.
+/// What the outcome of a call says about the plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// The plugin answered.
     Alive,
     /// The plugin failed the call.
     Fault,
-    /// The plugin was not asked, or nobody waited for it.
+    /// The plugin was not called, or the caller gave up.
     Unknown,
 }
 
-/// One call that was let in.
+/// The permit of one admitted call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Admitted {
     epoch: u64,
@@ -43,7 +43,7 @@ pub(super) struct Admitted {
 }
 
 impl Admitted {
-    /// As [`Machine::admit`] does it while the machine is calm in this epoch.
+    /// The permit that [`Machine::admit`] gives while the machine is healthy in this epoch.
     pub(super) fn calmly(epoch: u64) -> Self {
         Self { epoch, probe: false }
     }
@@ -77,7 +77,7 @@ impl Machine {
         Self { settings, phase: Phase::Closed { faults: VecDeque::new() }, epoch: 0 }
     }
 
-    /// Lets a call in, or says how long to stay away; zero while a probe is on its way.
+    /// Admits a call, or returns how long to wait; zero while a probe is running.
     pub(super) fn admit(&mut self, now: Instant) -> Result<Admitted, Duration> {
         if let Phase::Open { until } = self.phase
             && now >= until
@@ -95,7 +95,7 @@ impl Machine {
         }
     }
 
-    /// Takes note of how an admitted call went.
+    /// Records the outcome of an admitted call.
     pub(super) fn settle(&mut self, call: Admitted, verdict: Verdict, now: Instant) {
         if call.epoch != self.epoch {
             return;
@@ -114,7 +114,7 @@ impl Machine {
                 self.enter(Phase::Closed { faults: VecDeque::new() });
             }
             (Phase::HalfOpen { .. }, Verdict::Fault) if call.probe => self.open(now),
-            // The probe learned nothing: the next call is one.
+            // The probe had no result: the next call is the probe.
             (Phase::HalfOpen { probing }, Verdict::Unknown) if call.probe => *probing = false,
             _ => {}
         }
@@ -125,8 +125,8 @@ impl Machine {
         self.enter(Phase::Closed { faults: VecDeque::new() });
     }
 
-    /// The epoch, while it is closed and there is no fault to forget: then admitting a call and settling one that did not
-    /// fail change nothing.
+    /// The epoch, if the machine is closed and there is no fault to forget: then neither admitting a call nor settling
+    /// one that did not fail changes anything.
     pub(super) fn calm(&self) -> Option<u64> {
         match &self.phase {
             Phase::Closed { faults } if faults.is_empty() => Some(self.epoch),

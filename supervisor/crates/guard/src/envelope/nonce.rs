@@ -1,4 +1,4 @@
-//! The random word that makes a delimiter one of a kind.
+//! The random nonce that makes a delimiter unique.
 
 use crate::body::Body;
 use crate::random::BITS;
@@ -8,11 +8,11 @@ use crate::random::BITS;
 pub(super) struct Nonce([u8; Nonce::LENGTH]);
 
 impl Nonce {
-    /// How long it is, in characters.
+    /// Its length in characters.
     pub(super) const LENGTH: usize = BITS / 4;
 
-    /// One that occurs in none of these texts. What is added to a further draw makes it end also with a source that
-    /// repeats itself.
+    /// A nonce that occurs in none of these texts. A counter is added to each further draw, so that the search ends
+    /// even with a source that repeats itself.
     pub(super) fn not_in<'a, T>(texts: impl Fn() -> T, mut random: impl FnMut() -> [u8; BITS / 8]) -> Self
     where
         T: Iterator<Item = &'a Body>,

@@ -1,18 +1,18 @@
-//! A block that came over a wire: whether it is what it says.
+//! Parses a block that came over a wire.
 
 use talon_sanitize::{Sanitizer, Tally};
 
 use super::nonce::Nonce;
 use super::{ERROR, NAME, QUOTE_MARK, STRUCTURED, Wrapped, is_word};
 
-/// A number of bytes has no more digits than the largest there is.
+/// The number of decimal digits of the largest byte count.
 const MAX_DIGITS: usize = 20;
 
 impl Wrapped {
-    /// For a client that got a block from a supervisor: gives it its type if it is one envelope of one of the modes,
-    /// which closes once, at its end, and around nothing but inert text. Anything else is a text like any other.
+    /// For a client that got a block from a supervisor: returns it with its type if it is exactly one envelope of one
+    /// of the modes, which closes once, at its end, and contains only sanitized text. Anything else is plain text.
     ///
-    /// It looks at the form and trusts nobody: not whether a supervisor made it, but whether one could have.
+    /// It checks the form only: not whether a supervisor made the block, but whether one could have.
     ///
     /// ```
     /// use talon_guard::{Sanitizer, Wrapped};
@@ -37,14 +37,14 @@ impl Wrapped {
             Some((content, structured)) => (content, Some(structured)),
             None => (inside, None),
         };
-        // As it is shown: a line that is inert by the mark in front of it is inert.
+        // As it is shown: a quoted line may be harmless only because of its mark.
         let clean = sanitizer.is_clean(content)
             && structured.is_none_or(|json| is_clean_json(json, nonce.is_some(), sanitizer));
         clean.then(|| Self(text.to_owned()))
     }
 }
 
-/// Reads ` nonce=… plugin=… call=… bytes=… truncated=…` and gives the nonce. The middle two may be missing.
+/// Parses ` nonce=… plugin=… call=… bytes=… truncated=…` and returns the nonce. The middle two may be missing.
 fn nonce_of(attributes: &str) -> Option<&str> {
     let is_hex = |value: &str| value.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let is_digits = |value: &str| value.bytes().all(|byte| byte.is_ascii_digit());
@@ -68,7 +68,7 @@ fn take<'a>(rest: &mut &'a str, name: &str) -> Option<&'a str> {
     Some(&value[..end])
 }
 
-/// `[/name nonce=…]` with what stands before the name.
+/// `[/name nonce=…]`, with `open` before the name.
 fn delimiter(open: &str, name: &str, nonce: Option<&str>) -> String {
     match nonce {
         Some(nonce) => format!("{open}{name} nonce={nonce}]"),
@@ -80,8 +80,8 @@ fn has_structured(inside: &str, nonce: &str) -> bool {
     split_structured(inside, Some(nonce)).is_some()
 }
 
-/// Content and structured content, if there is any. Inert text holds no such delimiter, so the first one is ours, and
-/// if it is not, what is in front of it or behind it is not clean.
+/// Content and structured content, if there is any. Sanitized text contains no such delimiter, so the first one is the
+/// host's; if it is not, the text before or behind it is not clean.
 fn split_structured<'a>(inside: &'a str, nonce: Option<&str>) -> Option<(&'a str, &'a str)> {
     let rest = inside.strip_suffix(&delimiter("\n[/", STRUCTURED, nonce))?;
     let open = delimiter("[", STRUCTURED, nonce) + "\n";
@@ -99,7 +99,7 @@ fn is_clean_json(json: &str, may_be_quoted: bool, sanitizer: &Sanitizer) -> bool
     sanitizer.sanitize_json(json, &mut Tally::default()).is_some_and(|inert| inert == *json)
 }
 
-/// The text of a quotation, if it is one: every line begins with the mark, except for a word and notices of ours.
+/// The text of a quotation, if it is one: every line begins with the mark, except for `error:` and the host's notices.
 fn unquoted(text: &str) -> Option<String> {
     let text = text.strip_prefix(ERROR).and_then(|rest| rest.strip_prefix('\n')).unwrap_or(text);
     let mut lines = Vec::new();

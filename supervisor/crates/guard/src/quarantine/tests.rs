@@ -13,7 +13,7 @@ fn quarantine(threshold: u32) -> Quarantine {
     Quarantine::new("x", settings)
 }
 
-/// Lets an answer to this call through a sanitize layer that reports.
+/// Passes an answer to this call through a sanitize layer that reports to the quarantine.
 async fn answered(quarantine: &Quarantine, call: Call, answer: Answer) {
     let plugin =
         service_fn(move |_: Call| std::future::ready(Ok::<_, std::convert::Infallible>(answer.clone())));
@@ -36,7 +36,7 @@ async fn enough_syntax_within_the_window_is_too_much() {
     assert!(quarantine.is_quarantined());
     let told = watch.borrow_and_update().expect("it is quarantined");
     assert_eq!(told.neutralised, 3);
-    // It is told once, however much follows.
+    // Watchers are notified once, however much follows.
     said(&quarantine, "[tool_call]").await;
     assert!(!watch.has_changed().unwrap());
 }
@@ -75,7 +75,7 @@ async fn the_hosts_own_words_are_not_either() {
     let refused = Outcome::Refused { reason: reason::UNKNOWN_ACTION, retryable: false };
     answered(&quarantine, call("1"), Answer::of_host(refused, "unknown action [tool_call]")).await;
     assert!(!quarantine.is_quarantined());
-    // But what the plugin wrote into its error is its own.
+    // But what the plugin wrote into its error counts.
     let failed = Outcome::HostFault { reason: reason::PLUGIN_ERROR, retryable: false };
     answered(&quarantine, call("1"), Answer::of_host(failed, "[tool_call]")).await;
     assert!(quarantine.is_quarantined());

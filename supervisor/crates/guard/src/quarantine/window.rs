@@ -4,27 +4,27 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The window moves on by a sixteenth of itself: what a count is kept too short by is at most that, and nobody sets a
-/// threshold more finely.
+/// The window moves in steps of a sixteenth of its length. A count is dropped at most one step early, which is finer
+/// than any useful threshold.
 const SLICES: usize = 16;
 
-/// How much was counted within the last `length`.
+/// The sum of what was counted within the last `length`.
 #[derive(Debug)]
 pub(super) struct Window {
     slice: Duration,
-    /// When the newest slice began; none before the first count.
+    /// When the newest slice began; `None` before the first count.
     newest: Option<Instant>,
     counts: [u32; SLICES],
 }
 
 impl Window {
     pub(super) fn new(length: Duration) -> Self {
-        // A slice of no length would never end.
+        // With slices of length zero the loop would never end.
         let slice = (length / SLICES as u32).max(Duration::from_nanos(1));
         Self { slice, newest: None, counts: [0; SLICES] }
     }
 
-    /// Adds to the count and says what it has come to.
+    /// Adds to the count and returns the new sum.
     pub(super) fn add(&mut self, now: Instant, count: u32) -> u32 {
         let newest = *self.newest.get_or_insert(now);
         let passed = now.saturating_duration_since(newest).as_nanos() / self.slice.as_nanos();
@@ -32,7 +32,8 @@ impl Window {
         if passed > 0 {
             self.counts.copy_within(..SLICES - passed, passed);
             self.counts[..passed].fill(0);
-            // By whole slices, or what is left of one would be lost each time and counts would be kept too long.
+            // Advance by whole slices. Otherwise the rest of one would be lost each time and counts would stay too
+            // long.
             self.newest = Some(if passed < SLICES { newest + self.slice * passed as u32 } else { now });
         }
         self.counts[0] = self.counts[0].saturating_add(count);

@@ -9,18 +9,18 @@ use talon_proto::plugin::Action;
 
 use super::schema::Schema;
 
-/// Memory for the parsed schemas of one plugin, roughly. Twice what a plugin may declare in all (4 MiB): parsed, a schema
-/// takes some ten times its text, so this holds the 800 KB of schemas that are actually used of a very large plugin, and
-/// a plugin whose schemas are made to be large in memory gets no more. What does not fit is parsed in each call that
-/// needs it.
+/// Memory for the parsed schemas of one plugin, roughly. Twice what a plugin may declare in all (4 MiB). A parsed
+/// schema takes some ten times its text, so this caches the 800 KB of schemas that a very large plugin really uses, and
+/// a plugin with schemas that are built to use much memory gets no more. A schema that does not fit is parsed in each
+/// call that needs it.
 const MAX_KEPT_BYTES: usize = 8 << 20;
 
-/// What a plugin declared: its actions by name, and what was read out of them so far. A parsed schema lives as long as the
+/// The actions that a plugin declared, by name, with the schemas parsed so far. A parsed schema lives as long as the
 /// declaration it came from, so no call sees one of an earlier declaration.
 #[derive(Debug)]
 pub struct Actions {
     by_name: BTreeMap<String, Declared>,
-    /// Bytes that parsed schemas may still take.
+    /// Bytes that are left for parsed schemas.
     room: AtomicUsize,
 }
 
@@ -35,7 +35,7 @@ struct Declared {
 enum Parsed {
     Unusable,
     Kept(Box<Schema>),
-    /// Usable, but there was no room.
+    /// Usable, but not cached for lack of memory.
     NotKept,
 }
 
@@ -48,7 +48,7 @@ impl Actions {
         Self { by_name: actions.into_iter().map(declared).collect(), room: room.into() }
     }
 
-    /// Without any memory for schemas.
+    /// Actions that cache no schema.
     #[cfg(test)]
     pub(super) fn that_keep_nothing(actions: impl IntoIterator<Item = (String, Action)>) -> Self {
         Self::within(0, actions)
@@ -69,7 +69,7 @@ impl FromIterator<(String, Action)> for Actions {
     }
 }
 
-/// None at all.
+/// No actions.
 impl Default for Actions {
     fn default() -> Self {
         Self::from_iter([])
@@ -88,7 +88,7 @@ impl<'a> Found<'a> {
         &self.declared.action
     }
 
-    /// The schema of the parameter at this place; `None` where it has none that is usable.
+    /// The schema of the parameter at this index; `None` if it has no usable one.
     pub(super) fn schema(self, place: usize) -> Option<Cow<'a, Schema>> {
         let text = &self.declared.action.parameters[place].schema;
         match self.declared.schemas[place].get_or_init(|| self.parse(text)) {

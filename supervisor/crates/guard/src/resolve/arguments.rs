@@ -1,4 +1,4 @@
-//! Holds the arguments of a call against the parameters of its action.
+//! Checks the arguments of a call against the parameters of its action.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -12,13 +12,13 @@ use super::nearest::nearest;
 use super::schema::{Budget, Patterns, Schema, is_integer};
 use crate::text::{Quoted, prefix};
 
-/// Problems told in one refusal; the rest is counted.
+/// Problems listed in one refusal; the rest is counted.
 const MAX_PROBLEMS: usize = 8;
 
-/// Parameters named in one refusal; the rest is counted.
+/// Parameters listed in one refusal; the rest is counted.
 const MAX_SIGNATURE: usize = 16;
 
-/// A declared type is a word. A longer one is not shown whole.
+/// A declared type is a short word. A longer one is shortened.
 const MAX_TYPE_BYTES: usize = 32;
 
 /// What is wrong with the arguments of one call, bounded.
@@ -29,7 +29,7 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// Whether nothing is wrong.
+    /// Whether there is no problem.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.told.is_empty()
@@ -47,7 +47,7 @@ impl fmt::Display for Problems {
     }
 }
 
-/// All that is wrong with the arguments.
+/// All problems of the arguments.
 pub(super) fn check(found: Found<'_>, args: &BTreeMap<String, String>, patterns: &Patterns) -> Problems {
     let action = found.action();
     let mut problems = Problems::default();
@@ -74,7 +74,7 @@ pub(super) fn check(found: Found<'_>, args: &BTreeMap<String, String>, patterns:
     problems
 }
 
-/// What the action takes, in one sentence.
+/// What the action takes, as one sentence.
 pub(super) fn signature(action: &Action) -> String {
     let own = |p: &&Parameter| !action.inject_context_args.contains(&p.name);
     let total = action.parameters.iter().filter(own).count();
@@ -108,7 +108,7 @@ fn unknown(name: &str, action: &Action) -> String {
     }
 }
 
-/// What the value must be and is not.
+/// Checks a value; the error says what it must be.
 fn check_value<'s>(
     parameter: &Parameter,
     schema: impl FnOnce() -> Option<Cow<'s, Schema>>,
@@ -136,7 +136,7 @@ fn check_value<'s>(
     first.map_or(Ok(()), |must| Err(must.into()))
 }
 
-/// How a value may be read under a declared type. An unknown type leaves two readings, of which one has to please
+/// The possible readings of a value under a declared type. An unknown type allows two, one of which has to satisfy
 /// the schema.
 fn read(declared: &str, value: &str) -> Result<[Option<Value>; 2], Cow<'static, str>> {
     let json = || serde_json::from_str::<Value>(value).ok();

@@ -12,7 +12,7 @@ use crate::error::CallError;
 use crate::reason;
 use crate::text::Quoted;
 
-/// Names listed in one message when none is near.
+/// Names listed in one message if no name is near.
 const MAX_LISTED: usize = 10;
 
 /// Why a call was refused.
@@ -23,7 +23,7 @@ pub enum ResolveError {
     UnknownPlugin {
         /// The name that was asked for.
         plugin: String,
-        /// The names there are.
+        /// The nearest names, or some names that exist.
         others: Others,
     },
     /// The plugin's capabilities were never read.
@@ -31,7 +31,7 @@ pub enum ResolveError {
     NotAvailable {
         /// The plugin that was called.
         plugin: String,
-        /// Why, in the words of the directory.
+        /// Why, as the directory says it.
         reason: String,
         /// Whether waiting helps.
         retryable: bool,
@@ -43,10 +43,10 @@ pub enum ResolveError {
         plugin: String,
         /// The name that was asked for.
         action: String,
-        /// The names it has.
+        /// The nearest names, or some names that it has.
         others: Others,
     },
-    /// The caller is not granted the action. Whether there is such a one is not told.
+    /// The caller is not granted the action. The message does not reveal whether the action exists.
     #[error("action {} of plugin {} is not granted to you: {what_to_do}", Quoted(.action), Quoted(.plugin))]
     NotGranted {
         /// The plugin that was called.
@@ -56,7 +56,7 @@ pub enum ResolveError {
         /// What to do about it.
         what_to_do: &'static str,
     },
-    /// The action is not what was approved.
+    /// The action differs from what was approved.
     #[error(
         "action {} of plugin {} is refused: what the plugin declares of it changed since it was approved; an operator \
          looks at it with `talon plugin show {plugin}` and approves it with `talon plugin approve {plugin}`",
@@ -83,12 +83,12 @@ pub enum ResolveError {
     ArgumentsTooLarge {
         /// The action.
         action: String,
-        /// Their size.
+        /// The size of the arguments.
         bytes: usize,
-        /// What is allowed.
+        /// The limit.
         limit: usize,
     },
-    /// An argument is missing, unknown, of the wrong type, or the host's to fill.
+    /// An argument is missing, unknown, of the wrong type, or one that only the host may set.
     #[error("bad arguments for action {} of plugin {}: {problems}. {signature}", Quoted(.action), Quoted(.plugin))]
     BadArguments {
         /// The plugin that was called.
@@ -157,7 +157,7 @@ impl From<ResolveError> for CallError {
     }
 }
 
-/// What might have been meant by a name that does not exist, bounded: the nearest names, or some if none is near.
+/// Suggestions for a name that does not exist, bounded: the nearest names, or some names if none is near.
 #[derive(Debug, Clone, Default)]
 pub struct Others {
     near: Vec<String>,
@@ -166,7 +166,7 @@ pub struct Others {
 }
 
 impl Others {
-    /// What of `names` might have been meant by `name`.
+    /// The suggestions from `names` for `name`.
     #[must_use]
     pub fn of<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> Self {
         let some = names.clone().take(MAX_LISTED).map(str::to_owned).collect();

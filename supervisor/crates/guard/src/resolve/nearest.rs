@@ -1,17 +1,17 @@
 //! "Did you mean": the names nearest to one that does not exist.
 
-/// Suggestions in one message: enough to hit the meant one, few enough to read.
+/// Suggestions in one message: enough to include the right one, few enough to read.
 const MAX_SUGGESTIONS: usize = 3;
 
-/// Names considered. More would make a refusal dearer than a call; what stands further back is not suggested.
+/// Names considered. More would make a refusal more expensive than a call; names further back are not suggested.
 const MAX_CANDIDATES: usize = 1000;
 
-/// Names are at most 64 characters by contract. The comparison is quadratic in the length, and nobody mistypes a
-/// name into one that is longer than this.
+/// Names are at most 64 characters by contract. The comparison is quadratic in the length, and a longer name is hardly
+/// a typing error.
 const MAX_COMPARED_CHARS: usize = 80;
 
-/// The nearest names, nearest first; empty if none is near. Near is one edit in three characters, upper and
-/// lower case and `-` and `_` being the same.
+/// The nearest names, nearest first; empty if none is near. Near means at most one edit in three characters; case does
+/// not matter, and `-` equals `_`.
 pub(super) fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Vec<String> {
     if name.len() > MAX_COMPARED_CHARS {
         return Vec::new();

@@ -1,8 +1,8 @@
 //! A small, bounded checker for the JSON Schema fragments that plugins attach to parameters.
 //!
 //! The keywords it knows are listed in [`resolve`](super#arguments). Both sides are untrusted, so everything has
-//! an end: the size of the schema, the depth, the number of steps over one call, the size of a pattern and of the
-//! text it is matched against. What lies beyond an end counts as valid.
+//! a limit: the size of the schema, the depth, the number of steps over one call, the size of a pattern and of the
+//! text it is matched against. What lies beyond a limit counts as valid.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use crate::text::{Quoted, prefix};
 /// Larger schema texts are ignored. Generated schemas of one parameter have a few hundred bytes.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 
-/// Deeper values are not looked into. Twice what hand-written arguments reach.
+/// Deeper values are not checked. Twice what hand-written arguments reach.
 const MAX_DEPTH: usize = 32;
 
 /// Values compared or visited for one call: a few milliseconds of work.
@@ -28,10 +28,10 @@ const MAX_PATTERN_BYTES: usize = 1024;
 /// a linear-time match costs.
 const MAX_PROGRAM_BYTES: usize = 64 * 1024;
 
-/// Text matched against patterns for one call; what is beyond is not matched.
+/// Text matched against patterns for one call; the rest is not matched.
 const MAX_MATCHED_BYTES: usize = 64 * 1024;
 
-/// Compiled patterns kept by one layer; when full, it starts over.
+/// Compiled patterns cached by one layer; when full, the cache is cleared.
 const MAX_PATTERNS: usize = 128;
 
 /// Enumerated values shown in a refusal.
@@ -40,7 +40,7 @@ const MAX_SHOWN_VALUES: usize = 8;
 /// How much of one enumerated value, or of a pattern, is shown.
 const MAX_SHOWN_BYTES: usize = 40;
 
-/// The work one call may still cause.
+/// The work that is left for one call.
 #[derive(Debug)]
 pub(super) struct Budget {
     steps: usize,
@@ -69,8 +69,8 @@ impl Budget {
     }
 }
 
-/// Patterns compiled so far, by text; `None` for those that are not usable. Compiling is by far the dearest part
-/// of a check, and the same few come with every call.
+/// Patterns compiled so far, by text; `None` for unusable ones. Compiling is by far the most expensive part
+/// of a check, and the same few patterns come with every call.
 #[derive(Debug, Default)]
 pub(super) struct Patterns(Mutex<HashMap<String, Option<Arc<Regex>>>>);
 
@@ -109,7 +109,7 @@ pub(super) fn parsed_on_this_thread() -> usize {
 }
 
 impl Schema {
-    /// `None` for what is not a JSON object, and for what is too large.
+    /// `None` if the text is not a JSON object, or too large.
     pub(super) fn parse(text: &str) -> Option<Self> {
         #[cfg(test)]
         PARSED.set(PARSED.get() + 1);
@@ -122,12 +122,12 @@ impl Schema {
         }
     }
 
-    /// What it takes in memory, roughly, and rather more than less.
+    /// An upper estimate of its memory.
     pub(super) fn bytes(&self) -> usize {
         bytes_of_fields(&self.0)
     }
 
-    /// What the value must be and is not.
+    /// Checks a value; the error says what it must be.
     pub(super) fn check(
         &self,
         value: &Value,
@@ -239,7 +239,7 @@ fn check_type(schema: &Map<String, Value>, value: &Value) -> Result<(), String> 
         "array" => value.is_array(),
         "object" => value.is_object(),
         "null" => value.is_null(),
-        // A word of no schema language is not held against the value.
+        // A type that JSON Schema does not define is ignored.
         _ => true,
     };
     match schema.get("type") {
@@ -273,7 +273,7 @@ fn check_range(schema: &Map<String, Value>, number: f64) -> Result<(), String> {
     }
 }
 
-/// What the value owns beside itself. Its depth is bounded by the parser's.
+/// The heap memory of the value. The parser bounds its depth.
 fn bytes_beside(value: &Value) -> usize {
     match value {
         Value::String(text) => text.capacity(),
@@ -286,15 +286,15 @@ fn bytes_beside(value: &Value) -> usize {
 }
 
 fn bytes_of_fields(fields: &Map<String, Value>) -> usize {
-    // A field's hash, and its place in the table by hash.
+    // A field's hash, and its slot in the hash table.
     const OF_A_TABLE: usize = 4 * size_of::<u64>();
-    // Tables double, and the smallest has four places.
+    // Tables double, and the smallest has four slots.
     let places = (2 * fields.len()).max(4);
     let texts: usize = fields.iter().map(|(name, value)| name.capacity() + bytes_beside(value)).sum();
     places * (size_of::<(String, Value)>() + OF_A_TABLE) + texts
 }
 
-/// Equality as JSON Schema has it: 1 and 1.0 are the same number.
+/// Equality as JSON Schema defines it: 1 and 1.0 are the same number.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
@@ -302,7 +302,7 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The path grows to the left while the error travels out; it is bounded by the depth and by what is shown of
+/// Prepends a name to the error's path; the path is bounded by the depth and by what is shown of
 /// each name.
 fn within(name: &str, must: &str) -> String {
     let (path, must) = must.strip_prefix("at ").and_then(|rest| rest.split_once(": ")).unwrap_or(("", must));

@@ -207,7 +207,7 @@ async fn an_empty_context_value_is_not_injected() {
 
 #[tokio::test]
 async fn a_caller_cannot_fill_what_is_the_hosts() {
-    // Whether granted or not, and whoever asks.
+    // Whether granted or not, for every caller.
     for name in ["session_id", "group_id"] {
         let mut call = call("code-search", "search", &[("query", "x"), (name, "forged")]);
         call.origin = Origin::Person;

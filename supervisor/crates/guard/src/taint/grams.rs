@@ -1,4 +1,4 @@
-//! Takes fingerprints of text.
+//! Computes fingerprints of text: hashes of n-grams.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher as _, Hasher as _};
@@ -7,27 +7,27 @@ use foldhash::fast::RandomState;
 
 use super::kept::Kept;
 
-/// How long the piece is that one fingerprint stands for, in normalised bytes. Shorter ones occur by chance: the words
-/// "the following files were" are 21 letters.
+/// The length of the n-gram that one fingerprint stands for, in normalized bytes. Shorter ones occur by chance: the
+/// words "the following files were" are 21 letters.
 pub(super) const GRAM: usize = 24;
 
-/// At every how many-th position a fingerprint is remembered. Together with [`GRAM`] it makes the shortest piece that is
-/// certain to be found 32.
+/// A fingerprint is stored for every position that is a multiple of this. Together with [`GRAM`] it makes 32 the
+/// shortest run that is certain to be found.
 pub(super) const STRIDE: usize = 9;
 
-/// So many fingerprints are handed over at a time at the most: all of what is kept at a time where they are remembered, and
-/// a few microseconds' work for whoever takes them.
+/// The largest number of fingerprints in one batch: all of a full buffer where they are stored, and a few microseconds'
+/// work for the caller.
 const BATCH: usize = 512;
 
-/// What fingerprints are taken with.
+/// The buffers for computing fingerprints.
 struct Desk {
     kept: Kept,
     batch: [u64; BATCH],
 }
 
 thread_local! {
-    /// Not in use, and for the thread's next texts: 8 KiB each that need not be cleared for each text. There are two of them at
-    /// the most, because what is looked up may have to wait for what is taken in.
+    /// Buffers that are not in use, for the thread's next texts: 8 KiB each, which need not be zeroed for each text.
+    /// There are at most two, because a lookup may have to insert deferred texts first.
     static DESKS: Cell<Vec<Box<Desk>>> = const { Cell::new(Vec::new()) };
 }
 
@@ -46,12 +46,13 @@ impl Desk {
     }
 }
 
-/// Whether a text is long enough to hold a piece; no character's lower case takes more than one and a half times its bytes.
+/// Whether a text is long enough for an n-gram; no character's lower case takes more than one and a half times its
+/// bytes.
 pub(super) fn may_hold_a_piece(text: &str) -> bool {
     text.len() * 3 >= GRAM * 2
 }
 
-/// Adds what of a text is compared: its letters and digits, in lower case.
+/// Appends the part of a text that is compared: its letters and digits, in lower case.
 pub(super) fn letters_of(text: &str, to: &mut Vec<u8>) {
     let mut desk = Desk::take();
     let mut rest = text;
@@ -63,7 +64,7 @@ pub(super) fn letters_of(text: &str, to: &mut Vec<u8>) {
     desk.lay_aside();
 }
 
-/// Hashes pieces with a seed of its own, so that nobody can make up two that collide.
+/// Hashes n-grams with a random seed, so that collisions cannot be constructed.
 pub(super) struct Grams {
     state: RandomState,
 }
@@ -73,18 +74,18 @@ impl Grams {
         Self { state: RandomState::default() }
     }
 
-    /// For what is looked up. Hands over some fingerprints at a time, as the other one does, so that whoever holds a lock
-    /// meanwhile does not hold it for long. They are the other's to change.
+    /// For lookups. Passes the fingerprints to `found` in batches, like [`Self::of_every_stride`], so that a caller
+    /// that holds a lock for each batch does not hold it for long. `found` may modify the batch.
     pub(super) fn of_every_position(&self, text: &str, found: impl FnMut(&mut [u64])) {
         self.each(text, 1, found);
     }
 
-    /// For what is remembered.
+    /// For storing.
     pub(super) fn of_every_stride(&self, text: &str, found: impl FnMut(&mut [u64])) {
         self.each(text, STRIDE, found);
     }
 
-    /// For what is remembered, of [letters](letters_of) that were there before.
+    /// For storing, of text that was [normalized](letters_of) before.
     pub(super) fn of_letters(&self, letters: &[u8], mut found: impl FnMut(&mut [u64])) {
         let mut desk = Desk::take();
         self.of(letters, STRIDE, &mut desk.batch, &mut found);
@@ -107,7 +108,7 @@ impl Grams {
         desk.lay_aside();
     }
 
-    /// One for each piece that is there in full.
+    /// One fingerprint for each complete n-gram.
     fn of(&self, kept: &[u8], stride: usize, batch: &mut [u64; BATCH], found: &mut impl FnMut(&mut [u64])) {
         let mut rest = kept;
         let mut count = 0;
@@ -130,7 +131,7 @@ impl Grams {
     fn fingerprint(&self, piece: &[u8; GRAM]) -> Option<u64> {
         let (words, _) = piece.as_chunks::<8>();
         let [a, b, c] = [words[0], words[1], words[2]].map(u64::from_le_bytes);
-        // One thing over and over (zeros, dashes in words, filler) says nothing about where a text comes from.
+        // Constant text (zeros, dashes in words, filler) says nothing about where a text comes from.
         if a == b && b == c {
             return None;
         }
@@ -183,7 +184,7 @@ mod tests {
         fn a_long_text_has_the_fingerprints_of_its_letters_and_digits(
             once in "[ -~äß\\u{130}—]{0,1500}", times in 1..8_usize,
         ) {
-            // Longer than what is kept at a time.
+            // Longer than the buffer.
             let text = once.repeat(times);
             let grams = Grams::new();
             let lower: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
@@ -192,7 +193,7 @@ mod tests {
                 every(&grams, text, &mut found);
                 found
             };
-            // Nothing is in between, nothing has to be made lower, and there is one way to cut it into pieces.
+            // There is nothing to drop, nothing to convert to lower case, and one way to cut it into n-grams.
             let mut expected = Vec::new();
             for piece in lower.as_bytes().array_windows() {
                 expected.extend(grams.fingerprint(piece));

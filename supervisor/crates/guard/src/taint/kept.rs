@@ -1,8 +1,8 @@
-//! Letters and digits alone, in lower case: what of a text is compared.
+//! Normalizes text for comparison: letters and digits only, in lower case.
 //!
-//! They are written one behind the other into a buffer of fixed size, from which fingerprints are taken before it is filled
-//! again, so a text of any length costs no memory. ASCII goes through the vector instructions at hand, without a branch for
-//! each byte: whether one counts is as good as random.
+//! They are written into a buffer of fixed size. Fingerprints are taken from it before it is filled again, so a text of
+//! any length allocates nothing. ASCII is processed with the available vector instructions, without a branch for each
+//! byte: whether a byte counts is practically random.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch};
@@ -10,23 +10,23 @@ use fearless_simd::{Level, dispatch};
 use super::grams::GRAM;
 use super::letters;
 
-/// How much is kept at a time: enough for most answers and for loops worth the name, little enough for the nearest cache.
+/// The size of the buffer: enough for most answers and for efficient loops, small enough for the L1 cache.
 const ROOM: usize = 4096;
 
-/// With less room than this it is not filled up any further: what is left would be filled in ever smaller steps.
+/// With less free space than this the buffer counts as full: filling the rest would take ever smaller steps.
 const FULL: usize = 128;
 
-/// The widest vector there is: up to so many bytes are written without asking after each whether there is room, and what
-/// is behind the last that counts is overwritten by the next.
+/// The widest vector: this many bytes are written without a bounds check for each, and what is written behind the last
+/// counted byte is overwritten next.
 const WIDEST: usize = 64;
 
-/// What is written behind [`ROOM`]: a vector, or a character in lower case, which is up to three characters.
+/// What may be written behind [`ROOM`]: a vector, or a character in lower case, which is up to three characters.
 const SLACK: usize = WIDEST;
 
-/// Behind so many characters of ASCII vectors go on: more than stand between two words of another script.
+/// After this many ASCII characters vectors are used again: more than stand between two words of another script.
 const GO_ON: usize = 4;
 
-/// The part of a text that is being looked at.
+/// The normalized part of a text.
 pub(super) struct Kept {
     bytes: [u8; ROOM + SLACK],
     end: usize,
@@ -45,7 +45,7 @@ impl Kept {
         &self.bytes[..self.end]
     }
 
-    /// Takes in as much of a text as there is room for, and gives the rest of it.
+    /// Normalizes as much of a text as fits, and returns the rest of it.
     pub(super) fn fill<'t>(&mut self, text: &'t str) -> &'t str {
         self.fill_at(Level::new(), text)
     }
@@ -54,7 +54,7 @@ impl Kept {
     fn fill_at<'t>(&mut self, level: Level, text: &'t str) -> &'t str {
         let mut rest = text;
         while !rest.is_empty() && self.end + FULL <= ROOM {
-            // None of it gets longer.
+            // ASCII never gets longer.
             let head = &rest.as_bytes()[..rest.len().min(ROOM - self.end)];
             let ascii = dispatch!(level, simd => self.push(simd, head));
             let taken = if ascii > 0 { ascii } else { self.push_beyond(rest) };
@@ -63,16 +63,16 @@ impl Kept {
         rest
     }
 
-    /// Drops what no piece begins in any more, where a piece begins at every `stride`th place.
+    /// Drops the bytes before the next n-gram, where an n-gram begins at every `stride`th position.
     pub(super) fn forget_before(&mut self, stride: usize) {
         let pieces = self.end.saturating_sub(GRAM - 1).div_ceil(stride);
-        // A stride is shorter than a piece, so the next one begins in what is there.
+        // A stride is shorter than an n-gram, so the next one begins within the buffer.
         let next = pieces * stride;
         self.bytes.copy_within(next..self.end, 0);
         self.end -= next;
     }
 
-    /// Some bytes, for which there is room, up to the first beyond ASCII, of which it gives the place.
+    /// Appends bytes that fit, up to the first non-ASCII byte, and returns its index.
     #[inline(always)]
     fn push<S: Simd>(&mut self, simd: S, bytes: &[u8]) -> usize {
         let vectors = bytes.chunks_exact(S::u8s::LEN);
@@ -90,12 +90,12 @@ impl Kept {
         bytes.len() - rest.len() + ascii.min(rest.len())
     }
 
-    /// The same for a vector. All that looks like a letter or digit is written, and only what counts moves the end on.
+    /// The same for one vector. All bytes are written, compacted; only letters and digits advance the end.
     #[inline(always)]
     fn push_vector<S: Simd>(&mut self, simd: S, bytes: &[u8]) -> usize {
         let all = |byte| S::u8s::splat(simd, byte);
         let raw = S::u8s::from_slice(simd, bytes);
-        // Of what counts: digits have the bit that makes letters lower.
+        // Digits have the bit that converts letters to lower case.
         let lower = raw | all(0x20);
         let letters = lower.simd_ge(all(b'a')) & lower.simd_le(all(b'z'));
         let counts = letters | raw.simd_ge(all(b'0')) & raw.simd_le(all(b'9'));
@@ -110,8 +110,8 @@ impl Kept {
         ascii
     }
 
-    /// The beginning of a text whose first character is beyond ASCII, of which it gives the length. Words of such a script
-    /// have spaces and stops between them, which are taken along.
+    /// Normalizes the beginning of a text whose first character is beyond ASCII, and returns its length. In such
+    /// scripts spaces and full stops stand between words; they are included.
     #[cold]
     fn push_beyond(&mut self, text: &str) -> usize {
         let mut ascii = 0;

@@ -1,18 +1,18 @@
-//! What of one character is compared: the lower case of letters and digits of every script.
+//! Normalizes one character: the lower case of letters and digits of every script.
 //!
-//! Looking a letter up in the tables of Unicode takes some twenty times what copying it takes, so those that make up most text
-//! beyond ASCII have ways of their own: two bytes (Cyrillic, Greek, Arabic, Hebrew, accents) a table, Chinese, Japanese and
-//! Korean a range.
+//! Looking a letter up in the Unicode tables takes some twenty times as long as copying it. So the letters that make up
+//! most text beyond ASCII have fast paths: a table for two-byte characters (Cyrillic, Greek, Arabic, Hebrew, accents),
+//! a range for Chinese, Japanese and Korean.
 
 use std::sync::LazyLock;
 
-/// As long as what becomes of one character can get, and then some.
+/// More than the longest result for one character.
 pub(super) const MAX_LOWER: usize = 16;
 
 /// The characters that UTF-8 writes in two bytes.
 const TWO_BYTES: std::ops::Range<u32> = 0x80..0x800;
 
-/// Of each of [`TWO_BYTES`] the two bytes of its lower case, [`NOTHING`] or [`LONGER`].
+/// For each of [`TWO_BYTES`] the two bytes of its lower case, [`NOTHING`] or [`LONGER`].
 static LOWER: LazyLock<[[u8; 2]; TWO_BYTES.end as usize]> = LazyLock::new(|| {
     let mut table = [NOTHING; TWO_BYTES.end as usize];
     for c in TWO_BYTES.filter_map(char::from_u32) {
@@ -26,13 +26,13 @@ static LOWER: LazyLock<[[u8; 2]; TWO_BYTES.end as usize]> = LazyLock::new(|| {
     table
 });
 
-/// The character does not count.
+/// The character is not a letter or digit.
 const NOTHING: [u8; 2] = [0, 0];
 
 /// Its lower case has another length.
 const LONGER: [u8; 2] = [1, 0];
 
-/// Writes the lower case of a character if it counts, and says how many bytes that took. Up to [`MAX_LOWER`] may be written.
+/// Writes the lower case of a letter or digit, and returns its length. Up to [`MAX_LOWER`] bytes may be written.
 #[inline]
 pub(super) fn write_lower(c: char, to: &mut [u8]) -> usize {
     match c {
@@ -58,7 +58,7 @@ pub(super) fn write_lower(c: char, to: &mut [u8]) -> usize {
     }
 }
 
-/// The same by the tables of Unicode.
+/// The same with the Unicode tables.
 fn write_slowly(c: char, to: &mut [u8]) -> usize {
     if !c.is_alphanumeric() {
         return 0;

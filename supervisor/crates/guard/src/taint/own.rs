@@ -1,24 +1,24 @@
-//! What a call brings itself, which is not held against the plugin that repeats it.
+//! The fingerprints of a call's arguments, which do not count against a plugin that repeats them.
 
 use smallvec::SmallVec;
 
 use super::grams::GRAM;
 
-/// How many pieces of its own a call may bring without their being held against the plugin that repeats them. A bound on
-/// memory: it suits arguments of 16 KiB, and what plugins repeat is their beginning.
+/// How many fingerprints of a call's arguments are kept. A bound on memory: it suits arguments of 16 KiB, and plugins
+/// usually repeat the beginning.
 pub(super) const MAX_OWN: usize = 16 * 1024;
 
-/// So many of them need no memory of their own: those of arguments of a line or so, as most are.
+/// This many are stored inline: those of arguments of about a line, as most are.
 const FEW: usize = 24;
 
-/// The pieces that a call brought.
+/// The fingerprints of a call's arguments.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Own {
     pub(super) grams: SmallVec<[u64; FEW]>,
 }
 
 impl Own {
-    /// For the pieces of a text of this length.
+    /// Reserves space for the fingerprints of a text of this length.
     pub(super) fn reserve(&mut self, bytes: usize) {
         self.grams.reserve((bytes + 1).saturating_sub(GRAM).min(MAX_OWN));
     }
@@ -28,17 +28,17 @@ impl Own {
         self.grams.extend_from_slice(&grams[..grams.len().min(room)]);
     }
 
-    /// What they take.
+    /// Their size in memory.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.grams)
     }
 
-    /// Makes them ready for looking many of them up.
+    /// Sorts them for [`Self::seen`].
     pub(super) fn sort(&mut self) {
         self.grams.sort_unstable();
     }
 
-    /// For looking many of them up, once they are [sorted](Self::sort).
+    /// A filter for looking up many of them, once they are [sorted](Self::sort).
     pub(super) fn seen(&self) -> Seen<'_> {
         let mut bits = [0; WORDS];
         for &gram in &self.grams {
@@ -48,24 +48,24 @@ impl Own {
     }
 }
 
-/// The pieces that a call brought, sorted.
+/// The sorted fingerprints of a call's arguments, with a bit filter in front.
 pub(super) struct Seen<'o> {
     grams: &'o [u64],
-    /// One bit for each gram, by its lowest bits. Nearly all grams of an answer are not the call's, and this tells so
-    /// without a search.
+    /// One bit for each fingerprint, by its lowest bits. Nearly all fingerprints of an answer are not the call's, and
+    /// the filter rejects those without a search.
     bits: [u64; WORDS],
 }
 
-/// How many words have room for the bits of [`Seen`]: few enough to be made for each answer.
+/// The number of words of the filter in [`Seen`]: small enough to be built for each answer.
 const WORDS: usize = 16;
 
 impl Seen<'_> {
-    /// Those of these that are not the call's, moved to the front.
+    /// Moves the fingerprints that are not the call's to the front, and returns them.
     pub(super) fn without<'g>(&self, grams: &'g mut [u64]) -> &'g [u64] {
         if self.grams.is_empty() {
             return grams;
         }
-        // Nearly always there are none to leave out, and nothing to move.
+        // Nearly always there is none to exclude, and nothing to move.
         let Some(first) = grams.iter().position(|gram| self.has(*gram)) else { return grams };
         let mut count = first;
         for index in first..grams.len() {

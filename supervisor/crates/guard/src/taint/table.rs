@@ -1,36 +1,36 @@
 //! The fingerprints of one scope, in fixed space.
 //!
-//! A bucket is judged as a whole, in vectors: where in it something stands is as good as random, and a branch for each place
-//! would be foreseen wrongly once for every fingerprint.
+//! A bucket is processed as a whole with vector instructions: positions in it are practically random, and a branch for
+//! each entry would be mispredicted once for every fingerprint.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch, u64x8};
 
-/// How many fingerprints share a bucket: 64 bytes, one line of the cache.
+/// How many fingerprints share a bucket: 64 bytes, one cache line.
 const WAYS: usize = 8;
 
-/// How much of a full bucket one plugin may take from others. At or above it, it pushes out its own.
+/// How many entries of a full bucket one plugin may take from others. From there on it evicts its own.
 const FAIR_WAYS: u32 = WAYS as u32 / 2;
 
-/// How many plugins a scope tells apart, as many as fit beside a fingerprint. What further ones say counts as the last
-/// one's, under [`OTHERS`].
+/// How many plugins a scope distinguishes, as many as fit beside a fingerprint. Further ones count as the last one,
+/// under [`OTHERS`].
 const MAX_SOURCES: usize = 255;
 
-/// The name for plugins beyond [`MAX_SOURCES`]. No plugin can have it.
+/// The name for plugins beyond [`MAX_SOURCES`]. No plugin can have this name.
 const OTHERS: &str = "(others)";
 
-/// Which plugin said something.
+/// The number of a plugin in [`Table`].
 pub(super) type Source = u8;
 
-/// Fingerprints, newest first: each in the upper 56 bits, its source in the lower 8. 0 is an empty place.
+/// Fingerprints, newest first: each in the upper 56 bits, its source in the lower 8. 0 is an empty entry.
 #[derive(Clone, Copy, Default)]
 #[repr(align(64))]
 struct Bucket([u64; WAYS]);
 
-/// The places of a bucket.
+/// The indexes of a bucket's entries.
 const PLACES: [u64; WAYS] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-/// A hash table that forgets: each bucket holds its newest fingerprints.
+/// A lossy hash table: each bucket holds its newest fingerprints.
 pub(super) struct Table {
     buckets: Box<[Bucket]>,
     sources: Vec<String>,
@@ -38,7 +38,7 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(fingerprints: usize) -> Self {
-        // A power of two, so that a mask tells the bucket; never more than was asked for, and never none.
+        // A power of two, so that a mask selects the bucket; never more than was asked for, and at least one.
         let buckets = (fingerprints / WAYS).max(1);
         let buckets = 1 << buckets.ilog2();
         Self { buckets: vec![Bucket::default(); buckets].into_boxed_slice(), sources: Vec::new() }
@@ -62,7 +62,7 @@ impl Table {
         &self.sources[usize::from(source)]
     }
 
-    /// Remembers that this plugin said these.
+    /// Stores fingerprints of this plugin.
     pub(super) fn insert(&mut self, grams: &[u64], source: Source) {
         self.insert_at(Level::new(), grams, source);
     }
@@ -80,7 +80,7 @@ impl Table {
         }
     }
 
-    /// Adds to `found` who said these, each once.
+    /// Adds the plugins with these fingerprints to `found`, each once.
     pub(super) fn sources_of(&self, grams: &[u64], found: &mut Vec<Source>) {
         dispatch!(Level::new(), simd => self.sources_of_each(simd, grams, found));
     }
@@ -99,7 +99,7 @@ impl Table {
     }
 }
 
-/// Adds the sources of the places whose bits are set, each once.
+/// Adds the sources of the entries whose bits are set, each once.
 #[cold]
 fn add_sources(kept: &[u64; WAYS], mut places: u64, found: &mut Vec<Source>) {
     while places != 0 {
@@ -112,16 +112,16 @@ fn add_sources(kept: &[u64; WAYS], mut places: u64, found: &mut Vec<Source>) {
 }
 
 impl Bucket {
-    /// Puts an entry of this source first, and moves what is in front of the place that gives way for it.
+    /// Puts an entry of this source first, and shifts the ones in front of the evicted entry.
     #[inline(always)]
     fn insert<S: Simd>(&mut self, simd: S, entry: u64, source: Source) {
-        // What was said a moment ago is said again most of the time, if at all.
+        // Repeated text is most often repeated at once.
         if self.0[0] == entry {
             return;
         }
         let all = |value| u64x8::splat(simd, value);
         let kept = u64x8::from_slice(simd, &self.0);
-        // An empty place has none but empty ones behind it.
+        // Behind an empty entry there are only empty ones.
         let known_or_empty = (kept.simd_eq(all(entry)) | kept.simd_eq(all(0))).to_bitmask();
         let own = (kept & all(0xff)).simd_eq(all(u64::from(source))).to_bitmask();
         let gives_way =
@@ -133,11 +133,11 @@ impl Bucket {
 }
 
 fn entry(gram: u64, source: Source) -> u64 {
-    // The lowest bit of the fingerprint is set, so that no entry looks like an empty place.
+    // The lowest bit of the fingerprint is set, so that no entry equals an empty one.
     (gram & !0xff) | 0x100 | u64::from(source)
 }
 
-/// The oldest of the same plugin, whose places these are, if that has its share already, else the oldest of all.
+/// The oldest entry of the same plugin, whose positions are `own`, if it has its share already, else the oldest of all.
 #[inline(always)]
 fn place_in_full(own: u64) -> u32 {
     if own.count_ones() >= FAIR_WAYS { own.ilog2() } else { WAYS as u32 - 1 }
@@ -172,7 +172,7 @@ mod tests {
         index << 20
     }
 
-    /// What a bucket holds after these were put into it, one place after the other.
+    /// What a bucket holds after these entries were inserted one by one.
     fn slowly(entries: &[u64]) -> [u64; WAYS] {
         let mut bucket = [0; WAYS];
         for &entry in entries {

@@ -1,9 +1,9 @@
-//! What went out to one scope: fingerprints, and texts of which nobody has asked for any yet.
+//! The memory of one scope: fingerprints, and texts that are not fingerprinted yet.
 //!
-//! To take the fingerprints of a large answer is the dearest thing that is done to it, and is of use only once a call brings
-//! a piece that could be of it. Many never do: a path, a number or a switch is too short. So of a text the letters and digits
-//! wait, and the first call that asks has the fingerprints of all that waits taken. What was pushed out before costs no more
-//! than a copy.
+//! Taking the fingerprints of a large answer is the most expensive step of an answer, and is needed only once a call
+//! has an argument long enough to match. Many calls never do: a path, a number or a switch is too short. So the letters
+//! and digits of a text are stored, and the first lookup takes the fingerprints of all deferred texts. Texts that were
+//! evicted before cost no more than a copy.
 
 use std::collections::VecDeque;
 
@@ -11,30 +11,30 @@ use super::grams::{self, Grams, STRIDE};
 use super::own::Own;
 use super::table::{Source, Table};
 
-/// So many texts wait at the most, because each takes some memory beside its own; then the fingerprints of all of them are
-/// taken, which for short texts is soon done.
+/// The largest number of deferred texts, because each takes some memory beside its own. Beyond it the fingerprints of
+/// all of them are taken, which is fast for short texts.
 const MAX_WAITING: usize = 64;
 
-/// Memory of so many bytes, enough for most answers, is kept for the next text; more is given back.
+/// A buffer of up to this size, enough for most answers, is kept for the next text; a larger one is freed.
 const SPARE: usize = 4096;
 
-/// A text waits if what the call had brought takes no more than one of so many bytes beside it.
+/// A text is deferred if the call's fingerprints take at most one byte for this many bytes of the text.
 const OWN_SHARE: usize = 4;
 
-/// What is remembered of a scope.
+/// The memory of a scope.
 pub(super) struct Told {
     table: Table,
     /// The oldest first.
     waiting: VecDeque<Text>,
-    /// What they take together.
+    /// Their size in memory.
     bytes: usize,
-    /// As many letters and digits as the table has fingerprints of. So what newer texts push out of here would hardly be in
-    /// the table any more, had its fingerprints been taken at once.
+    /// As many letters and digits as the table has fingerprints of. So a text that newer ones evict from here would
+    /// hardly be in the table any more if its fingerprints had been taken at once.
     max_bytes: usize,
     spare: Vec<u8>,
 }
 
-/// One that waits.
+/// A deferred text.
 #[derive(PartialEq)]
 struct Text {
     letters: Vec<u8>,
@@ -53,19 +53,19 @@ impl Told {
         }
     }
 
-    /// Remembers what a plugin said, except for what the call had brought. If it is too much to wait, the caller has to take
-    /// its fingerprints, and [insert](Self::insert) them for the plugin that it is told.
+    /// Remembers what a plugin answered, except for what the call contained. If the text is too large to be deferred,
+    /// the caller has to take its fingerprints and [insert](Self::insert) them for the returned plugin.
     #[must_use]
     pub(super) fn put_off(&mut self, grams: &Grams, plugin: &str, text: &str, own: &Own) -> Option<Source> {
         let source = self.table.source(plugin);
         if text.len() > self.max_bytes || own.bytes() > text.len() / OWN_SHARE {
-            // In the order in which they were said.
+            // First the older texts, to keep the order.
             self.take_in_all(grams);
             return Some(source);
         }
         let letters = self.letters(text);
         let text = Text { letters, source, own: own.clone() };
-        // What is said again takes no more room, as in the table.
+        // Repeated text takes no more space, as in the table.
         if let Some(known) = self.waiting.iter().position(|waiting| *waiting == text) {
             self.waiting.remove(known);
             self.bytes -= text.bytes();
@@ -76,12 +76,12 @@ impl Told {
         None
     }
 
-    /// Remembers fingerprints of what a plugin said.
+    /// Stores fingerprints of a plugin's answer.
     pub(super) fn insert(&mut self, fingerprints: &[u64], source: Source) {
         self.table.insert(fingerprints, source);
     }
 
-    /// Adds to `found` who said these, each once.
+    /// Adds the plugins with these fingerprints to `found`, each once.
     pub(super) fn sources_of(&mut self, grams: &Grams, fingerprints: &[u64], found: &mut Vec<Source>) {
         self.take_in_all(grams);
         self.table.sources_of(fingerprints, found);
@@ -98,15 +98,15 @@ impl Told {
             letters = Vec::with_capacity(text.len());
         }
         grams::letters_of(text, &mut letters);
-        // Mostly spaces, or shorter than the one before.
+        // The text was mostly spaces, or shorter than the one before.
         if letters.capacity() / 2 > letters.len() {
             letters.shrink_to_fit();
         }
         letters
     }
 
-    /// Makes room for so many more bytes of a plugin. One that has half of what waits pushes out its own, as it does in the
-    /// table; else the oldest is taken in.
+    /// Makes room for this many more bytes of a plugin. A plugin that has half of the deferred bytes loses its own
+    /// oldest text, as in the table; otherwise the oldest text is inserted into the table.
     fn make_room(&mut self, grams: &Grams, source: Source, bytes: usize) {
         if self.waiting.len() >= MAX_WAITING {
             self.take_in_all(grams);

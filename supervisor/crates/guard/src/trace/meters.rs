@@ -1,7 +1,8 @@
 //! The series of one plugin.
 //!
-//! Each is registered with its first count. Of the fifty that a plugin can have most never come up, and one takes a quarter
-//! of a KiB wherever it is kept, its labels first of all: with hundreds of plugins that is more than their connections take.
+//! Each is registered with its first count. Most of the fifty that a plugin can have are never used, and one takes a
+//! quarter of a KiB wherever it is stored, mostly for its labels: with hundreds of plugins that is more than their
+//! connections take.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -18,10 +19,10 @@ const OK: &str = "ok";
 /// How a call can end.
 const OUTCOMES: [&str; 5] = [OK, reason::TOOL_ERROR, "refused", "host_fault", CANCELLED];
 
-/// The reason label of words that are not in [`reason::ALL`].
+/// The reason label of reasons that are not in [`reason::ALL`].
 const OTHER: &str = "other";
 
-/// What is summed up of reports, in the order of [`sums`].
+/// The sums over reports, in the order of [`sums`].
 const SUMS: [&str; 7] = [
     "talon_guard_bytes_in_total",
     "talon_guard_bytes_out_total",
@@ -47,7 +48,7 @@ fn sums(report: &Report) -> [u64; SUMS.len()] {
 #[derive(Debug)]
 pub(super) struct Meters {
     plugin: String,
-    /// Calls that ended well. The others are looked up each time.
+    /// Successful calls. The other series are looked up each time.
     ok: OnceLock<Counter>,
     /// By outcome.
     durations: [OnceLock<Histogram>; OUTCOMES.len()],

@@ -1,4 +1,4 @@
-//! Beginning and end of a text that is too large, with the notice between them.
+//! Shows beginning and end of a text that is too large, with the notice between them.
 
 use super::{TruncateLayer, notice};
 use crate::body::{Body, Part};
@@ -10,15 +10,15 @@ use talon_sanitize::{Raw, Sanitized, Tally};
 /// The end gets a quarter of the limit.
 const TAIL_SHARE: usize = 4;
 
-/// Under a limit as small as this the end would be a few words out of nowhere. Then the beginning gets all of it.
+/// With a limit below this the end would be a few words without context. Then the beginning gets all of it.
 const MIN_LIMIT: usize = 512;
 
-/// How often to shorten an end that sanitizing by itself makes longer than it may be. Each time what the marks took is
-/// taken off; a text that still does not fit was made for that, and gets no end.
+/// How often to shorten an end that becomes too long when it is sanitized separately. Each time it is shortened by the
+/// length of the marks. A text that still does not fit was built for that, and gets no end.
 const MAX_TRIES: usize = 4;
 
 impl TruncateLayer {
-    /// Shows beginning and end of the content, and keeps all of it if there is a store for it.
+    /// Shows beginning and end of the content, and stores all of it if there is a store.
     pub(super) fn excerpt(&self, answer: &mut SanitizedAnswer, keep: Option<(&Pages, &str, &str)>) {
         let text = answer.0.content.whole();
         let limit = self.max_response_bytes;
@@ -39,7 +39,7 @@ impl TruncateLayer {
             Some(handle) => format!("{here}; {READ_MORE} handle={handle} offset={} reads on", head.len()),
             None => here.to_owned(),
         };
-        // Without an end shown, what the coarse cut took follows right upon what is left out here.
+        // Without an end, the bytes that the coarse cut removed directly follow those left out here.
         let announced = if tail.is_empty() { left_out + at_the_end } else { left_out };
         let mut parts = vec![Part::Text(head), Part::Notice(notice(announced, &more))];
         if !tail.is_empty() {
@@ -52,7 +52,8 @@ impl TruncateLayer {
         answer.0.report.page = handle;
     }
 
-    /// The end of a sanitized text, inert by itself and within the limit, and how many bytes of the text it stands for.
+    /// The end of a sanitized text, sanitized separately and within the limit, and how many bytes of the text it
+    /// covers.
     fn tail(&self, text: &Sanitized, limit: usize, after: usize) -> (Sanitized, usize) {
         let mut wanted = limit;
         for _ in 0..MAX_TRIES {
@@ -68,7 +69,7 @@ impl TruncateLayer {
     }
 }
 
-/// Where the first whole line of a text begins, if that is soon: an end that begins with a line reads better.
+/// Where the first whole line of a text begins, if that is near: an end that begins with a whole line reads better.
 fn line_start(text: &str) -> usize {
     prefix(text, text.len() / 4).find('\n').map_or(0, |at| at + 1)
 }

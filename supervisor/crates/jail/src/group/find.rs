@@ -1,4 +1,4 @@
-//! Where this process stands in the tree of cgroups, and whether that place is its to divide. This file only looks.
+//! Finds the cgroup of this process, and checks whether it may divide that one. This file changes nothing.
 
 use std::fs;
 use std::io;
@@ -7,40 +7,40 @@ use std::path::{Path, PathBuf};
 
 use super::{Lacking, SUPERVISOR};
 
-/// The controllers that have something to limit here. The first two are what a group is for and must be there;
-/// the others are taken where they are offered.
+/// The controllers that are used. The first two are the reason for having a cgroup and are required; the others are
+/// used where they are available.
 pub(super) const CONTROLLERS: [&str; 4] = ["memory", "pids", "cpu", "io"];
-/// How many of [`CONTROLLERS`] must be there.
+/// How many of [`CONTROLLERS`], from the front, are required.
 const NEEDED: usize = 2;
 
-/// Where the distributions mount the second version of cgroups; the second is for machines with both.
+/// Where distributions mount cgroup v2; the second path is for machines that also have v1.
 const USUAL_MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
 const MOUNT_IT: &str = "boot with systemd.unified_cgroup_hierarchy=1, or mount it on /sys/fs/cgroup";
 pub(super) const DELEGATE: &str = "set Delegate=yes in the service; docs/operations.md has other ways";
 const ENABLE: &str = "set Delegate=yes in the service; what cgroup v1 uses is missing in v2";
 
-/// Whether a group without it is not worth having.
+/// Whether a cgroup without this controller is useless.
 pub(super) fn is_needed(controller: &str) -> bool {
     CONTROLLERS[..NEEDED].contains(&controller)
 }
 
-/// What is looked at. Tests show other files.
+/// The files that are read. Tests use other files.
 pub(super) struct Look {
-    /// Our own directory of process information.
+    /// Our own process directory, `/proc/self`.
     pub(super) proc: PathBuf,
-    /// Exists where systemd manages the machine.
+    /// Exists if systemd manages the machine.
     pub(super) systemd: PathBuf,
 }
 
-/// The place that groups can be made in.
+/// The cgroup below which cgroups can be created.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// The group that is ours to divide.
+    /// The cgroup that we may divide.
     pub(super) base: PathBuf,
-    /// Whether we stand in it ourselves, and must go into a leaf before it can be divided.
+    /// Whether this process is in it, and must move to a leaf before it can be divided.
     pub(super) must_move: bool,
-    /// Which of [`CONTROLLERS`] it can give on.
+    /// Which of [`CONTROLLERS`] it can delegate.
     pub(super) controllers: Vec<&'static str>,
 }
 
@@ -49,11 +49,11 @@ impl Look {
         Self { proc: "/proc/self".into(), systemd: "/run/systemd/system".into() }
     }
 
-    /// Finds our place, or says why there is none.
+    /// Finds the base, or returns why there is none.
     pub(super) fn find(&self) -> Result<Place, Lacking> {
         let own = self.own()?;
-        // A supervisor that was started in its leaf, by an earlier one or by DelegateSubgroup=, divides what is
-        // above. Without a right to that, the leaf is a group like any other.
+        // A supervisor that was started in its leaf, by an earlier one or by DelegateSubgroup=, divides the parent.
+        // If it may not, the leaf is a cgroup like any other.
         let above = own.parent().filter(|above| own.ends_with(SUPERVISOR) && !is_hierarchy_root(above));
         if let Some(place) = above.and_then(|above| self.judge(above, false).ok()) {
             return Ok(place);
@@ -62,7 +62,7 @@ impl Look {
         self.judge(&own, !is_root)
     }
 
-    /// The directory of the group that we are in.
+    /// The directory of the cgroup that we are in.
     fn own(&self) -> Result<PathBuf, Lacking> {
         let read = |name: &str| {
             fs::read_to_string(self.proc.join(name)).map_err(|error| {
@@ -91,7 +91,7 @@ impl Look {
         }
     }
 
-    /// Whether a group is ours to divide.
+    /// Checks whether a cgroup is ours to divide.
     fn judge(&self, base: &Path, must_move: bool) -> Result<Place, Lacking> {
         let name = base.display();
         for file in ["", "cgroup.procs", "cgroup.subtree_control"] {
@@ -123,8 +123,8 @@ impl Look {
         Ok(Place { base: base.to_owned(), must_move, controllers })
     }
 
-    /// To root every group is writable, so that this proves nothing. systemd marks those that it leaves alone,
-    /// and would undo what is done to others. Where it does not run, nobody else divides groups.
+    /// Root may write to every cgroup, so that proves nothing. systemd marks the cgroups that it does not manage
+    /// itself, and would undo changes to others. Where systemd does not run, no other process manages cgroups.
     fn is_delegated_to_root(&self, base: &Path) -> Result<(), Lacking> {
         if !rustix::process::geteuid().is_root() || !self.systemd.exists() {
             return Ok(());
@@ -142,20 +142,20 @@ impl Look {
     }
 }
 
-/// The root of the whole hierarchy, which alone may hold processes and divided groups both. It has no type; that
-/// of a cgroup namespace has one.
+/// Whether this is the root of the whole hierarchy, the only cgroup that may have processes and delegate controllers at
+/// the same time. It has no `cgroup.type`; the root of a cgroup namespace has one.
 fn is_hierarchy_root(group: &Path) -> bool {
     group.join("cgroup.controllers").exists() && !group.join("cgroup.type").exists()
 }
 
-/// How many processes but our own are in a group. Those outside of our pid namespace read as 0 and count.
+/// How many processes other than ours are in a cgroup. Those outside of our pid namespace read as 0 and count.
 fn strangers(group: &Path) -> io::Result<usize> {
     let own = std::process::id().to_string();
     let procs = fs::read_to_string(group.join("cgroup.procs"))?;
     Ok(procs.lines().filter(|pid| *pid != own).count())
 }
 
-/// What part of the hierarchy is mounted, and where.
+/// Which part of the hierarchy is mounted, and where.
 fn v2_mount(mountinfo: &str) -> Option<(PathBuf, PathBuf)> {
     let mut mounts: Vec<_> = mountinfo
         .lines()
@@ -171,7 +171,7 @@ fn v2_mount(mountinfo: &str) -> Option<(PathBuf, PathBuf)> {
     mounts.into_iter().next()
 }
 
-/// Spaces and the like are written as a backslash and three octal digits.
+/// Decodes spaces and the like, which are written as a backslash and three octal digits.
 fn unescape(text: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

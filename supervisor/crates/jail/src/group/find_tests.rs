@@ -147,7 +147,7 @@ fn what_belongs_to_systemd_is_left_alone() {
     machine.we_are_in("/talon.service");
     let group = machine.path("talon.service");
     if !rustix::process::geteuid().is_root() {
-        // Whoever is not root can write only to what was delegated.
+        // Only root can write to what was not delegated.
         assert_eq!(machine.look.find().unwrap().base, group);
         return;
     }

@@ -1,4 +1,4 @@
-//! Groups that outlive their supervisor.
+//! Cgroups that outlive their supervisor.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -7,18 +7,19 @@ use super::{Group, GroupError, Groups, find, limits, write};
 use crate::spec::Limits;
 
 impl Groups {
-    /// Takes back the controllers that were given on, if this process had to leave the base for a leaf of its own: as long as
-    /// they are enabled no process can be put into the base, and a service manager that starts the next supervisor there would
-    /// fail (systemd before 254, which knows no `DelegateSubgroup=`). Until that one [adopts](Group::adopt) them, the groups that
-    /// are in use bound nothing. Gives whether there was anything to do. The last thing to do before the end.
+    /// Disables the controllers again if this process had to move from the base to a leaf. While they are enabled, no
+    /// process can be put into the base, so a service manager that starts the next supervisor there would fail (systemd
+    /// before 254, which does not know `DelegateSubgroup=`). Until the next supervisor [adopts](Group::adopt) them, the
+    /// cgroups in use limit nothing. Returns whether anything was changed. Must be the last step before this process
+    /// ends.
     pub fn let_go(&self) -> bool {
         if !self.moved {
             return false;
         }
-        // Innermost first: what a child gives on cannot be taken from its parent.
+        // Innermost first: a controller that a child delegates cannot be disabled in its parent.
         for group in [&self.dir, &self.base] {
             for controller in &self.controllers {
-                // One that is not enabled has nothing to lose.
+                // Fails for a controller that is not enabled, which does not matter.
                 let _ = write(&group.join("cgroup.subtree_control"), &format!("-{controller}"));
             }
         }
@@ -32,11 +33,11 @@ impl Group {
         &self.dir
     }
 
-    /// Takes over a group that another supervisor made for the process `member`, wherever it lies. What it bounds is to be said
-    /// next, with [`Group::bound`].
+    /// Takes over the cgroup that another supervisor made for the process `member`, wherever it is. Call
+    /// [`Group::bound`] next, to set its limits.
     ///
     /// # Errors
-    /// When it is not the group that the process is in. It stays as it is then.
+    /// If the process is not in that cgroup, which is left unchanged then.
     pub fn adopt(dir: PathBuf, member: u32) -> Result<Self, GroupError> {
         let failed = |source| GroupError::Directory { path: dir.clone(), source };
         let members = fs::read_to_string(dir.join("cgroup.procs")).map_err(failed)?;
@@ -47,10 +48,10 @@ impl Group {
         Ok(Self { dir, procs, memory_bytes: 0, lacking: Vec::new(), released: false })
     }
 
-    /// Sets the limits again, as many as there are controllers for by now.
+    /// Sets the limits again, as far as there are controllers by now.
     ///
     /// # Errors
-    /// When one that is offered is refused.
+    /// If the kernel offers a limit and refuses its value.
     pub fn bound(&mut self, limits: &Limits) -> Result<(), GroupError> {
         let offered = fs::read_to_string(self.dir.join("cgroup.controllers"));
         let offered = offered.map_err(|source| GroupError::Directory { path: self.dir.clone(), source })?;
@@ -61,7 +62,7 @@ impl Group {
         Ok(())
     }
 
-    /// Forgets the group without ending or removing anything: it is somebody else's now.
+    /// Forgets the cgroup without killing or removing anything: another supervisor owns it now.
     pub fn release(mut self) {
         self.released = true;
     }

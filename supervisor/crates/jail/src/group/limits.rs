@@ -1,4 +1,4 @@
-//! What is written into a program's group.
+//! The limits that are written into a program's cgroup.
 
 use std::io;
 use std::path::Path;
@@ -6,22 +6,22 @@ use std::path::Path;
 use super::{GroupError, write};
 use crate::spec::Limits;
 
-/// The share of the cores when they are scarce, where the supervisor and everything else has 100: a plugin that
-/// spins takes at most a third from a supervisor that needs the core too.
+/// The weight for the cores when they are scarce. The supervisor and everything else has 100, so a plugin that spins
+/// takes at most a third from a supervisor that needs the same core.
 const WEIGHT: &str = "50";
 
-/// How long the kernel counts CPU time before the count begins again: its own default, 100 ms.
+/// The period over which the kernel counts CPU time: its own default, 100 ms.
 const CPU_PERIOD_US: u64 = 100_000;
 
-/// How many of our own processes count beside the program's: its monitor, and the stage until it is reaped.
+/// How many of our own processes count along with the program's: its monitor, and the stage until it is reaped.
 const OWN_PROCESSES: u64 = 2;
 
-/// One file of a group.
+/// One file of a cgroup.
 struct Setting {
     controller: &'static str,
     file: &'static str,
     value: String,
-    /// Whether a program without it is refused. The others are worth having, and are reported.
+    /// Whether a program is refused without it. The others are optional and are reported.
     needed: bool,
 }
 
@@ -32,9 +32,9 @@ fn settings(limits: &Limits) -> Vec<Setting> {
     };
     let mut settings = vec![
         setting("memory.max", limits.memory_bytes.to_string(), true),
-        // What is swapped out does not count for the first.
+        // Swapped-out memory does not count for the first.
         setting("memory.swap.max", "0".into(), false),
-        // A program that has lost a part of itself is in no state that anybody planned for.
+        // A program that has lost some of its processes is in an undefined state, so all of them are killed.
         setting("memory.oom.group", "1".into(), false),
         setting("pids.max", limits.nproc.saturating_add(OWN_PROCESSES).to_string(), true),
         setting("cpu.weight", WEIGHT.into(), false),
@@ -50,7 +50,7 @@ fn settings(limits: &Limits) -> Vec<Setting> {
     settings
 }
 
-/// Sets all of them. Gives what this machine does not offer; what it offers and refuses is an error.
+/// Sets all limits. Returns those that this machine does not offer; one that it offers and refuses is an error.
 pub(super) fn set(dir: &Path, limits: &Limits, controllers: &[&str]) -> Result<Vec<String>, GroupError> {
     let mut lacking = Vec::new();
     for Setting { controller, file, value, needed } in settings(limits) {

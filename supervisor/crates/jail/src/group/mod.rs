@@ -1,14 +1,14 @@
 //! The cgroups of programs: the supervisor's side.
 //!
 //! ```text
-//! BASE                 what was delegated to us, or the root of the hierarchy
-//! ├── supervisor       we ourselves: a divided group may hold no processes (not needed in the root)
+//! BASE                 the cgroup that was delegated to us, or the root of the hierarchy
+//! ├── supervisor       this process: a cgroup that delegates controllers may have no processes (not needed in the root)
 //! └── talon-LABEL      one for each runtime directory, whose lock keeps a second supervisor out
 //!     ├── PLUGIN       the limits of one program; its stage joins before it does anything else
 //!     └── …
 //! ```
 //!
-//! Nobody is ever moved but ourselves, and nothing is killed but what stands below our own label.
+//! Only this process is ever moved, and only what is below its own label is killed.
 
 mod find;
 mod handover;
@@ -27,24 +27,24 @@ use self::find::{Look, Place};
 use crate::exit::ExitStatus;
 use crate::spec::Limits;
 
-/// The leaf that the supervisor itself is in.
+/// The leaf for the supervisor itself.
 const SUPERVISOR: &str = "supervisor";
 
-/// The longest label or name. A file name has room for 255 bytes; nobody needs more than a quarter of it.
+/// The longest label or name. A file name has room for 255 bytes; a quarter of that is enough.
 const NAME_MAX_BYTES: usize = 64;
 
-/// The groups of one supervisor's programs.
+/// The cgroups of one supervisor's programs.
 #[derive(Debug)]
 pub struct Groups {
-    /// What was delegated to us.
+    /// The cgroup that was delegated to us.
     base: PathBuf,
-    /// Whether we left it for a leaf.
+    /// Whether this process moved from it to a leaf.
     moved: bool,
     dir: PathBuf,
     controllers: Vec<&'static str>,
 }
 
-/// Why there are no cgroups to be had, and what to do about it.
+/// Why no cgroups can be used, and how to change that.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why} ({fix})")]
 pub struct Lacking {
@@ -52,31 +52,31 @@ pub struct Lacking {
     fix: &'static str,
 }
 
-/// Why one group could not be made or cleared.
+/// Why a cgroup could not be made or cleared.
 #[derive(Debug, thiserror::Error)]
 pub enum GroupError {
-    /// It cannot be the name of a group.
+    /// The name is not valid for a cgroup.
     #[error(
         "{0:?} cannot name a cgroup (use 1 to {NAME_MAX_BYTES} ASCII letters, digits, '-', '_', '@' and '+')"
     )]
     Name(String),
-    /// A group of this name has processes in it.
+    /// A cgroup of this name has processes in it.
     #[error("the cgroup {} is in use (stop what runs in it)", .0.display())]
     InUse(PathBuf),
-    /// It is not the group of the process that it is said to be.
+    /// The process is not in this cgroup.
     #[error("process {pid} is not in the cgroup {} (start the plugin again)", path.display())]
     NotIn {
-        /// The group's directory.
+        /// The cgroup's directory.
         path: PathBuf,
         /// The process.
         pid: u32,
     },
-    /// Its directory could not be made or read.
+    /// Its directory could not be created or read.
     #[error("cannot make or read the cgroup {}: {source} (is it still delegated? see cgroup.max.descendants above it)", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
@@ -85,33 +85,33 @@ pub enum GroupError {
     Limit {
         /// The file that holds it.
         file: PathBuf,
-        /// What it was to be.
+        /// The value.
         value: String,
-        /// What the kernel said.
+        /// The kernel's error.
         #[source]
         source: io::Error,
     },
 }
 
-/// The group of one program. Dropping it kills what is left in it and removes it, for which it waits two seconds
-/// at most; what the kernel cannot end in that time is left to the next [`Groups::clear`].
+/// The cgroup of one program. Dropping it kills the remaining processes and removes it, which blocks for at most two
+/// seconds. Processes that the kernel cannot end in that time are left to the next [`Groups::clear`].
 #[derive(Debug)]
 pub struct Group {
     dir: PathBuf,
     procs: File,
     memory_bytes: u64,
     lacking: Vec<String>,
-    /// Whether it is somebody else's now.
+    /// Whether another supervisor owns it now.
     released: bool,
 }
 
-/// Which controllers this process could divide among programs, for `talon doctor`. It only looks.
+/// Which controllers this process could delegate to programs, for `talon doctor`. Changes nothing.
 pub(crate) fn offered() -> Result<Vec<&'static str>, Lacking> {
     Look::machine().find().map(|place| place.controllers)
 }
 
 impl Lacking {
-    /// What is lacking, and how to get it.
+    /// The reason, and how to fix it.
     pub(crate) fn parts(&self) -> (&str, &'static str) {
         (&self.why, self.fix)
     }
@@ -122,11 +122,10 @@ impl Lacking {
 }
 
 impl Groups {
-    /// Divides the cgroup that this process is in, once at start and before any other process is started.
+    /// Divides the cgroup that this process is in. To be called once, before any other process is started.
     ///
-    /// The label tells supervisors apart that share a base: something short that stands for the runtime
-    /// directory, whose lock the caller holds. If somebody else is in our group, or it was not delegated to us,
-    /// everything stays as it is.
+    /// The label separates supervisors that share a base: a short text that stands for the runtime directory, whose
+    /// lock the caller holds. If other processes are in our cgroup, or it was not delegated to us, nothing is changed.
     pub fn open(label: &str) -> Result<Self, Lacking> {
         Self::open_in(&Look::machine().find()?, label)
     }
@@ -141,7 +140,8 @@ impl Groups {
         }
         let divided = divide(place, label);
         if divided.is_err() && place.must_move {
-            // As it was. A controller that stays enabled would keep us out, so they are taken back first.
+            // Undo everything. Controllers that stay enabled would keep this process out of the base, so disable them
+            // first.
             for controller in &place.controllers {
                 let _ = write(&place.base.join("cgroup.subtree_control"), &format!("-{controller}"));
             }
@@ -156,19 +156,18 @@ impl Groups {
         &self.controllers
     }
 
-    /// Kills and removes everything below our label: what an earlier supervisor left. So it is to be called
-    /// before the first [`Groups::make`]. Gives the number of groups that were removed. Blocking, for five
-    /// seconds at most.
+    /// Kills and removes everything below our label, which an earlier supervisor left. So it must be called before the
+    /// first [`Groups::make`]. Returns the number of removed cgroups. Blocks for at most five seconds.
     pub fn clear(&self) -> Result<usize, GroupError> {
         self.clear_except(&[])
     }
 
-    /// The same, but for the groups with these directories: those that are taken over.
+    /// The same, except for the cgroups with these directories: those that are taken over.
     pub fn clear_except(&self, kept: &[&Path]) -> Result<usize, GroupError> {
         remove::all_below(&self.dir, kept)
     }
 
-    /// Makes a group with these limits. A leftover of the same name without processes is removed first.
+    /// Makes a cgroup with these limits. A leftover of the same name without processes is removed first.
     pub fn make(&self, name: &str, limits: &Limits) -> Result<Group, GroupError> {
         if !is_name(name) {
             return Err(GroupError::Name(name.into()));
@@ -205,12 +204,12 @@ impl Group {
         self.procs.as_fd()
     }
 
-    /// What it could not be given, one limit a text: `io.weight: not offered by this kernel`.
+    /// The limits that could not be set, one text each: `io.weight: not offered by this kernel`.
     pub fn lacking(&self) -> &[String] {
         &self.lacking
     }
 
-    /// SIGKILL of everything in it, the program's monitor too. Does not wait for their end.
+    /// Sends SIGKILL to everything in it, including the program's monitor. Does not wait for their end.
     pub fn kill(&self) -> io::Result<()> {
         remove::kill(&self.dir)
     }
@@ -220,17 +219,17 @@ impl Group {
         self.event("memory.events", "oom_kill")
     }
 
-    /// How many times a process or thread was refused to it.
+    /// How many times a new process or thread was refused.
     pub fn pids_refused(&self) -> u64 {
         self.event("pids.events", "max")
     }
 
-    /// Bytes of memory in use, files in memory included; `None` without the controller.
+    /// Bytes of memory in use, including files in memory; `None` without the controller.
     pub fn memory_current(&self) -> Option<u64> {
         self.number("memory.current")
     }
 
-    /// Processor time of all that ever ran in it.
+    /// CPU time of everything that ever ran in it.
     pub fn cpu_time(&self) -> Option<Duration> {
         remove::pair(&self.dir.join("cpu.stat"), "usage_usec").map(Duration::from_micros)
     }
@@ -240,14 +239,14 @@ impl Group {
         self.number("pids.current")
     }
 
-    /// How the program ended, with the cause if that was memory. The kernel kills the whole group then, the
-    /// monitor with it, so that a supervisor hears of a lost monitor only.
+    /// How the program ended, corrected if it ran out of memory. The kernel kills the whole cgroup then, including the
+    /// monitor, so that the supervisor only sees a lost monitor.
     pub fn explain(&self, status: ExitStatus) -> ExitStatus {
         let killed = Signal::KILL.as_raw();
         match status {
             ExitStatus::Signal { signal, .. } if signal != killed => status,
             ExitStatus::Signal { .. } | ExitStatus::MonitorLost if self.oom_kills() > 0 => {
-                // Kernels before 5.19 do not tell the peak, which was the limit or little less.
+                // Kernels before 5.19 do not report the peak, which was at or just below the limit.
                 let bytes = self.number("memory.peak").unwrap_or(self.memory_bytes);
                 ExitStatus::OutOfMemory { bytes, limit: self.memory_bytes }
             }
@@ -272,7 +271,7 @@ impl Drop for Group {
     }
 }
 
-/// What moves the process that writes it, with all its threads.
+/// Written to `cgroup.procs`, moves the writing process with all its threads.
 const OURSELVES: &str = "0";
 
 fn move_to(leaf: &Path) -> io::Result<()> {
@@ -282,7 +281,7 @@ fn move_to(leaf: &Path) -> io::Result<()> {
     })
 }
 
-/// Gives the controllers on to the base's children, makes the label's group, and gives them on once more.
+/// Delegates the controllers to the base's children, makes the label's cgroup, and delegates them to its children.
 fn divide(place: &Place, label: &str) -> Result<Groups, Lacking> {
     let dir = place.base.join(format!("talon-{label}"));
     let mut controllers = place.controllers.clone();
@@ -292,7 +291,7 @@ fn divide(place: &Place, label: &str) -> Result<Groups, Lacking> {
     Ok(Groups { base: place.base.clone(), moved: place.must_move, dir, controllers })
 }
 
-/// Enables one by one, since all are refused together otherwise. What is not needed may fail.
+/// Enables controllers one by one: together, all would be refused because of one. Optional ones may fail.
 fn enable(group: &Path, controllers: &mut Vec<&'static str>) -> Result<(), Lacking> {
     let mut failed = None;
     controllers.retain(|controller| {
@@ -320,14 +319,14 @@ fn make_dir(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes to one of the kernel's files, which exists or does not; one write is one order.
+/// Writes to an existing kernel file, in one write, since each write is one command.
 fn write(file: &Path, text: &str) -> io::Result<()> {
     let file = File::options().write(true).open(file)?;
     rustix::io::write(&file, text.as_bytes())?;
     Ok(())
 }
 
-/// Files of the kernel's have dots in their names, so that none can be meant by a name without.
+/// The kernel's files have dots in their names, so a name without dots cannot collide with one.
 fn is_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_@+".contains(&byte);
     (1..=NAME_MAX_BYTES).contains(&name.len()) && name.bytes().all(plain)

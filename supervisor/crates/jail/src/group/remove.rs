@@ -1,4 +1,4 @@
-//! Ending and removing groups, without ever waiting for longer than is said here.
+//! Kills and removes cgroups, with a limit on each wait.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _};
@@ -11,22 +11,23 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::{GroupError, write};
 
-/// How long one group may take to be empty once it was killed. Milliseconds are usual; what takes longer waits
-/// for a disk or a network, and nobody knows for how long.
+/// How long a killed cgroup may take to become empty. Milliseconds are usual; a process that takes longer waits for a
+/// disk or a network, possibly without end.
 const GROUP_END: Duration = Duration::from_secs(2);
 
-/// The same for all that an earlier supervisor left: their ends overlap, as all are killed before any is waited for.
+/// The same for everything that an earlier supervisor left. All are killed before any is waited for, so their ends
+/// overlap.
 const ALL_END: Duration = Duration::from_secs(5);
 
-/// How many directories one tree of groups may have before it is left alone. We make no groups below a program's,
-/// and a program sees none of them, unless it runs without a view of its own.
+/// How many directories one tree of cgroups may have; a larger one is not touched. We make no cgroups below a
+/// program's, and a program sees none of them, unless it runs without a private view.
 const TREE_MAX: usize = 1024;
 
-/// How often the processes of a group are listed and killed on a kernel that cannot do it at once. Nothing new
-/// can start by then, so that the second look finds what the first one missed.
+/// How often the processes of a cgroup are listed and killed on a kernel without `cgroup.kill`. No process can be
+/// started meanwhile, so the second round finds what the first one missed.
 const ROUNDS: usize = 4;
 
-/// Kills and removes one group, if that can be done in time.
+/// Kills and removes one cgroup, if that can be done in time.
 pub(super) fn group(dir: &Path) {
     if empty_tree(dir).is_err() {
         let _ = kill(dir);
@@ -36,7 +37,8 @@ pub(super) fn group(dir: &Path) {
     }
 }
 
-/// Kills and removes every group directly below but those that are kept; an error names one that is left.
+/// Kills and removes every cgroup directly below `dir` except those in `kept`; an error names one that could not be
+/// removed.
 pub(super) fn all_below(dir: &Path, kept: &[&Path]) -> Result<usize, GroupError> {
     let mut groups =
         subgroups(dir).map_err(|source| GroupError::Directory { path: dir.to_owned(), source })?;
@@ -57,7 +59,7 @@ pub(super) fn all_below(dir: &Path, kept: &[&Path]) -> Result<usize, GroupError>
     left.map_or(Ok(removed), |group| Err(GroupError::InUse(group)))
 }
 
-/// SIGKILL of everything in a group and below it.
+/// Sends SIGKILL to everything in and below a cgroup.
 pub(super) fn kill(dir: &Path) -> io::Result<()> {
     match write(&dir.join("cgroup.kill"), "1") {
         // Kernels before 5.14.
@@ -66,7 +68,7 @@ pub(super) fn kill(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// The same one by one. Nothing may be started meanwhile, or a program that forks fast enough would get away.
+/// Kills processes one by one. New processes are forbidden meanwhile, or a program that forks fast could escape.
 fn kill_each(dir: &Path) -> io::Result<()> {
     for group in tree(dir)? {
         let _ = write(&group.join("pids.max"), "0");
@@ -76,8 +78,8 @@ fn kill_each(dir: &Path) -> io::Result<()> {
                 .iter()
                 .filter_map(|pid| Some((*pid, pidfd_open(*pid, PidfdFlags::empty()).ok()?)))
                 .collect();
-            // One that is still a member now was one when its descriptor was opened: a number is not given to
-            // somebody else while its process is there.
+            // A process that is still a member now was one when its pidfd was opened: a pid is not reused while its
+            // process exists.
             let still = self::members(&group)?;
             for (_, pidfd) in held.iter().filter(|(pid, _)| still.contains(pid)) {
                 let _ = pidfd_send_signal(pidfd, Signal::KILL);
@@ -95,7 +97,7 @@ fn members(dir: &Path) -> io::Result<Vec<Pid>> {
     Ok(list.lines().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect())
 }
 
-/// Waits until nothing alive is in a group or below it. The kernel wakes those who poll for it.
+/// Waits until no live process is in or below a cgroup. The kernel notifies pollers of it.
 pub(super) fn is_empty_by(dir: &Path, deadline: Instant) -> bool {
     let Ok(mut events) = File::open(dir.join("cgroup.events")) else { return false };
     loop {
@@ -115,7 +117,7 @@ pub(super) fn is_empty_by(dir: &Path, deadline: Instant) -> bool {
     }
 }
 
-/// Removes a group and those below it, if all are without processes.
+/// Removes a cgroup and those below it, if none has processes.
 pub(super) fn empty_tree(dir: &Path) -> io::Result<()> {
     for group in tree(dir)?.iter().rev() {
         fs::remove_dir(group)?;
@@ -123,7 +125,7 @@ pub(super) fn empty_tree(dir: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A group and all below it, each before those that it holds.
+/// A cgroup and all below it, parents before children.
 fn tree(dir: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = vec![dir.to_owned()];
     let mut next = 0;
@@ -149,7 +151,7 @@ fn subgroups(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(below)
 }
 
-/// The number behind a name in one of the kernel's files of such pairs.
+/// The value of a key in one of the kernel's flat keyed files.
 pub(super) fn pair(file: &Path, name: &str) -> Option<u64> {
     value(&fs::read_to_string(file).ok()?, name)
 }

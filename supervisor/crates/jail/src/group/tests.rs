@@ -117,7 +117,7 @@ fn what_is_not_needed_may_be_missing() {
         Place { base: root.path().into(), must_move: false, controllers: vec!["memory", "pids", "io"] };
     let groups = Groups::open_in(&place, "x").unwrap();
     assert_eq!(groups.controllers(), ["memory", "pids", "io"]);
-    assert_eq!(text(root.path(), "cgroup.procs"), "", "nobody was moved");
+    assert_eq!(text(root.path(), "cgroup.procs"), "", "no process was moved");
     assert!(!root.path().join(SUPERVISOR).exists());
 }
 

@@ -1,4 +1,4 @@
-//! What is known of this machine and of what this process may do on it.
+//! Facts about this machine and about what this process may do on it.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::spec::Limits;
 use crate::stage::limits;
 use crate::sys;
 
-/// All that the tier and the lines are decided by; gathered once, so that a test can make any machine up.
+/// Everything that determines the tier and the protections. Gathered once, so that a test can make up any machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Facts {
     pub(super) uid: u32,
@@ -22,19 +22,19 @@ pub(crate) struct Facts {
     pub(super) held: CapabilitySet,
     /// As in `uname -r`.
     pub(super) kernel: String,
-    /// Landlock's version, after it was tried; why there is none otherwise.
+    /// Landlock's version, if it was tried successfully; otherwise why not.
     pub(super) landlock: Result<u32, String>,
-    /// What a seccomp filter may answer with: `errno`, `kill_process`, `user_notif`, …
+    /// The actions that a seccomp filter may return: `errno`, `kill_process`, `user_notif`, …
     pub(super) actions: Vec<String>,
-    /// What came of trying; why nothing could be tried otherwise.
+    /// The results of the feature probe; why it did not run otherwise.
     pub(super) trial: Result<Trial, String>,
-    /// Which switch keeps ordinary users from making user namespaces, with the command that turns it.
+    /// The sysctl that forbids user namespaces to ordinary users, with the command that changes it.
     pub(super) switch: Option<&'static str>,
-    /// The controllers that our own part of the cgroup tree can divide among programs.
+    /// The controllers that our own part of the cgroup tree can delegate to programs.
     pub(super) group: Result<Vec<&'static str>, NoGroup>,
-    /// Process descriptors, or why there are none.
+    /// Whether pidfds work; otherwise why not.
     pub(super) pidfd: Result<(), String>,
-    /// Limits that this process's own hard ones lower.
+    /// Limits that are lowered by this process's own hard limits.
     pub(super) lowered: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct NoGroup {
 }
 
 impl Facts {
-    /// Looks, and tries in a child. Nothing of this process is changed.
+    /// Gathers the facts, and runs the feature probe in a child. Changes nothing in this process.
     pub(super) fn gather(stage: &Stage) -> Self {
         let trial = trial::run(stage);
         let limits = Limits::default();
@@ -72,7 +72,7 @@ impl Facts {
     }
 }
 
-/// The version that the kernel names counts only if a rule set could be made to bind.
+/// The kernel's Landlock version counts only if a rule set could be enforced.
 fn landlock(trial: &Result<Trial, String>) -> Result<u32, String> {
     let abi = sys::landlock_abi().map_err(|error| error.to_string())?;
     if let Ok(trial) = trial {
@@ -86,7 +86,7 @@ fn words(path: &str) -> Vec<String> {
     text.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
-/// Distributions have three switches for user namespaces. Asked only when making one failed.
+/// Distributions have three sysctls for user namespaces. Read only if making one failed.
 fn switch(read: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
     let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
     if is("/proc/sys/user/max_user_namespaces", "0") {

@@ -1,4 +1,4 @@
-//! Each protection, from the facts.
+//! Derives each protection from the facts.
 
 use rustix::thread::CapabilitySet;
 
@@ -12,15 +12,15 @@ use crate::report::{
 };
 use crate::stage::limits;
 
-/// The Landlock version that the built-in profiles ask for: that of Linux 6.1, Debian 12's. A profile that asks
-/// for more is refused by name when a program is started with it.
+/// The Landlock version that the built-in profiles request: that of Linux 6.1, Debian 12's. A profile that requests
+/// more is refused by name when a program is started with it.
 const LANDLOCK_ASKED: u32 = 2;
 
-/// Said where a container's own confinement is the likely reason.
+/// The advice where a container's own confinement is the likely reason.
 const CONTAINER: &str =
     "in a container: allow unshare and mount in its seccomp profile, or give it CAP_SYS_ADMIN";
 
-/// How to get what only root has: for who is root already, or has a part of it, the capabilities that are lacking.
+/// How to get what only root has. If this is root already, or has some of its capabilities: the missing capabilities.
 fn as_root(facts: &Facts) -> String {
     let needs = OWN_UID_NEEDS | CapabilitySet::SYS_ADMIN;
     if facts.uid != 0 && !facts.held.intersects(needs) {
@@ -89,7 +89,7 @@ fn own_uid(facts: &Facts, tier: Tier) -> Available {
 }
 
 fn bounding_set(facts: &Facts, isolated: bool) -> Available {
-    // Whoever makes a user namespace holds everything in it.
+    // The process that makes a user namespace has all capabilities in it.
     let in_user_namespace = facts.trial.as_ref().is_ok_and(|trial| trial.in_user_namespace);
     if facts.held.contains(CapabilitySet::SETPCAP) || (isolated && in_user_namespace) {
         given(BOUNDING_SET, "emptied")
@@ -126,7 +126,7 @@ fn process_tree(facts: &Facts, tier: Tier, isolated: bool) -> Available {
     }
 }
 
-/// What trying said, with the advice that fits the reason.
+/// A protection by the result of the probe, with advice that fits the reason.
 fn tried(name: &'static str, tried: &Result<(), String>, by: String, facts: &Facts) -> Available {
     let Err(why) = tried else { return given(name, by) };
     let remedy = match (&facts.trial, facts.switch) {
@@ -178,7 +178,7 @@ fn network_by(trial: Trialled<'_>) -> String {
     }
 }
 
-/// What each version of Landlock added that a profile can use.
+/// Lists what each version of Landlock added that a profile can use.
 fn landlock(facts: &Facts) -> Available {
     match &facts.landlock {
         Ok(abi) if *abi < LANDLOCK_ASKED => missing(
@@ -240,7 +240,8 @@ fn cpu_share(facts: &Facts) -> Available {
     }
 }
 
-/// A session's keys are its own; those of a uid are its own where the uid is, or a user namespace counts it anew.
+/// A session's keys are private to it. A uid's keys are private if the uid is, or if a user namespace counts them
+/// separately.
 fn keyring(facts: &Facts, isolated: bool) -> Available {
     let in_user_namespace = facts.trial.as_ref().is_ok_and(|trial| trial.in_user_namespace);
     if facts.held.contains(OWN_UID_NEEDS) || (isolated && in_user_namespace) {

@@ -1,14 +1,14 @@
-//! What this machine can give.
+//! Finds out which protections this machine supports.
 //!
-//! | protection | how it is known |
+//! | protection | how it is determined |
 //! |---|---|
 //! | own uid, capabilities | the capabilities that this process holds |
 //! | namespaces, private root, network | tried in a child, see [`trial`]; the sysctls only explain a failure |
-//! | Landlock, seccomp | tried in the same child, for a filter or a container may stand before what the kernel has |
+//! | Landlock, seccomp | tried in the same child, since a filter or a container may block what the kernel has |
 //! | cgroup | the controllers of our own part of the tree, and whether we may write there |
-//! | limits | this process's own hard ones |
+//! | limits | this process's own hard limits |
 //!
-//! All of it becomes [`Facts`]; the tier and the lines are made of these alone.
+//! All of this is gathered in [`Facts`]; the tier and the protections are derived from these alone.
 
 mod facts;
 mod lines;
@@ -22,32 +22,32 @@ use crate::report::{Protection, Report, Status};
 pub use self::tier::{Tier, may_give_uids};
 pub(crate) use self::trial::{TRIAL_NAME, become_trial};
 
-/// What a machine can give to the programs that this process starts.
+/// The protections that this machine supports for programs that this process starts.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// All of it as one word.
+    /// A summary in one word.
     pub tier: Tier,
-    /// Of the kernel, as in `uname -r`.
+    /// The kernel's release, as in `uname -r`.
     pub kernel: String,
     /// Each protection, in the order and by the names of a program's [`Report`].
     pub lines: Vec<Available>,
 }
 
-/// One protection on this machine.
+/// How this machine supports one protection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Available {
     /// The stable word, as in a program's [`Report`].
     pub name: &'static str,
-    /// Whether it can be given. A [`Status::Missing`] is what `sandbox.mode: enforce` refuses to do without.
+    /// Whether it can be provided. With a [`Status::Missing`], `sandbox.mode: enforce` refuses to start plugins.
     pub status: Status,
-    /// What gives it, where it can be given: "Landlock ABI 7".
+    /// What provides it: "Landlock ABI 7".
     pub by: String,
-    /// How to get what lacks; empty where nothing does, or nothing helps.
+    /// How to get what is missing; empty if nothing is, or nothing helps.
     pub remedy: String,
 }
 
-/// Looks at this machine, and tries in a child of `stage` what only trying tells. Blocking: some milliseconds, and
-/// five seconds on a machine that is stuck. Nothing is changed or left behind.
+/// Probes this machine; what only an attempt can show is tried in a child of `stage`. Blocks for some milliseconds, and
+/// for five seconds on a machine that is stuck. Changes nothing and leaves nothing behind.
 pub fn probe(stage: &Stage) -> Machine {
     Machine::from_facts(&Facts::gather(stage))
 }
@@ -63,12 +63,12 @@ impl Machine {
         self.tier.accepted_by_enforce() && self.refused().next().is_none()
     }
 
-    /// The protections for whose lack `sandbox.mode: enforce` refuses a plugin.
+    /// The missing protections, because of which `sandbox.mode: enforce` refuses a plugin.
     pub fn refused(&self) -> impl Iterator<Item = &Available> {
         self.lines.iter().filter(|line| matches!(line.status, Status::Missing(_)))
     }
 
-    /// The same in the shape of a program's own report, each reason with its remedy.
+    /// The same as a program's own report, each reason with its remedy.
     pub fn report(&self) -> Report {
         let with_remedy = |line: &Available, text: &str| match line.remedy.as_str() {
             "" => text.to_owned(),
@@ -87,7 +87,7 @@ impl Machine {
 }
 
 impl Available {
-    /// What gives it, what stands in for it, or why it is missing.
+    /// What provides it, what stands in for it, or why it is missing.
     pub fn says(&self) -> &str {
         match &self.status {
             Status::Enforced => &self.by,

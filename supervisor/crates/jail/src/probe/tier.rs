@@ -1,34 +1,34 @@
-//! How far a machine's means go, as one word.
+//! Summarizes the protections of a machine in one word.
 
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::facts::Facts;
 
-/// What a supervisor needs to give each plugin a uid of its own, with files that are that uid's.
+/// The capabilities that a supervisor needs to give each plugin a private uid, and files owned by that uid.
 pub(super) const OWN_UID_NEEDS: CapabilitySet =
     CapabilitySet::SETUID.union(CapabilitySet::SETGID).union(CapabilitySet::KILL).union(CapabilitySet::CHOWN);
 
-/// Whether this process may give each program a uid and namespaces of its own, by the capabilities that it can use now: so may
-/// root, and so may an ordinary user whose service manager gave it these and nothing else of root's.
+/// Whether this process may give each program its own uid and namespaces, by the capabilities in effect now. Root may,
+/// and so may an ordinary user whose service manager grants just these capabilities.
 pub fn may_give_uids() -> bool {
     let needed = OWN_UID_NEEDS | CapabilitySet::SYS_ADMIN;
     capabilities(None).is_ok_and(|held| held.effective.contains(needed))
 }
 
-/// What this machine can give, from everything to nothing.
+/// The level of protection on this machine, from everything to nothing.
 ///
-/// `sandbox.mode: enforce` accepts the first three: what they lack has a stand-in, which is shown.
+/// `sandbox.mode: enforce` accepts the first three: what they lack has a stand-in, which is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
     /// Root, or its capabilities, and a cgroup v2 tree of our own with its controllers.
     RootCgroup,
-    /// Root without the controllers: limits for each process and a watch on memory stand in.
+    /// Root without the controllers: limits for each process and a memory watch stand in.
     Root,
     /// An ordinary user that may make user namespaces: plugins share the supervisor's uid.
     UserNamespaces,
-    /// No namespaces: only what a process may do to itself.
+    /// No namespaces: only restrictions that a process can put on itself.
     Bare,
-    /// Neither a filter of files nor one of system calls.
+    /// Neither a file filter nor a system call filter.
     None,
 }
 
@@ -44,7 +44,7 @@ impl Tier {
         }
     }
 
-    /// One sentence for people.
+    /// A description in one sentence.
     pub fn describe(self) -> &'static str {
         match self {
             Self::RootCgroup => {
@@ -70,7 +70,7 @@ impl Tier {
         self <= Self::UserNamespaces
     }
 
-    /// Of the facts alone, so that every machine can be told from here.
+    /// Determined by the facts alone, so that tests can cover every machine.
     pub(super) fn of(facts: &Facts) -> Self {
         let trial = facts.trial.as_ref().ok();
         match trial.filter(|trial| trial.isolates()) {

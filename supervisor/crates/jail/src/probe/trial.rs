@@ -1,9 +1,9 @@
-//! Trying what can be tried without harm: a child of our own image makes namespaces and filters for itself, says
-//! what came of it, and ends. What the kernel's switches promise is no proof: a container's filter, a security
-//! module or a limit can refuse all the same.
+//! Probes kernel features where that is harmless: a child of our own image makes namespaces and filters for itself,
+//! reports the results, and ends. The kernel's sysctls are no proof: a container's filter, a security module or a limit
+//! can still refuse.
 //!
-//! It must be a process of its own, as all of this is for good, and one with a single thread, as a user namespace
-//! cannot be made with more.
+//! It must be a separate process, since all of this is irreversible, and single-threaded, since a process with more
+//! threads cannot make a user namespace.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -24,37 +24,37 @@ use serde::{Deserialize, Serialize};
 use crate::image::Stage;
 use crate::sys::{self, Side};
 
-/// What the child's first argument is, by which [`crate::become_stage_if_asked`] knows it.
+/// The child's first argument, by which [`crate::become_stage_if_asked`] recognizes it.
 pub(crate) const TRIAL_NAME: &str = "talon-jail-trial";
 
-/// How long the child may take. It needs some milliseconds; after five seconds the machine is in no state to
-/// start plugins either, and what was to be tried counts as not there.
+/// How long the child may take. It needs some milliseconds. If it takes five seconds, the machine cannot start plugins
+/// either, and the features count as missing.
 const TRIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The most that is read of its answer, which has a dozen short texts.
+/// The largest answer that is read; it contains a dozen short texts.
 const ANSWER_MAX_BYTES: u64 = 64 << 10;
 
-/// It worked, or the kernel's reason.
+/// Success, or the kernel's reason.
 type Tried = Result<(), String>;
 
-/// What came of it.
+/// The results of the probe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Trial {
-    /// Whether the rest was tried inside a user namespace, as without CAP_SYS_ADMIN it must be.
+    /// Whether everything else was tried inside a user namespace, which is necessary without CAP_SYS_ADMIN.
     pub(crate) in_user_namespace: bool,
-    /// Making that user namespace, with our own uid in it.
+    /// A user namespace that maps our own uid.
     pub(crate) user: Tried,
-    /// The other namespaces by their names, in the order in which they are made.
+    /// The other namespaces by name, in the order in which they are made.
     pub(crate) namespaces: Vec<(String, Tried)>,
-    /// A loopback interface in an own network namespace that can be brought up.
+    /// A loopback interface that can be brought up in a new network namespace.
     pub(crate) loopback: Tried,
-    /// A `/proc` of an own pid namespace.
+    /// A `/proc` for a new pid namespace.
     pub(crate) proc: Tried,
-    /// A memory file system.
+    /// A tmpfs.
     pub(crate) tmpfs: Tried,
-    /// A Landlock rule set that binds.
+    /// An enforced Landlock rule set.
     pub(crate) landlock: Tried,
-    /// A seccomp filter that is taken.
+    /// A loaded seccomp filter.
     pub(crate) filter: Tried,
 }
 
@@ -64,7 +64,7 @@ impl Trial {
         self.failures().next().is_none()
     }
 
-    /// What is lacking for that, each with the kernel's reason.
+    /// What is missing for that, each with the kernel's reason.
     pub(super) fn failures(&self) -> impl Iterator<Item = (&str, &str)> {
         let namespaces = self.namespaces.iter().map(|(name, tried)| (name.as_str(), tried));
         let all = [("user namespace", &self.user)].into_iter().chain(namespaces);
@@ -80,7 +80,7 @@ impl Trial {
     }
 }
 
-/// Starts the child and takes its answer. Blocking, for [`TRIAL_TIMEOUT`] at most.
+/// Starts the child and reads its answer. Blocks for [`TRIAL_TIMEOUT`] at most.
 pub(super) fn run(stage: &Stage) -> Result<Trial, String> {
     let child = stage
         .command(TRIAL_NAME)
@@ -94,7 +94,7 @@ pub(super) fn run(stage: &Stage) -> Result<Trial, String> {
     serde_json::from_slice(&answer).map_err(|error| format!("the trial ended half-way: {error}"))
 }
 
-/// Whatever happens, no child is left.
+/// Kills and reaps the child when dropped.
 struct Reaped(Child);
 
 impl Drop for Reaped {
@@ -122,7 +122,7 @@ fn answer(child: &mut Child) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The child's whole life.
+/// The main function of the child.
 pub(crate) fn become_trial() -> ! {
     let code = match sys::close_from(3).and_then(|()| {
         let answer = serde_json::to_vec(&attempt())?;
@@ -140,7 +140,7 @@ fn attempt() -> Trial {
     let user = if in_user_namespace { own_user_namespace() } else { Ok(()) };
     let namespaces = NAMESPACES.iter().map(|(name, flag)| ((*name).to_owned(), unshare(*flag).map_err(text)));
     let namespaces: Vec<_> = namespaces.collect();
-    // Mounts of a namespace of our own only, and none of them back into the host's.
+    // Mounts only in our own mount namespace, from which none propagate to the host's.
     let own_mounts = namespaces.iter().any(|(name, tried)| name == "mount" && tried.is_ok());
     let mounts = || -> Tried {
         if !own_mounts {
@@ -154,7 +154,7 @@ fn attempt() -> Trial {
     let loopback = if own_network {
         sys::network::bring_loopback_up().map_err(text)
     } else {
-        // The host's own is none to try on.
+        // Not in the host's own network namespace.
         Err("no net namespace of its own".into())
     };
     let filters = set_no_new_privs(true).map_err(text);
@@ -179,7 +179,7 @@ const NAMESPACES: &[(&str, CloneFlags)] = &[
     ("net", CloneFlags::CLONE_NEWNET),
 ];
 
-/// A user namespace in which our own uid and gid are the only ones. Without a map every call in it would fail.
+/// A user namespace that maps only our own uid and gid. Without a map every call in it would fail.
 fn own_user_namespace() -> Tried {
     let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
     unshare(CloneFlags::CLONE_NEWUSER).map_err(text)?;
@@ -191,7 +191,7 @@ fn own_user_namespace() -> Tried {
     write("uid_map", format!("{uid} {uid} 1"))
 }
 
-/// A mount shows the pid namespace of who mounts it, which is the new one only for a child.
+/// A mounted proc shows the pid namespace of the process that mounts it; only a child is in the new one.
 fn own_proc() -> Tried {
     match sys::fork().map_err(text)? {
         Side::Child => {
@@ -211,14 +211,14 @@ fn own_proc() -> Tried {
     }
 }
 
-/// Over a directory that is there on every machine; it is our own mount namespace.
+/// Mounts over a directory that exists on every machine; this is our own mount namespace.
 fn mount_over_proc(kind: &str) -> Tried {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount(kind, "/proc", kind, flags, None).map_err(text)
 }
 
-/// A rule set that forbids nothing we still do. The crate's own best effort passes over a kernel that refuses,
-/// so it is told to fail instead.
+/// A rule set that forbids nothing we still do. By default the crate ignores a kernel that refuses; here it is to
+/// return an error instead.
 fn rules() -> Tried {
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)

@@ -1,4 +1,4 @@
-//! System calls by name and number, for the machines that have profiles.
+//! System calls by name and number, for the supported architectures.
 
 use std::str::FromStr as _;
 
@@ -7,7 +7,7 @@ use syscalls::{aarch64, x86_64};
 
 use super::error::ProfileError;
 
-/// A machine that filters can be made for.
+/// An architecture that filters can be made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Machine {
     X86_64,
@@ -15,7 +15,7 @@ pub(super) enum Machine {
 }
 
 impl Machine {
-    /// The one that this program was built for.
+    /// The architecture that this program was built for.
     pub(super) fn native(profile: &str) -> Result<Self, ProfileError> {
         match std::env::consts::ARCH {
             "x86_64" => Ok(Self::X86_64),
@@ -29,7 +29,7 @@ impl Machine {
         }
     }
 
-    /// The number of a call, if this machine has it.
+    /// The number of a call, if this architecture has it.
     pub(super) fn number(self, name: &str) -> Option<u32> {
         let number = match self {
             Self::X86_64 => x86_64::Sysno::from_str(name).ok()?.id(),
@@ -63,7 +63,7 @@ impl Machine {
         }
     }
 
-    /// What the kernel calls the machine in `seccomp_data.arch`: ELF number, 64 bit, little endian (audit.h).
+    /// The value of `seccomp_data.arch`: ELF number, 64 bit, little endian (audit.h).
     pub(super) fn audit(self) -> u32 {
         const WIDE_LITTLE: u32 = 0xc000_0000;
         match self {
@@ -73,17 +73,17 @@ impl Machine {
     }
 }
 
-/// The name as the tables have it, if any machine has such a call.
+/// The name as in the tables, if any architecture has such a call.
 pub(super) fn known(name: &str) -> Option<&'static str> {
     let here = x86_64::Sysno::from_str(name).ok().map(|call| call.name());
     here.or_else(|| aarch64::Sysno::from_str(name).ok().map(|call| call.name()))
 }
 
-/// The longest name that is compared with the known ones, of which the longest has 23 characters. The comparison
-/// is quadratic in the length.
+/// The longest name that is compared with the known ones, of which the longest has 23 characters. The comparison is
+/// quadratic in the length.
 const MAX_COMPARED_CHARS: usize = 40;
 
-/// The known name that was probably meant: one edit in three characters at most.
+/// The known name that was probably meant: at most one edit in three characters.
 pub(super) fn nearest(name: &str) -> Option<&'static str> {
     let length = name.chars().count();
     if length > MAX_COMPARED_CHARS {

@@ -1,19 +1,18 @@
-//! From a profile to BPF programs.
+//! Compiles a profile to BPF programs.
 //!
 //! seccompiler makes programs of one shape: calls that match get one action, everything else another. Several
-//! answers therefore need several programs, and the kernel runs them all: it takes the gravest action (kill,
+//! answers therefore need several programs, and the kernel runs them all: it takes the strictest action (kill,
 //! errno, notify, allow), and among errnos that of the program that was loaded last. So for each call exactly
-//! one program says something else than "allow":
+//! one program returns something else than "allow":
 //!
 //! 1. one program for each answer of `never.toml`, matching what it forbids;
-//! 2. one for each answer of the profile itself, for what its `allow` leaves of a call;
+//! 2. one for each answer of the profile itself, for the uses of a call that its `allow` does not cover;
 //! 3. the main one, which allows what the profile allows *and* what the others answer, and refuses the rest.
 //!
-//! They stand in the order in which they would be loaded: the main one last, since after it no program could be
-//! loaded, and the first answer of `never.toml` just before it. The kernel remembers which numbers pass all programs
-//! whatever the arguments are, so that a plain `read` costs nothing by there being more of them. Each costs a start
-//! its own translation though, so that they are [joined](join) into one, and that is [made short](number_first), unless
-//! the last is to tell of calls.
+//! They are in load order: the main one last, since no program could be loaded after it, and the first answer of
+//! `never.toml` just before it. The kernel remembers which numbers pass all programs whatever the arguments are, so
+//! more programs do not slow down a plain `read`. But each program has to be translated at every start. So they are
+//! [joined](join) into one, and that is [shortened](number_first), unless the last one reports calls to a listener.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +26,7 @@ use super::rule::{Group, Refusal, Verdict, rules};
 use super::{Compiled, Instruction, NEVER, Profile, tree};
 use crate::spec::Network;
 
-/// By number: the rules of which one must hold. None: always.
+/// By call number: the rules, of which one must hold. No rules mean always.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Instruction codes (linux/bpf_common.h): load a word, compare, return.
@@ -37,17 +36,17 @@ pub(crate) const IF_GREATER: u16 = 0x25;
 pub(crate) const IF_AT_LEAST: u16 = 0x35;
 pub(crate) const RETURN: u16 = 0x06;
 
-/// Where `seccomp_data` has the number and the architecture.
+/// The offsets of the number and the architecture in `seccomp_data`.
 pub(crate) const NUMBER: u32 = 0;
 pub(crate) const ARCHITECTURE: u32 = 4;
 
-/// A bit in x86_64's numbers that selects the x32 calls, which are others than those that were named.
+/// The bit in x86_64's numbers that selects x32 calls, which are not the calls that a profile names.
 const X32: u32 = 0x4000_0000;
 
-/// What seccompiler is asked for where it has no name for the action; no program of ours has a tracer.
+/// What seccompiler is asked for where it has no name for the action. It is replaced afterwards; we never use a tracer.
 const STAND_IN: SeccompAction = SeccompAction::Trace(1);
 
-/// From which Landlock version on TCP ports can be restricted.
+/// Since which Landlock version TCP ports can be restricted.
 const PORTS_ABI: u32 = 4;
 
 pub(super) fn compile(
@@ -83,7 +82,7 @@ fn filters(
     let never: Vec<&Group> = NEVER.groups.iter().filter(|group| group.concerns(network)).collect();
     let own: Vec<&Group> = profile.groups.iter().filter(|group| group.concerns(network)).collect();
 
-    // Runs of the same answer share a program.
+    // Consecutive groups with the same answer share a program.
     let mut answers: Vec<(SeccompAction, Rules)> = Vec::new();
     let mut allowed = Rules::new();
     for group in &never {
@@ -122,7 +121,7 @@ fn filters(
     })
 }
 
-/// The programs of the profile's own answers; from then on the main one lets these calls pass.
+/// The programs for the profile's own answers. The main program must let these calls pass.
 fn own_answers(
     own: &[&Group],
     allowed: &mut Rules,
@@ -135,7 +134,7 @@ fn own_answers(
         let Verdict::Answer(number) = group.verdict else { continue };
         let action = number.map_or_else(|| refusal.clone(), errno);
         for number in group.calls.iter().filter_map(|call| machine.number(call)).map(i64::from) {
-            // What is open already, or answered by a group before this one, has no rest.
+            // A call that is fully allowed already, or answered by an earlier group, has nothing left to answer.
             let rules = match allowed.get(&number) {
                 Some(rules) if rules.is_empty() => continue,
                 Some(rules) => Some(rules.clone()),
@@ -165,7 +164,7 @@ fn own_answers(
     Ok(compiled)
 }
 
-/// Adds what a group says of each of its calls. Names that this machine has not are left out.
+/// Adds a group's rules for each of its calls. Names that this architecture does not have are left out.
 fn add(to: &mut Rules, group: &Group, machine: Machine) -> Result<(), BackendError> {
     for number in group.calls.iter().filter_map(|call| machine.number(call)).map(i64::from) {
         let more = rules(&group.when)?;
@@ -186,8 +185,8 @@ fn errno(number: i32) -> SeccompAction {
     SeccompAction::Errno(number.unsigned_abs())
 }
 
-/// Calls that match whatever their arguments are come first, found by halves; seccompiler sees to those with rules,
-/// and to foreign architectures, which it kills.
+/// Calls that match whatever their arguments are come first, found by binary search. seccompiler handles those with
+/// rules, and kills foreign architectures.
 fn program(
     rules: Rules,
     otherwise: SeccompAction,
@@ -206,7 +205,7 @@ fn program(
     Ok(program)
 }
 
-/// Kills what is of another architecture, and loads the number.
+/// Kills calls of another architecture, and loads the number.
 pub(super) fn opening(audit: u32) -> Vec<Instruction> {
     vec![
         (LOAD, 0, 0, ARCHITECTURE),
@@ -225,8 +224,8 @@ fn replace(program: &mut [Instruction], wanted: &SeccompAction, by: u32) {
     }
 }
 
-/// What stands before the main program: numbers that were not there when this was built, and x32's.
-/// A foreign architecture goes on to seccompiler's own check, which kills.
+/// Runs before the main program: handles numbers that were unknown when this was built, and x32's.
+/// A foreign architecture is left to seccompiler's own check, which kills.
 fn prologue(machine: Machine) -> Vec<Instruction> {
     let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
     let x32: &[Instruction] = match machine {
@@ -250,7 +249,7 @@ fn prologue(machine: Machine) -> Vec<Instruction> {
     prologue
 }
 
-/// Which arguments tell an allowed use of a call from another one.
+/// Which arguments distinguish an allowed use of a call from a forbidden one.
 fn telling(profile: &Profile, machine: Machine) -> BTreeMap<u32, Vec<u8>> {
     let mut telling = BTreeMap::<u32, Vec<u8>>::new();
     for group in profile.groups.iter().filter(|group| group.verdict == Verdict::Allow) {

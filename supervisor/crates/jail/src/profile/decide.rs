@@ -1,13 +1,13 @@
-//! The same program, with the call's number looked at first.
+//! Rewrites a program so that it tests the call's number first.
 //!
-//! Joined programs ask the same of a number again and again, each for its own answer. When the kernel loads a program it
-//! checks and translates every instruction, and walks through it once for each call it knows; measured, a plugin's start
-//! spent more time there than on its mounts. So what a program says is worked out here for each number: mostly that
-//! is one verdict, and of the rest only what asks for arguments is left. Neighbours of whom the same is said are one range, and
-//! ranges are found by halves.
+//! Joined programs test the same number again and again, each for its own answer. When the kernel loads a program, it
+//! checks and translates every instruction, and runs it once for each call it knows. Measured, a plugin's start spent
+//! more time there than on its mounts. So the result of the program is computed here for each number. Mostly it is one
+//! verdict; otherwise only the tests of arguments remain. Neighboring numbers with the same result form a range, and
+//! ranges are found by binary search.
 //!
-//! What is said becomes a graph in which nothing stands twice; written from its end to its beginning, all jumps go forward, as
-//! the kernel wants it.
+//! The results form a graph without duplicate nodes. It is written from its end to its beginning, so that all jumps go
+//! forward, as the kernel requires.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -15,14 +15,14 @@ use super::Instruction;
 use super::compile::{ARCHITECTURE, IF_AT_LEAST, IF_EQUAL, IF_GREATER, LOAD, NUMBER, RETURN, opening};
 use super::tree::{GO, go_over};
 
-/// Keeps some bits of the loaded word (linux/bpf_common.h: BPF_ALU | BPF_AND | BPF_K).
+/// Masks the loaded word (linux/bpf_common.h: BPF_ALU | BPF_AND | BPF_K).
 const MASK: u16 = 0x54;
 
-/// How far a condition may lead: the kernel has a byte for it, and what is put in between needs some room.
+/// The longest conditional jump: the kernel has one byte for it, and inserted instructions need some room.
 const REACH: usize = 250;
 
-/// What a program for this architecture says, number first. `None` if it has instructions that are not known here, or does
-/// other than kill what is of a foreign architecture.
+/// Rewrites a program for this architecture to test the number first. `None` if it has unknown instructions, or does
+/// anything but kill calls of a foreign architecture.
 pub(super) fn number_first(program: &[Instruction], audit: u32) -> Option<Vec<Instruction>> {
     let mut graph = Graph::default();
     let killed = graph.add(Node::Say(libc::SECCOMP_RET_KILL_PROCESS));
@@ -42,14 +42,14 @@ pub(super) fn number_first(program: &[Instruction], audit: u32) -> Option<Vec<In
     Some(decided)
 }
 
-/// The numbers at which what a program says can become another: every comparison could be one with the number.
+/// The numbers where the program's result can change: any constant that is compared might be compared with the number.
 fn borders(program: &[Instruction]) -> BTreeSet<u32> {
     let compared = program.iter().filter(|(code, ..)| matches!(*code, IF_EQUAL | IF_GREATER | IF_AT_LEAST));
     let borders = compared.flat_map(|(.., than)| [Some(*than), than.checked_add(1)]);
     borders.flatten().chain([0]).collect()
 }
 
-/// Some bits of a word of `seccomp_data`.
+/// A masked word of `seccomp_data`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Word {
     offset: u32,
@@ -61,14 +61,14 @@ const NUMBER_WORD: Word = Word { offset: NUMBER, mask: u32::MAX };
 
 type Id = usize;
 
-/// What is said, or asked before it is.
+/// A verdict, or a test that leads to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Node {
     Say(u32),
     Ask { word: Word, code: u16, than: u32, yes: Id, no: Id },
 }
 
-/// Nodes that lead to earlier ones alone.
+/// A graph whose nodes refer to earlier nodes only.
 #[derive(Debug, Default)]
 struct Graph {
     nodes: Vec<Node>,
@@ -78,7 +78,7 @@ struct Graph {
 impl Graph {
     fn add(&mut self, node: Node) -> Id {
         match node {
-            // The answer makes no difference.
+            // Both branches lead to the same node.
             Node::Ask { yes, no, .. } if yes == no => yes,
             _ => *self.known.entry(node).or_insert_with(|| {
                 self.nodes.push(node);
@@ -87,12 +87,12 @@ impl Graph {
         }
     }
 
-    /// What a program says of a number. `None` where it is not understood.
+    /// The result of a program for a number. `None` if it has unknown instructions.
     fn read(&mut self, program: &[Instruction], number: u32, audit: u32) -> Option<Id> {
         Reading { program, graph: self, number, audit, read: HashMap::new() }.follow(0, Value::Known(0))
     }
 
-    /// Finds the range of a number. Each goes up to the next one's first number.
+    /// A search tree that finds the range of a number. Each range extends to the next one's first number.
     fn search(&mut self, ranges: &[(u32, Id)]) -> Id {
         if let [(_, said)] = ranges {
             return *said;
@@ -102,7 +102,7 @@ impl Graph {
         self.add(Node::Ask { word: NUMBER_WORD, code: IF_AT_LEAST, than: high[0].0, yes, no })
     }
 
-    /// The program that begins at a node, where the number is loaded.
+    /// The program that begins at a node, where the number is already loaded.
     fn write(&self, root: Id) -> Vec<Instruction> {
         let mut loading = HashSet::new();
         let mut come_to = |id: Id, loaded: Word| {
@@ -125,14 +125,14 @@ impl Graph {
     }
 }
 
-/// What is known of the word that is loaded.
+/// What is known about the loaded word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Value {
     Known(u32),
     Of(Word),
 }
 
-/// A program being read for one number.
+/// Evaluates a program for one number.
 struct Reading<'r> {
     program: &'r [Instruction],
     graph: &'r mut Graph,
@@ -142,7 +142,7 @@ struct Reading<'r> {
 }
 
 impl Reading<'_> {
-    /// What it says from an instruction on. `None` where it is not understood.
+    /// The result from an instruction on. `None` if it has unknown instructions.
     fn follow(&mut self, from: usize, loaded: Value) -> Option<Id> {
         if let Some(said) = self.read.get(&(from, loaded)) {
             return Some(*said);
@@ -188,18 +188,18 @@ fn holds(code: u16, word: u32, than: u32) -> Option<bool> {
     }
 }
 
-/// Writes a graph, the end first.
+/// Writes a graph as a program, last instruction first.
 struct Writer<'g> {
     graph: &'g Graph,
-    /// Nodes that are come to with another word loaded than theirs.
+    /// Nodes that are reached with another word loaded than theirs.
     loading: HashSet<Id>,
     backwards: Vec<Instruction>,
-    /// Where a node begins for whom has its word loaded, and for whom has not.
+    /// Where a node begins, by whether its word is already loaded.
     places: HashMap<(Id, bool), usize>,
 }
 
 impl Writer<'_> {
-    /// Where to go on for this node, written if it is not yet.
+    /// The position of this node, which is written first if necessary.
     fn place(&mut self, id: Id, loaded: Word) -> usize {
         let (word, code, than, yes, no) = match self.graph.nodes[id] {
             Node::Say(verdict) => return self.say(id, verdict),
@@ -209,7 +209,7 @@ impl Writer<'_> {
             return *place;
         }
         let (no, yes) = (self.place(no, word), self.place(yes, word));
-        // One step in between moves the other at most that much further away.
+        // One inserted jump moves the other target at most that much further away.
         let (no, yes) = (self.within_reach(no), self.within_reach(yes));
         let jump = |to: usize| u8::try_from(self.backwards.len() - to - 1).expect("it is within reach");
         let condition = (code, jump(yes), jump(no), than);
@@ -225,7 +225,7 @@ impl Writer<'_> {
         self.places[&(id, word == loaded)]
     }
 
-    /// A verdict is as short as the way to it.
+    /// Writes a verdict here: it is as short as a jump to an existing one.
     fn say(&mut self, id: Id, verdict: u32) -> usize {
         match self.places.get(&(id, true)) {
             Some(place) if self.backwards.len() - place <= REACH => *place,
@@ -247,7 +247,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The next instruction to be read is this one.
+    /// Makes the next instruction to be executed this one.
     fn lead_to(&mut self, place: usize) {
         if place + 1 != self.backwards.len() {
             self.push(go_over(self.backwards.len() - place - 1));

@@ -31,7 +31,7 @@ fn program(rules: &[Rule]) -> Vec<Instruction> {
     ];
     for Rule { number: (code, number), arguments, answer } in rules {
         let length = |mask: u32| if mask == u32::MAX { 3 } else { 4 };
-        // What is left of this rule.
+        // The number of instructions that remain in this rule.
         let mut left: usize = arguments.iter().map(|(_, mask, ..)| length(*mask)).sum::<usize>() + 1;
         program.push((LOAD, 0, 0, NUMBER));
         program.extend([(*code, 1, 0, *number), go_over(left)]);

@@ -13,7 +13,7 @@ pub enum ProfileError {
         /// How large it may be.
         limit: usize,
     },
-    /// Something in the file is wrong.
+    /// Something in a line of the file is wrong.
     #[error("profile {origin}, line {line}: {problem}")]
     Line {
         /// Its path or name.
@@ -39,10 +39,10 @@ impl ProfileError {
     }
 }
 
-/// The most characters of the file's own words in one message: a name fits, a file does not.
+/// The most characters of the file that a message quotes: enough for a name, but not for a whole file.
 const SHOWN_MAX_CHARS: usize = 200;
 
-/// Text of a file, fit for a message: bounded, and free of control characters.
+/// Quotes text of a file in a message: truncated, and without control characters.
 pub(super) fn shown(text: &str) -> String {
     let mut shown: String =
         text.chars().take(SHOWN_MAX_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -1,23 +1,23 @@
-//! One program that says what several say together.
+//! Joins several programs into one with the same result.
 //!
-//! The kernel runs all programs of a process, takes the gravest action, and among equally grave ones that of the
-//! program that was loaded last. One after the other, the last one first, they say the same as long as whoever speaks
-//! first is right to: so those with graver actions come before the others.
+//! The kernel runs all programs of a process, takes the strictest action, and among equally strict ones that of the
+//! program that was loaded last. Programs run one after the other, the last loaded one first, have the same result as
+//! long as the first one that decides may decide: so those with stricter actions come first.
 //!
-//! Of the programs that [`super::compile`] makes, each has one action beside "allow", save the main one: that one
+//! Of the programs that [`super::compile`] makes, each has one action beside "allow". The exception is the main one: it
 //! refuses what no other answers, and is loaded last.
 
 use super::Instruction;
 use super::compile::{ARCHITECTURE, LOAD, RETURN};
 use super::tree::go_over;
 
-/// The most instructions that the kernel takes of one program (BPF_MAXINSNS in linux/bpf_common.h).
+/// The most instructions that the kernel accepts in one program (BPF_MAXINSNS in linux/bpf_common.h).
 const MOST: usize = 4096;
 
-/// Joins programs that stand in the order in which they would be loaded. `None` if that is more than the kernel takes.
+/// Joins programs, given in load order. `None` if the result has more instructions than the kernel accepts.
 pub(super) fn join(programs: &[Vec<Instruction>]) -> Option<Vec<Instruction>> {
     let mut order: Vec<_> = programs.iter().rev().collect();
-    // Stable: among equally grave ones the last loaded stays first.
+    // Stable: among equally strict ones the last loaded stays first.
     order.sort_by_key(|program| gravity(program));
     let last = order.pop()?;
     let mut joined = Vec::new();
@@ -32,8 +32,8 @@ pub(super) fn join(programs: &[Vec<Instruction>]) -> Option<Vec<Instruction>> {
     (joined.len() <= MOST).then_some(joined)
 }
 
-/// The gravest action of a program, as the kernel compares them: less is graver. That all of them kill what is of a
-/// foreign architecture says nothing about their order.
+/// The strictest action of a program, as the kernel compares them: lower is stricter. Killing calls of a foreign
+/// architecture is left out, since all of them do that.
 fn gravity(program: &[Instruction]) -> i32 {
     let is_of_architecture = |at: usize| at >= 2 && program[at - 2] == (LOAD, 0, 0, ARCHITECTURE);
     let verdicts =

@@ -1,4 +1,4 @@
-//! Learning what a program needs: calls outside its profile are let through, and noted here.
+//! Learns which calls a program needs: calls outside its profile are allowed, and recorded here.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,8 +13,8 @@ use super::Compiled;
 use super::calls::Machine;
 use crate::sys::seccomp::{self, Notification};
 
-/// The most ways of using one call that are told apart; further ones are let through unnoted. The built-in
-/// profiles name at most some thirty values of one argument.
+/// The most argument combinations of one call that are recorded; further ones are allowed without a record. The
+/// built-in profiles name at most some thirty values of one argument.
 const WAYS_MAX: usize = 64;
 
 /// A use of a system call outside the profile.
@@ -30,11 +30,11 @@ pub struct Used {
     pub times: u64,
 }
 
-/// By number and deciding arguments: how often.
+/// Number of uses by call number and deciding arguments.
 type Noted = BTreeMap<u32, BTreeMap<Vec<(u8, u32)>, u64>>;
 
-/// Answers the filter of a program that learns, on a thread of its own, until no process is bound to the filter
-/// any more. Dropping it does not end that: a call that nobody answers would fail with ENOSYS.
+/// Answers the filter notifications of a learning program on a separate thread, until no process is bound to the filter
+/// any more. Dropping this does not end the thread: unanswered calls would fail with ENOSYS.
 #[derive(Debug)]
 pub struct Learner {
     noted: Arc<Mutex<Noted>>,
@@ -48,22 +48,22 @@ impl Learner {
         let answering = thread::Builder::new().name("jail-learn".into()).spawn(move || {
             while let Some(told) = next(&listener) {
                 note(&to, &told, &telling);
-                // Its maker may have been killed by now, which is nothing to us.
+                // The process that made the call may have been killed by now, which does not matter.
                 let _ = seccomp::let_through(listener.as_fd(), told.id);
             }
         })?;
         Ok(Self { noted, answering })
     }
 
-    /// What was used so far, in the order of the calls' numbers.
+    /// The calls that were used so far, in the order of their numbers.
     pub fn used(&self) -> Vec<Used> {
         used(&self.noted)
     }
 
-    /// Waits until the last process under the filter has ended, and says what was used. Blocking, as long as
+    /// Waits until the last process under the filter has ended, and returns the calls that were used. Blocks as long as
     /// the program runs.
     pub fn finish(self) -> Vec<Used> {
-        // It does not panic, and what it noted before would stand all the same.
+        // The thread does not panic; if it did, what it recorded before would still be valid.
         let _ = self.answering.join();
         used(&self.noted)
     }
@@ -82,7 +82,7 @@ fn used(noted: &Mutex<Noted>) -> Vec<Used> {
     used.collect()
 }
 
-/// The next call that waits for an answer; `None` when nobody is left who could make one.
+/// The next call that waits for an answer; `None` when no process is left that could make one.
 fn next(listener: &OwnedFd) -> Option<Notification> {
     loop {
         let mut polled = [PollFd::new(listener, PollFlags::IN)];
@@ -93,7 +93,7 @@ fn next(listener: &OwnedFd) -> Option<Notification> {
         }
         match seccomp::next_notification(listener.as_fd()) {
             Ok(told) => return Some(told),
-            // Its maker was killed or interrupted between the two.
+            // The calling process was killed or interrupted in between.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::Interrupted) => {}
             Err(_) => return None,
         }

@@ -1,4 +1,4 @@
-//! Writing down what was learned, as a profile.
+//! Writes learned calls as a profile.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use super::error::shown;
 use super::rule::{Test, Verdict};
 use super::{BUILT_IN, Profile, Used};
 
-/// How many calls stand in one line of the file.
+/// The number of calls in one line of the file.
 const CALLS_A_LINE: usize = 6;
 
 pub(super) fn text(profile: &Profile, used: &[Used], command: &str) -> String {
@@ -59,14 +59,14 @@ pub(super) fn text(profile: &Profile, used: &[Used], command: &str) -> String {
     text
 }
 
-/// An argument, the mask under which it counts, and values that it had.
+/// An argument, the mask that selects its bits, and the values that it had.
 struct Seen {
     arg: u8,
     mask: u32,
     values: Vec<u32>,
 }
 
-/// The ways of using a call: in one group where one argument decides, else in a group each.
+/// The uses of a call: in one group if a single argument decides, otherwise in a group each.
 fn alike(profile: &Profile, call: &str, ways: &[&Used]) -> Vec<Vec<Seen>> {
     let mut groups: Vec<Vec<Seen>> = Vec::new();
     for way in ways {
@@ -90,7 +90,7 @@ fn alike(profile: &Profile, call: &str, ways: &[&Used]) -> Vec<Vec<Seen>> {
     groups
 }
 
-/// The bits of an argument that the profile looks at.
+/// The bits of an argument that the profile compares.
 fn mask(profile: &Profile, call: &str, arg: u8) -> u32 {
     let allows = profile.groups.iter().filter(|group| group.verdict == Verdict::Allow);
     let conditions = allows.filter(|group| group.calls.contains(&call)).flat_map(|group| &group.when);

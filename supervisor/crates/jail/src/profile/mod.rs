@@ -1,16 +1,16 @@
 //! Which system calls a program may make.
 //!
-//! A profile is a TOML file. Those that are built in lie in `profiles/` beside the sources, each call with a
-//! reason; an operator's own extends one of them, or stands alone:
+//! A profile is a TOML file. The built-in ones are in `profiles/` beside the sources, with a reason for each call. An
+//! operator's own profile extends one of them, or is complete in itself:
 //!
 //! ```toml
 //! description = "strict, and what our indexer needs"
-//! extends = "strict"           # one that is built in; without it, nothing is allowed but what is named here
+//! extends = "strict"           # a built-in profile; without it, only what this file names is allowed
 //! default = "errno"            # what is not allowed fails with EPERM; "kill" ends the process
-//! landlock_abi = 2             # the Landlock version that it asks of the kernel
+//! landlock_abi = 2             # the Landlock version that the kernel must have
 //!
 //! [[allow]]
-//! why = "one sentence"         # for whoever reads the file next
+//! why = "one sentence"         # for the next reader of the file
 //! calls = ["prctl"]
 //! when = [                     # all of these hold, compared in the low 32 bits of the argument (from 0)
 //!     { arg = 0, is = [1, 2] },                # one of these
@@ -22,15 +22,15 @@
 //!
 //! [[answer]]
 //! why = "one sentence"
-//! calls = ["ioctl"]            # what is left of it by all `allow` together fails …
+//! calls = ["ioctl"]            # uses that no `allow` covers fail …
 //! errno = "ENOTTY"             # … with this
 //! ```
 //!
-//! Allowing is a union: a profile that extends another can open more of a call, never less. Before any of it
-//! comes `profiles/never.toml`, which is not a profile but what none of them opens.
+//! Allowing is a union: a profile that extends another can allow more uses of a call, never less. `profiles/never.toml`
+//! comes first: it is not a profile, but lists what no profile can allow.
 //!
-//! A call whose number is above all that this build knows is answered with ENOSYS, as an older kernel would:
-//! what libraries try first, they go without then. Calls of another architecture (32 bit, x32) end the process.
+//! A call whose number is higher than all that this build knows is answered with ENOSYS, as by an older kernel, so that
+//! libraries fall back to older calls. Calls of another architecture (32 bit, x32) end the process.
 
 mod beside;
 mod calls;
@@ -58,7 +58,7 @@ use self::calls::Machine;
 use self::rule::{Group, Refusal};
 use crate::spec::Network;
 
-/// A profile as the stage loads it: made by the supervisor, for one machine architecture and one network.
+/// A profile as the stage loads it: compiled by the supervisor, for one architecture and one network.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Compiled {
     /// The profile's name, for messages.
@@ -68,9 +68,9 @@ pub struct Compiled {
     pub filters: Vec<Vec<Instruction>>,
     /// The Landlock ABI that the kernel must have at least.
     pub landlock_abi: u32,
-    /// Whether calls outside the profile are let through and told to the supervisor.
+    /// Whether calls outside the profile are allowed and reported to the supervisor.
     pub learn: bool,
-    /// For learning: the numbers of calls of which the profile allows a part, and which arguments decide.
+    /// For learning: which arguments decide, by the number of each call that is partly allowed.
     pub telling: BTreeMap<u32, Vec<u8>>,
 }
 
@@ -90,14 +90,14 @@ pub struct Profile {
     groups: Vec<Group>,
 }
 
-/// The files that are built in.
+/// The built-in files.
 const BUILT_IN: &[(&str, &str)] = &[
     ("strict", include_str!("../../profiles/strict.toml")),
     ("ports", include_str!("../../profiles/ports.toml")),
     ("wide", include_str!("../../profiles/wide.toml")),
 ];
 
-/// What no profile opens, looked at before each.
+/// What no profile can allow; checked before each profile.
 static NEVER: LazyLock<Profile> = LazyLock::new(|| {
     text::read(include_str!("../../profiles/never.toml"), "never")
         .expect("the file is part of the program, and a test reads it")
@@ -109,14 +109,14 @@ impl Profile {
         static PARSED: [OnceLock<Profile>; BUILT_IN.len()] = [const { OnceLock::new() }; BUILT_IN.len()];
         let at = BUILT_IN.iter().position(|(known, _)| *known == name)?;
         let (name, text) = BUILT_IN[at];
-        // One that extends another asks for that other while it is being read, hence a lock for each.
+        // A profile that extends another initializes that other one meanwhile, hence a lock for each.
         let parsed = PARSED[at].get_or_init(|| {
             Self::parse(text, name).expect("the files are part of the program, and a test reads them")
         });
         Some(parsed.clone())
     }
 
-    /// The file of a built-in profile as it is, for who wants to read it before writing one.
+    /// The file of a built-in profile, for operators who want to read it before writing one.
     pub fn builtin_text(name: &str) -> Option<&'static str> {
         BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
     }
@@ -126,38 +126,38 @@ impl Profile {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// Reads a profile. `origin` is the path of its file, or its name: messages begin with it, and the profile
-    /// is called by its last part without the ending.
+    /// Parses a profile. `origin` is the path of its file, or its name: messages begin with it, and the profile's name
+    /// is its last component without the extension.
     pub fn parse(text: &str, origin: &str) -> Result<Self, ProfileError> {
         text::parse(text, origin)
     }
 
-    /// What it is called.
+    /// The profile's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is for, in one line.
+    /// The profile's purpose, in one line.
     pub fn description(&self) -> &str {
         &self.description
     }
 
     /// The filter for this machine and this network. Takes a millisecond or two.
     ///
-    /// Named ports need Landlock ABI 4, whatever the profile asks: then that is asked for.
+    /// If the network lists ports, the result requires Landlock ABI 4, even if the profile does not.
     pub fn compile(&self, network: &Network) -> Result<Compiled, ProfileError> {
         compile::compile(self, network, Machine::native(&self.name)?, false)
     }
 
-    /// The same, but calls outside the profile are let through and told: see [`Learner`]. What no profile opens
-    /// stays closed.
+    /// The same, but calls outside the profile are allowed and reported: see [`Learner`]. What no profile can allow
+    /// stays forbidden.
     pub fn compile_learning(&self, network: &Network) -> Result<Compiled, ProfileError> {
         compile::compile(self, network, Machine::native(&self.name)?, true)
     }
 
     /// A profile that extends this one by what was used while learning. `command` is named in its reasons.
     ///
-    /// Whoever uses it should read it first: what was used is not what was needed.
+    /// Read it before using it: not everything that was used was needed.
     pub fn learned(&self, used: &[Used], command: &str) -> String {
         learned::text(self, used, command)
     }

@@ -1,5 +1,5 @@
-//! Filters on their way to a stage, which needs each of them but once: as text, sixteen hexadecimal digits an instruction. Lists
-//! of numbers take several times as long to be read, and a filter has well over a thousand instructions.
+//! Encodes filters for the stage as text, with sixteen hexadecimal digits for each instruction. Lists of numbers take
+//! several times as long to parse, and a filter has well over a thousand instructions.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serializer};
 
 use super::Instruction;
 
-/// Of one instruction: four of its code, two of each jump, eight of its constant.
+/// Digits of one instruction: four of its code, two of each jump, eight of its constant.
 const DIGITS: usize = 16;
 
 pub(super) fn serialize<S: Serializer>(filters: &[Vec<Instruction>], to: S) -> Result<S::Ok, S::Error> {

@@ -1,10 +1,10 @@
-//! What a profile consists of: groups of calls, and conditions on their arguments.
+//! The elements of a profile: groups of calls, and conditions on their arguments.
 
 use seccompiler::{BackendError, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
 
 use crate::spec::Network;
 
-/// What becomes of a call that is not allowed.
+/// What happens to a call that is not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Refusal {
     /// EPERM.
@@ -14,16 +14,16 @@ pub(super) enum Refusal {
     Kill,
 }
 
-/// Calls that one reason covers.
+/// Calls with one common reason.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
     pub(super) why: String,
-    /// As the tables of names have them.
+    /// Names as in the tables of system calls.
     pub(super) calls: Vec<&'static str>,
     pub(super) verdict: Verdict,
-    /// All of these hold. None: always.
+    /// All of these must hold. None: always.
     pub(super) when: Vec<Condition>,
-    /// The networks that it is about. None: all.
+    /// The networks that it applies to. None: all.
     pub(super) networks: Vec<Kind>,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Verdict {
     Answer(Option<i32>),
 }
 
-/// A network without its ports.
+/// A kind of network, without its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
@@ -54,12 +54,12 @@ impl Group {
     }
 }
 
-/// One argument and what it must be.
+/// A condition on one argument.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
     /// From 0 to 5.
     pub(super) arg: u8,
-    /// Whether all 64 bits count, which is for pointers; otherwise the low 32 do.
+    /// Whether all 64 bits count, as for pointers; otherwise the low 32 do.
     pub(super) wide: bool,
     pub(super) test: Test,
 }
@@ -75,7 +75,7 @@ pub(super) enum Test {
 }
 
 impl Condition {
-    /// How many alternatives it stands for.
+    /// How many alternatives it expands to.
     pub(super) fn alternatives(&self) -> usize {
         match &self.test {
             Test::Is { values, .. } => values.len(),
@@ -86,8 +86,8 @@ impl Condition {
 
     /// Each alternative as conditions that must hold together.
     fn compiled(&self) -> Result<Vec<Vec<SeccompCondition>>, BackendError> {
-        // Nearly all arguments that are worth a condition are 32 bits wide in the kernel, which drops the rest. To
-        // compare more of them would let a program past a refusal by setting bits that nobody reads.
+        // Nearly all arguments that are worth a condition are 32 bits wide in the kernel, which ignores the rest. If
+        // more were compared, a program could bypass a refusal by setting ignored bits.
         let width = || if self.wide { SeccompCmpArgLen::Qword } else { SeccompCmpArgLen::Dword };
         let one = |operator, value: u32| SeccompCondition::new(self.arg, width(), operator, value.into());
         match &self.test {
@@ -111,7 +111,7 @@ impl Condition {
     }
 }
 
-/// The rules that together say what the conditions say: one that holds is enough. None, if there are no conditions.
+/// The rules that are equivalent to the conditions: one that holds is enough. None if there are no conditions.
 pub(super) fn rules(when: &[Condition]) -> Result<Vec<SeccompRule>, BackendError> {
     if when.is_empty() {
         return Ok(Vec::new());

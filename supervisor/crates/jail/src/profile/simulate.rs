@@ -1,4 +1,4 @@
-//! What the kernel does with loaded filters, for tests: of any machine, without loading anything.
+//! Simulates how the kernel evaluates filters, for tests: for any architecture, without loading anything.
 
 use super::Instruction;
 use super::calls::Machine;
@@ -31,7 +31,7 @@ impl Call {
     }
 }
 
-/// What the kernel would do: the gravest action, the latest program's where several are equally grave.
+/// The kernel's result: the strictest action, and the latest program's where several are equally strict.
 pub(super) fn verdict(filters: &[Vec<Instruction>], call: &Call) -> u32 {
     let mut worst = libc::SECCOMP_RET_ALLOW;
     for program in filters.iter().rev() {

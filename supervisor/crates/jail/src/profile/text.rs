@@ -1,4 +1,4 @@
-//! Reading a profile's file.
+//! Parses a profile's file.
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -7,11 +7,11 @@ use super::error::{ProfileError, shown};
 use super::rule::{Condition, Group, Kind, Refusal, Test, Verdict};
 use super::{NEVER, Profile, calls};
 
-/// The largest file. The built-in ones have 15 KiB; a larger one than this is refused unread.
+/// The largest file. The built-in ones have 15 KiB; a larger file is refused unread.
 const FILE_MAX_BYTES: usize = 256 << 10;
 
-/// The most groups, calls of a group, and values of a condition: each several times what the built-in profiles
-/// have. More is refused here, before it becomes a filter that the kernel refuses (4,096 instructions).
+/// The most groups, calls of a group, and values of a condition: each several times what the built-in profiles have.
+/// More is refused here, before it becomes a filter that the kernel refuses (4,096 instructions).
 const GROUPS_MAX: usize = 256;
 const CALLS_MAX: usize = 256;
 const VALUES_MAX: usize = 64;
@@ -19,11 +19,11 @@ const VALUES_MAX: usize = 64;
 /// The most combinations of values that one group's conditions may have: each is some ten instructions.
 const ALTERNATIVES_MAX: usize = 128;
 
-/// The newest Landlock version that a profile may ask for: far above the newest there is (9), so that a typo is
-/// found and a kernel of the next years is not.
+/// The highest Landlock version that a profile may request: far above the newest there is (9), so that typos are found
+/// and kernels of the next years are supported.
 const LANDLOCK_ABI_MAX: u32 = 64;
 
-/// What the stage's child still does behind the filter, up to and including the program's first instruction.
+/// The calls that the stage's child still makes behind the filter, up to and including the program's first instruction.
 pub(super) const NEEDED: &[&str] = &[
     "brk",
     "close",
@@ -40,7 +40,7 @@ pub(super) const NEEDED: &[&str] = &[
     "write",
 ];
 
-/// What an `errno` may be called.
+/// The supported names for `errno`.
 const ERRNOS: &[(&str, i32)] = &[
     ("EPERM", libc::EPERM),
     ("EACCES", libc::EACCES),
@@ -97,7 +97,7 @@ struct When {
     wide: bool,
 }
 
-/// A whole profile, with what it extends and all checks.
+/// Parses a profile with the one that it extends, and checks everything.
 pub(super) fn parse(text: &str, origin: &str) -> Result<Profile, ProfileError> {
     let profile = read(text, origin)?;
     let at = |start, problem| Err(line(text, origin, start, problem));
@@ -132,13 +132,13 @@ pub(super) fn parse(text: &str, origin: &str) -> Result<Profile, ProfileError> {
     Ok(profile)
 }
 
-/// The group of `never.toml` that closes a call whatever its arguments are.
+/// The group of `never.toml` that forbids a call whatever its arguments are.
 pub(super) fn forbidden(call: &str) -> Option<&'static Group> {
     let closed = |group: &&Group| group.when.is_empty() && group.networks.is_empty();
     NEVER.groups.iter().filter(closed).find(|group| group.calls.contains(&call))
 }
 
-/// Where a word of the file first stands; good enough to find the place.
+/// The first position of a word in the file; good enough to report the line.
 fn position(text: &str, word: &str) -> usize {
     text.find(&format!("\"{word}\"")).unwrap_or(0)
 }
@@ -158,7 +158,7 @@ fn extended(mut profile: Profile, text: &str, origin: &str) -> Result<Profile, P
     Ok(profile)
 }
 
-/// One file by itself.
+/// Parses one file, without the profile that it extends.
 pub(super) fn read(text: &str, origin: &str) -> Result<Profile, ProfileError> {
     if text.len() > FILE_MAX_BYTES {
         return Err(ProfileError::TooLarge {
@@ -212,7 +212,7 @@ pub(super) fn read(text: &str, origin: &str) -> Result<Profile, ProfileError> {
     })
 }
 
-/// What is wrong and where, if it is not the group as a whole.
+/// A problem and its position, if it is not the group as a whole.
 type Wrong = (Option<usize>, String);
 
 fn group(entry: &Entry, allow: bool) -> Result<Group, Wrong> {
@@ -293,7 +293,7 @@ fn condition(when: &When) -> Result<Condition, String> {
     }
 }
 
-/// The last part of a path, without the ending.
+/// The last component of a path, without the extension.
 fn name(origin: &str) -> String {
     let stem = std::path::Path::new(origin).file_stem().unwrap_or_default();
     shown(&stem.to_string_lossy())

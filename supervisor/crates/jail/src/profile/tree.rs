@@ -1,20 +1,20 @@
-//! Finding a call among many in a few comparisons.
+//! Finds a call among many in a few comparisons.
 //!
-//! seccompiler compares one number after the other. That is right for calls with conditions, of which there are few; of
-//! calls that count whatever their arguments are there are hundreds, and the kernel walks through all of a program for
-//! every call it knows when the program is loaded. Neighbours are one range here, and ranges are searched by halves.
+//! seccompiler compares one number after the other. That is fine for calls with conditions, of which there are few. But
+//! hundreds of calls match whatever their arguments are, and when a program is loaded, the kernel runs all of it for
+//! every call that it knows. Here neighboring numbers form a range, and ranges are found by binary search.
 
 use super::Instruction;
 use super::compile::{IF_AT_LEAST, IF_EQUAL, IF_GREATER, RETURN};
 
-/// Goes on at another instruction, without a condition (linux/bpf_common.h: BPF_JMP | BPF_JA).
+/// An unconditional jump (linux/bpf_common.h: BPF_JMP | BPF_JA).
 pub(super) const GO: u16 = 0x05;
 
-/// As many ranges are compared one after the other; halving fewer costs more than it saves.
+/// Up to this many ranges are compared one after the other; a binary search costs more than it saves there.
 const LEAF: usize = 3;
 
-/// Returns `verdict` if the number that is loaded is one of these, and goes on behind the program otherwise.
-/// `numbers` are in order.
+/// Returns `verdict` if the loaded number is one of these, and otherwise continues behind the program.
+/// `numbers` must be sorted.
 pub(super) fn find(numbers: &[u32], verdict: u32) -> Vec<Instruction> {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for number in numbers {
@@ -47,7 +47,7 @@ fn compare((first, last): (u32, u32), verdict: u32) -> Vec<Instruction> {
     vec![(IF_AT_LEAST, 0, 2, first), (IF_GREATER, 1, 0, last), (RETURN, 0, 0, verdict)]
 }
 
-/// Goes on behind as many instructions.
+/// Jumps over this many instructions.
 pub(super) fn go_over(instructions: usize) -> Instruction {
     (GO, 0, 0, u32::try_from(instructions).expect("a program has some thousand instructions at most"))
 }

@@ -1,4 +1,4 @@
-//! Capabilities: none now, and none to be had.
+//! Drops all capabilities, and makes it impossible to regain any.
 
 use nix::unistd::Uid;
 use rustix::io::Errno;
@@ -17,7 +17,7 @@ const NONE: CapabilitySets = CapabilitySets {
     inheritable: CapabilitySet::empty(),
 };
 
-/// Empties the set that limits what executing a file can give.
+/// Empties the bounding set, which limits what executing a file can give.
 pub(super) fn drop_bounding_set(_: &Plan) -> Result<Option<Status>, StepError> {
     if !holds(CapabilitySet::SETPCAP)? {
         return Ok(Some(Status::StandIn(
@@ -28,7 +28,7 @@ pub(super) fn drop_bounding_set(_: &Plan) -> Result<Option<Status>, StepError> {
     Ok(Some(Status::Enforced))
 }
 
-/// Empties all that is held, and reads it back.
+/// Drops all capabilities, and reads them back.
 pub(super) fn drop_all(_: &Plan) -> Result<Option<Status>, StepError> {
     keep_only(CapabilitySet::empty())?;
     let now = capabilities(None).map_err(failed("cannot read capabilities"))?;
@@ -44,8 +44,8 @@ pub(super) fn drop_all(_: &Plan) -> Result<Option<Status>, StepError> {
     Ok(Some(Status::Enforced))
 }
 
-/// What a monitor keeps: the right to kill what runs as another uid. Nothing of it may hinder its work, so it
-/// keeps what it cannot drop.
+/// Keeps only the right to kill processes of other uids, for the monitor. Errors are ignored, since they must not stop
+/// the monitor's work.
 pub(super) fn keep_right_to_kill() {
     if holds(CapabilitySet::SETPCAP).unwrap_or(false) {
         let _ = empty_bounding_set();
@@ -53,7 +53,7 @@ pub(super) fn keep_right_to_kill() {
     let _ = keep_only(CapabilitySet::KILL);
 }
 
-/// Gives up all that is held but these.
+/// Drops all capabilities except these.
 pub(super) fn keep_only(kept: CapabilitySet) -> Result<(), StepError> {
     clear_ambient_capability_set().map_err(failed("cannot clear the ambient set"))?;
     let held = capabilities(None).map_err(failed("cannot read capabilities"))?;
@@ -73,8 +73,8 @@ fn empty_bounding_set() -> Result<(), StepError> {
     Ok(())
 }
 
-/// All members of the bounding set. The kernel refuses the first number that it has no capability for, so that
-/// ones newer than this program are found as well.
+/// All members of the bounding set. The kernel refuses the first number without a capability, so this also finds
+/// capabilities that are newer than this program.
 fn in_bounding_set() -> Result<impl Iterator<Item = CapabilitySet>, StepError> {
     let mut members = Vec::new();
     for number in 0..u64::BITS {

@@ -1,4 +1,4 @@
-//! What a stage keeps open: its socket, and the program's output and errors.
+//! The descriptors that a stage keeps open: its socket, and the program's output and errors.
 
 use std::fs::File;
 use std::io;
@@ -18,7 +18,7 @@ use crate::sys;
 /// The first descriptor that is not a standard one.
 const FIRST_OTHER: i32 = 3;
 
-/// Moves the zygote's socket out of the way, and closes everything else.
+/// Moves the zygote's socket away from descriptor 0, and closes everything else.
 pub(super) fn take_socket() -> Result<OwnedFd, StepError> {
     sys::close_from(FIRST_OTHER as u32).map_err(|error| {
         StepError::io("cannot close what was inherited", &error, "Linux 5.9 or newer is needed")
@@ -26,7 +26,7 @@ pub(super) fn take_socket() -> Result<OwnedFd, StepError> {
     let socket = fcntl_dupfd_cloexec(io::stdin().as_fd(), FIRST_OTHER).map_err(|errno| {
         StepError::errno("there is no socket as standard input", errno.raw_os_error(), "")
     })?;
-    // Somebody who starts it by hand learns so, instead of seeing nothing at all.
+    // Report it if a person starts this by hand, instead of exiting without a message.
     if rustix::net::sockopt::socket_type(&socket) != Ok(SocketType::SEQPACKET) {
         return Err(StepError::new("standard input is not a socket of the supervisor's"));
     }
@@ -36,7 +36,7 @@ pub(super) fn take_socket() -> Result<OwnedFd, StepError> {
     Ok(socket)
 }
 
-/// Gives the program what was handed over as its standard input.
+/// Sets the program's standard input to the passed descriptor.
 pub(super) fn standard_input(plan: &Plan) -> Result<Option<Status>, StepError> {
     if let Some(given) = &plan.stdin {
         dup2_stdin(given)
@@ -45,8 +45,8 @@ pub(super) fn standard_input(plan: &Plan) -> Result<Option<Status>, StepError> {
     Ok(None)
 }
 
-/// Gives the program its output pipes, so that it may open them again by name (`/dev/stdout`). Whoever has no right
-/// to give files away leaves them as they are, which costs the program this alone.
+/// Makes the program the owner of its output pipes, so that it can open them by name (`/dev/stdout`). Without the right
+/// to change owners this is skipped, which costs the program only that.
 pub(super) fn own_output(plan: &Plan) -> Result<Option<Status>, StepError> {
     if let Ok(identity) = identity::given(plan) {
         let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
@@ -56,7 +56,7 @@ pub(super) fn own_output(plan: &Plan) -> Result<Option<Status>, StepError> {
     Ok(None)
 }
 
-/// Lets go of the program's pipes, so that their end is seen when the program's whole tree is gone.
+/// Closes the program's pipes here, so that the supervisor sees their end when the program's whole tree is gone.
 pub(super) fn release_output() -> Result<(), StepError> {
     let null = open_null()?;
     dup2_stdout(&null)

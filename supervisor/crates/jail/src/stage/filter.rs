@@ -1,4 +1,4 @@
-//! Which system calls the program may make.
+//! Restricts the system calls of the program.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ use crate::report::Status;
 use crate::sys::seccomp;
 use crate::view::Access;
 
-/// Loads the profile's filters, and reads back that they hold. What comes after this step must be in every
-/// profile; `profile::text::NEEDED` lists it.
+/// Loads the profile's filters, and reads back that they are in force. The calls made after this step must be in every
+/// profile; `profile::parser::REQUIRED_CALLS` lists them.
 pub(super) fn load(plan: &Plan) -> Result<Option<Status>, StepError> {
     let Some(isolation) = &plan.spec.isolation else {
         return Ok(Some(Status::Missing("not asked for".into())));
@@ -59,7 +59,7 @@ pub(super) fn load(plan: &Plan) -> Result<Option<Status>, StepError> {
     }))
 }
 
-/// What the kernel says of this thread; `None` where there is no /proc to ask.
+/// The kernel's status of this thread; `None` where there is no /proc.
 fn loaded() -> Option<bool> {
     let status = fs::read_to_string("/proc/thread-self/status").ok()?;
     let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"))?;

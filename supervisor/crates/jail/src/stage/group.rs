@@ -14,16 +14,16 @@ use crate::report::Status;
 /// How to get a cgroup.
 const DELEGATE: &str = "give the supervisor a cgroup: Delegate=yes in its service";
 
-/// What moves the process that writes it.
+/// Written to `cgroup.procs`, moves the writing process.
 const OURSELVES: &[u8] = b"0";
 
-/// What the kernel calls the file system of cgroups (CGROUP2_SUPER_MAGIC in linux/magic.h).
+/// The type of cgroup v2 file systems (CGROUP2_SUPER_MAGIC in linux/magic.h).
 const CGROUP_FS: u64 = 0x6367_7270;
 
-/// Goes into the cgroup that was given, and everything that is forked later with it.
+/// Joins the given cgroup; everything that is forked later is in it as well.
 pub(super) fn join(plan: &Plan) -> Result<Option<Status>, StepError> {
     let Some(procs) = &plan.group else { return Ok(None) };
-    // A line of the report depends on it, so a file of another kind must not pass for one.
+    // The report depends on it, so a file of another kind must not be accepted.
     let kind = fstatfs(procs).map(|fs| fs.f_type as u64);
     if kind != Ok(CGROUP_FS) {
         return Err(StepError::new("what was given is no cgroup.procs (please report this)"));
@@ -41,13 +41,13 @@ pub(super) fn join(plan: &Plan) -> Result<Option<Status>, StepError> {
     Ok(Some(Status::Enforced))
 }
 
-/// Whether the cgroup has a share of the cores: the file that says it lies beside the one that was given.
+/// Whether the cgroup has the cpu controller: checks for a file beside the given one.
 fn has_cpu_controller(procs: &File) -> bool {
     let procs = std::fs::read_link(format!("/proc/self/fd/{}", procs.as_raw_fd()));
     procs.is_ok_and(|procs| procs.with_file_name("cpu.weight").exists())
 }
 
-/// What stands in for a cgroup: a watch on the memory of everything in the process namespace.
+/// The stand-in for a cgroup: a watch on the memory of everything in the pid namespace.
 pub(super) fn stand_in(plan: &Plan) -> Result<Option<Status>, StepError> {
     if plan.group.is_some() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! A uid and gid of the program's own.
+//! Changes to the program's own uid and gid.
 
 use nix::unistd::{Gid, Uid, getgroups, getresgid, getresuid, setgroups, setresgid, setresuid};
 use rustix::thread::CapabilitySet;
@@ -11,11 +11,11 @@ use crate::spec::{Identity, Mode};
 
 const ADVICE: &str = "run as root, or set sandbox.mode to best-effort";
 
-/// The identity that the program gets, or why it keeps ours; asked before the change or after it.
+/// The identity of the program, or why it keeps ours. Valid before and after the change.
 pub(super) fn given(plan: &Plan) -> Result<Identity, Refusal> {
     let Some(identity) = plan.spec.identity else { return Err(Refusal::NotAsked) };
     if getresuid().is_ok_and(|now| now.real.as_raw() == identity.uid) {
-        // The change is behind us, and so is the right to make it. (The supervisor's own uid is refused as an
+        // The change has been made, and the right to make it is gone. (The supervisor's own uid is refused as an
         // identity before any stage starts.)
         return Ok(identity);
     }
@@ -44,8 +44,8 @@ pub(super) enum Refusal {
     NotPermitted(StepError),
 }
 
-/// Changes all ids for good. A change that fails half-way is final in every mode: what would run then has been
-/// asked for by nobody.
+/// Changes all ids irrevocably. A change that fails half-way is fatal in every mode, since the process would have ids
+/// that were never requested.
 pub(super) fn become_own(plan: &Plan) -> Result<Option<Status>, StepError> {
     let identity = match given(plan) {
         Ok(identity) => identity,
@@ -65,8 +65,8 @@ pub(super) fn become_own(plan: &Plan) -> Result<Option<Status>, StepError> {
         .map_err(|errno| StepError::errno(&format!("cannot become gid {gid}"), errno as i32, ADVICE))?;
     setresuid(uid, uid, uid)
         .map_err(|errno| StepError::errno(&format!("cannot become uid {uid}"), errno as i32, ADVICE))?;
-    // The kernel takes root's capabilities away at this change, and leaves those of a supervisor that is not root: with them
-    // the way back would be open until the step `capabilities`.
+    // At this change the kernel removes root's capabilities, but not those of a supervisor that is not root: with them
+    // the ids could be changed back until the step `capabilities`.
     capabilities::keep_only(CapabilitySet::empty())?;
     verify(uid, gid)?;
     Ok(Some(Status::Enforced))
@@ -81,7 +81,7 @@ fn shared() -> String {
     }
 }
 
-/// Reads all ids back, and tries to get root's.
+/// Reads all ids back, and tries to become root.
 fn verify(uid: Uid, gid: Gid) -> Result<(), StepError> {
     let users = getresuid().is_ok_and(|now| [now.real, now.effective, now.saved] == [uid; 3]);
     let groups = getresgid().is_ok_and(|now| [now.real, now.effective, now.saved] == [gid; 3]);

@@ -1,7 +1,7 @@
-//! A session keyring of the program's own.
+//! Gives the program its own session keyring.
 //!
 //! The kernel finds keys (of encrypted file systems, Kerberos tickets, network shares) through the keyrings of a
-//! process: the session's, which is inherited, and the user's, which all that runs as one uid has in common.
+//! process: the session's, which is inherited, and the user's, which all processes of one uid share.
 
 use nix::unistd::Uid;
 
@@ -11,8 +11,8 @@ use super::step::StepError;
 use crate::report::Status;
 use crate::sys;
 
-/// Leaves the supervisor's session keyring for a new one. After the uid change, so that the new one is the
-/// program's.
+/// Replaces the supervisor's session keyring by a new one. Done after the uid change, so that the program owns the new
+/// one.
 pub(super) fn own(plan: &Plan) -> Result<Option<Status>, StepError> {
     let status = match sys::keyring::join_new_session() {
         Ok(_) if limits::counted_alone(plan) => Status::Enforced,
@@ -21,7 +21,7 @@ pub(super) fn own(plan: &Plan) -> Result<Option<Status>, StepError> {
             Uid::current()
         )),
         Err(error) => match error.raw_os_error() {
-            // A kernel without keyrings: nobody has a key there.
+            // A kernel without keyrings: there are no keys.
             Some(libc::ENOSYS) => Status::Enforced,
             // Filters are inherited, and a key cannot be read without this call.
             Some(libc::EPERM) => {

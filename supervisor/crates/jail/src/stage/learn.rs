@@ -1,4 +1,4 @@
-//! Handing the filter's listener over to the supervisor, for a program that is run to learn what it needs.
+//! Sends the filter's listener to the supervisor, for a program that runs to learn what it needs.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 
@@ -6,8 +6,8 @@ use super::request::Plan;
 use super::step::StepError;
 use crate::wire::{self, Note};
 
-/// Sends the listener, if there is one. Ours stays open until the program is executed, which closes it; from
-/// the moment that the filter holds, calls outside the profile wait for the supervisor.
+/// Sends the listener, if there is one. Our copy stays open until the program is executed, which closes it. As soon as
+/// the filter is in force, calls outside the profile wait for the supervisor.
 pub(super) fn hand_over(plan: &Plan, control: BorrowedFd<'_>) -> Result<(), StepError> {
     let Some(listener) = plan.listener.get() else { return Ok(()) };
     wire::send(control, &Note::Learning, &[listener.as_fd()])

@@ -10,23 +10,22 @@ use super::step::StepError;
 use crate::report::Status;
 use crate::spec::Limits;
 
-/// Signals and timers that may wait, of all that runs as its uid. 256: a timer for each thread that it may have;
-/// the usual limit is thousands of times that, in kernel memory that no other limit counts. At it, timers and
-/// queued signals fail with EAGAIN.
+/// Pending signals and timers, of all processes with its uid. 256: a timer for each thread that it may have. The usual
+/// limit is thousands of times that, in kernel memory that no other limit counts. At the limit, timers and queued
+/// signals fail with EAGAIN.
 const SIGNALS: u64 = 256;
 
-/// Bytes in POSIX message queues: they live in kernel memory until somebody removes them, and nothing that a
-/// plugin is for needs one. Opening one fails with EMFILE.
+/// Bytes in POSIX message queues. They stay in kernel memory until they are removed, and no plugin should need one.
+/// Opening one fails with EMFILE.
 const MESSAGE_QUEUES: u64 = 0;
 
-/// The real-time priority that it may take: none, as a thread that has one is preferred to every other for as
-/// long as it likes.
+/// The highest real-time priority: none, as a real-time thread is preferred to every other for as long as it likes.
 const REAL_TIME: u64 = 0;
 
 /// How far it may lower its nice value, which counts down from 20: not at all.
 const NICE: u64 = 0;
 
-/// The limits that count for each process, with the names that `ulimit` and systemd give them.
+/// The limits for each process, with the names that `ulimit` and systemd give them.
 pub(crate) fn wanted(limits: &Limits) -> impl Iterator<Item = (&'static str, Resource, u64)> {
     [
         ("nofile", Resource::Nofile, Some(limits.nofile)),
@@ -45,12 +44,12 @@ pub(crate) fn wanted(limits: &Limits) -> impl Iterator<Item = (&'static str, Res
     .filter_map(|(name, resource, wanted)| Some((name, resource, wanted?)))
 }
 
-/// What would be set: the wanted limit, unless our own hard one is below it.
+/// The value that would be set: the requested limit, unless our own hard limit is lower.
 pub(crate) fn given(resource: Resource, wanted: u64) -> u64 {
     getrlimit(resource).maximum.map_or(wanted, |hard| hard.min(wanted))
 }
 
-/// Sets everything that counts for each process.
+/// Sets all limits that apply to each process.
 pub(super) fn per_process(plan: &Plan) -> Result<Option<Status>, StepError> {
     let spared = standing::spared();
     let mut lowered = Vec::new();
@@ -64,9 +63,9 @@ pub(super) fn per_process(plan: &Plan) -> Result<Option<Status>, StepError> {
     }))
 }
 
-/// Sets how many processes and threads the uid may have, and how many signals may wait for it. Only one that is
-/// [counted alone](counted_alone) can be limited: the kernel counts all that a uid runs, so that a limit on a
-/// shared one would hit by what a neighbour or the user's browser does.
+/// Sets how many processes and threads the uid may have, and how many pending signals. Only set if the program is
+/// [counted alone](counted_alone): the kernel counts everything that a uid runs, so a limit on a shared uid could be
+/// reached by a neighbor or by the user's browser.
 pub(super) fn process_count(plan: &Plan) -> Result<Option<Status>, StepError> {
     if !counted_alone(plan) {
         return Ok(Some(Status::Missing(uncounted())));
@@ -77,8 +76,8 @@ pub(super) fn process_count(plan: &Plan) -> Result<Option<Status>, StepError> {
     Ok(Some(status(&lowered)))
 }
 
-/// Whether what the kernel counts and keeps for each uid (processes, waiting signals, keyrings) is the program's
-/// alone: it has a uid of its own, or a user namespace, in which a uid is counted anew.
+/// Whether the kernel counts per-uid resources (processes, pending signals, keyrings) for this program alone: because
+/// its uid is used by nothing else, or because it has a user namespace, which counts its uids separately.
 pub(super) fn counted_alone(plan: &Plan) -> bool {
     identity::given(plan).is_ok() || plan.namespaces.get().is_some_and(|held| held.user)
 }
@@ -89,7 +88,7 @@ pub(crate) fn uncounted() -> String {
     format!("not limited: {why} (give it a uid of its own)")
 }
 
-/// The sentence about limits that had to be lower than asked.
+/// The status summary about limits that had to be lowered.
 pub(crate) fn status(lowered: &[String]) -> Status {
     if lowered.is_empty() {
         Status::Enforced
@@ -98,7 +97,7 @@ pub(crate) fn status(lowered: &[String]) -> Status {
     }
 }
 
-/// Sets soft and hard; says so when it is less than wanted.
+/// Sets a limit hard and soft; returns a text if it is lower than requested.
 fn set(name: &str, resource: Resource, wanted: u64) -> Result<Option<String>, StepError> {
     let given = given(resource, wanted);
     let limit = Rlimit { current: Some(given), maximum: Some(given) };

@@ -1,18 +1,18 @@
 //! The stage: a small process with one thread that builds the jail, and stays as the program's monitor.
 //!
-//! It is our own image again, started with posix_spawn: an empty environment, a socket as standard input. What is
-//! executed is the zygote, and each stage is a clone of it (see [`zygote`]). Each step below has a name. A step that
-//! fails is reported by that name with what to do about it, and the program does not run.
+//! It is our own image again, started with posix_spawn: an empty environment, a socket as standard input. The executed
+//! process is the zygote, and each stage is a clone of it (see [`zygote`]). Each step below has a name. A failed step
+//! is reported by that name with advice, and the program does not run.
 //!
 //! # In the zygote, once
 //!
 //! | what | why |
 //! |---|---|
-//! | its socket off descriptor 0 and close-on-exec, `/dev/null` in its place, everything from 3 on closed | nothing inherited is around while anything else happens |
-//! | every disposition of a signal is the default one, every signal is blocked | so are its clones': a monitor is deaf to SIGTERM, SIGINT and SIGHUP, its control socket alone tells it to end |
-//! | own session | a ^C is the supervisor's to handle |
-//! | nobody may trace it or read its memory | it may share a uid with programs |
-//! | for each call a clone, as a child of the supervisor: into new mounts, process numbers, network, IPC and host name, and users too without CAP_SYS_ADMIN | all of them or none, so that no half is left where they are refused. One that is made ahead of its program ([`crate::spare`]) takes its mounts in its step `namespaces` |
+//! | its socket off descriptor 0 and close-on-exec, `/dev/null` in its place, everything from 3 on closed | so that nothing inherited is open during the other steps |
+//! | every signal has its default action and is blocked | also in its clones: a monitor ignores SIGTERM, SIGINT and SIGHUP, and only its control socket ends it |
+//! | own session | a ^C is for the supervisor to handle |
+//! | other processes may not trace it or read its memory | it may share a uid with programs |
+//! | for each request a clone, as a child of the supervisor: into new mount, pid, network, IPC and UTS namespaces, without CAP_SYS_ADMIN also a user namespace | all of them or none, so that a refusal leaves nothing half done. A standby stage ([`crate::spare`]) makes its mount namespace in its step `namespaces` |
 //!
 //! # In the stage, which becomes the monitor
 //!
@@ -20,17 +20,17 @@
 //! |---|---|---|
 //! | `request` | the spec and the program's descriptor are read from the control socket | |
 //! | `session` | own session, away from the zygote's | |
-//! | `memory-group` | the cgroup, if one was given | before the view of cgroups, so that its own is the root of what the program sees; everything below is in it from its first page |
-//! | `last-place` | first to be killed when memory is short, for the whole session; no inherited real-time class, class for the disk, or personality | after `session`; while the files in `/proc` are our own |
-//! | `namespaces` | own ids are mapped, if users are among them; mounts, if it was made ahead; the view of cgroups | before anything is built in them |
+//! | `memory-group` | the cgroup, if one was given | before the cgroup namespace, so that its own cgroup is the root that the program sees; everything below is counted from its first page |
+//! | `last-place` | first to be killed when memory is short, for the whole session; no inherited real-time policy, I/O class, or personality | after `session`; while the files in `/proc` are our own |
+//! | `namespaces` | maps its own ids, in a user namespace; makes the mount namespace, for a standby stage; makes the cgroup namespace | before anything is built in them |
 //! | `host-name` | the same for every program | |
-//! | `memory-group` | without a cgroup: a view of the processes by which their memory is watched | before the private root hides the host's `/proc`, without which an unprivileged process may mount no other |
+//! | `memory-group` | without a cgroup: a `/proc` for watching the processes' memory | before the private root hides the host's `/proc`, without which an unprivileged process may mount no other |
 //! | `network` | the loopback interface, where it is granted | needs a right that is given up later |
 //! | `filesystem` | the private root, see [`root`] | likewise |
-//! | `last-share` | last to be given a core, for the whole session | late, so that it slows the program rather than us |
+//! | `last-share` | lowest CPU share, for the whole session | late, so that it slows the program rather than us |
 //! | `subreaper` | orphans below become our children | before the fork, so that none is missed |
-//! | `undumpable` | nobody of our uid may trace us or read our memory | after what writes to `/proc/self`; holds for the child too, until it executes |
-//! | `fork` | the child goes on below; the monitor watches it, see [`monitor`] | |
+//! | `undumpable` | other processes of our uid may not trace us or read our memory | after what writes to `/proc/self`; holds for the child too, until it executes |
+//! | `fork` | the child continues below; the monitor watches it, see [`monitor`] | |
 //!
 //! # In the child
 //!
@@ -38,30 +38,30 @@
 //!
 //! | step | what | why there |
 //! |---|---|---|
-//! | `process-group` | a group of its own | so that it can be signalled whole from the start |
-//! | `standard-input` | what was given as that | |
-//! | `output` | its pipes become its own, so that it can open `/dev/stdout` | needs CAP_CHOWN, so before the uid change |
-//! | `parent-death` | SIGKILL when the monitor dies | as early as can be; said again after the uid change, which clears it |
-//! | `process-count` | RLIMIT_NPROC | before the uid change, at which the kernel compares |
-//! | `bounding-set` | no capability can come back by executing something | needs CAP_SETPCAP, so before the uid change |
-//! | `identity` | no groups, then gid, then uid, then no capability; then it is tried to go back, which must fail | gid first: the uid change takes the right to |
+//! | `process-group` | a new process group | so that it can be signalled as a whole from the start |
+//! | `standard-input` | the passed descriptor | |
+//! | `output` | it becomes the owner of its pipes, so that it can open `/dev/stdout` | needs CAP_CHOWN, so before the uid change |
+//! | `parent-death` | SIGKILL when the monitor dies | as early as possible; requested again after the uid change, which clears it |
+//! | `process-count` | RLIMIT_NPROC | before the uid change, when the kernel checks it |
+//! | `bounding-set` | no capability can be gained by executing a file | needs CAP_SETPCAP, so before the uid change |
+//! | `identity` | no groups, then gid, then uid, then no capability; then it tries to undo this, which must fail | gid first: the uid change removes the right to do so |
 //! | `process-tree` | the parent-death signal again, and whether the monitor is still there | after the uid change |
 //! | `no-new-privs` | set-uid files and file capabilities give nothing | after everything that needs privileges |
-//! | `keyring` | a session keyring of its own | after the uid change, so that it is its own |
+//! | `keyring` | a new session keyring | after the uid change, so that the program owns it |
 //! | `umask` | 077 | |
-//! | `directory` | the working directory | after the uid change: its own rights decide |
-//! | `capabilities` | all sets emptied, and read back | last of what could need one |
-//! | `landlock` | what may be done with the files that it sees; ports, abstract sockets, signals | last of what opens files freely; the steps after it find `/proc` readable |
+//! | `directory` | the working directory | after the uid change: the program's own rights decide |
+//! | `capabilities` | all sets emptied, and read back | after everything that may need one |
+//! | `landlock` | what may be done with the files that it sees; ports, abstract sockets, signals | after everything that opens files freely; later steps can still read `/proc` |
 //! | `cpu-share` | nice | late, so that it slows the program rather than us |
-//! | `huge-pages` | allowed again, where the supervisor forgoes them | its monitor needs none |
-//! | `rlimits` | open files, file size, locked memory, data, stack, core, priorities; whether `last-place` was given | late, so that they bind the program rather than us |
-//! | `system-calls` | only the profile's system calls from here on | last of what needs others than a program does |
-//! | `learning` | only if asked: the filter's listener goes to the supervisor | |
-//! | `report` | what holds, line by line, goes to the supervisor | once nothing can be added to it |
+//! | `huge-pages` | enabled again, where the supervisor disables them | its monitor needs none |
+//! | `rlimits` | open files, file size, locked memory, data, stack, core, priorities; whether `last-place` succeeded | late, so that they bind the program rather than us |
+//! | `system-calls` | only the profile's system calls from here on | after everything that needs other calls than a program |
+//! | `learning` | only if requested: the filter's listener is sent to the supervisor | |
+//! | `report` | the report is sent to the supervisor | once it is complete |
 //! | `unblock` | no signal is blocked | last, so that nothing interrupts a step |
 //! | `program` | executed by descriptor, or by path | |
 //!
-//! That it was executed is seen by the end of a close-on-exec pipe between child and monitor.
+//! The end of a close-on-exec pipe between child and monitor shows that the program was executed.
 
 mod capabilities;
 mod descriptors;
@@ -106,7 +106,7 @@ use crate::report::{
 use crate::sys::{self, Side};
 use crate::wire::{self, Note};
 
-/// What a stage or its child exits with when the program did not run. The supervisor has the reason by then;
+/// The exit code of a stage or its child when the program did not run. The supervisor has the reason by then;
 /// sysexits.h calls this number "internal software error".
 const NOT_RUN: i32 = 70;
 
@@ -146,8 +146,8 @@ const STEPS: &[Step] = &[
     protection(SYSTEM_CALLS, filter::load),
 ];
 
-/// First line of `main()`: if this process was started as the stage (or to try what the machine gives), does that
-/// and never returns.
+/// To be the first line of `main()`: if this process was started as the stage (or as the feature probe), runs that and
+/// never returns.
 pub fn become_stage_if_asked() {
     match std::env::args_os().next() {
         Some(name) if name == STAGE_NAME => run(),
@@ -160,13 +160,13 @@ fn run() -> ! {
     let calls = match descriptors::take_socket() {
         Ok(calls) => calls,
         Err(error) => {
-            // There is nobody to report to but whoever reads the program's errors.
+            // There is no supervisor to report to; only standard error is left.
             let text = format!("{STAGE_NAME}: descriptors: {} (only `talon` starts this)\n", error.reason);
             let _ = io::stderr().write_all(text.as_bytes());
             exit(NOT_RUN);
         }
     };
-    // A zygote that cannot go on ends, and the supervisor starts another.
+    // A zygote with an error ends, and the supervisor starts another.
     let Ok((control, born)) = zygote::serve(calls) else { exit(NOT_RUN) };
     if let Err((step, error)) = build(&control, born) {
         let _ = wire::send(control.as_fd(), &Note::failed(step, &error.reason), &[]);
@@ -190,7 +190,7 @@ fn build(control: &OwnedFd, born: Born) -> Result<(), (&'static str, StepError)>
     fork(plan, control, signals).map_err(|error| ("fork", error))
 }
 
-/// Blocks every signal, here and in all that is cloned from here.
+/// Blocks every signal, here and in everything that is cloned from here.
 fn block_signals() -> Result<(), StepError> {
     // An inherited "ignore" of SIGCHLD would lose the exit status.
     sys::reset_signals();
@@ -199,7 +199,7 @@ fn block_signals() -> Result<(), StepError> {
         .map_err(|errno| StepError::errno("cannot block signals", errno as i32, ""))
 }
 
-/// Opens the descriptor that tells of ended children.
+/// Opens the signalfd for ended children.
 fn children_signals() -> Result<SignalFd, StepError> {
     let mut children = SigSet::empty();
     children.add(nix::sys::signal::Signal::SIGCHLD);
@@ -225,16 +225,17 @@ fn fork(mut plan: Plan, control: &OwnedFd, signals: SignalFd) -> Result<(), Step
     }
 }
 
-/// What the child says to the monitor over the pipe whose end means that it has executed…
+/// Sent by the child to the monitor just before it executes the program. The end of that pipe means that it has
+/// executed…
 const EXECUTING: u8 = b'x';
-/// … or has not, and has told the supervisor why.
+/// … or has not, and has sent the supervisor the reason.
 const REPORTED: u8 = b'f';
 
 fn child(plan: &Plan, control: &OwnedFd, mut executing: PipeWriter) -> ! {
     let (step, error) = match take_steps(plan, control) {
         Ok(()) => {
             plan.progress.begin("program");
-            // A pipe that nobody reads means a monitor that is dead, and so are we.
+            // A closed pipe means that the monitor is dead, and then this process is killed too.
             let _ = executing.write_all(&[EXECUTING]);
             ("program", program::execute(plan))
         }
@@ -255,7 +256,7 @@ fn take(steps: &[Step], plan: &Plan) -> Result<(), (&'static str, StepError)> {
 fn take_steps(plan: &Plan, control: &OwnedFd) -> Result<(), (&'static str, StepError)> {
     take(STEPS, plan)?;
     plan.progress.begin("report");
-    // A line that is lost would claim a protection by silence.
+    // A lost line would hide that a protection is missing.
     wire::send_report(control.as_fd(), plan.report.take())
         .map_err(|error| ("report", StepError::io("cannot report", &error, "")))?;
     learn::hand_over(plan, control.as_fd()).map_err(|error| ("learning", error))?;

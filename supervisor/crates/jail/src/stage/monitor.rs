@@ -1,15 +1,15 @@
-//! What the stage becomes: the program's parent until nothing of it is left.
+//! The monitor: what the stage becomes. It is the program's parent until no process of the program is left.
 //!
-//! It waits for three things, and does one thing for each: a child has ended (reap it; if it was the program,
-//! report how it ended and kill the rest), an order has come (do it), the control socket has closed (kill
-//! everything). Where no cgroup limits the memory of all together, it looks at that now and then. Every signal
-//! that can be blocked is, so that a SIGTERM meant for the supervisor's group does not take the plugins along, and
-//! it keeps no capability but CAP_KILL and no descriptor of the program's.
+//! It waits for three events. A child has ended: it reaps it, and if it was the program, reports how it ended and kills
+//! the rest. A command has arrived: it executes it. The control socket has closed: it kills everything. Where no cgroup
+//! limits the total memory, it also checks that at intervals. It blocks every signal that can be blocked, so that a
+//! SIGTERM for the supervisor's process group does not end the plugins too. It keeps no capability but CAP_KILL, and no
+//! descriptor of the program's.
 //!
-//! It knows the program only by what `fork` gave it and adopts whatever is orphaned below, which is what the
-//! first process of a pid namespace does as well: as that one it needs no other code, and has two things for
-//! nothing. No process in the namespace can kill, stop or trace it, whatever their uid. And when it ends, for
-//! whatever reason, the kernel kills all the others before anybody sees it gone.
+//! It knows the program only by what `fork` returned, and adopts all orphans below it. The first process of a pid
+//! namespace does that anyway, so it needs no other code there, and has two advantages: no process in the namespace can
+//! kill, stop or trace it, whatever their uid; and when it ends, for whatever reason, the kernel kills all the others
+//! before its end is visible.
 
 use std::io::{PipeReader, Read as _};
 use std::os::fd::{AsFd, OwnedFd};
@@ -32,25 +32,25 @@ use crate::exit::ExitStatus;
 use crate::sys;
 use crate::wire::{self, Note, Order, Received};
 
-/// How long to wait for a killed child before everything is killed again. Each death ends the wait, so this
-/// counts only when nothing dies: a process that the kernel cannot end yet, or one that was forked between two looks.
+/// How long to wait for a killed child before everything is killed again. Each death ends the wait, so this only counts
+/// when nothing dies: a process that the kernel cannot end yet, or one that was forked between two rounds.
 const KILL_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 struct Monitor<'c> {
     program: Pid,
-    /// Sent along once it runs.
+    /// The program's pidfd, sent once the program runs.
     pidfd: Option<OwnedFd>,
     control: &'c OwnedFd,
     signals: SignalFd,
-    /// Whether it is the first process of a namespace.
+    /// Whether it is the first process of a pid namespace.
     first: bool,
-    /// The program's private directory, until the supervisor has it.
+    /// The program's private directory, until it is sent to the supervisor.
     private: Option<OwnedFd>,
-    /// The pipe whose end means that the child executed, until that has happened.
+    /// The pipe whose end means that the child executed the program, until then.
     executed: Option<PipeReader>,
-    /// On the memory of everything below, where no cgroup limits it.
+    /// Watches the total memory, where no cgroup limits it.
     watch: Option<Watch>,
-    /// The last byte that came over it.
+    /// The last byte that came over the pipe.
     last_word: Option<u8>,
     phase: Phase,
 }
@@ -61,11 +61,11 @@ enum Phase {
     Starting,
     /// The program was executed.
     Running,
-    /// The child is reaped, so that its number may be somebody else's.
+    /// The child is reaped, so its pid may be reused.
     Reaped,
 }
 
-/// Watches the program, and exits after it. Returns only if it cannot begin to.
+/// Watches the program, and exits after it. Returns only if it cannot start watching.
 pub(super) fn run(
     program: Pid,
     control: &OwnedFd,
@@ -102,7 +102,7 @@ fn watch_of(plan: &mut Plan) -> Option<Watch> {
 }
 
 impl Monitor<'_> {
-    /// Lets go of all that a monitor does not need.
+    /// Releases everything that a monitor does not need.
     fn settle(&mut self) -> Result<(), StepError> {
         let failed = |what| move |errno: Errno| StepError::errno(what, errno.raw_os_error(), "");
         self.pidfd =
@@ -113,13 +113,13 @@ impl Monitor<'_> {
         descriptors::release_output()?;
         rustix::process::chdir("/").map_err(failed("cannot leave the working directory"))?;
         capabilities::keep_right_to_kill();
-        // For `ps`; a name is no promise.
+        // For `ps`; an error does not matter.
         let _ = rustix::thread::set_name(c"talon-monitor");
         sys::release_memory();
         Ok(())
     }
 
-    /// Returns when everything is to be ended.
+    /// Runs until everything is to be killed, and then returns.
     fn watch(&mut self) {
         loop {
             let (executed, died, ordered) = self.wait();
@@ -143,7 +143,7 @@ impl Monitor<'_> {
                 match wire::receive::<Order>(self.control) {
                     Ok(Received::Packet(Order::Signal(signal), _)) => self.forward(signal),
                     Ok(Received::Nothing) => {}
-                    // An order to kill, a supervisor that has gone, or one that cannot be understood.
+                    // A command to kill, a supervisor that has gone, or an invalid command.
                     Ok(Received::Packet(Order::KillAll | Order::Start(_), _) | Received::Closed) | Err(_) => {
                         return;
                     }
@@ -152,21 +152,21 @@ impl Monitor<'_> {
         }
     }
 
-    /// Which of the three has something to say; none when it is time for a look at the memory.
+    /// Waits, and returns which of the three events occurred; none when the memory is to be checked.
     fn wait(&self) -> (bool, bool, bool) {
         let mut polled =
             vec![PollFd::new(&self.signals, PollFlags::IN), PollFd::new(self.control, PollFlags::IN)];
         if let Some(executed) = &self.executed {
             polled.push(PollFd::new(executed, PollFlags::IN));
         }
-        // It fails only for want of kernel memory. Then all three are looked at, which none of them minds.
+        // This fails only if the kernel is out of memory. Then all three are checked, which is harmless.
         let look = self.watch.as_ref().filter(|_| self.phase == Phase::Running).map(Watch::next_look);
         let failed = retry_on_intr(|| poll(&mut polled, look.as_ref())).is_err();
         let ready = |index: usize| polled.get(index).is_some_and(|fd| failed || !fd.revents().is_empty());
         (ready(2), ready(0), ready(1))
     }
 
-    /// Whether the child got as far as it should have by now: it has executed, or is still on its way.
+    /// Whether the child is in order so far: it has executed the program, or is still building the jail.
     fn has_started(&mut self) -> bool {
         let Some(executed) = &mut self.executed else { return true };
         let mut word = [0; 2];
@@ -199,14 +199,15 @@ impl Monitor<'_> {
         if self.phase == Phase::Reaped {
             return;
         }
-        // Unreaped, so both numbers are its own. A failure means that nobody is there to be signalled.
+        // It is not reaped, so pid and process group are still its own. An error means that there is no process to
+        // signal.
         let _ = kill_process_group(self.program, signal);
         if getpgid(Some(self.program)) != Ok(self.program) {
             let _ = kill_process(self.program, signal);
         }
     }
 
-    /// Reaps all that have ended. False when there is no child left.
+    /// Reaps all ended children. False when there is no child left.
     fn reap(&mut self) -> bool {
         loop {
             self.kill_group_of_ended_program();
@@ -225,8 +226,8 @@ impl Monitor<'_> {
         }
     }
 
-    /// The group's number stays taken until the program is reaped, so this hits nobody else, and everybody in
-    /// the group at once.
+    /// The process group's number stays reserved until the program is reaped, so this cannot hit other processes. All
+    /// processes of the group are signaled at once.
     fn kill_group_of_ended_program(&self) {
         if self.phase == Phase::Reaped {
             return;
@@ -237,8 +238,8 @@ impl Monitor<'_> {
         }
     }
 
-    /// Kills in rounds until no child is left. It ends when the tree is empty and not before: a monitor that
-    /// gave up would leave a plugin that nobody knows of.
+    /// Kills in rounds until no child is left. It never gives up: otherwise a plugin could go on running without a
+    /// monitor.
     fn end_everything(&mut self) {
         loop {
             if self.phase != Phase::Reaped {
@@ -246,11 +247,11 @@ impl Monitor<'_> {
                 let _ = kill_process(self.program, Signal::KILL);
             }
             if self.first {
-                // Everybody in the namespace but ourselves, at once.
+                // All processes in the namespace except this one, at once.
                 let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), nix::sys::signal::SIGKILL);
             } else {
                 for child in tree::children() {
-                    // Only we reap them, so the number is still the child's.
+                    // Only this process reaps them, so the pid is still the child's.
                     let _ = kill_process(child, Signal::KILL);
                 }
             }
@@ -267,7 +268,7 @@ impl Monitor<'_> {
         while matches!(self.signals.read_signal(), Ok(Some(_))) {}
     }
 
-    /// A supervisor that cannot be told has gone, or will see the socket close.
+    /// Sends a message. If that fails, the supervisor has gone, or will see the socket close.
     fn tell(&self, note: &Note) {
         let _ = wire::send(self.control.as_fd(), note, &[]);
     }

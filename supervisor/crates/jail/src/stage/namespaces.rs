@@ -1,8 +1,8 @@
-//! Namespaces of the program's own.
+//! The program's own namespaces.
 //!
-//! The monitor is born into them, as the first process of the new process numbers: all of them come with the clone,
-//! or none. The view of cgroups alone is taken later, since it begins where the monitor is at that moment; and mounts by
-//! a stage that was made ahead, since they are to be those of its program's start.
+//! The monitor is cloned into them, as the first process of the new pid namespace: it gets all of them with the clone,
+//! or none. Only the cgroup namespace is made later, since its root is the monitor's cgroup at that moment. A standby
+//! stage also makes its mount namespace later, to get the mounts at the start of its program.
 
 use std::fs;
 use std::io;
@@ -19,15 +19,15 @@ use crate::wire::Call;
 /// The host name inside: the same for every program, so that it tells nothing about the machine.
 const HOST_NAME: &str = "plugin";
 
-/// Namespaces that the stage's next child will live in.
+/// The namespaces for the stage's next child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Held {
-    /// Whether a user namespace is among them: the program's capabilities and limits are its own then, and its
-    /// uid is the supervisor's.
+    /// Whether a user namespace is among them. Then the program has its own capabilities and limits, and the
+    /// supervisor's uid.
     pub(super) user: bool,
 }
 
-/// What a report says about a protection that stands on namespaces and has none.
+/// The report's text for a protection that needs namespaces and has none.
 pub(super) fn missing(plan: &Plan) -> Status {
     Status::Missing(match plan.isolation() {
         None => "not asked for".into(),
@@ -40,35 +40,35 @@ pub(super) fn missing(plan: &Plan) -> Status {
 pub(super) struct Ids(u32, u32);
 
 impl Ids {
-    /// Our own, before there is a user namespace.
+    /// Our own ids, read before there is a user namespace.
     pub(super) fn own() -> Self {
         Self(geteuid().as_raw(), getegid().as_raw())
     }
 }
 
-/// What is to be known of a stage that was born into namespaces.
+/// How a stage was made in its namespaces.
 #[derive(Debug)]
 pub(super) struct Birth {
     pub(super) held: Held,
-    /// Of who cloned it: inside it has none until they are mapped.
+    /// The ids of the process that cloned it: inside it has none until they are mapped.
     pub(super) ids: Ids,
-    /// Whether mounts are still to be taken.
+    /// Whether the mount namespace is still to be made.
     pub(super) ahead: bool,
 }
 
-/// How a stage came into the world.
+/// How a stage was made.
 #[derive(Debug, Default)]
 pub(super) enum Born {
-    /// Without namespaces, as none were asked for.
+    /// Without namespaces, since none were requested.
     #[default]
     Plain,
-    /// As the first process of these.
+    /// As the first process of new namespaces.
     First(Birth),
-    /// Without them, for this reason.
+    /// Without namespaces, for this reason.
     Refused(StepError),
 }
 
-/// What to clone into for a call, if it asks for namespaces at all; or why they cannot be had.
+/// The namespaces and clone flags for a request, if it asks for namespaces; or why they cannot be made.
 pub(super) fn wanted(call: &Call) -> Result<Option<(Held, i32)>, StepError> {
     let Some(wanted) = &call.namespaces else { return Ok(None) };
     let user = !may_administer();
@@ -91,12 +91,12 @@ pub(super) fn wanted(call: &Call) -> Result<Option<(Held, i32)>, StepError> {
     Ok(Some((Held { user }, flags.bits())))
 }
 
-/// Why the kernel gave none.
+/// The error when the kernel refused the namespaces.
 pub(super) fn refused(error: &io::Error, held: Held) -> StepError {
     StepError::io("cannot have namespaces of its own", error, &advice(held.user))
 }
 
-/// Makes those that it was born into its own.
+/// Completes the namespaces that the stage was cloned into.
 pub(super) fn take(plan: &Plan) -> Result<Option<Status>, StepError> {
     let Birth { held, ids, ahead } = match plan.born.take() {
         Born::Plain => return Ok(Some(missing(plan))),
@@ -105,7 +105,7 @@ pub(super) fn take(plan: &Plan) -> Result<Option<Status>, StepError> {
     };
     if held.user {
         map(ids).map_err(|error| {
-            // What has unmapped ids is no longer what the mode is about: it cannot become anything sensible.
+            // Fatal in every mode: a process with unmapped ids cannot run a program.
             StepError::io(
                 "cannot map its uid into its user namespace",
                 &error,
@@ -115,20 +115,21 @@ pub(super) fn take(plan: &Plan) -> Result<Option<Status>, StepError> {
         })?;
     }
     if ahead {
-        // Final, as it is in all the others already. One is made ahead only where a program was given mounts of its own before.
+        // Fatal, since the stage already is in all the other namespaces. A standby stage is only made after a program
+        // got mounts.
         unshare(CloneFlags::CLONE_NEWNS).map_err(|errno| {
             StepError::errno("cannot have mounts of its own", errno as i32, &advice(held.user)).fatal()
         })?;
     }
     plan.namespaces.set(held).expect("this step is taken once");
-    // A failure leaves it all the others.
+    // If this fails, it keeps the other namespaces.
     unshare(CloneFlags::CLONE_NEWCGROUP).map_err(|errno| {
         StepError::errno("cannot have a view of cgroups of its own", errno as i32, &advice(held.user))
     })?;
     Ok(Some(Status::Enforced))
 }
 
-/// Names the machine as every program's machine is called. In the new namespaces.
+/// Sets the host name, which is the same for every program. Runs in the new namespaces.
 pub(super) fn name_host(plan: &Plan) -> Result<Option<Status>, StepError> {
     if plan.namespaces.get().is_some() {
         rustix::system::sethostname(HOST_NAME.as_bytes())
@@ -137,19 +138,19 @@ pub(super) fn name_host(plan: &Plan) -> Result<Option<Status>, StepError> {
     Ok(None)
 }
 
-/// Whether namespaces can be had without one of users.
+/// Whether namespaces can be made without a user namespace.
 fn may_administer() -> bool {
     capabilities(None).is_ok_and(|held| held.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
-/// Our own uid and gid, as themselves and alone. Who maps a gid must have given up changing groups first.
+/// Maps only our own uid and gid, to themselves. Before a gid can be mapped, changing groups must be denied.
 fn map(Ids(uid, gid): Ids) -> io::Result<()> {
     fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
 }
 
-/// What to do about a refusal; distributions have three switches for it.
+/// What to do about a refusal; distributions have three sysctls for it.
 fn advice(user: bool) -> String {
     const SWITCHES: &[(&str, &str, &str)] = &[
         ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),

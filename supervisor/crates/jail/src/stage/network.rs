@@ -7,11 +7,11 @@ use crate::report::Status;
 use crate::spec::Network;
 use crate::sys;
 
-/// What lacks where it is refused.
+/// The advice where bringing it up is refused.
 const LOOPBACK_ADVICE: &str =
     "add CAP_NET_ADMIN to the service's capabilities; docs/packages.md has the drop-in";
 
-/// Gives the program the network that it was granted. In the new namespaces.
+/// Sets up the network that the program was granted. Runs in the new namespaces.
 pub(super) fn give(plan: &Plan) -> Result<Option<Status>, StepError> {
     let (Some(isolation), Some(_)) = (plan.isolation(), plan.namespaces.get()) else {
         return Ok(Some(namespaces::missing(plan)));

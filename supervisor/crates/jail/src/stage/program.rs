@@ -1,4 +1,4 @@
-//! The last step: executing what was checked.
+//! The last step: executes the checked program.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -11,7 +11,7 @@ use super::request::{Plan, c_string};
 use super::step::StepError;
 use crate::spec::Program;
 
-/// Becomes the program; comes back only with the reason why not.
+/// Executes the program; returns only on an error.
 pub(super) fn execute(plan: &Plan) -> StepError {
     let (errno, what) = match (&plan.spec.program, &plan.program) {
         (Program::Descriptor, Some(file)) => {
@@ -36,7 +36,7 @@ pub(super) fn execute(plan: &Plan) -> StepError {
     StepError::errno(&what, errno as i32, &advice(errno))
 }
 
-/// The kernel would look for the interpreter's script under a descriptor that is closed by then, and say only
+/// The kernel would make the interpreter open the script under a descriptor that is closed by then, and only say
 /// "No such file".
 fn is_script(file: &File) -> bool {
     let mut start = [0; 2];

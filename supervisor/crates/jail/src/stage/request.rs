@@ -1,4 +1,4 @@
-//! What the stage was asked to do.
+//! The request to the stage.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::{CString, OsStr, OsString};
@@ -16,7 +16,7 @@ use crate::report::{Protection, Report};
 use crate::spec::{Isolation, JailSpec, Mode, Program, SPEC_MAX_BYTES};
 use crate::wire::{self, Order, Received, Role};
 
-/// The spec, and what was made of it before the fork: the steps should find nothing left to refuse.
+/// The spec, and what was prepared from it before the fork, so that later steps find nothing to refuse.
 pub(super) struct Plan {
     pub(super) spec: JailSpec,
     /// The open program, for [`Program::Descriptor`].
@@ -25,38 +25,38 @@ pub(super) struct Plan {
     pub(super) stdin: Option<OwnedFd>,
     /// The `cgroup.procs` of its cgroup, open for writing.
     pub(super) group: Option<File>,
-    /// How far we have come, for the supervisor.
+    /// Our progress, for the supervisor.
     pub(super) progress: Progress,
-    /// What holds so far.
+    /// The report so far.
     pub(super) report: RefCell<Report>,
     pub(super) argv: Vec<CString>,
     pub(super) env: Vec<CString>,
-    /// Over which a filter that learns tells of calls, once it is loaded.
+    /// The filter's listener when learning, once the filter is loaded.
     pub(super) listener: OnceCell<OwnedFd>,
     /// The process that forks the program's.
     pub(super) monitor: Pid,
-    /// How it came into the world, until the step that looks at it.
+    /// How the stage was made; taken by the step `namespaces`.
     pub(super) born: Cell<Born>,
     /// The namespaces, once there are any.
     pub(super) namespaces: OnceCell<Held>,
     /// The program's private directory inside them, for the supervisor.
     pub(super) private: OnceCell<OwnedFd>,
-    /// By which its session's share of the cores is set, if it is to be.
+    /// Opened to set its session's share of the cores later, if needed.
     pub(super) session: OnceCell<File>,
-    /// Whether its cgroup has a share of the cores, once it has joined one.
+    /// Whether its cgroup has the cpu controller, once it has joined one.
     pub(super) shares_cpu: OnceCell<bool>,
     /// The `/proc` by which the memory of its processes is watched.
     pub(super) watched: OnceCell<OwnedFd>,
 }
 
 impl Plan {
-    /// What was asked for and is not switched off.
+    /// The requested isolation, unless it is switched off.
     pub(super) fn isolation(&self) -> Option<&Isolation> {
         self.spec.isolation.as_ref().filter(|_| self.spec.mode != Mode::Off)
     }
 
-    /// Adds a line to the report. Two steps may see to one protection (a cgroup, and what stands in for it), and
-    /// say the same of it when it is switched off.
+    /// Adds a line to the report. Two steps may handle one protection (a cgroup, and its stand-in), and report the same
+    /// when it is switched off.
     pub(super) fn reports(&self, line: Protection) {
         let mut report = self.report.borrow_mut();
         if !report.contains(&line) {
@@ -65,7 +65,7 @@ impl Plan {
     }
 }
 
-/// Takes the request off the control socket. It was there before the stage was, so this does not wait long.
+/// Reads the request from the control socket. It was sent before the stage was made, so this does not wait long.
 pub(super) fn receive(control: &OwnedFd, born: Born) -> Result<Plan, StepError> {
     let received = wire::receive_waiting::<Order>(control);
     let received = received.map_err(|error| StepError::io("cannot read the request", &error, ""))?;
@@ -76,7 +76,7 @@ pub(super) fn receive(control: &OwnedFd, born: Born) -> Result<Plan, StepError> 
     let Some(text) = descriptors.next() else {
         return Err(StepError::new("the request came without a spec"));
     };
-    // As large as it is, so that it is read at once.
+    // The size of the file, so that one read is enough.
     let size = rustix::fs::fstat(&text).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(SPEC_MAX_BYTES)).unwrap_or(0) + 1);
     let read = File::from(rewound(text)?).take(SPEC_MAX_BYTES).read_to_end(&mut bytes);
@@ -123,7 +123,7 @@ pub(super) fn receive(control: &OwnedFd, born: Born) -> Result<Plan, StepError> 
     })
 }
 
-/// The writer's position came along with the descriptor.
+/// The descriptor has the writer's file position.
 fn rewound(text: OwnedFd) -> Result<OwnedFd, StepError> {
     rustix::fs::seek(&text, rustix::fs::SeekFrom::Start(0))
         .map_err(|errno| StepError::errno("cannot read the spec", errno.raw_os_error(), ""))?;

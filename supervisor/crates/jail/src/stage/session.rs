@@ -1,4 +1,4 @@
-//! Where the program stands among processes, and what ties it to its monitor.
+//! The program's process group, and its ties to the monitor.
 
 use rustix::fs::Mode;
 use rustix::process::{
@@ -12,28 +12,28 @@ use super::request::Plan;
 use super::step::StepError;
 use crate::report::Status;
 
-/// Makes orphans of the program's tree our children, whatever they did to get away from it.
+/// Makes orphans of the program's tree our children, however they detached themselves.
 pub(super) fn adopt_orphans(_: &Plan) -> Result<Option<Status>, StepError> {
     set_child_subreaper(Some(getpid()))
         .map_err(|errno| StepError::errno("cannot adopt orphans", errno.raw_os_error(), ""))?;
     Ok(None)
 }
 
-/// Takes from everybody of our uid the right to trace us and to read our memory.
+/// Forbids other processes of our uid to trace us and to read our memory.
 pub(super) fn undumpable(_: &Plan) -> Result<Option<Status>, StepError> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|errno| StepError::errno("cannot forbid tracing", errno.raw_os_error(), ""))?;
     Ok(None)
 }
 
-/// Not a session: only a session's leader can take a terminal for its own by opening it.
+/// Not a session: a session's leader can acquire a terminal by opening it.
 pub(super) fn own_group(_: &Plan) -> Result<Option<Status>, StepError> {
     setpgid(None, None)
         .map_err(|errno| StepError::errno("cannot lead a process group", errno.raw_os_error(), ""))?;
     Ok(None)
 }
 
-/// SIGKILL for us when the monitor dies. A monitor that died before this was said is noticed too.
+/// Requests SIGKILL for us when the monitor dies. Also notices a monitor that has died before.
 pub(super) fn die_with_monitor(plan: &Plan) -> Result<Option<Status>, StepError> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|errno| StepError::errno("cannot die with the monitor", errno.raw_os_error(), ""))?;
@@ -44,11 +44,11 @@ pub(super) fn die_with_monitor(plan: &Plan) -> Result<Option<Status>, StepError>
     }
 }
 
-/// The same again after the uid change, which cleared it, and what the whole tie is worth.
+/// Requests it again after the uid change, which cleared it, and reports how strong the tie is.
 pub(super) fn tie_to_monitor(plan: &Plan) -> Result<Option<Status>, StepError> {
     die_with_monitor(plan)?;
     Ok(Some(match identity::given(plan) {
-        // The first process of a namespace can be killed from outside alone, and takes everybody along.
+        // The first process of a pid namespace can only be killed from outside, and all others die with it.
         _ if plan.namespaces.get().is_some() => Status::Enforced,
         Ok(_) => Status::Enforced,
         Err(_) => Status::StandIn(
@@ -59,20 +59,20 @@ pub(super) fn tie_to_monitor(plan: &Plan) -> Result<Option<Status>, StepError> {
     }))
 }
 
-/// Whatever it executes, nobody below gets privileges that it has not.
+/// No process from here on can gain privileges by executing a file.
 pub(super) fn no_new_privs(_: &Plan) -> Result<Option<Status>, StepError> {
     set_no_new_privs(true)
         .map_err(|errno| StepError::errno("cannot give up new privileges", errno.raw_os_error(), ""))?;
     Ok(Some(Status::Enforced))
 }
 
-/// What it creates is its own.
+/// Files that it creates are accessible to its own uid only.
 pub(super) fn private_umask(_: &Plan) -> Result<Option<Status>, StepError> {
     umask(Mode::RWXG | Mode::RWXO);
     Ok(None)
 }
 
-/// Its working directory, entered with its own rights.
+/// Enters the working directory, with the program's own rights.
 pub(super) fn directory(plan: &Plan) -> Result<Option<Status>, StepError> {
     let cwd = &plan.spec.cwd;
     rustix::process::chdir(cwd).map_err(|errno| {

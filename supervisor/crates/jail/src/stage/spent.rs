@@ -1,9 +1,9 @@
-//! How much processor time a tree has spent since it was counted.
+//! How much CPU time a tree has used since its memory was counted.
 //!
-//! Reading every process's account takes 100 µs where caches are cold, as they are for one that sleeps, and hundreds of monitors
-//! do it several times a second: that took a fifth of a core of a machine on which nothing happened. But memory does not grow
-//! by itself. Who spent no time has touched none, and who spent some has touched no more than fits into it. Asking the kernel for
-//! a process's clock and for the last number that it gave to one takes a few microseconds.
+//! Reading every process's status takes 100 µs with cold caches, as for a sleeping process, and hundreds of monitors do
+//! it several times a second: that took a fifth of a core of an idle machine. But memory does not grow without CPU
+//! time. A process that used none has touched none, and otherwise there is a limit to what it can touch in that time.
+//! Asking the kernel for a process's clock and for the last assigned pid takes a few microseconds.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -13,24 +13,24 @@ use nix::unistd::Pid;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::{pread, retry_on_intr};
 
-/// How much memory a process is taken to touch in a second of its time: 16 GiB, which is what clearing huge pages
-/// comes to on fast machines. Small ones come to a tenth of that.
+/// How much memory a process is assumed to touch in a second of CPU time: 16 GiB, the rate of clearing huge pages on
+/// fast machines. With small pages it is a tenth of that.
 const BYTES_PER_SECOND: u64 = 16 << 30;
 
-/// The clocks of a tree's processes, and what they showed.
+/// The clocks of a tree's processes, and their values when it was counted.
 #[derive(Debug)]
 pub(super) struct Spent {
     clocks: Vec<(ClockId, Duration)>,
-    /// The number that was given to a process or thread last, when the processes were looked up.
+    /// The last assigned pid when the processes were listed.
     last_number: u64,
 }
 
-/// Tells which number was given last in a process namespace.
+/// Reads the last assigned pid of a pid namespace.
 #[derive(Debug)]
 pub(super) struct Numbers(OwnedFd);
 
 impl Numbers {
-    /// By the namespace's `/proc`. `None` if it does not tell.
+    /// Uses the namespace's `/proc`. `None` if it does not say.
     pub(super) fn of(proc: &OwnedFd) -> Option<Self> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let numbers = Self(openat(proc, "loadavg", flags, Mode::empty()).ok()?);
@@ -46,19 +46,20 @@ impl Numbers {
 }
 
 impl Spent {
-    /// Begins to look at a tree, before its processes are looked up: one that comes later is seen by its number.
+    /// To be called before a tree's processes are listed: a later process is detected by its pid.
     pub(super) fn begin(numbers: &Numbers) -> Option<Self> {
         Some(Self { clocks: Vec::new(), last_number: numbers.last()? })
     }
 
-    /// Takes a process's clock, before its memory is counted. `None` if it has none, so that nothing is known.
+    /// Adds a process's clock, before its memory is counted. `None` if it has none; then nothing is known.
     pub(super) fn watch(mut self, process: i32) -> Option<Self> {
         let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(process)).ok()?;
         self.clocks.push((clock, show(clock)?));
         Some(self)
     }
 
-    /// The most by which the tree's memory has grown since. `None` if that is not known, as there are other processes.
+    /// The most by which the tree's memory can have grown since. `None` if that is unknown, because there are new
+    /// processes.
     pub(super) fn may_have_touched(&self, numbers: &Numbers) -> Option<u64> {
         if numbers.last() != Some(self.last_number) {
             return None;
@@ -81,7 +82,7 @@ mod tests {
 
     use super::*;
 
-    /// A shell that does what it reads, and says when it has.
+    /// A shell that executes what it reads, and reports when it is done.
     fn shell() -> Child {
         Command::new("sh").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
     }
@@ -93,7 +94,7 @@ mod tests {
         shell.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     }
 
-    /// The numbers of this machine, of which others take some while a test runs, as they stand now.
+    /// This machine's last pid, frozen now, since other processes start while a test runs.
     fn standing() -> Numbers {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::copy("/proc/loadavg", file.path()).unwrap();
@@ -107,7 +108,7 @@ mod tests {
         let numbers = standing();
         let process = i32::try_from(shell.id()).unwrap();
         let spent = Spent::begin(&numbers).unwrap().watch(process).unwrap();
-        // It may be on its way to its next read.
+        // It may not have reached its next read yet.
         let first = spent.may_have_touched(&numbers).unwrap();
         assert!(first < 256 << 20, "{first}");
         order(&mut shell, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done");

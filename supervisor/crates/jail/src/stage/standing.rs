@@ -1,4 +1,4 @@
-//! Where the program stands when the machine is short of something: behind the supervisor and everybody else.
+//! Gives the program a lower priority than the supervisor and all others when the machine is short of something.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -12,40 +12,39 @@ use crate::report::Status;
 use crate::spec::{Limits, Mode};
 use crate::sys::scheduling;
 
-/// What is added to the program's memory, in thousandths of the machine's, when the kernel looks for somebody to
-/// kill: half a machine. Enough that a plugin goes before any supervisor that is not itself half a machine large,
-/// and less than the 1,000 of which a service manager would have to make something that goes before plugins.
+/// What is added to the program's memory, in thousandths of the machine's, when the kernel selects a process to kill:
+/// half a machine. Enough that a plugin is killed before any supervisor that does not use half the machine itself, and
+/// less than 1,000, so that a service manager can still mark processes to be killed before plugins.
 const OOM_SCORE: i32 = 500;
 const OOM_SCORE_FILE: &str = "/proc/self/oom_score_adj";
 
-/// The least that others can be preferred by, as in nice(1); there is no more than this.
+/// The highest nice value, as in nice(1).
 const NICEST: i32 = 19;
 
-/// The share of a session, on kernels that divide the cores among sessions first (CONFIG_SCHED_AUTOGROUP): nice
+/// The niceness of a session, on kernels that divide the cores among sessions first (CONFIG_SCHED_AUTOGROUP): nice
 /// values compare within one session only.
 const SESSION_FILE: &str = "/proc/self/autogroup";
 const SESSION_SWITCH: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 
-/// Policies that come before every ordinary one for as long as they like (linux/sched.h). Those that come after,
-/// batch and idle, are left as a supervisor that has them wants them.
+/// Policies that run before every ordinary one for as long as they like (linux/sched.h). Those that run after, batch
+/// and idle, are inherited from a supervisor that has them.
 const REAL_TIME: [i32; 3] = [libc::SCHED_FIFO, libc::SCHED_RR, libc::SCHED_DEADLINE];
 
-/// A class for the disk and the place in it (linux/ioprio.h): the class stands above these bits.
+/// An I/O class and the level in it (linux/ioprio.h): the class is in the bits above these.
 const DISK_CLASS_SHIFT: i32 = 13;
 const DISK_PLACES: i32 = 8;
 const DISK_REAL_TIME: i32 = 1;
 const DISK_BEST_EFFORT: i32 = 2;
-/// The place of who never asked for one; lower is better.
+/// The default level; lower is better.
 const DISK_PLACE: i32 = 4;
 
-/// Takes the last place for the whole session, its monitor's included. In the stage, whose files in `/proc` are
-/// still its own: they are root's for all of our kind after the step `undumpable`. What does not work is seen by
-/// the steps that report, [`spared`] and [`yield_to_others`].
+/// Gives the whole session the lowest priorities, including its monitor. Runs in the stage, while its files in `/proc`
+/// are still its own: after the step `undumpable` they are root's. Failures are detected by the steps that report,
+/// [`spared`] and [`yield_to_others`].
 ///
-/// A supervisor that was started with a real-time class, or one for the disk, or without protections of memory,
-/// keeps them for itself.
+/// A supervisor that was started with a real-time or I/O class, or without memory protections, keeps them for itself.
 ///
-/// The monitor is smaller than any program, so that it never goes before the one that it watches.
+/// The monitor is smaller than any program, so it is never killed before the program that it watches.
 pub(super) fn take_last_place(plan: &Plan) -> Result<Option<Status>, StepError> {
     if plan.spec.mode == Mode::Off {
         return Ok(None);
@@ -70,18 +69,18 @@ pub(super) fn take_last_place(plan: &Plan) -> Result<Option<Status>, StepError> 
     Ok(None)
 }
 
-/// Makes room for others on the cores, for the whole session. Once the private root is built, so that a busy machine
-/// does not build it more slowly; through what was opened before, as `/proc` is closed to writing by then.
+/// Lowers the session's share of the cores. Done after the private root is built, which would take longer on a busy
+/// machine. Uses a file that was opened before, since `/proc` is read-only by then.
 pub(super) fn take_last_share(plan: &Plan) -> Result<Option<Status>, StepError> {
     if let Some(mut session) = plan.session.get() {
-        // The kernel allows ordinary users ten such changes a second, all together, and is not asked twice.
+        // The kernel allows ordinary users ten such changes a second in total, so this is not retried.
         let _ = session.write_all(niceness(&plan.spec.limits).to_string().as_bytes());
     }
     Ok(None)
 }
 
-/// Makes room for others on the cores, for what the program starts as well. Raising the value needs no right, and
-/// a limit keeps it from being lowered again. Late, so that a busy machine does not build the jail more slowly.
+/// Raises the nice value, also for all processes that the program starts. That needs no right, and a limit forbids to
+/// lower it again. Done late, since building the jail would take longer on a busy machine.
 pub(super) fn yield_to_others(plan: &Plan) -> Result<Option<Status>, StepError> {
     let failed = |error: io::Error| StepError::io("cannot yield to others", &error, "");
     if runs_first() {
@@ -107,15 +106,15 @@ pub(super) fn yield_to_others(plan: &Plan) -> Result<Option<Status>, StepError> 
     ))))
 }
 
-/// Lets it have huge pages again, which the supervisor forgoes for itself.
+/// Allows huge pages again, which the supervisor disables for itself.
 pub(super) fn allow_huge_pages(_: &Plan) -> Result<Option<Status>, StepError> {
-    // A kernel that has none refuses nothing.
+    // Without huge pages the kernel refuses nothing.
     let _ = set_thp_disable(false);
     Ok(None)
 }
 
-/// What it has that it should not: that the kernel might kill others before it, when it is out of memory, that it
-/// reads from the disk before others, and less protection of its memory.
+/// Advantages that it should not have: that the kernel might kill others before it when memory is short, that it reads
+/// from the disk before others, and less protection of its memory.
 pub(super) fn spared() -> Option<String> {
     let killed_late = match oom_score() {
         Some(score) if score >= OOM_SCORE => None,
@@ -128,12 +127,12 @@ pub(super) fn spared() -> Option<String> {
     if all.is_empty() { None } else { Some(all.join("; ")) }
 }
 
-/// Whether it has a real-time class. A machine that does not tell gives none.
+/// Whether it has a real-time policy. If the machine does not say, assumes none.
 fn runs_first() -> bool {
     scheduling::policy().is_ok_and(|policy| REAL_TIME.contains(&policy))
 }
 
-/// The class for the disk, if it is better than that of who never asked for one.
+/// The I/O class, if it is better than the default.
 fn reads_first() -> Option<i32> {
     scheduling::disk().ok().filter(|class| is_preferred(*class))
 }
@@ -146,7 +145,7 @@ fn is_preferred(class: i32) -> bool {
     }
 }
 
-/// The personality, if it is another than Linux's own.
+/// The personality, if it is not Linux's own.
 fn odd_personality() -> Option<i32> {
     scheduling::personality().ok().filter(|bits| *bits != 0)
 }
@@ -159,12 +158,12 @@ fn oom_score() -> Option<i32> {
     fs::read_to_string(OOM_SCORE_FILE).ok()?.trim().parse().ok()
 }
 
-/// Whether the cores are divided among sessions now.
+/// Whether the kernel divides the cores among sessions now.
 fn divides_by_session() -> bool {
     fs::read_to_string(SESSION_SWITCH).is_ok_and(|text| text.trim() == "1") && session_niceness().is_some()
 }
 
-/// `None` on a kernel that cannot divide by session.
+/// The session's niceness; `None` on a kernel that does not divide by session.
 fn session_niceness() -> Option<i32> {
     parse_session(&fs::read_to_string(SESSION_FILE).ok()?)
 }

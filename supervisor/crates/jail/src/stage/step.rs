@@ -1,4 +1,4 @@
-//! What a step is, and what its failure means in each mode.
+//! Defines steps, and what a failure means in each mode.
 
 use std::io;
 
@@ -10,12 +10,12 @@ use crate::spec::Mode;
 
 /// One step of the child.
 pub(super) struct Step {
-    /// By which a failure is reported.
+    /// The name in error reports.
     pub(super) name: &'static str,
-    /// By which the report calls what it does; not used by those that report nothing.
+    /// The protection's name in the report; unused by steps that report nothing.
     line: &'static str,
     kind: Kind,
-    /// Does it.
+    /// The function that does it.
     run: Run,
 }
 
@@ -26,17 +26,17 @@ pub(super) const fn base(name: &'static str, line: &'static str, run: Run) -> St
     Step { name, line, kind: Kind::Base, run }
 }
 
-/// A step that the mode may do without; the report calls it by its own name.
+/// A step that is optional in some modes; the report uses its own name.
 pub(super) const fn protection(name: &'static str, run: Run) -> Step {
     Step { name, line: name, kind: Kind::Protection, run }
 }
 
-/// What the mode makes of a step.
+/// How the mode treats a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Part of starting any program: done in every mode, and its failure is final in every mode.
+    /// Part of starting any program: done in every mode, and fatal on failure in every mode.
     Base,
-    /// Something that the mode may do without.
+    /// A protection that the mode may do without.
     Protection,
 }
 
@@ -45,7 +45,7 @@ enum Kind {
 pub(super) struct StepError {
     /// What went wrong and what to do about it.
     pub(super) reason: String,
-    /// Whether it is final in every mode, because what it leaves behind cannot go on.
+    /// Whether it is fatal in every mode, because it leaves the process in a state that cannot go on.
     fatal: bool,
 }
 
@@ -54,7 +54,7 @@ impl StepError {
         Self { reason: reason.into(), fatal: false }
     }
 
-    /// The same, final in every mode.
+    /// The same error, fatal in every mode.
     pub(super) fn fatal(self) -> Self {
         Self { fatal: true, ..self }
     }

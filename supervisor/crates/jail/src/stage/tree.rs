@@ -4,8 +4,8 @@ use std::fs;
 
 use rustix::process::{Pid, getpid};
 
-/// Our living and unreaped children. As the monitor is a subreaper, a process below whose parent ends turns up
-/// here: killing the children again and again gets to the bottom of any tree.
+/// Our live and unreaped children. As the monitor is a subreaper, a process whose parent ends appears here, so killing
+/// the children repeatedly reaches every process of the tree.
 pub(super) fn children() -> Vec<Pid> {
     match fs::read_to_string("/proc/thread-self/children") {
         Ok(list) => list.split_ascii_whitespace().filter_map(parse).collect(),
@@ -14,7 +14,7 @@ pub(super) fn children() -> Vec<Pid> {
     }
 }
 
-/// The same from every process's own account.
+/// The same, by checking every process's parent.
 fn scan() -> Vec<Pid> {
     let own = getpid();
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
@@ -27,7 +27,7 @@ fn scan() -> Vec<Pid> {
 
 fn parent(pid: Pid) -> Option<Pid> {
     let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    // The name in parentheses may contain anything, parentheses and half a character too.
+    // The name in parentheses may contain anything, including parentheses and incomplete characters.
     let stat = String::from_utf8_lossy(&stat);
     let (_, after_name) = stat.rsplit_once(") ")?;
     parse(after_name.split_ascii_whitespace().nth(1)?)

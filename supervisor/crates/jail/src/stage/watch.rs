@@ -1,13 +1,13 @@
-//! The memory of the whole tree, watched where no cgroup limits it.
+//! Watches the memory of the whole tree, where no cgroup limits it.
 //!
-//! A stand-in, with the faults of one. Between two looks a tree can grow beyond its limit, by as much as
-//! [`GROWTH_BYTES_PER_SECOND`] allows. Memory that processes share counts for each of them (pages after a fork,
-//! shared mappings), and a mapped file of the private directory counts there too, so that the sum errs towards
-//! too much. What no process has mapped is not seen: memory files that were only written, and buffers of sockets.
+//! As a stand-in it has weaknesses. Between two checks a tree can grow beyond its limit, by as much as
+//! [`GROWTH_BYTES_PER_SECOND`] allows. Memory that processes share counts for each of them (pages after a fork, shared
+//! mappings), and a mapped file of the private directory counts there too, so that the sum errs on the high side. It
+//! does not see what no process has mapped: memory files that were only written, and socket buffers.
 //!
-//! It reads what is open to everybody in any process's directory, so that it needs no rights later on, and
-//! nothing that a process could make it wait for: `status` takes no lock that is held while a page comes from a
-//! slow disk. A tree that has not [spent](Spent) the time to grow beyond its limit is not counted anew.
+//! It reads only files that are readable by every process, so that it needs no rights later on, and nothing that a
+//! process could make it wait for: `status` takes no lock that is held while a page comes from a slow disk. A tree that
+//! has not [used the CPU time](Spent) to grow beyond its limit is not counted again.
 
 use std::ffi::CStr;
 use std::fmt::Write as _;
@@ -23,50 +23,49 @@ use super::spent::{Numbers, Spent};
 use crate::exit::{Bytes, ExitStatus};
 use crate::spec::Limits;
 
-/// The fastest that a tree is taken to grow, which decides when to look again: 4 GiB a second. One core of the
-/// machine that this was measured on touches 0.7 to 1.7 GiB a second; the rest is for more and faster ones. A tree
-/// that is faster is found a moment later, and holds more by then.
+/// The fastest assumed growth of a tree, which determines when to check again: 4 GiB a second. On the measured machine,
+/// one core touches 0.7 to 1.7 GiB a second; the rest is a reserve for more and faster cores. A tree that grows faster
+/// is found a moment later, and uses more by then.
 const GROWTH_BYTES_PER_SECOND: u64 = 4 << 30;
 
-/// The shortest time between two looks, for a tree that is close to its limit. At 13 µs a process, a look at ten
-/// of them is a third of a percent of one core then.
+/// The shortest interval between two checks, for a tree that is close to its limit. At 13 µs a process, checking ten of
+/// them takes a third of a percent of one core then.
 const OFTEN: Duration = Duration::from_millis(50);
 
-/// The longest, for one that is far from a large limit.
+/// The longest interval, for a tree that is far from a large limit.
 const RARELY: Duration = Duration::from_secs(1);
 
-/// A look may take this share of the time: 5 % of one core. It counts for trees of many processes.
+/// The interval is at least this many times as long as a check: 5 % of one core. Matters for trees of many processes.
 const COST_SHARE: u32 = 20;
 
-/// The most processes that one look counts. What is above is the process limit's business, which is far lower.
+/// The most processes that one check counts. The process limit is far lower.
 const PROCESSES_MAX: usize = 4096;
 
-/// What is read of one process's account. It has 1.5 KiB, and more only with thousands of supplementary groups,
-/// of which a program has none.
+/// How much is read of one process's status. It has 1.5 KiB, and more only with thousands of supplementary groups, of
+/// which a program has none.
 const STATUS_MAX_BYTES: usize = 16 << 10;
 
-/// We ourselves, in the namespace whose processes are counted.
+/// Our own pid in the namespace whose processes are counted.
 const MONITOR: &str = "1";
 
-/// Counts the memory of every process in the monitor's pid namespace but its own.
+/// Counts the memory of every process in the monitor's pid namespace except the monitor.
 pub(super) struct Watch {
     limit: u64,
-    /// Of that pid namespace.
+    /// The `/proc` of that pid namespace.
     proc: OwnedFd,
     /// The file system of the private directory, whose files are in memory.
     private: Option<OwnedFd>,
-    /// `None` if they cannot be told.
+    /// `None` if the last pid is unknown.
     numbers: Option<Numbers>,
-    /// What the processes used when they were counted last, and what tells whether it can be more by now. `None` if
-    /// nothing does.
+    /// The memory at the last count, and the CPU usage since then. `None` if that is unknown.
     counted: Option<(u64, Spent)>,
     used: u64,
-    /// When to look again.
+    /// When to check again.
     next: Instant,
     text: Vec<u8>,
 }
 
-/// How the report says it.
+/// The text for the report.
 pub(super) fn means(limits: &Limits) -> String {
     let mut text = "no cgroup: ".to_owned();
     if let Some(data) = limits.data_bytes {
@@ -80,8 +79,8 @@ pub(super) fn means(limits: &Limits) -> String {
     text
 }
 
-/// A `/proc` of our own process namespace that nobody else sees, so that it hides no process from us whatever
-/// the program's own one does.
+/// A `/proc` of our own pid namespace that no other process sees, and that hides no process from us, whatever the
+/// program's own one does.
 pub(super) fn open_proc() -> Result<OwnedFd, Errno> {
     let proc = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&proc)?;
@@ -90,29 +89,29 @@ pub(super) fn open_proc() -> Result<OwnedFd, Errno> {
         | MountAttrFlags::MOUNT_ATTR_NODEV
         | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     let mounted = fsmount(&proc, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?;
-    // What fsmount gives is no open directory yet, only a place to begin from.
+    // fsmount returns no open directory yet, only a descriptor to open one from.
     let proc = openat(mounted, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    // A watch that sees nothing would say that all is well.
+    // If the watch saw no processes, it would report no memory.
     let sees_us =
         Dir::read_from(&proc)?.flatten().any(|entry| entry.file_name().to_bytes() == MONITOR.as_bytes());
     if sees_us { Ok(proc) } else { Err(Errno::NOENT) }
 }
 
 impl Watch {
-    /// `proc` is what [`open_proc`] gave, and `private` lies in the program's private file system.
+    /// `proc` comes from [`open_proc`], and `private` is in the program's private file system.
     pub(super) fn new(limit_bytes: u64, proc: OwnedFd, private: Option<OwnedFd>) -> Self {
         let (text, numbers) = (vec![0; STATUS_MAX_BYTES], Numbers::of(&proc));
         let (limit, next) = (limit_bytes, Instant::now());
         Self { limit, proc, private, numbers, counted: None, used: 0, next, text }
     }
 
-    /// How long to wait for the next look.
+    /// How long to wait for the next check.
     pub(super) fn next_look(&self) -> Timespec {
         let left = self.next.saturating_duration_since(Instant::now());
         Timespec::try_from(left).expect("a second fits any clock")
     }
 
-    /// Counts, when it is time to. Gives the end of a tree that uses more than it may.
+    /// Counts the memory, when it is time to. Returns the exit status of a tree that exceeds its limit.
     pub(super) fn look(&mut self) -> Option<ExitStatus> {
         let began = Instant::now();
         if began < self.next {
@@ -120,11 +119,12 @@ impl Watch {
         }
         let private = self.private_bytes();
         let processes = match self.at_most() {
-            // Not counted: whoever is ended is told what it really had.
+            // Within the limit even by the upper bound, so not counted. A report of an exceeded limit has the counted
+            // size.
             Some(bytes) if private.saturating_add(bytes) <= self.limit => bytes,
             _ => match self.process_bytes() {
                 Ok(bytes) => bytes,
-                // A watch that sees nothing would say that all is well.
+                // If the watch saw no processes, it would report no memory.
                 Err(errno) => return Some(ExitStatus::Unwatched { errno: errno.raw_os_error() }),
             },
         };
@@ -139,7 +139,7 @@ impl Watch {
         fs.f_blocks.saturating_sub(fs.f_bfree).saturating_mul(fs.f_bsize.unsigned_abs())
     }
 
-    /// What the processes use at the most by now, without a look at each. `None` if it is not known.
+    /// An upper bound of what the processes use now, without checking each. `None` if it is unknown.
     fn at_most(&self) -> Option<u64> {
         let (counted, spent) = self.counted.as_ref()?;
         Some(counted.saturating_add(spent.may_have_touched(self.numbers.as_ref()?)?))
@@ -171,8 +171,8 @@ impl Watch {
         Ok(sum)
     }
 
-    /// The memory of a process whose account has none: its first thread has ended. The others may go on, and each
-    /// of their accounts is the whole process's.
+    /// The memory of a process whose status has none, because its first thread has ended. Its other threads may still
+    /// run, and each of their status files shows the whole process's memory.
     fn by_its_threads(&mut self, pid: &str) -> Result<u64, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let Some(tasks) = seen(openat(&self.proc, format!("{pid}/task"), flags, Mode::empty()))? else {
@@ -188,7 +188,7 @@ impl Watch {
         Ok(0)
     }
 
-    /// The memory in one account; `None` for a process that has none, or is there no more.
+    /// The memory in one status file; `None` for a process that has none, or has ended.
     fn account(&mut self, path: &str) -> Result<Option<u64>, Errno> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let Some(status) = seen(openat(&self.proc, path, flags, Mode::empty()))? else { return Ok(None) };
@@ -204,8 +204,7 @@ impl Watch {
     }
 }
 
-/// `None` for what has ended meanwhile, which processes do while they are looked at. Any other failure means that
-/// we are blind.
+/// `None` for a process that has ended meanwhile. Any other failure means that the watch does not work.
 fn seen<T>(result: Result<T, Errno>) -> Result<Option<T>, Errno> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -219,8 +218,9 @@ fn number(name: &CStr) -> Option<&str> {
     name.to_str().ok().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// The memory in one account that is no file's on disk, page tables among it. `None` if none of these lines is in
-/// it, as for a thread that has ended. A name cannot pass for a line: the kernel writes its line ends as `\n`.
+/// The memory in one status file that is not a disk file's, including page tables. `None` if it has none of these
+/// lines, as for a thread that has ended. A process name cannot forge a line: the kernel writes its line breaks as
+/// `\n`.
 fn own_bytes(status: &[u8]) -> Option<u64> {
     const COUNTED: [&[u8]; 4] = [b"RssAnon:", b"RssShmem:", b"VmSwap:", b"VmPTE:"];
     status
@@ -236,8 +236,8 @@ fn kibibytes(value: &[u8]) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// As long as the tree needs to reach the limit if it grows as fast as can be, within bounds, and no more often
-/// than looking may cost.
+/// The time that the tree needs to reach the limit if it grows as fast as assumed, within bounds, and limited by the
+/// cost of checking.
 fn pause(used: u64, limit: u64, took: Duration) -> Duration {
     let room = Duration::from_secs_f64(limit.saturating_sub(used) as f64 / GROWTH_BYTES_PER_SECOND as f64);
     room.max(took.saturating_mul(COST_SHARE)).clamp(OFTEN, RARELY)

@@ -1,7 +1,7 @@
-//! The zygote: the stage that was executed, which clones itself for each program and does nothing else.
+//! The zygote: the executed stage, which clones itself for each program and does nothing else.
 //!
-//! It has one thread, opens nothing, and sees of a spec no more than which namespaces it asks for. What it makes is
-//! a child of the supervisor, which reaps it and holds its lifeline; the zygote keeps nothing of it.
+//! It has one thread, opens nothing, and of a spec sees only which namespaces it requests. Its clones are children of
+//! the supervisor, which reaps them and holds their lifelines; the zygote keeps nothing of them.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::exit;
@@ -16,21 +16,21 @@ use crate::sys;
 use crate::sys::namespaces::Cloned;
 use crate::wire::{self, Call, Note, Received};
 
-/// What the zygote is called, in `ps`.
+/// The zygote's name in `ps`.
 const NAME: &std::ffi::CStr = c"talon-zygote";
 
-/// Makes a stage for each call, until nobody holds the other end. Comes back in each of the stages, with its control
-/// socket and how it was born.
+/// Makes a stage for each request, until the supervisor closes the socket. Returns in each of the stages, with its
+/// control socket and its origin.
 pub(super) fn serve(calls: OwnedFd) -> Result<(OwnedFd, Born), StepError> {
     sys::single_thread().map_err(|error| StepError::io("cannot clone itself", &error, ""))?;
     super::block_signals()?;
-    // A ^C is the supervisor's to handle.
+    // A ^C is for the supervisor to handle.
     rustix::process::setsid()
         .map_err(|errno| StepError::errno("cannot begin a session", errno.raw_os_error(), ""))?;
     // It may have the supervisor's rights and a program's uid.
     set_dumpable(DumpableBehavior::NotDumpable)?;
     let _ = rustix::thread::set_name(NAME);
-    // Neither it nor a monitor uses as much memory as one of them has; a program is allowed them again.
+    // Neither it nor a monitor uses as much memory as one huge page; for a program they are enabled again.
     let _ = crate::around::forgo_huge_pages();
     loop {
         match wire::receive_waiting::<Call>(&calls) {
@@ -46,7 +46,7 @@ pub(super) fn serve(calls: OwnedFd) -> Result<(OwnedFd, Born), StepError> {
     }
 }
 
-/// Clones itself. In the clone it gives what the stage begins with.
+/// Clones itself. In the clone, returns what the stage starts with.
 fn answer(call: &Call, descriptors: Vec<OwnedFd>) -> Result<Option<(OwnedFd, Born)>, StepError> {
     let Ok([control, stdout, stderr]) = <[OwnedFd; 3]>::try_from(descriptors) else {
         return Err(StepError::new("a call came without its descriptors"));
@@ -70,7 +70,7 @@ fn answer(call: &Call, descriptors: Vec<OwnedFd>) -> Result<Option<(OwnedFd, Bor
     }
 }
 
-/// Tells the supervisor who its new child is, before anything else is said: it has to reap it.
+/// Sends the supervisor a pidfd of this new child before anything else, so that it can reap it.
 fn introduce_ourselves(control: &OwnedFd) -> Result<(), StepError> {
     let pidfd = pidfd_open(getpid(), PidfdFlags::empty())
         .map_err(|errno| StepError::errno("cannot open a pidfd", errno.raw_os_error(), FORK_ADVICE))?;
@@ -78,7 +78,8 @@ fn introduce_ourselves(control: &OwnedFd) -> Result<(), StepError> {
         .map_err(|error| StepError::io("cannot reach the supervisor", &error, ""))
 }
 
-/// Into namespaces, if they are wanted and can be had. Otherwise without: the step `namespaces` says what that means.
+/// Clones into namespaces, if they are requested and possible, and otherwise without. The step `namespaces` handles
+/// that case.
 fn clone(call: &Call) -> Result<(Cloned, Born), StepError> {
     let plain = || {
         sys::namespaces::clone_as_sibling(0)
@@ -96,8 +97,8 @@ fn clone(call: &Call) -> Result<(Cloned, Born), StepError> {
     }
 }
 
-/// Makes what it has in `/proc/self` its own again, which it writes to. Not before there is a program for it: one that waits for
-/// its order is as little to be looked into as the zygote.
+/// Makes the files in `/proc/self` writable for itself again. Not before there is a program: a waiting standby stage
+/// must not be traceable, like the zygote.
 pub(super) fn be_open_to_ourselves() -> Result<(), StepError> {
     set_dumpable(DumpableBehavior::Dumpable)
 }

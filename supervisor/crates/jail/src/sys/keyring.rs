@@ -1,8 +1,8 @@
-//! Keyrings of the kernel.
+//! Kernel keyrings.
 
 use std::io;
 
-/// Joins a new, empty, nameless session keyring in place of the inherited one, and gives its number.
+/// Replaces the inherited session keyring by a new, empty, nameless one, and returns its number.
 pub(crate) fn join_new_session() -> io::Result<libc::c_long> {
     const JOIN_SESSION_KEYRING: libc::c_int = 1;
     let nameless = std::ptr::null::<libc::c_char>();

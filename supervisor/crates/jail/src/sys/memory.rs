@@ -1,9 +1,9 @@
-//! What a process may do with its own memory.
+//! Restricts what a process may do with its own memory.
 
 use std::io;
 
-/// From now on nothing that was writable becomes executable in this process, and the kernel refuses it what is both; what it
-/// starts is not bound by it. An error on kernels before 6.6, which would bind children, too.
+/// From now on no writable memory becomes executable in this process, and the kernel refuses memory that is both.
+/// Processes that it starts are not bound by this. Fails on kernels before 6.6, which would bind children too.
 pub(crate) fn forbid_new_code() -> io::Result<()> {
     let what = libc::PR_MDWE_REFUSE_EXEC_GAIN | libc::PR_MDWE_NO_INHERIT;
     let none: libc::c_ulong = 0;

@@ -1,4 +1,4 @@
-//! What the kernel offers and neither rustix nor nix wraps safely. The only `unsafe` of the tree.
+//! System calls that neither rustix nor nix wraps safely. The only `unsafe` of the tree.
 
 pub(crate) mod keyring;
 pub(crate) mod memory;
@@ -18,11 +18,11 @@ use nix::unistd::ForkResult;
 pub(crate) enum Side {
     /// The new process.
     Child,
-    /// The old one, with the new one's number.
+    /// The old process, with the new one's pid.
     Parent(rustix::process::Pid),
 }
 
-/// Refuses to go on in a process with several threads.
+/// Returns an error in a process with several threads.
 pub(crate) fn single_thread() -> io::Result<()> {
     // A directory's links are itself, its name above, and each directory below; the kernel counts threads so.
     let threads = std::fs::metadata("/proc/self/task")?.nlink().saturating_sub(2);
@@ -33,7 +33,7 @@ pub(crate) fn single_thread() -> io::Result<()> {
     }
 }
 
-/// Forks this process, which must have a single thread; it is refused otherwise.
+/// Forks this process, which must have a single thread; otherwise it returns an error.
 pub(crate) fn fork() -> io::Result<Side> {
     single_thread()?;
     // SAFETY: there is one thread, as was just counted, and no other could start one. So no lock can be held by
@@ -57,8 +57,8 @@ pub(crate) fn close_from(first: u32) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Gives every signal its default meaning, so that nothing inherited decides what a program gets. Asked of the
-/// kernel itself, as the C library keeps its hands on two of them, which posix_spawn leaves ignored.
+/// Resets every signal to its default action, so that the program inherits none. Uses the system call itself, since the
+/// C library reserves two signals, which posix_spawn leaves ignored.
 pub(crate) fn reset_signals() {
     const SIGNAL_SET_BYTES: usize = 8;
     // The kernel's own sigaction in any of its shapes, none of which is larger: all zero is SIG_DFL, no flags.
@@ -90,8 +90,8 @@ pub(crate) fn landlock_abi() -> io::Result<i64> {
     if abi < 0 { Err(io::Error::last_os_error()) } else { Ok(abi) }
 }
 
-/// Signals the process group that the pidfd's process leads, without the risk that its number is somebody
-/// else's by now. Kernels before 6.9 refuse it.
+/// Signals the process group that the pidfd's process leads, without the risk that its number was reused. Kernels
+/// before 6.9 refuse it.
 pub(crate) fn signal_group(pidfd: BorrowedFd<'_>, signal: rustix::process::Signal) -> io::Result<()> {
     const PROCESS_GROUP: libc::c_uint = 1 << 2;
     let no_info = std::ptr::null::<libc::siginfo_t>();

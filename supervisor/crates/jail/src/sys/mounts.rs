@@ -1,12 +1,12 @@
-//! What rustix lacks of the mount calls.
+//! Mount calls that rustix lacks.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd};
 
 use rustix::mount::MountAttrFlags;
 
-/// Adds attributes to the mount that the descriptor is of, and with `below` to all mounts below it as well.
-/// Nothing is taken away from what it has. (Linux 5.12)
+/// Adds attributes to the mount that the descriptor refers to, and with `below` to all mounts below it as well. Removes
+/// none. (Linux 5.12)
 pub(crate) fn add_attributes(mount: BorrowedFd<'_>, add: MountAttrFlags, below: bool) -> io::Result<()> {
     let flags = libc::AT_EMPTY_PATH | if below { libc::AT_RECURSIVE } else { 0 };
     let attributes =

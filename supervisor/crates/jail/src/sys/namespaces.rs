@@ -1,4 +1,4 @@
-//! clone(2) beyond what fork(2) is.
+//! clone(2), with what fork(2) lacks.
 
 use std::io;
 
@@ -10,8 +10,8 @@ pub(crate) enum Cloned {
     Parent,
 }
 
-/// Clones this process, which must have a single thread, as a child of its own parent, which waits for it. `into` are
-/// the `CLONE_NEW…` flags of namespaces that it is to be the first process of.
+/// Clones this process, which must have a single thread, as a child of its own parent, which reaps it. `into` are the
+/// `CLONE_NEW…` flags of namespaces whose first process it becomes.
 pub(crate) fn clone_as_sibling(into: libc::c_int) -> io::Result<Cloned> {
     const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
         | libc::CLONE_NEWPID
@@ -24,7 +24,7 @@ pub(crate) fn clone_as_sibling(into: libc::c_int) -> io::Result<Cloned> {
     let flags = libc::CLONE_PARENT | into & NAMESPACES;
     let none = std::ptr::null_mut::<libc::c_void>();
     // SAFETY: without CLONE_VM this is a fork: the child has its own copy of the memory and, with a null stack,
-    // goes on where the parent was. There is one thread, as was just counted, so no lock is held by a thread that
+    // continues where the parent was. There is one thread, as was just counted, so no lock is held by a thread that
     // the child lacks. No flag has the kernel write through one of the null pointers.
     let cloned = unsafe {
         libc::syscall(libc::SYS_clone, libc::c_ulong::from(flags.unsigned_abs()), none, none, none, none)

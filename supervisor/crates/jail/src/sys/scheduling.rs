@@ -1,27 +1,28 @@
-//! What is inherited of how a process is run: its scheduling class, its class for the disk, its personality.
+//! Inherited scheduling attributes of a process: its scheduling policy, its I/O class, its personality.
 //!
-//! Asked of the kernel itself: some C libraries refuse to change a scheduling class, as POSIX means another thing.
+//! Uses the system calls themselves: some C libraries refuse to change a scheduling policy, since POSIX defines it
+//! differently.
 
 use std::ffi::{c_int, c_long, c_ulong};
 use std::io;
 
-/// What `ioprio_get` and `ioprio_set` are about: one thread.
+/// The target of `ioprio_get` and `ioprio_set`: one thread.
 const ONE: c_int = 1;
 
 /// The calling thread, in these calls.
 const SELF: c_int = 0;
 
-/// For `personality`: tell it, and leave it as it is.
+/// For `personality`: read it without a change.
 const ASK: c_ulong = 0xffff_ffff;
 
-/// The scheduling policy of this thread, without the flag beside it.
+/// The scheduling policy of this thread, without its flag.
 pub(crate) fn policy() -> io::Result<c_int> {
     // SAFETY: the call takes one plain number, and touches no memory of ours.
     let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, SELF) };
     Ok(small(policy)? & !libc::SCHED_RESET_ON_FORK)
 }
 
-/// Makes this thread an ordinary one, which needs no right.
+/// Gives this thread the ordinary policy, which needs no right.
 pub(crate) fn become_ordinary() -> io::Result<()> {
     let priority: c_int = 0;
     let parameters = &raw const priority;
@@ -30,13 +31,13 @@ pub(crate) fn become_ordinary() -> io::Result<()> {
     small(result).map(drop)
 }
 
-/// This thread's class for the disk, and the place in it, as linux/ioprio.h puts them together.
+/// This thread's I/O class and level, combined as in linux/ioprio.h.
 pub(crate) fn disk() -> io::Result<c_int> {
     // SAFETY: the call takes two plain numbers, and touches no memory of ours.
     small(unsafe { libc::syscall(libc::SYS_ioprio_get, ONE, SELF) })
 }
 
-/// Sets the same; 0 is the default, which follows the nice value.
+/// Sets I/O class and level; 0 is the default, which follows the nice value.
 pub(crate) fn set_disk(class: c_int) -> io::Result<()> {
     // SAFETY: the call takes three plain numbers, and touches no memory of ours.
     small(unsafe { libc::syscall(libc::SYS_ioprio_set, ONE, SELF, class) }).map(drop)
@@ -48,7 +49,7 @@ pub(crate) fn personality() -> io::Result<c_int> {
     small(unsafe { libc::syscall(libc::SYS_personality, ASK) })
 }
 
-/// Takes Linux's own personality, with every protection of memory that it has.
+/// Sets Linux's own personality, with all its memory protections.
 pub(crate) fn plain_personality() -> io::Result<()> {
     let plain: c_ulong = 0;
     // SAFETY: the call takes one plain number. Address layout and the like change at the next execution, and

@@ -1,30 +1,30 @@
-//! Loading system call filters, and listening to one.
+//! Loads system call filters, and answers a filter's notifications.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 
 use crate::profile::Instruction;
 
-/// A call that a filter told of; its maker waits for the answer.
+/// A call that a filter reported; the calling process waits for the answer.
 #[derive(Debug)]
 pub(crate) struct Notification {
-    /// By which it is answered.
+    /// The id for the answer.
     pub(crate) id: u64,
-    /// Of the system call.
+    /// The number of the system call.
     pub(crate) number: u32,
     pub(crate) arguments: [u64; 6],
 }
 
-/// Binds this thread, and all that it starts, to a filter. Needs no-new-privs or CAP_SYS_ADMIN.
+/// Binds this thread, and everything that it starts, to a filter. Needs no-new-privs or CAP_SYS_ADMIN.
 pub(crate) fn load(program: &[Instruction]) -> io::Result<()> {
     set(program, 0).map(drop)
 }
 
-/// The same for a filter that tells of calls, and the descriptor over which it does (close-on-exec).
+/// The same for a filter that reports calls; returns its listener (close-on-exec).
 pub(crate) fn load_with_listener(program: &[Instruction]) -> io::Result<OwnedFd> {
     let wanted = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
-    // Without the second, a signal interrupts a call that is being answered, and a runtime that sends itself many
-    // of them (Go) never gets on. Kernels before 5.19 do not know it.
+    // Without the second flag, a signal interrupts a call that is being answered, and a runtime that sends itself many
+    // signals (Go) never finishes one. Kernels before 5.19 do not know the flag.
     let listener = match set(program, wanted | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => set(program, wanted)?,
         other => other?,
@@ -49,8 +49,8 @@ fn set(program: &[Instruction], flags: libc::c_ulong) -> io::Result<RawFd> {
     RawFd::try_from(result).map_err(io::Error::other)
 }
 
-/// Takes the next call that waits; blocks until there is one. `NotFound` when its maker died or was interrupted
-/// in between.
+/// Receives the next call; blocks until there is one. `NotFound` if the calling process died or was interrupted in
+/// between.
 pub(crate) fn next_notification(listener: BorrowedFd<'_>) -> io::Result<Notification> {
     let mut told = libc::seccomp_notif {
         id: 0,
@@ -67,7 +67,7 @@ pub(crate) fn next_notification(listener: BorrowedFd<'_>) -> io::Result<Notifica
     Ok(Notification { id: told.id, number: told.data.nr.cast_unsigned(), arguments: told.data.args })
 }
 
-/// Lets the call happen. `NotFound` when its maker is gone.
+/// Allows the call. `NotFound` if the calling process is gone.
 pub(crate) fn let_through(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
     let flags = u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).expect("it is 1");
     let mut answer = libc::seccomp_notif_resp { id, val: 0, error: 0, flags };

@@ -1,4 +1,4 @@
-//! What a view may not ask for.
+//! Checks what a view may contain.
 
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,25 +6,25 @@ use std::path::{Component, Path};
 
 use super::{PROOF, SHARED_MEMORY, TMP, View};
 
-/// The most entries of each kind. Every one of the host's is a mount that the kernel makes and takes down; a
-/// program sees about 20 of the system. A view with more is refused; show a directory instead of its files.
+/// The most entries of each kind. Every host entry is a mount that the kernel makes and removes; a program sees about
+/// 20 of the system. A view with more is refused; show a directory instead of its files.
 const ENTRIES_MAX: usize = 256;
 
-/// The most bytes in all made files together. They are kernel memory, and the largest that is ever made is a hosts
+/// The most bytes in all generated files together. They are in kernel memory, and the largest one in use is a hosts
 /// file of some lines.
 const TEXT_MAX_BYTES: usize = 64 << 10;
 
-/// The longest path: the kernel's own number, without the end.
+/// The longest path: the kernel's own limit, without the terminating NUL.
 const PATH_MAX_BYTES: usize = 4095;
 
-/// What is made for each program anew, so that nothing of the host's can be there.
+/// Paths that are made anew for each program, where no host file can be shown.
 const RESERVED: &[&str] = &["/proc", "/dev", PROOF];
 
-/// What is no single plugin's business: everything that runs has its sockets and its scratch files there, and a
-/// program can connect to each socket that it sees. Nothing of it is shown as a whole, nor what it lies in.
+/// Directories that all processes share for their sockets and scratch files; a program can connect to each socket that
+/// it sees. They, and directories that contain them, are never shown as a whole.
 const SHARED_BY_ALL: &[&str] = &["/run", "/var/run", "/tmp", "/var/tmp", "/dev", "/proc", "/sys"];
 
-/// What is at a path.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Shown,
@@ -35,8 +35,8 @@ enum Kind {
 }
 
 impl View {
-    /// Says what is wrong with it, if anything is: a path that is not plain, two entries that cannot both be,
-    /// sizes that bound nothing, or too much of something.
+    /// Returns what is wrong with the view, if anything is: a path that is not normalized, two entries that exclude
+    /// each other, sizes that limit nothing, or too many entries.
     pub fn check(&self) -> Result<(), String> {
         self.bounds()?;
         self.private_place()?;
@@ -120,7 +120,7 @@ impl View {
     }
 }
 
-/// Whether something can be at a path inside.
+/// Checks a path inside the view.
 fn inside(path: &Path) -> Result<(), String> {
     absolute(path)?;
     match RESERVED.iter().find(|reserved| path.starts_with(reserved)) {
@@ -129,7 +129,7 @@ fn inside(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Whether a path of the host may be shown.
+/// Checks whether a host path may be shown.
 pub(super) fn outside(path: &Path) -> Result<(), String> {
     absolute(path)?;
     if let Some(shared) = SHARED_BY_ALL.iter().find(|shared| Path::new(shared).starts_with(path)) {
@@ -153,7 +153,7 @@ fn absolute(path: &Path) -> Result<(), String> {
         return Err(format!("a path has {} bytes, the most is {PATH_MAX_BYTES}", bytes.len()));
     }
     let mut parts = bytes.split(|byte| *byte == b'/');
-    // Before the first "/" is nothing, and between two is a name.
+    // The text before the first "/" is empty, and between two is a name.
     let plain = bytes.len() > 1
         && parts.next() == Some(b"".as_slice())
         && parts.all(|part| !matches!(part, b"" | b"." | b".."));
@@ -170,7 +170,7 @@ fn has_nul(path: &Path) -> bool {
     path.as_os_str().as_bytes().contains(&0)
 }
 
-/// What can be made below what.
+/// Whether an entry can be made below another.
 fn may_be_below(at: &Path, kind: Kind, above: &Path, over: Kind) -> Result<(), String> {
     let why = match (over, kind) {
         (Kind::Shown | Kind::Private, Kind::Shown | Kind::Program) => return Ok(()),

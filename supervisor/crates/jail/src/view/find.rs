@@ -1,4 +1,4 @@
-//! What a path leads to inside a view, found without building it.
+//! Resolves a path inside a view without building it.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -8,21 +8,21 @@ use std::path::{Component, Path, PathBuf};
 
 use super::{Access, Shown, View};
 
-/// The most links that one path may lead through; the kernel's own number.
+/// The most links that one path may lead through; the kernel's own limit.
 const LINKS_MAX: usize = 40;
 
 /// What a path leads to.
 pub(super) struct Found {
-    /// The file on the host, or nothing when it is made for the program.
+    /// The file on the host; `None` if it is generated for the program.
     host: Option<PathBuf>,
-    /// What may be done with it.
+    /// The access rights.
     access: Access,
 }
 
 impl View {
-    /// Whether this absolute path leads to a file inside: to what is shown of the host's, to a made one or to the
-    /// program. Links are followed as they will be inside, so one that leads out of the view leads nowhere. The
-    /// program's private places do not count: what the host has at their paths is not in them.
+    /// Whether this absolute path leads to a file inside: a host file, a generated one or the program. Links are
+    /// followed as they will be inside, so one that leads out of the view leads nowhere. The program's private
+    /// directories do not count: the host's files at their paths are not in them.
     pub fn shows(&self, path: &Path) -> bool {
         self.find(path).is_ok()
     }
@@ -32,7 +32,7 @@ impl View {
         self.find(path).is_ok_and(|found| found.runs())
     }
 
-    /// What a path leads to, or the path on its way that is not there.
+    /// What a path leads to; otherwise the part of the path that does not exist.
     pub(super) fn find(&self, path: &Path) -> Result<Found, PathBuf> {
         let mut ahead: VecDeque<OsString> = parts(path);
         let mut place = PathBuf::from("/");
@@ -69,17 +69,17 @@ impl View {
         }
     }
 
-    /// What the link at this place says, if one is there.
+    /// The target of the link at this path, if there is one.
     fn link(&self, place: &Path) -> Option<PathBuf> {
         if let Some(link) = self.links.iter().find(|link| link.at == place) {
             return Some(link.to.clone());
         }
-        // A shown link itself is followed when the view is built, so that it is none inside.
+        // A shown link is resolved when the view is built, so inside it is not a link.
         let shown = self.over(place).filter(|shown| shown.at != place)?;
         fs::read_link(shown.host(place)).ok()
     }
 
-    /// The entry that a place inside belongs to.
+    /// The entry that a path inside belongs to.
     pub(super) fn over(&self, place: &Path) -> Option<&Shown> {
         let over = self.shown.iter().filter(|shown| place.starts_with(&shown.at));
         over.max_by_key(|shown| shown.at.components().count())
@@ -87,7 +87,7 @@ impl View {
 }
 
 impl Shown {
-    /// Where a place inside this entry is on the host.
+    /// The host path of a path inside this entry.
     pub(super) fn host(&self, place: &Path) -> PathBuf {
         match place.strip_prefix(&self.at) {
             Ok(rest) if !rest.as_os_str().is_empty() => self.from.join(rest),
@@ -107,12 +107,12 @@ impl Found {
     }
 }
 
-/// The names that a path consists of, with "/" for a beginning at the root and ".." for going up.
+/// The components of a path, with "/" at the front of an absolute one, and ".." for going up.
 pub(super) fn parts(path: &Path) -> VecDeque<OsString> {
     path.components().filter(|part| *part != Component::CurDir).map(|part| part.as_os_str().into()).collect()
 }
 
-/// The path without `.` and `..`, going by its words alone.
+/// The path without `.` and `..`, computed from the text only.
 pub(super) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

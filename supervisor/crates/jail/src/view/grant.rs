@@ -1,18 +1,17 @@
-//! What an operator adds to a view.
+//! Adds what an operator grants to a view.
 
 use std::path::{Path, PathBuf};
 
 use super::{Access, Shown, View};
 
 impl View {
-    /// Shows a file or directory of the host's at its own path; a jail without it is refused. The path is absolute
-    /// and free of `.` and `..`; [`View::check`] names one that is not. What is shown as wanted already is not
+    /// Shows a file or directory of the host at its own path; without it the jail is refused. The path must be absolute
+    /// and free of `.` and `..`; [`View::check`] reports one that is not. An entry with sufficient access is not
     /// shown again.
     ///
-    /// A path that goes through a link of the view (`/bin/x`, where `/bin` leads to `/usr/bin`) is shown where
-    /// that leads. Reading and writing together is writing; executing and writing together is nothing that a view
-    /// gives, and is named by [`View::check`]. Where the path leads to on the host is settled by
-    /// [`View::resolve`].
+    /// A path through a link of the view (`/bin/x`, where `/bin` leads to `/usr/bin`) is shown at the link's target.
+    /// Reading and writing together is writing. Executing and writing together is never allowed, and is reported by
+    /// [`View::check`]. The host path is resolved by [`View::resolve`].
     pub fn grant(&mut self, path: &Path, access: Access) {
         let at = self.past_links(path);
         if let Some(same) = self.shown.iter_mut().find(|shown| shown.at == at && shown.from == path) {
@@ -29,19 +28,19 @@ impl View {
             let enough = shown.access == access || (shown.access, access) == (Access::Execute, Access::Read);
             enough && shown.host(&at) == path
         });
-        // One that does not exist is kept, so that it is missed by its name.
+        // A missing path is kept, so that the error names it.
         if !covered || std::fs::symlink_metadata(path).is_err() {
             self.may_hold_sockets |= access != Access::Write && path.is_dir();
             self.shown.push(Shown { at, from: path.into(), access, needed: true });
         }
     }
 
-    /// The path with those of its beginnings replaced that are links of the view.
+    /// The path with every prefix replaced that is a link of the view.
     fn past_links(&self, path: &Path) -> PathBuf {
         let link = self.links.iter().find_map(|link| Some((link, path.strip_prefix(&link.at).ok()?)));
         let Some((link, rest)) = link else { return path.into() };
         let beside = link.at.parent().unwrap_or(&link.at);
-        // Links of the view lead into what is shown, never through another link.
+        // Links of the view lead to shown entries, never through another link.
         let place = super::find::plain(&beside.join(&link.to));
         if rest.as_os_str().is_empty() { place } else { place.join(rest) }
     }

@@ -1,4 +1,4 @@
-//! Whether a script's interpreter is there for it.
+//! Checks whether a script's interpreter is in the view.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,12 +11,12 @@ use super::View;
 /// How much of a script's first line the kernel reads.
 const LINE_MAX_BYTES: usize = 256;
 
-/// The interpreter that a script's `#!` line names, if the view lacks it: where it leads to when it is a link, as
-/// that of a Python venv is. `None` for what is no script, and for one whose interpreter can be executed inside.
-/// The program that `/usr/bin/env` would look for is not looked for here.
+/// The interpreter of a script's `#!` line, if the view lacks it: its target if it is a link, as that of a Python venv
+/// is. `None` for a file that is not a script, and for a script whose interpreter can be executed inside. The program
+/// that `/usr/bin/env` would look for is not checked.
 pub fn missing_interpreter(file: &File, view: &View) -> Option<PathBuf> {
     let mut start = [0; LINE_MAX_BYTES];
-    // One that cannot be read cannot be executed as a script either, and is reported for that.
+    // An unreadable file cannot be executed as a script either, and that is reported elsewhere.
     let read = file.read_at(&mut start, 0).ok()?;
     let interpreter = named(&start[..read])?;
     match view.find(interpreter) {
@@ -28,7 +28,7 @@ pub fn missing_interpreter(file: &File, view: &View) -> Option<PathBuf> {
     }
 }
 
-/// What comes after `#!`, up to a space or the line's end.
+/// The text after `#!`, up to a space or the end of the line.
 fn named(start: &[u8]) -> Option<&Path> {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let line = start.strip_prefix(b"#!")?;

@@ -1,4 +1,4 @@
-//! The files that exist for a program: what is shown of the host's, and what is made for it.
+//! The files that exist for a program: host files that are shown, and generated files.
 
 mod check;
 mod find;
@@ -14,100 +14,101 @@ use serde::{Deserialize, Serialize};
 pub use self::interpreter::missing_interpreter;
 pub use self::resolve::real_path;
 
-/// Where the directory [`Private::tmp`] appears besides its own place.
+/// Where the directory [`Private::tmp`] appears besides its own path.
 pub(crate) const TMP: &str = "/tmp";
 
-/// The directory of [`Private`] that is `/dev/shm`; it is always there, so none of the named ones may be it.
+/// The directory of [`Private`] that is `/dev/shm`. It always exists, so no listed directory may have this name.
 pub(crate) const SHARED_MEMORY: &str = "m";
-/// A file in the private root that Landlock lets nobody read: that it cannot be read is the proof that Landlock holds.
+/// A file in the private root that Landlock makes unreadable: that reading it fails proves that Landlock is in force.
 pub(crate) const PROOF: &str = "/.jail";
 
-/// All that a program sees. Everything else does not exist for it. Paths are those inside, which are absolute,
-/// free of `.` and `..`, and (unless it says otherwise) those outside as well.
+/// All files that a program sees; nothing else exists for it. Unless noted otherwise, paths are those inside. All paths
+/// are absolute and free of `.` and `..`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct View {
-    /// What is shown of the host's files.
+    /// Host files that are shown.
     pub shown: Vec<Shown>,
-    /// Small read-only files that are made for it: passwd, group, hosts.
+    /// Small read-only files that are generated for it: passwd, group, hosts.
     pub files: Vec<Made>,
-    /// Symbolic links, by their path and what they say.
+    /// Symbolic links, by their path and target.
     pub links: Vec<Link>,
-    /// Its own writable place.
+    /// Its private writable directory.
     pub private: Private,
-    /// Where the program that goes by descriptor appears, read-only and executable.
+    /// Where a program passed by descriptor appears, read-only and executable.
     #[serde(with = "crate::spec::optional_path_bytes")]
     pub program_at: Option<PathBuf>,
-    /// Whether a directory of the host's was granted to be read or executed from ([`View::grant`]): there may be
-    /// sockets in it, to which a program can connect before Landlock ABI 9, however it is mounted.
+    /// Whether a host directory was granted for reading or executing ([`View::grant`]). It may contain sockets, to
+    /// which a program can connect before Landlock ABI 9, however it is mounted.
     pub may_hold_sockets: bool,
 }
 
-/// A file, directory or socket of the host's.
+/// A file, directory or socket of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
-    /// Where it appears.
+    /// Its path inside.
     #[serde(with = "crate::spec::path_bytes")]
     pub at: PathBuf,
-    /// Where it is on the host. [`crate::spawn`] follows symlinks on it as [`View::resolve`] says; nobody does later.
+    /// Its path on the host. [`crate::spawn`] follows symlinks in it as [`View::resolve`] says; later none are
+    /// followed.
     #[serde(with = "crate::spec::path_bytes")]
     pub from: PathBuf,
-    /// What may be done with it.
+    /// The allowed access.
     pub access: Access,
     /// Whether a jail without it is refused; otherwise a missing one is left out.
     pub needed: bool,
 }
 
-/// What may be done with a shown file.
+/// The allowed access to a shown file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Access {
     /// Read.
     Read,
     /// Read and execute.
     Execute,
-    /// Read, write, make and remove; connect to a socket.
+    /// Read, write, create and remove; connect to a socket.
     Write,
-    /// Connect to a socket, which is what is shown; nothing can be made there.
+    /// Connect to the shown socket; nothing can be created there.
     Connect,
 }
 
-/// A file that is made for a program.
+/// A file that is generated for a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
-    /// Where it appears.
+    /// Its path.
     #[serde(with = "crate::spec::path_bytes")]
     pub at: PathBuf,
-    /// What is in it.
+    /// Its content.
     pub text: String,
 }
 
 /// A symbolic link that is made for a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
-    /// Where it appears.
+    /// Its path.
     #[serde(with = "crate::spec::path_bytes")]
     pub at: PathBuf,
-    /// What it says.
+    /// Its target.
     #[serde(with = "crate::spec::path_bytes")]
     pub to: PathBuf,
 }
 
-/// A program's own writable place: one memory file system, bounded as a whole, gone when the program is.
+/// A program's private writable directory: one tmpfs with a total size limit, removed with the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Private {
-    /// Where it appears. The supervisor gets a descriptor of it ([`crate::Jailed::private`]).
+    /// Its path. The supervisor gets a descriptor of it ([`crate::Jailed::private`]).
     #[serde(with = "crate::spec::path_bytes")]
     pub at: PathBuf,
-    /// Directories in it, made for the program with mode 0700. It can write in them alone, and can neither rename
-    /// nor replace them. "m" is taken: it is `/dev/shm`.
+    /// Directories in it, made for the program with mode 0700. It can write only in these, and can neither rename nor
+    /// replace them. "m" is reserved for `/dev/shm`.
     pub dirs: Vec<String>,
     /// Which of them is also `/tmp`.
     pub tmp: String,
-    /// The most bytes in all files together, rounded up to whole pages; a write beyond fails with "no space left".
+    /// The most bytes in all files together, rounded up to whole pages; writes beyond that fail with "no space left".
     /// `/dev/shm` counts too.
     pub bytes: u64,
     /// The most files and directories.
     pub inodes: u64,
-    /// Whether what is written there may be executed.
+    /// Whether files written there may be executed.
     pub exec: bool,
 }
 

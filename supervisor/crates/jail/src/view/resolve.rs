@@ -1,15 +1,16 @@
-//! What a path of the host's leads to, found out before the jail is built, by who sees the true owners of files.
+//! Resolves host paths before the jail is built, in a process that sees the true owners of files.
 //!
-//! A plugin that may write somewhere can put a symbolic link there, and whatever is shown to another plugin by a
-//! path through it would be what the link says: any file of the host's. So links are followed here and nowhere
-//! else, and only such that no program of ours can have put there:
+//! A plugin that may write to a directory can put a symbolic link there. If another plugin were shown a path through
+//! it, the link would decide what that plugin sees: any file of the host. So links are followed only here, and only if
+//! no plugin can have made them:
 //!
-//! - The link is root's, or ours while programs run under other uids than ours.
-//! - So is the directory that it is in, and each above it, and nobody else may write there. A link that its
-//!   operator made can be moved like any other file by whoever may write to the directories.
+//! - The link is owned by root, or by us if programs run under other uids than ours.
+//! - So is its directory, and each directory above it, and no other user may write there. Otherwise others who may
+//!   write to the directories could move the operator's links like any other file.
 //!
-//! The stage opens what comes out of it without following any link. Without links a path through what a program
-//! may write ends in there as well, since it can neither rename nor link files across the mounts that it is given.
+//! The stage opens the resulting paths without following any link. Without links, a path through a directory that a
+//! program may write to also ends inside that directory, since programs can neither rename nor link files across their
+//! mounts.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -25,20 +26,19 @@ use super::find::parts;
 use super::{Access, View, check};
 use crate::spec::Identity;
 
-/// The most links that one path may lead through; the kernel's own number.
+/// The most links that one path may lead through; the kernel's own limit.
 const LINKS_MAX: usize = 40;
 
-/// What a user namespace shows in place of a uid that it does not have.
+/// The uid that a user namespace shows for uids that it does not map.
 const UNMAPPED: u32 = 65_534;
 
 impl View {
-    /// Replaces each path of the host's by the one that it leads to, on which no link is. What is not there, or not
-    /// to be reached, stays as it is: the jail says so when it is built. `identity` is that of the program; without
-    /// one it shares ours.
+    /// Replaces each host path by its real path, which contains no links. A path that does not exist or cannot be
+    /// reached is kept: building the jail reports it. `identity` is the program's; without one it shares ours.
     ///
-    /// Fails for what is needed and cannot be shown safely: because somebody else could have planted a link on the
-    /// way, because it leads to what no view may show, or because it is a socket that is not shown to be written
-    /// to. The text ends with what to do.
+    /// Fails for a required entry that cannot be shown safely: because another user could have made a link in the path,
+    /// because it leads to something that no view may show, or because it is a socket without write access. The text
+    /// ends with what to do.
     pub fn resolve(&mut self, identity: Option<Identity>) -> Result<(), String> {
         let trust = Trust::of(identity);
         for shown in &mut self.shown {
@@ -53,7 +53,7 @@ impl View {
                 Err(Refusal::Kernel(_)) => continue,
                 Err(planted @ Refusal::Planted(..)) => planted.to_string(),
             };
-            // What is not needed is left out, as the link that is still on its path is not followed.
+            // An optional entry is left out, since the link that remains in its path is not followed.
             if shown.needed {
                 return Err(format!("cannot show {}: {wrong}", shown.from.display()));
             }
@@ -62,10 +62,10 @@ impl View {
     }
 }
 
-/// What a path of the host's leads to when a program of this identity is shown it; without an identity the program
-/// shares ours. `None` for what is not there or not to be reached.
+/// The real path of a host path for a program of this identity; without an identity the program shares ours. `None` if
+/// it does not exist or cannot be reached.
 ///
-/// Fails if somebody else could have planted a link on the way; the text ends with what to do.
+/// Fails if another user could have made a link in the path; the text ends with what to do.
 pub fn real_path(path: &Path, identity: Option<Identity>) -> Result<Option<PathBuf>, String> {
     match Trust::of(identity).walk(path) {
         Ok((real, _)) => Ok(Some(real)),
@@ -74,11 +74,11 @@ pub fn real_path(path: &Path, identity: Option<Identity>) -> Result<Option<PathB
     }
 }
 
-/// Whether what was found may be shown like this.
+/// Checks whether the resolved file may be shown with this access.
 fn showable(real: &Path, kind: FileType, access: Access) -> Result<(), String> {
     check::outside(real)?;
     if access == Access::Connect && kind != FileType::Socket {
-        return Err(format!("{} is no socket, so nobody can connect to it", real.display()));
+        return Err(format!("{} is not a socket, so no program can connect to it", real.display()));
     }
     if kind == FileType::Socket && !matches!(access, Access::Write | Access::Connect) {
         return Err(format!(
@@ -90,11 +90,11 @@ fn showable(real: &Path, kind: FileType, access: Access) -> Result<(), String> {
     Ok(())
 }
 
-/// Why a path of the host's was not followed to its end.
+/// Why a host path was not resolved.
 #[derive(Debug)]
 enum Refusal {
     Kernel(Errno),
-    /// This link, and whose it or the directory is that it could have been put into.
+    /// An untrusted link, and the owner of the link or of the directory that it could have been put into.
     Planted(PathBuf, u32),
 }
 
@@ -104,7 +104,7 @@ impl std::fmt::Display for Refusal {
             Self::Kernel(errno) => errno.fmt(out),
             Self::Planted(link, uid) => write!(
                 out,
-                "the link {} on its way belongs to uid {uid}, or lies where others may write, who could point it \
+                "the link {} in it belongs to uid {uid}, or lies where others may write, who could point it \
                  anywhere (grant the path that it leads to, or let root own it and the directories above it)",
                 link.display()
             ),
@@ -112,7 +112,7 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// Whose links are followed.
+/// The owners whose links are followed.
 struct Trust {
     owners: Vec<u32>,
 }
@@ -120,19 +120,19 @@ struct Trust {
 impl Trust {
     fn of(identity: Option<Identity>) -> Self {
         let mut owners = vec![0];
-        // What programs write is ours, too, where they share our uid.
+        // If programs share our uid, files of ours may be theirs.
         if identity.is_some() {
             owners.push(geteuid().as_raw());
         }
-        // In somebody's user namespace these are the host's, root first of all, and of no program of ours. In the
-        // host's own it is a user.
+        // In a user namespace this uid stands for the host's unmapped uids, including root, and not for a program of
+        // ours. In the host's namespace it is an ordinary user.
         if !is_hosts_namespace() {
             owners.push(UNMAPPED);
         }
         Self { owners }
     }
 
-    /// The path without links, and what is there.
+    /// The path without links, and the type of the file there.
     fn walk(&self, path: &Path) -> Result<(PathBuf, FileType), Refusal> {
         match crate::plainly::open(CWD, path) {
             Ok(file) => Ok((path.to_owned(), kind(&fstat(&file).map_err(Refusal::Kernel)?))),
@@ -142,7 +142,7 @@ impl Trust {
     }
 
     fn follow(&self, path: &Path) -> Result<(PathBuf, FileType), Refusal> {
-        // The directories that were gone through, so that ".." leads back whatever is renamed meanwhile.
+        // The directories on the path so far, so that ".." leads back even if one is renamed meanwhile.
         let mut way = vec![Place::open(CWD, "/".as_ref())?];
         let mut place = PathBuf::from("/");
         let mut ahead: VecDeque<OsString> = parts(path);
@@ -185,8 +185,8 @@ impl Trust {
         Ok((place, kind(&last.stat)))
     }
 
-    /// Whether nobody else can put anything in the place of what these owners have in a directory. In a sticky one,
-    /// such as `/tmp`, nobody can rename or remove what is another's.
+    /// Whether only these owners can replace their entries in a directory. In a sticky directory, such as `/tmp`, users
+    /// cannot rename or remove the files of others.
     fn keeps(&self, directory: &Stat) -> bool {
         const STICKY: u32 = 0o1000;
         let mode = directory.st_mode;
@@ -195,7 +195,7 @@ impl Trust {
     }
 }
 
-/// A file or directory on the way.
+/// A file or directory on the path.
 struct Place {
     file: OwnedFd,
     stat: Stat,
@@ -214,8 +214,7 @@ fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
-/// Whether every uid there is has its own number here. What cannot be read is taken for the host's, where less is
-/// trusted.
+/// Whether all uids are mapped here. If that cannot be read, assumes the host's namespace, where less is trusted.
 fn is_hosts_namespace() -> bool {
     let Ok(map) = std::fs::read_to_string("/proc/self/uid_map") else { return true };
     map.split_whitespace().eq(["0", "0", "4294967295"])

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use super::*;
 use crate::view::Shown;
 
-/// A program with a uid of its own.
+/// A program with its own uid.
 const OTHER: Option<Identity> = Some(Identity { uid: 71_000, gid: 71_000 });
 
 /// A directory that only we may write to, with `a/b/target` and links to it.

@@ -1,7 +1,7 @@
-//! What every program sees of the system: libraries, certificates, names.
+//! The system's files that every program sees: libraries, certificates, names.
 //!
-//! It is found by looking at this host, since distributions differ. Nothing of it is secret and none of it is
-//! needed: what a host has not is not there inside either.
+//! They are found on this host, since distributions differ. None of them is secret and all are optional: what the host
+//! does not have is not there inside either.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,11 +14,11 @@ use crate::spec::Network;
 /// Where programs and libraries are. The others are links into it on most hosts.
 const USR: &str = "/usr";
 
-/// Directories of programs and libraries beside [`USR`], as the host has them.
+/// Directories of programs and libraries beside [`USR`], as on the host.
 const BESIDE_USR: &[&str] = &["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/// Configuration that libraries read in every program. What is not here is not seen: passwords, keys of the host's
-/// services, and whatever somebody put into `/etc` for another program.
+/// Configuration that libraries read in every program. Everything else in `/etc` is invisible: passwords, keys of the
+/// host's services, and the files of other programs.
 const ETC: &[&str] = &[
     // Where the dynamic linker finds libraries: without the cache it looks in two directories only. What the
     // cache is made from (ld.so.conf) is read by who makes it, and a mount each is saved here and below.
@@ -56,27 +56,27 @@ const ETC: &[&str] = &[
     "/etc/fonts",
 ];
 
-/// Configuration whose name has a version in it: Debian's Java runtimes and Pythons link theirs to it.
+/// Configuration with a version in its name: Debian's Java runtimes and Pythons link theirs to it.
 const ETC_BEGINNINGS: &[&str] = &["java-", "python3"];
 
-/// Names and addresses: what the host's passwd, group and nsswitch.conf say about its people and services is
-/// nothing to a program.
+/// Names and addresses. The host's passwd, group and nsswitch.conf describe its users and services, which do not
+/// concern a program.
 const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n\
                         protocols: files\nservices: files\nethers: files\nrpc: files\n";
 
-/// The name is the one that the namespaces step gives the machine.
+/// The host name is the one that the namespaces step sets.
 const HOSTS: &str =
     "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 plugin\n::1 plugin\n";
 
-/// The uid and gid that the kernel shows for those that do not exist inside.
+/// The uid and gid that the kernel shows for unmapped ones.
 const NOBODY: u32 = 65_534;
 
 impl View {
-    /// What every program sees of the system on this host: programs and libraries, certificates and the time zone,
-    /// and a passwd in which it is the user `plugin` with this home directory. With [`Network::Host`] also how the
-    /// host finds names.
+    /// The system's files of this host for every program: programs and libraries, certificates and the time zone,
+    /// and a passwd in which it is the user `plugin` with this home directory. With [`Network::Host`] also the host's
+    /// name resolution settings.
     ///
-    /// A home directory that a line of passwd cannot hold (with `:`, a control character, or bytes that are not
+    /// A home directory that cannot be in a passwd line (with `:`, a control character, or bytes that are not
     /// UTF-8) is `/` there.
     pub fn system((uid, gid): (u32, u32), home: &Path, network: &Network) -> Self {
         let mut view = Self::default();
@@ -102,8 +102,8 @@ impl View {
         view
     }
 
-    /// Shows what the host has at a path, if it has anything there: a link into what is shown already as a link,
-    /// which costs no mount and says what it says outside.
+    /// Adds a host path, if it exists. A link into a directory that is shown already is added as a link with the same
+    /// target, which needs no mount.
     fn show(&mut self, path: &Path, access: Access) {
         if fs::metadata(path).is_err() {
             return;
@@ -120,13 +120,13 @@ impl View {
     }
 }
 
-/// Whether a link at this path leads to a place below [`USR`], going by its words alone: `usr/bin`,
+/// Whether a link at this path leads to a path below [`USR`], judged by its text only: `usr/bin`,
 /// `../usr/lib/os-release`, `/usr/share/zoneinfo/UTC`.
 fn leads_into_usr(at: &Path, to: &Path) -> bool {
     plain(&at.parent().unwrap_or(at).join(to)).starts_with(USR)
 }
 
-/// The paths in `/etc` that begin as [`ETC_BEGINNINGS`] says.
+/// The paths in `/etc` with the prefixes [`ETC_BEGINNINGS`].
 fn versioned() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir("/etc") else { return Vec::new() };
     let mut paths: Vec<_> = entries

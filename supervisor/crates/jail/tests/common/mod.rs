@@ -19,7 +19,7 @@ use talon_jail::{
 /// Long enough for a machine that does a lot beside; nothing waits for it unless it fails.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 
-/// A uid that is nobody's on this machine. Tests that run at once each take another, so that their process
+/// An unused uid on this machine. Tests that run at once each take another, so that their process
 /// limits do not add up.
 pub(crate) fn nobody(test: u32) -> Identity {
     Identity { uid: 71_000 + test, gid: 81_000 + test }
@@ -59,7 +59,7 @@ pub(crate) fn sh(script: &str) -> JailSpec {
     spec(&["/bin/sh", "-c", script])
 }
 
-/// The same in namespaces of its own, with a view of the system alone.
+/// The same in its own namespaces, with a view of the system alone.
 pub(crate) fn isolated(spec: JailSpec) -> JailSpec {
     let ids = spec.identity.map_or_else(
         || (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw()),

@@ -1,12 +1,12 @@
-//! What an action declares, in digests: one for each part that people approve.
+//! Digests of what an action declares: one for each part that people approve.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use talon_proto::plugin::{Action, PluginCapabilities};
 
-/// SHA-256 of each part, in lower-case hex, so that what changed can be said. The whole digest, because the one who would
-/// gain by two texts of one digest writes both.
+/// SHA-256 of each part, in lower-case hex. Separate digests show which part changed. They are not shortened: a plugin
+/// could search for two texts with the same short digest, because it writes both.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Digests {
@@ -18,7 +18,7 @@ pub(super) struct Digests {
 }
 
 impl Digests {
-    /// The parts that are not the same.
+    /// The names of the parts that differ.
     pub(super) fn differs_in(&self, other: &Self) -> Vec<&'static str> {
         let parts = [
             ("description", self.description == other.description),
@@ -30,7 +30,7 @@ impl Digests {
         parts.into_iter().filter(|(_, same)| !same).map(|(part, _)| part).collect()
     }
 
-    /// One digest of all parts.
+    /// One digest over all parts.
     pub(super) fn whole(&self) -> String {
         let mut whole = Hasher::default();
         for part in [&self.description, &self.parameters, &self.hints, &self.output_schema, &self.context] {
@@ -53,8 +53,8 @@ pub(super) fn is_digest(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The digests of what an action declares. The order of parameters, of context arguments and of the keys in a schema counts
-/// for nothing: some libraries write them in another one each time.
+/// The digests of what an action declares. The order of parameters, context arguments and schema keys does not matter,
+/// because some libraries write them in a different order each time.
 pub(super) fn digests(action: &Action) -> Digests {
     let mut parameters: Vec<_> = action.parameters.iter().collect();
     parameters.sort_by(|left, right| left.name.cmp(&right.name));
@@ -77,7 +77,7 @@ pub(super) fn digests(action: &Action) -> Digests {
     hints.flag(Some(action.read_only));
     hints.flag(action.destructive);
     if action.always_include {
-        // Only then, so that what was approved before this counted stays approved where it says nothing of it.
+        // Hashed only if set, so that approvals recorded before this flag existed stay valid.
         hints.text("always_include");
     }
     let mut description = Hasher::default();
@@ -93,8 +93,8 @@ pub(super) fn digests(action: &Action) -> Digests {
     }
 }
 
-/// The digest of what a plugin says of itself, all that hosts may put before a model: its description, its addition to the
-/// system prompt, its glossary and its articles. `None` if it says nothing. The order of entries counts for nothing.
+/// The digest of the plugin's own texts, which hosts may show to a model: its description, its system prompt addition,
+/// its glossary and its articles. `None` if it has none of them. The order of entries does not matter.
 pub(super) fn texts(said: &PluginCapabilities) -> Option<String> {
     let PluginCapabilities { description, system_prompt_addition, glossary, knowledge_articles, .. } = said;
     if description.is_empty()
@@ -133,7 +133,7 @@ pub(super) fn texts(said: &PluginCapabilities) -> Option<String> {
     Some(whole.end())
 }
 
-/// Takes pieces of which none can pass for another or for two of them: each comes with its kind and length.
+/// Hashes pieces with their kind and length, so that different sequences of pieces never give the same input.
 #[derive(Default)]
 struct Hasher(Sha256);
 
@@ -158,7 +158,7 @@ impl Hasher {
         );
     }
 
-    /// A schema as JSON, if it is some, and else as text.
+    /// A schema as JSON if it parses, otherwise as text.
     fn schema(&mut self, schema: &str) {
         match serde_json::from_str(schema) {
             Ok(value) => self.json(&value),
@@ -166,7 +166,7 @@ impl Hasher {
         }
     }
 
-    /// Its depth is bounded by the parser.
+    /// The recursion depth is bounded by the JSON parser.
     fn json(&mut self, value: &Value) {
         match value {
             Value::Null => self.piece(b'n', &[]),
@@ -199,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// In which part, and what.
+    /// The part that changes, and the change.
     type Change = (&'static str, fn(&mut Action));
 
     fn parameter(name: &str, schema: &str) -> Parameter {

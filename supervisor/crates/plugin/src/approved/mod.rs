@@ -1,12 +1,12 @@
-//! What was approved of a plugin's actions, and what it declares otherwise now.
+//! Which declarations of a plugin's actions were approved, and what differs from them now.
 //!
-//! The first declaration that is seen of a plugin is approved as a whole. Everything later is held against that: an action
-//! that is new, or that says something else than it did, is told once for each change, and refused where the operator wants
-//! that (`changed_tools: block`), until somebody approves it. A tool that changes its description after it was looked at is
-//! how a plugin would talk to a model behind people's backs.
+//! The first declaration of a plugin is approved as a whole. Later declarations are compared with it. An action that is
+//! new or changed is reported once for each change. With `changed_tools: block` it is also refused until an operator
+//! approves it. Otherwise a plugin could show a harmless description for review and then change it to influence a
+//! model.
 //!
-//! It outlives the supervisor in `<data_dir>/approved/<plugin>.json`. Where that cannot be read or written nothing is taken
-//! for approved.
+//! Approvals are stored in `<data_dir>/approved/<plugin>.json` and survive a restart of the supervisor. If that file
+//! cannot be read or written, nothing counts as approved.
 
 mod digest;
 mod record;
@@ -25,16 +25,16 @@ pub(crate) use self::record::prepare;
 use crate::capability::Capability;
 use crate::name::PluginName;
 
-/// How many changes of one declaration are told one by one; the rest is counted. As many as a person reads at once; a plugin
-/// that declares a thousand new actions must not fill the log with them.
+/// How many changes of one declaration are reported one by one; the rest is only counted. 16 is what a person reads at
+/// once. A plugin that declares a thousand new actions must not fill the log.
 const MAX_TOLD: usize = 16;
-/// Approved actions that a plugin does not declare any more are remembered up to this many in all, so that tools which come and
-/// go need no new approval each time. Beyond it they are forgotten, and new again when they come back.
+/// The most actions that are remembered. Approved actions stay remembered after the plugin stops declaring them, so
+/// that actions which come and go need no new approval. Beyond this limit they are forgotten and count as new again.
 const MAX_REMEMBERED: usize = 4096;
-/// What stands for a plugin's own texts where actions are named: in news, in approvals and their digests. No action is called
-/// so.
+/// The name under which the plugin's own texts appear among its actions: in notices, approvals and digests. No action
+/// can have this name.
 pub const PLUGIN_TEXTS: &str = "(plugin)";
-/// How much is kept of the words in which a record is said to be unusable.
+/// The longest error text of a record, in bytes.
 const MAX_PROBLEM_BYTES: usize = 400;
 
 /// The approvals of one plugin.
@@ -42,46 +42,46 @@ const MAX_PROBLEM_BYTES: usize = 400;
 pub(crate) struct Approvals {
     plugin: PluginName,
     blocks: AtomicBool,
-    /// Where they are kept; `None` if they go with the registry.
+    /// Where approvals are stored; `None` if they are kept in memory only.
     dir: Option<PathBuf>,
     state: Mutex<State>,
     standing: ArcSwap<Standing>,
 }
 
-/// How the plugin's declaration stands to what was approved. Replaced as a whole.
+/// How the current declaration compares with the approved one. Replaced as a whole.
 #[derive(Debug, Default)]
 pub(crate) struct Standing {
-    /// Declared otherwise than approved.
+    /// Actions whose declaration differs from the approved one.
     pub(crate) changed: BTreeSet<String>,
-    /// Those that are refused for it.
+    /// Actions that are refused because of that.
     pub(crate) withheld: Arc<BTreeSet<String>>,
-    /// What the plugin says of itself is not what was approved.
+    /// Whether the plugin's own texts differ from the approved ones.
     pub(crate) changed_texts: bool,
-    /// And is left out for it.
+    /// Whether they are left out because of that.
     pub(crate) withheld_texts: bool,
-    /// Why nothing is taken for approved.
+    /// Why nothing counts as approved.
     pub(crate) problem: Option<Sanitized>,
-    /// The declaration that all this is about; `None` before the first. It stands here so that nobody reads it together with
-    /// what is withheld of another one.
+    /// The declaration that these fields describe; `None` before the first one. It is stored here so that a reader
+    /// never combines it with the status of another declaration.
     pub(crate) capability: Option<Arc<Capability>>,
-    /// A digest of what each changed action declares, for people who approve no more than they saw.
+    /// A digest of each changed action's declaration. A caller passes it back to approve exactly what was shown.
     pub(crate) digests: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// What was approved; `None` as long as nothing was.
+    /// What was approved; `None` before the first approval.
     approved: Option<Approved>,
-    /// The same map as what was approved, as long as they do not differ: nearly always, in each of many plugins.
+    /// Shares its map with `approved` while both are equal. That is nearly always, for each of many plugins.
     declared: Arc<BTreeMap<String, Digests>>,
     capability: Option<Arc<Capability>>,
-    /// The digest of the plugin's own texts, if it has some.
+    /// The digest of the plugin's own texts, if it has any.
     texts: Option<String>,
-    /// That of those that were approved; empty if none were, `None` if nobody looked at them yet.
+    /// The digest of the approved texts; empty if none were approved, `None` if they were never checked.
     approved_texts: Option<String>,
-    /// That of those that were told as changed.
+    /// The digest of the texts that were last reported as changed.
     told_texts: Option<String>,
-    /// Changes that were told, by action.
+    /// Changes that were reported, by action.
     told: BTreeMap<String, Digests>,
 }
 
@@ -92,56 +92,56 @@ enum Approved {
     Unknown(Sanitized),
 }
 
-/// Something that operators should hear of.
+/// A change that operators should know about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct News {
-    /// Which action, if it is about one.
+    /// The action, if the notice is about one.
     pub(crate) action: Option<String>,
-    /// In words for programs.
+    /// What changed, in a form for programs.
     pub(crate) what: String,
-    /// A sentence that ends with what to do next.
+    /// A message for people. It ends with what to do next.
     pub(crate) text: Sanitized,
 }
 
-/// What comes of a declaration.
+/// The result of a declaration.
 #[derive(Debug, Default)]
 pub(crate) struct Declared {
     pub(crate) news: Vec<News>,
-    /// Whether there is something new to be kept: call [`Approvals::keep`] where that may block.
+    /// Whether there is something to save: call [`Approvals::keep`] where blocking is allowed.
     pub(crate) keep: bool,
 }
 
-/// Why nothing was approved. The texts end with what to do next.
+/// Why nothing was approved. The messages end with what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ApproveError {
-    /// It has never told what it offers.
-    #[error("{0} has not told yet what it offers; `talon plugin start {0}` starts it")]
+    /// The plugin has not declared anything yet.
+    #[error("{0} has not declared yet what it offers; `talon plugin start {0}` starts it")]
     Nothing(PluginName),
-    /// An action that it does not declare.
+    /// The plugin declares no such action.
     #[error("{plugin} declares no action {action:?}; `talon plugin show {plugin}` lists those it does")]
     Unknown {
-        /// Which plugin.
+        /// The plugin.
         plugin: PluginName,
         /// The name, bounded.
         action: Sanitized,
     },
-    /// What it declares is not what somebody saw who approves it.
+    /// The declaration changed after it was shown to the person who approves it.
     #[error(
         "{action:?} of {plugin} changed again since it was shown, and nothing was approved; look once more with `talon plugin \
          show {plugin}`, then approve again"
     )]
     ChangedAgain {
-        /// Which plugin.
+        /// The plugin.
         plugin: PluginName,
         /// The name, bounded.
         action: Sanitized,
     },
-    /// It cannot be kept, and so nothing is approved.
+    /// The approval cannot be saved, so nothing is approved.
     #[error("what is approved of {plugin} cannot be kept: {cause}; mend that and approve again")]
     NotKept {
-        /// Which plugin.
+        /// The plugin.
         plugin: PluginName,
-        /// Why.
+        /// The cause.
         cause: Sanitized,
     },
 }
@@ -152,7 +152,7 @@ impl Approvals {
         Self { plugin: plugin.clone(), blocks: AtomicBool::new(blocks), dir, state, standing }
     }
 
-    /// Whether what changed is refused from now on.
+    /// Sets whether changed actions are refused from now on.
     pub(crate) fn set_blocks(&self, blocks: bool) {
         let state = self.state();
         self.blocks.store(blocks, Ordering::Release);
@@ -163,13 +163,13 @@ impl Approvals {
         self.blocks.load(Ordering::Acquire)
     }
 
-    /// How things stand now.
+    /// The current status.
     pub(crate) fn standing(&self) -> Arc<Standing> {
         self.standing.load_full()
     }
 
-    /// Takes what the plugin declares. Before calls are held against it, so that nothing unapproved slips through. Reads the
-    /// record at the first declaration, which is a small file.
+    /// Records what the plugin declares. Must run before calls use the declaration, so that nothing unapproved gets
+    /// through. Reads the record, a small file, at the first declaration.
     pub(crate) fn declare(&self, capability: &Arc<Capability>) -> Declared {
         let mut state = self.state();
         let first = state.declared.is_empty() && state.approved.is_none();
@@ -211,11 +211,11 @@ impl Approvals {
         outcome
     }
 
-    /// Keeps what was approved without asking, which blocks. What cannot be kept is told; where changes are refused it is
-    /// then taken for not approved, because the next supervisor could not tell a change from it.
+    /// Saves what was approved without asking. Blocking. A failure is returned as a notice. If changes are refused,
+    /// nothing counts as approved after a failure, because the next supervisor could not recognise a change.
     pub(crate) fn keep(&self) -> Option<News> {
         let dir = self.dir.as_deref()?;
-        // Held while it is written: two that write at once could end with the older.
+        // The lock is held while writing: of two concurrent writes the older one could win.
         let mut state = self.state();
         let Some(Approved::These(actions)) = &state.approved else { return None };
         let cause = Record { actions: (**actions).clone(), texts: state.approved_texts.clone() }
@@ -230,8 +230,9 @@ impl Approvals {
         Some(news)
     }
 
-    /// Approves what these actions declare now, or what all of them do; gives those that were not approved before. Where it is
-    /// said what was seen of them (`digests`), only that: nothing else, and nothing if one of them is something else. Blocks.
+    /// Approves what these actions declare now, or what all of them declare if the list is empty. Returns those that
+    /// were not approved before. If `seen` holds digests, approves only these exact declarations, and nothing if one
+    /// differs. Blocking.
     pub(crate) fn approve(
         &self,
         actions: &[String],
@@ -316,7 +317,7 @@ impl Approvals {
         self.standing.store(Arc::new(standing));
     }
 
-    /// What changed and was not told yet.
+    /// The changes that were not reported yet.
     fn changes(&self, state: &mut State) -> Vec<News> {
         let declared = &state.declared;
         let mut told = std::mem::take(&mut state.told);
@@ -356,7 +357,7 @@ impl Approvals {
         let plugin = Raw::of(&self.plugin).line();
         let then = if self.blocks() { "; callers are not shown it until then" } else { "" };
         let text = inert!(
-            "what it says of itself (description, prompt, glossary, articles) is not what was approved: look at it with `talon \
+            "what it says about itself (description, prompt, glossary, articles) is not what was approved: look at it with `talon \
              plugin show {}`, approve it with `talon plugin approve {}`{}",
             plugin,
             plugin,
@@ -384,7 +385,7 @@ impl Approvals {
 
     fn unusable(&self, problem: &Sanitized) -> News {
         let then =
-            if self.blocks() { "calls are refused until then" } else { "changes cannot be told until then" };
+            if self.blocks() { "calls are refused until then" } else { "changes cannot be detected until then" };
         let plugin = Raw::of(&self.plugin).line();
         let text = inert!(
             "what was approved of its actions is not known: {}; look at them with `talon plugin show {}` and approve them anew \
@@ -397,14 +398,14 @@ impl Approvals {
         News { action: None, what: "record".to_owned(), text }
     }
 
-    /// Nothing can panic while it is held but what is a defect of ours, after which it is as good.
+    // A panic while it is locked would be a bug of ours; the state is still usable after it.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// One digest of all that an action declares, or of the plugin's own texts.
+    /// One digest over all that an action declares, or of the plugin's own texts.
     fn digest(&self, action: &str) -> Option<String> {
         if action == PLUGIN_TEXTS {
             return self.texts.clone();
@@ -412,13 +413,13 @@ impl State {
         self.declared.get(action).map(Digests::whole)
     }
 
-    /// Whether the plugin says something else of itself than what was approved. To say nothing any more is no change, as it is
-    /// none if an action is gone.
+    /// Whether the plugin's own texts differ from the approved ones. Removing all texts is not a change, as removing an
+    /// action is none.
     fn changed_texts(&self) -> bool {
         self.approved.is_some() && self.texts.is_some() && self.texts != self.approved_texts
     }
 
-    /// The actions that are not what was approved, and in what.
+    /// The actions that differ from the approved ones, with the parts that differ.
     fn changed(&self) -> BTreeMap<&String, Vec<&'static str>> {
         let in_what = |name: &String, now: &Digests| match &self.approved {
             Some(Approved::These(these)) => match these.get(name) {

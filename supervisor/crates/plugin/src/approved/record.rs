@@ -15,15 +15,15 @@ use crate::name::PluginName;
 /// The directory below the data directory.
 const DIR: &str = "approved";
 const VERSION: u32 = 1;
-/// The largest record that is read: some 500 bytes for each of the actions that are remembered, twice.
+/// The largest record that is read: twice the size of the most remembered actions at about 500 bytes each.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// What was approved of one plugin.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) actions: BTreeMap<String, Digests>,
-    /// The digest of the plugin's own texts; empty if none were approved. `None` in a record of a supervisor that did not look
-    /// at them.
+    /// The digest of the plugin's own texts; empty if none were approved. `None` if an older supervisor wrote the
+    /// record, which did not check texts.
     pub(super) texts: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub(super) enum RecordError {
     Io { what: &'static str, path: PathBuf, source: io::Error },
 }
 
-/// Makes the place for records, for us alone.
+/// Creates the directory for records, accessible only to us.
 pub(crate) fn prepare(data_dir: &Path) -> io::Result<PathBuf> {
     let dir = data_dir.join(DIR);
     match std::fs::DirBuilder::new().mode(0o700).create(&dir) {
@@ -55,7 +55,7 @@ pub(crate) fn prepare(data_dir: &Path) -> io::Result<PathBuf> {
 }
 
 impl Record {
-    /// `None`: there is none.
+    /// Reads the record. `None` if there is none.
     pub(super) fn read(dir: &Path, plugin: &PluginName) -> Result<Option<Self>, RecordError> {
         let path = path(dir, plugin);
         let read = |source| RecordError::Io { what: "read", path: path.clone(), source };
@@ -82,9 +82,9 @@ impl Record {
         Ok(Some(Self { actions: stored.actions, texts: stored.texts }))
     }
 
-    /// Replaces the record in one step that is on the disk when this returns.
+    /// Replaces the record atomically. It is on the disk when this returns.
     pub(super) fn write(&self, dir: &Path, plugin: &PluginName) -> Result<(), RecordError> {
-        // Two supervisors may share the data directory.
+        // The pid keeps two supervisors with the same data directory apart.
         let new = dir.join(format!("{plugin}.json.{}", std::process::id()));
         let path = path(dir, plugin);
         let replace = || {
@@ -102,7 +102,7 @@ impl Record {
     }
 }
 
-/// A plugin's name holds nothing that means anything in a path.
+/// Plugin names contain no character with a special meaning in paths.
 fn path(dir: &Path, plugin: &PluginName) -> PathBuf {
     dir.join(format!("{plugin}.json"))
 }

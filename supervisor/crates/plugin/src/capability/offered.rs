@@ -1,19 +1,19 @@
-//! Which of the declared actions are offered: those that can be called by the names that are shown.
+//! Removes declared actions that callers could not use by the names they are shown.
 //!
-//! A parameter's name may be anything that a schema calls a field, `$filter` and `filter[name]` too, so there is no set
-//! of characters to hold it against. But it is shown sanitized, and who calls writes what was shown: a name that comes
-//! out changed could be seen and never be used.
+//! A parameter may have any name that a schema allows, such as `$filter` or `filter[name]`, so there is no fixed set of
+//! characters to check against. But callers see the sanitized name and send it back. If sanitizing changes a name, no
+//! caller can use it.
 
 use talon_proto::plugin::Action;
 use talon_sanitize::{Raw, Sanitized, Sanitizer, inert};
 
 use super::MAX_DECLARED_NAME_LEN;
 
-/// How many actions that are left out are told of one by one. 8: enough for an author to see the pattern, and little
-/// enough for a status page.
+/// How many omitted actions are reported one by one. 8: enough for an author to see the pattern, and short enough for a
+/// status page.
 pub const MAX_LEFT_OUT_TOLD: usize = 8;
 
-/// Takes out what cannot be offered, and says why.
+/// Removes the actions that cannot be offered, and returns the reasons.
 pub(super) fn leave_out(actions: &mut Vec<Action>) -> Vec<Sanitized> {
     let sanitizer = Sanitizer::default();
     let mut told = Vec::new();
@@ -21,10 +21,10 @@ pub(super) fn leave_out(actions: &mut Vec<Action>) -> Vec<Sanitized> {
     actions.retain(|action| {
         let Some((what, name)) = unusable(action, &sanitizer) else { return true };
         if told.len() < MAX_LEFT_OUT_TOLD {
-            // The action's own name was checked already.
+            // The action's name was checked before.
             told.push(inert!(
                 "its action {} is not offered: the name of its {} \"{}\" is no plain text (white space, control \
-                 characters or control syntax), so nobody could use it as it is shown; let its author rename it",
+                 characters or control syntax), so callers could not use it as it is shown; let its author rename it",
                 Raw::from(&action.name).line(),
                 what,
                 Raw::from(name).line_within(MAX_DECLARED_NAME_LEN),
@@ -40,7 +40,7 @@ pub(super) fn leave_out(actions: &mut Vec<Action>) -> Vec<Sanitized> {
     told
 }
 
-/// The first name in an action that would not be shown as it is.
+/// The first name in an action that sanitizing would change.
 fn unusable<'a>(action: &'a Action, sanitizer: &Sanitizer) -> Option<(&'static str, &'a str)> {
     let parameters = action.parameters.iter().map(|parameter| ("parameter", parameter.name.as_str()));
     let context = action.inject_context_args.iter().map(|name| ("context argument", name.as_str()));

@@ -1,4 +1,4 @@
-//! Whether a plugin serves: by its health service, or, where it has none, by whether it answers Capabilities.
+//! Whether a plugin serves: asks its health service or, if it has none, its Capabilities.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use super::{Client, SMALL_ANSWER_BYTES, status};
 use crate::capability;
 
-/// What a health check found.
+/// The result of a health check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Health {
     /// It takes calls.
@@ -26,13 +26,13 @@ pub(crate) enum Health {
 
 const CHECK: PathAndQuery = PathAndQuery::from_static("/grpc.health.v1.Health/Check");
 
-/// Ways to ask, in the order in which they are tried; the number of the one that worked is remembered.
+/// Ways to check, in the order in which they are tried; the first that works is remembered.
 const SERVICE: u8 = 0;
 const WHOLE_SERVER: u8 = 1;
 const BY_CAPABILITIES: u8 = 2;
 
 impl Client {
-    /// Asks once, within `timeout` for everything.
+    /// Checks once; `timeout` bounds all attempts together.
     pub(crate) async fn health(&self, timeout: Duration) -> Health {
         match tokio::time::timeout(timeout, self.ask(timeout)).await {
             Ok(Ok(true)) => Health::Serving,
@@ -55,7 +55,7 @@ impl Client {
                 }
             };
             match answer {
-                // No such service, or no health service at all: the next way, from now on.
+                // No such service, or no health service at all: use the next way from now on.
                 Err(status) if matches!(status.code(), Code::NotFound | Code::Unimplemented) => {
                     let next = if status.code() == Code::NotFound { way + 1 } else { BY_CAPABILITIES };
                     self.inner.health.store(next, Ordering::Relaxed);

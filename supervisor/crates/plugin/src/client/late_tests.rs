@@ -1,4 +1,4 @@
-//! A plugin that goes on answering a call after it was cancelled, frame by frame, since no library would.
+//! A plugin that keeps answering a call after it was cancelled. Written frame by frame, since no library does that.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};

@@ -1,9 +1,9 @@
-//! One connection to a process, made anew when it broke.
+//! One connection to a process, re-established when it broke.
 //!
-//! This is h2 itself. tonic's channel ends every call once the time in its `grpc-timeout` header is over, and the stream with
-//! it: nobody could see any more whether the plugin would have ended the call by its deadline. And hyper's client has a queue,
-//! a task and three allocations for each call between the caller and h2; measured, a call of 1 KiB spent a third of its time
-//! there.
+//! Built directly on h2. tonic's channel ends every call when the time in its `grpc-timeout` header is over,
+//! and the stream with it: then it could not be observed whether the plugin ends the call by its deadline.
+//! And hyper's client puts a queue, a task and three allocations between each call and h2; measured, a call
+//! of 1 KiB spent a third of its time there.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,30 +22,30 @@ use crate::connect::{Busy, ConnectError, Target};
 /// default 16 KiB, because it arrives in one buffer.
 const MAX_FRAME_BYTES: u32 = 1 << 20;
 
-/// How much of one answer may be under way: 2 MiB, so that a large one need not wait for window updates, and an
-/// oversized one is refused after that much.
+/// How much of one answer may be in flight: 2 MiB, so that a large one does not wait for window updates, and
+/// an oversized one is refused after that much.
 const STREAM_WINDOW_BYTES: u32 = 2 << 20;
 
-/// How much may be under way on one connection: eight large answers at once.
+/// How much may be in flight on one connection: eight large answers at once.
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
-/// The largest header list of an answer; a larger one resets its stream. gRPC has a status and a message there, of which
+/// The largest header list of an answer; a larger one resets its stream. It holds gRPC's status and message, of which
 /// [`MAX_STATUS_MESSAGE_CHARS`](crate::execute::MAX_STATUS_MESSAGE_CHARS) are kept.
 const MAX_HEADER_BYTES: u32 = 16 << 10;
 
-/// How many calls go out before the plugin has said how many it takes at once: no fewer than any server allows.
+/// How many calls are sent before the plugin announces its limit: no more than any server allows.
 const FIRST_CALLS: usize = 100;
 
-/// How long an answer is waited for awake: what KVM waits, and two to four times what a small call takes.
+/// How long an answer is busy-polled: as long as KVM's halt polling, and two to four times what a small call takes.
 const MOMENT: Duration = Duration::from_micros(200);
 
-/// Why a call did not get through to the plugin, or nothing came back.
+/// Why a call did not reach the plugin, or got no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LinkError {
     /// There is no connection.
     #[error("cannot connect: {0}")]
     Connect(#[from] ConnectError),
-    /// It broke, or does not speak HTTP/2, or the stream was reset.
+    /// The connection broke, does not speak HTTP/2, or the stream was reset.
     #[error("the HTTP/2 connection failed: {0}")]
     Http(#[from] h2::Error),
 }
@@ -57,11 +57,11 @@ pub(super) struct Link {
     busy: Busy,
     awake: Awake,
     current: Mutex<Dialled>,
-    /// Held while a new connection is made, so that one is made and not one for each call that waits.
+    /// Held while reconnecting, so that concurrent calls open a single connection.
     dialling: tokio::sync::Mutex<()>,
 }
 
-/// A connection that was made.
+/// An established connection.
 #[derive(Debug, Clone)]
 struct Dialled {
     sender: SendRequest<Bytes>,
@@ -82,18 +82,18 @@ impl Link {
         })
     }
 
-    /// Whether it has much to do, for whoever knows.
+    /// The flag that says whether it has many calls.
     pub(super) fn busy(&self) -> &Busy {
         &self.busy
     }
 
-    /// For whoever waits for one of its answers.
+    /// The busy-polling of this connection's answers.
     pub(super) fn awake(&self) -> &Awake {
         &self.awake
     }
 
-    /// Opens a stream with this head. Made a second time, it goes out on another connection: the one before took none any more,
-    /// so that nothing of the first reached the plugin.
+    /// Opens a stream with this head. `head` may be called a second time, for a new connection: the previous
+    /// one accepted no more streams, so nothing of the first attempt reached the plugin.
     pub(super) async fn open_stream(
         &self,
         head: impl Fn() -> Request<()>,
@@ -104,7 +104,7 @@ impl Link {
         {
             return Ok(opened);
         }
-        // Rare, and large.
+        // Boxed: rare, and a large future.
         let mut dialled = Box::pin(self.dial_anew(&dialled)).await?;
         Ok(dialled.sender.send_request(head(), false)?)
     }
@@ -112,7 +112,7 @@ impl Link {
     async fn dial_anew(&self, before: &Dialled) -> Result<Dialled, LinkError> {
         let _one_at_a_time = self.dialling.lock().await;
         let current = self.current().clone();
-        // Somebody else made one while this call waited for its turn.
+        // Another call reconnected while this one waited for the lock.
         if !Arc::ptr_eq(&current.over, &before.over) && !current.over.load(Ordering::Acquire) {
             return Ok(current);
         }
@@ -126,8 +126,9 @@ impl Link {
     }
 }
 
-/// Where several threads run tasks, a connection's task runs right after each call that has something to send; on a single one it
-/// has its turn after all of them, and gathers by that.
+/// On a multi-threaded runtime, a connection's task runs right after each call that sends something, so
+/// writes have to be coalesced. On a single thread it runs after all of them, which coalesces the writes
+/// already.
 fn gathered<S>(io: S) -> Gathered<S> {
     match Handle::current().runtime_flavor() {
         RuntimeFlavor::CurrentThread => Gathered::passing(io),
@@ -148,7 +149,7 @@ async fn dial(target: &Target, busy: &Busy) -> Result<Dialled, LinkError> {
         .await?;
     let over = Arc::new(AtomicBool::new(false));
     let told = over.clone();
-    // It ends with its last sender and stream; how it ended each of its calls is told.
+    // It ends with its last sender and stream; each of its calls gets the error itself.
     tokio::spawn(async move {
         let _ended = connection.await;
         told.store(true, Ordering::Release);

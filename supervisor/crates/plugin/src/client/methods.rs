@@ -1,10 +1,10 @@
-//! The paths of `PluginService`'s methods, made once for a process: its service may have another name than ours.
+//! The paths of `PluginService`'s methods, built once for each process: a plugin may configure another service name.
 
 use http::uri::PathAndQuery;
 
 use crate::spec::DEFAULT_SERVICE;
 
-/// Where each call goes. To clone a path allocates nothing.
+/// The path of each method. Cloning a path does not allocate.
 #[derive(Debug, Clone)]
 pub(crate) struct Methods {
     pub(super) execute: PathAndQuery,
@@ -14,7 +14,7 @@ pub(crate) struct Methods {
 }
 
 impl Methods {
-    /// Those of the service of that full name.
+    /// The methods of the service with that full name.
     pub(crate) fn of(service: &str) -> Self {
         if service == DEFAULT_SERVICE {
             return Self::default();

@@ -1,4 +1,4 @@
-//! Calls to one process, over connections that were checked.
+//! Calls to one process, over verified connections.
 
 mod health;
 mod link;
@@ -49,18 +49,18 @@ use crate::notices::MAX_NOTICE_BYTES;
 use crate::seam::Sent;
 use crate::stdio::{Flowing, Scribe};
 
-/// The largest piece of output that go-plugin streams at once; its own pieces have 1 KiB.
+/// The largest message of go-plugin's output stream; go-plugin itself sends pieces of 1 KiB.
 const STDIO_PIECE_BYTES: usize = 1 << 20;
 
-/// The largest answer of calls that have none to speak of.
+/// The largest answer of methods with small answers.
 const SMALL_ANSWER_BYTES: usize = 64 << 10;
 
-/// After so many offers of further services by go-plugin's broker it is not read for a moment: none is ever taken up, a
-/// program makes a handful in a call, and more than a thousand a second would be nothing but work.
+/// After so many offers of further services by go-plugin's broker, reading pauses: no offer is ever accepted,
+/// a program makes a handful in each call, and reading more than a thousand a second would be wasted work.
 const BROKER_OFFERS: u32 = 64;
 const BROKER_PAUSE: Duration = Duration::from_millis(50);
 
-/// Every request has an origin. It is only a header to the plugin: the connector knows where to go.
+/// The origin that HTTP/2 requires in every request. Only a header for the plugin: the connector determines the peer.
 static ORIGIN: LazyLock<Uri> = LazyLock::new(|| Uri::from_static("http://localhost"));
 
 const SHUTDOWN: PathAndQuery = PathAndQuery::from_static("/plugin.GRPCController/Shutdown");
@@ -75,39 +75,39 @@ pub(crate) struct Client {
 struct Inner {
     plugin: PluginName,
     methods: Methods,
-    /// Where most calls go; to clone it costs next to nothing, and to make it does not.
+    /// The URI of most calls: cheap to clone, but not to build.
     execute: Uri,
     pool: Pool,
-    /// How this plugin is best asked for its health; learnt from its answers.
+    /// The way to check this plugin's health, learned from its answers.
     health: AtomicU8,
-    /// It was asked to end: what is only held open for it is let go.
+    /// Cancelled when it is asked to shut down: closes the streams that are only held open for it.
     ending: CancellationToken,
 }
 
-/// Why capabilities could not be read anew.
+/// Why capabilities could not be read again.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum RefreshError {
     /// The plugin answered with an error, or not at all.
     #[error("its capabilities cannot be read: {0}")]
     Call(Sanitized),
-    /// It declared what it may not.
+    /// Its declaration is not allowed.
     #[error(transparent)]
     Refused(#[from] CapabilityError),
 }
 
-/// Why a plugin's Init failed.
+/// The result of a plugin's Init.
 #[derive(Debug)]
 pub(crate) enum InitOutcome {
-    /// It has its settings.
+    /// It received its settings.
     Done,
-    /// It does not want any.
+    /// It does not implement Init.
     Unimplemented,
 }
 
 impl Client {
-    /// Connects once. Where many calls are under way at once there will be more connections, `connections` of them at most,
-    /// one after the other, so that a plugin with a short backlog is not flooded.
+    /// Opens the first connection. Under load up to `connections` are opened, one after the other, so that a
+    /// plugin with a short backlog is not flooded.
     pub(crate) async fn connect(
         plugin: PluginName,
         methods: Methods,
@@ -127,7 +127,7 @@ impl Client {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// One call. The answer is `ToolResultResponse` as the plugin encoded it, unread.
+    /// Makes one call. The answer is the `ToolResultResponse` as the plugin encoded it, undecoded.
     pub(crate) fn execute(
         &self,
         message: &ToolCallRequest,
@@ -174,7 +174,7 @@ impl Client {
         })
     }
 
-    /// Gives the plugin its settings.
+    /// Sends the plugin its settings.
     pub(crate) async fn init(
         &self,
         config: &serde_json::Map<String, serde_json::Value>,
@@ -188,7 +188,7 @@ impl Client {
         }
     }
 
-    /// Reads what the plugin offers.
+    /// Reads the plugin's capabilities.
     pub(crate) async fn capabilities(&self) -> Result<Arc<Capability>, RefreshError> {
         self.declared(&self.inner.methods.capabilities, None).await.map_err(|failed| match failed {
             Declared::Refused(error) => error.into(),
@@ -196,7 +196,7 @@ impl Client {
         })
     }
 
-    /// Asks the plugin to look again at what it offers. `None`: it does not know how.
+    /// Asks the plugin to update its capabilities. `None`: it does not implement that.
     pub(crate) async fn refresh_capabilities(
         &self,
         timeout: Duration,
@@ -219,10 +219,10 @@ impl Client {
         Capability::decode(&message, &self.inner.plugin).map(Arc::new).map_err(Declared::Refused)
     }
 
-    /// Asks the plugin to end. go-plugin stops its server inside the handler, so that a connection which breaks
-    /// is a yes; a plugin that does not know the call says no.
+    /// Asks the plugin to end. go-plugin stops its server inside the handler, so a connection that breaks
+    /// counts as a yes; a plugin that does not implement the call says no.
     pub(crate) async fn shutdown(&self, timeout: Duration) -> bool {
-        // Before it is asked, as go-plugin's own host does: a program that waits for its open streams would wait for us.
+        // Closed first, like go-plugin's own host does: a program that waits for its open streams would wait forever.
         self.inner.ending.cancel();
         match self.unary(&SHUTDOWN, &(), SMALL_ANSWER_BYTES, Some(timeout)).await {
             Ok(_) => true,
@@ -231,8 +231,8 @@ impl Client {
         }
     }
 
-    /// Reads what a go-plugin program prints after its handshake, until its connection ends: unread, it would
-    /// block the program. False: the program has no such stream.
+    /// Reads what a go-plugin program prints after its handshake, until its connection ends: unread output
+    /// would block the program. False: the program has no such stream.
     pub(crate) async fn drain_stdio(
         &self,
         stdout: &mut Scribe,
@@ -259,19 +259,19 @@ impl Client {
             stdout.breathe().await;
             stderr.breathe().await;
         };
-        // Some servers tell that they lack a method only at the end of the stream.
+        // Some servers report a missing method only at the end of the stream.
         ended != Some(Code::Unimplemented)
     }
 
-    /// Holds go-plugin's broker open, until its stream ends or the plugin is asked to end: a program that offers a further
-    /// service waits until somebody takes the news of it. What it offers is thrown away, for no such service is ever called.
-    /// False: the program has no broker.
+    /// Holds go-plugin's broker open until its stream ends or the plugin is asked to end: a program that
+    /// offers a further service waits until the offer is read. Offers are discarded, because such services
+    /// are never called. False: the program has no broker.
     pub(crate) async fn drain_broker(&self) -> bool {
         let call = OneCall::new(self.inner.pool.first());
         let mut client = goplugin::grpc_broker_client::GrpcBrokerClient::with_origin(call, ORIGIN.clone())
             .max_decoding_message_size(SMALL_ANSWER_BYTES);
-        // It is never told of a service of ours: there is none. Our side ends with the rest, for as long as it is open the
-        // stream is.
+        // The supervisor offers no service, so it sends nothing. Its side stays open until the end, because
+        // closing it would close the stream.
         let ending = self.inner.ending.clone().cancelled_owned();
         let nothing = futures_util::stream::pending().take_until(Box::pin(ending));
         let drain = async {
@@ -286,7 +286,8 @@ impl Client {
                     Ok(None) => return true,
                     Err(status) => return status.code() != Code::Unimplemented,
                 }
-                // Whoever offers without end is read more slowly, so that it waits instead of us working for nothing.
+                // Offers without end are read slowly, so that the plugin waits and the supervisor does not do
+                // useless work.
                 if taken % BROKER_OFFERS == 0 {
                     tokio::time::sleep(BROKER_PAUSE).await;
                 }
@@ -295,8 +296,8 @@ impl Client {
         self.inner.ending.run_until_cancelled(drain).await.unwrap_or(false)
     }
 
-    /// What the process tells unasked, until it is asked to end, the connection ends, or something comes that is no notice.
-    /// `None`: it has no such service, or was asked to end.
+    /// The notices of the process, until it is asked to end, the connection ends, or an invalid message
+    /// comes. `None`: it does not serve notices, or was asked to end.
     pub(crate) async fn notices(&self) -> Option<BoxStream<'static, Notice>> {
         if self.inner.ending.is_cancelled() {
             return None;
@@ -320,7 +321,7 @@ impl Client {
         }
     }
 
-    /// One call whose stream nobody else holds.
+    /// One call whose stream has no other holder.
     async fn unary(
         &self,
         path: &PathAndQuery,
@@ -332,8 +333,8 @@ impl Client {
         self.asked(&head, talon_wire::message::framed(message), max_answer_bytes, &Tap::default()).await
     }
 
-    /// One call on the connection with the fewest, cancelled on the wire when it is late or dropped, unless the tap
-    /// is held on to.
+    /// Makes one call on the least used connection. It is cancelled on the wire when it times out or is
+    /// dropped, unless the stream has another holder.
     async fn asked(
         &self,
         head: &Head,
@@ -345,7 +346,7 @@ impl Client {
         let timeout = head.timeout;
         let call = pin!(unary::call(used.link, tap, head, message, max_answer_bytes));
         match timeout {
-            // Our own clock: the header's is the plugin's to keep, and waiting for a connection counts, too.
+            // The supervisor's own clock: the plugin may ignore the header, and waiting for a connection counts, too.
             Some(timeout) => tokio::time::timeout(timeout, call)
                 .await
                 .unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer in time"))),
@@ -353,7 +354,7 @@ impl Client {
         }
     }
 
-    /// The connection with the fewest calls; one more is opened beside it where even that has many.
+    /// The connection with the fewest calls; if even that one has many, another is opened in the background.
     fn least_used(&self) -> Use<'_> {
         let used = self.inner.pool.least_used();
         if self.inner.pool.wants_another(&used) && !self.inner.ending.is_cancelled() {

@@ -1,8 +1,8 @@
-//! The connections to one process. There is one until calls pile up on it; then there are more, up to a bound.
+//! The connections to one process: one at first, and more under load, up to a limit.
 //!
-//! A stream of HTTP/2 costs its connection a lock and a place in its queues, on both sides. Measured, 64 calls at once on four
-//! connections are answered nearly twice as fast as on one, and a plugin that is called now and then gains nothing by a second:
-//! so that hundreds of plugins that do little hold one each.
+//! Each HTTP/2 stream takes a lock and a place in the queues of its connection, on both sides. Measured: 64
+//! concurrent calls on four connections are answered nearly twice as fast as on one, while a plugin that is
+//! called now and then gains nothing by a second. So hundreds of rarely used plugins hold one each.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,34 +10,35 @@ use std::sync::{Arc, OnceLock};
 use super::link::{Link, LinkError};
 use crate::connect::Target;
 
-/// So many calls at once on each connection there is, and a further one is opened. Two connections for fewer calls cost more
-/// wake-ups than they save waiting.
+/// Once every connection has more calls than this, another one is opened. Two connections for fewer calls
+/// cost more wake-ups than they save waiting.
 const CALLS_FOR_ANOTHER: usize = 8;
 
-/// With so many calls at once a connection has much to do. With fewer the machine has mostly nothing else to do.
+/// With this many concurrent calls a connection counts as busy. With fewer the machine is mostly idle.
 const BUSY_CALLS: usize = 4;
-/// With so many left it no longer has. Lower, so that it does not go to and fro.
+/// With this many left it no longer does. Lower than [`BUSY_CALLS`], so that the flag does not flap.
 const CALM_CALLS: usize = 1;
 
-/// What calls of one process go over.
+/// The connections for the calls of one process.
 #[derive(Debug)]
 pub(super) struct Pool {
     target: Target,
-    /// From the front; the rest has not been opened.
+    /// Opened from the front; the rest is empty.
     places: Box<[Place]>,
     open: AtomicUsize,
-    /// One is being opened, or could not be: a plugin that takes so many and no more is left alone.
+    /// A connection is being opened, or could not be: then no further attempt is made, because the plugin may
+    /// have a limit.
     opening: AtomicBool,
 }
 
-/// One connection, or the room for one.
+/// One connection, or an empty slot for one.
 #[derive(Debug, Default)]
 pub(super) struct Place {
     link: OnceLock<Arc<Link>>,
     pub(super) in_flight: AtomicUsize,
 }
 
-/// Counts one call on a connection for as long as it takes, also when it is dropped.
+/// Counts one call on a connection until it is dropped.
 pub(super) struct Use<'p> {
     place: &'p Place,
     pub(super) link: &'p Arc<Link>,
@@ -52,22 +53,22 @@ impl Drop for Use<'_> {
 }
 
 impl Pool {
-    /// Connects once. There will be at most `most` connections, at least one.
+    /// Opens the first connection. There will be at most `most` connections, at least one.
     pub(super) async fn open(target: Target, most: u32) -> Result<Self, LinkError> {
         let link = Arc::new(Link::open(target.clone()).await?);
         let most = usize::try_from(most).unwrap_or(1).max(1);
         let places: Box<[Place]> = (0..most).map(|_| Place::default()).collect();
-        // It was empty a moment ago.
+        // Cannot fail: the slot is new.
         let _ = places[0].link.set(link);
         Ok(Self { target, places, open: AtomicUsize::new(1), opening: AtomicBool::new(false) })
     }
 
-    /// The connection that everything goes over that is no call.
+    /// The connection for everything except calls.
     pub(super) fn first(&self) -> &Arc<Link> {
         self.places[0].link.get().expect("it was opened before there was a pool")
     }
 
-    /// The connection with the fewest calls, with one more counted.
+    /// The connection with the fewest calls; counts one more.
     pub(super) fn least_used(&self) -> Use<'_> {
         let open = self.open.load(Ordering::Acquire);
         let used = |place: &&Place| place.in_flight.load(Ordering::Relaxed);
@@ -79,18 +80,18 @@ impl Pool {
         Use { place, link }
     }
 
-    /// Whether calls pile up on all there are, and there may be one more. Whoever is told so opens it.
+    /// Whether every connection has many calls and there is room for another. If so, the caller has to open it.
     pub(super) fn wants_another(&self, used: &Use<'_>) -> bool {
         used.place.in_flight.load(Ordering::Relaxed) > CALLS_FOR_ANOTHER
             && self.open.load(Ordering::Relaxed) < self.places.len()
             && !self.opening.swap(true, Ordering::AcqRel)
     }
 
-    /// Opens one more. Calls go over those there are meanwhile.
+    /// Opens one more connection. Meanwhile calls use the existing ones.
     pub(super) async fn open_another(&self) {
         let open = self.open.load(Ordering::Acquire);
         let Some(place) = self.places.get(open) else { return };
-        // Why it cannot be had is of no use to anybody: the ones before serve on, and tell when they break.
+        // The error is not needed: the existing connections still serve, and report when they break.
         let Ok(link) = Link::open(self.target.clone()).await else { return };
         if place.link.set(Arc::new(link)).is_ok() {
             self.open.store(open + 1, Ordering::Release);

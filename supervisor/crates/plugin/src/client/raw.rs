@@ -1,4 +1,4 @@
-//! Calls of any method, as bytes: for whoever judges what a plugin answers rather than using it.
+//! Calls of any method, as bytes: for code that inspects a plugin's answers instead of using them.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ pub(crate) struct RawCall {
     pub(crate) path: PathAndQuery,
     /// The message.
     pub(crate) message: Bytes,
-    /// What its `grpc-timeout` header says.
+    /// The value of its `grpc-timeout` header.
     pub(crate) timeout: Option<Duration>,
-    /// How long an answer is waited for, whatever the header says. Then the stream is reset.
+    /// How long to wait for an answer, independent of the header. Then the stream is reset.
     pub(crate) patience: Duration,
     /// The largest answer.
     pub(crate) max_answer_bytes: usize,

@@ -1,4 +1,4 @@
-//! What a gRPC status means: the plugin's own word, a broken connection, a limit of ours.
+//! Classifies a gRPC status: the plugin's own error, a broken connection, or one of the supervisor's limits.
 
 use std::error::Error;
 use std::fmt;
@@ -10,20 +10,20 @@ use tonic::{Code, Status};
 
 use crate::execute::{ExecuteError, MAX_STATUS_MESSAGE_CHARS};
 
-/// How the refusal of a message whose announced length is over the limit begins. It is refused before room is made for it,
-/// so no more than a window's worth was received.
+/// The start of the message when the announced length of a message is over the limit. It is refused before a
+/// buffer is allocated, so at most a window's worth was received.
 pub(super) const TOO_LARGE: &str = "the answer is too large";
 
-/// How everything begins that is not gRPC at all.
+/// The start of the message when the response is not gRPC at all.
 pub(super) const NOT_GRPC: &str = "protocol error: ";
 
-/// How the timer of a plugin with tonic, which follows the grpc-timeout header, words its end.
+/// The message of a plugin with tonic when its timer for the grpc-timeout header expires.
 const TIMER: &str = "Timeout expired";
 
-/// The same in bytes: no character has more than four.
+/// The same in bytes: a character has at most four.
 const MAX_STATUS_MESSAGE_BYTES: usize = 4 * MAX_STATUS_MESSAGE_CHARS;
 
-/// A connection that broke; its texts come from HTTP/2 and the kernel, bounded all the same.
+/// A broken connection. Its texts come from HTTP/2 and the kernel, but are bounded all the same.
 #[derive(Debug)]
 struct Broken(Sanitized);
 
@@ -35,7 +35,7 @@ impl fmt::Display for Broken {
 
 impl Error for Broken {}
 
-/// A status's message as it may be shown: bounded and sanitized.
+/// A status's message, bounded and sanitized.
 pub(super) fn message(status: &Status) -> Sanitized {
     bounded(status.message())
 }
@@ -46,7 +46,7 @@ fn bounded(text: &str) -> Sanitized {
     if end < text.len() && !shown.ends_with('…') { inert!("{}…", shown) } else { shown }
 }
 
-/// A status as one phrase: the code, the message, and what lies under it.
+/// A status as one phrase: the code, the message, and the underlying errors.
 pub(crate) fn phrase(status: &Status) -> Sanitized {
     match broken(status) {
         Some(text) => text,
@@ -54,7 +54,7 @@ pub(crate) fn phrase(status: &Status) -> Sanitized {
     }
 }
 
-/// The whole story of a status that was made here because a connection failed; the plugin's own have no source.
+/// All causes of a status that was created here because a connection failed; a plugin's own status has no source.
 fn broken(status: &Status) -> Option<Sanitized> {
     let mut source = status.source()?;
     let mut text = status.message().to_owned();
@@ -71,7 +71,7 @@ fn broken(status: &Status) -> Option<Sanitized> {
     }
 }
 
-/// What a failed call means. `late` says whether its deadline has passed, after `waited`.
+/// Converts the status of a failed call. `late` says whether its deadline has passed, after `waited`.
 pub(super) fn into_error(status: &Status, limit: usize, late: bool, waited: Duration) -> ExecuteError {
     let (code, text) = (status.code(), status.message());
     let ours = status.source().is_none();

@@ -1,4 +1,4 @@
-//! What tonic's generated clients call on: for streams, which are opened once in a process's life.
+//! The service that tonic's generated clients call: for streams, which are opened once in a process's life.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use tower::Service;
 use super::link::{Link, LinkError};
 use super::tap::{poll_data, poll_trailers};
 
-/// tonic takes for granted that it is base64, and panics when it is not. Nobody reads it.
+/// tonic assumes that this header is base64 and panics otherwise. It is not needed.
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 
 /// A service for tonic's clients that makes one call on a link.
@@ -55,14 +55,14 @@ impl Service<Request<Body>> for OneCall {
     }
 }
 
-/// Sends a body to its end, unless the plugin ends the stream before.
+/// Sends a body to its end, unless the plugin ends the stream first.
 async fn send(mut body: Body, mut sending: SendStream<Bytes>) {
     loop {
         let frame = tokio::select! {
             frame = body.frame() => frame,
             _ = poll_fn(|cx| sending.poll_reset(cx)) => return,
         };
-        // Messages that go this way are a few bytes long: h2 may hold them until there is room.
+        // Messages sent this way are a few bytes long, so h2 may buffer them until the window opens.
         let sent = match frame.map(|frame| frame.map(Frame::into_data)) {
             Some(Ok(Ok(data))) => sending.send_data(data, false),
             Some(Ok(Err(_not_data))) => continue,
@@ -78,7 +78,7 @@ async fn send(mut body: Body, mut sending: SendStream<Bytes>) {
 /// The body of an answer.
 struct Received {
     receiving: RecvStream,
-    /// All data is here; trailers are next.
+    /// All data was read; trailers follow.
     ended: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One call's stream, held together with whoever waits for the answer, so that it can be kept after its caller is gone.
+//! One call's stream, shared with the future that waits for the answer, so that it can outlive its caller.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,35 +10,35 @@ use h2::{Reason, RecvStream};
 use http::HeaderMap;
 use http::response::Parts;
 
-/// A stream with two holders: it is reset when the last of both lets go.
+/// A stream with two holders: it is reset when both have dropped it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tap(Arc<Mutex<Flow>>);
 
 #[derive(Debug, Default)]
 enum Flow {
-    /// Nothing of the call is on its way to the plugin.
+    /// Nothing was sent to the plugin.
     #[default]
     Unsent,
-    /// The plugin was asked.
+    /// The request was sent.
     Asked(ResponseFuture),
-    /// It answers.
+    /// The answer is being received.
     Answering(RecvStream),
-    /// It has ended the stream, or somebody else reads on.
+    /// The plugin has ended the stream, or it was moved out to be drained.
     Over,
 }
 
 impl Tap {
-    /// The plugin was asked; this is what its answer comes on.
+    /// Stores the response future of a request that was sent.
     pub(super) fn asked(&self, response: ResponseFuture) {
         *self.flow() = Flow::Asked(response);
     }
 
-    /// The head of the answer. Pending for ever where nothing was asked or somebody else reads on.
+    /// The head of the answer. Pending forever if no request was sent or the stream was moved out.
     pub(super) async fn head(&self) -> Result<Parts, h2::Error> {
         poll_fn(|cx| self.poll_head(cx)).await
     }
 
-    /// The next piece of the answer, as the wire's frames have it; `None` once there are no more.
+    /// The next frame of the answer; `None` once there are no more.
     pub(super) async fn data(&self) -> Option<Result<Bytes, h2::Error>> {
         poll_fn(|cx| match &mut *self.flow() {
             Flow::Answering(body) => poll_data(body, cx),
@@ -47,7 +47,7 @@ impl Tap {
         .await
     }
 
-    /// What comes after the last piece. The stream is over then.
+    /// The trailers. The stream is over then.
     pub(super) async fn trailers(&self) -> Result<Option<HeaderMap>, h2::Error> {
         poll_fn(|cx| {
             let mut flow = self.flow();
@@ -59,9 +59,9 @@ impl Tap {
         .await
     }
 
-    /// Resolves once the plugin has ended the stream; at once if it never saw the call. What still comes is thrown
-    /// away as it comes, so that no more than a window's worth is ever held. Only for when nobody waits for the
-    /// answer any more.
+    /// Resolves once the plugin has ended the stream; immediately if it never received the call. Data that
+    /// still arrives is discarded, so that at most a window's worth is ever buffered. Only for calls whose
+    /// answer is no longer awaited.
     pub(super) async fn ended(self) {
         let flow = std::mem::replace(&mut *self.flow(), Flow::Over);
         let mut rest = match flow {
@@ -73,7 +73,7 @@ impl Tap {
             Flow::Answering(rest) => rest,
         };
         while let Some(Ok(_)) = poll_fn(|cx| poll_data(&mut rest, cx)).await {
-            // A plugin that sends without a pause must not keep the thread to itself.
+            // A plugin that sends without a pause must not monopolize the thread.
             tokio::task::coop::consume_budget().await;
         }
         // The stream ends with its trailers; whatever they say, it is over.
@@ -106,7 +106,8 @@ impl Tap {
     }
 }
 
-/// The next piece of an answer. There is room for as much again at once, for whoever asks has nothing of it left.
+/// The next frame of an answer. Its window is released immediately, because the caller does not buffer
+/// earlier frames.
 pub(super) fn poll_data(
     body: &mut RecvStream,
     cx: &mut Context<'_>,
@@ -114,7 +115,7 @@ pub(super) fn poll_data(
     let piece = ready!(body.poll_data(cx));
     Poll::Ready(match piece {
         Some(Ok(piece)) => {
-            // It fails only where the stream is over, and then nothing more comes.
+            // It fails only if the stream is over, and then nothing more comes.
             let _ = body.flow_control().release_capacity(piece.len());
             Some(Ok(piece))
         }
@@ -123,7 +124,7 @@ pub(super) fn poll_data(
     })
 }
 
-/// What comes after the pieces.
+/// The trailers of an answer.
 pub(super) fn poll_trailers(
     body: &mut RecvStream,
     cx: &mut Context<'_>,
@@ -134,8 +135,8 @@ pub(super) fn poll_trailers(
     })
 }
 
-/// Servers end a stream that they want nothing more of with one of these once their answer is out. An answer that is not
-/// whole then lacks its status, which is found there.
+/// Servers end a stream that they want nothing more from with one of these, once their answer is sent. An
+/// answer that is incomplete lacks its status then, which is checked elsewhere.
 fn is_plain_end(error: &h2::Error) -> bool {
     matches!(error.reason(), Some(Reason::NO_ERROR | Reason::CANCEL))
 }

@@ -18,9 +18,9 @@ use crate::rundir::{PrivateDir, RuntimeDir};
 struct Scripted {
     refreshes: bool,
     capability_calls: AtomicU32,
-    /// Told when a call that hangs is dropped, which is what a cancelled call is to a server.
+    /// Notified when a hanging call is dropped, which is how a server sees a cancelled call.
     cancelled: Arc<Notify>,
-    /// Lets the calls that wait go on.
+    /// Releases the calls that wait.
     go_on: Notify,
     seen_timeout: std::sync::Mutex<Option<String>>,
 }
@@ -214,7 +214,7 @@ async fn a_stream_can_be_kept_after_its_caller_and_ends_when_the_plugin_ends_it(
     drop(answer);
     let mut rest = std::pin::pin!(rest);
     assert!(futures_util::poll!(&mut rest).is_pending());
-    // The connection works in order: were the stream reset, nobody would be there to go on any more.
+    // The connection works in order: had the stream been reset, its handler would be gone.
     s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
     s.plugin.go_on.notify_waiters();
     rest.await;
@@ -318,7 +318,7 @@ async fn the_plugins_own_errors_are_told_bounded() {
     let ExecuteError::Status { code, message } = error else { panic!("{error}") };
     assert_eq!(code, Code::ResourceExhausted);
     assert!(message.chars().count() <= crate::execute::MAX_STATUS_MESSAGE_CHARS + 1);
-    // A handler that panics resets its stream; the connection goes on.
+    // A handler that panics resets its stream; the connection stays open.
     let error = s.client.execute(&call("panic"), MetadataMap::new(), None, LIMIT).answer.await.unwrap_err();
     assert!(matches!(error, ExecuteError::Transport(_) | ExecuteError::Status { .. }), "{error}");
     s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();

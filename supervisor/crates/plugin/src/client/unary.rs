@@ -1,7 +1,8 @@
-//! One call with one answer, as gRPC writes them down: a head, a message with its length before it, and a status at the end.
+//! One call with one answer in gRPC's format: a head, a length-prefixed message, and a status at the end.
 //!
-//! By hand, because what is left of it beside h2 is this file: tonic's client boxes the message, the answer and the error on
-//! each of its layers, and copies what it received once more to put the pieces together that mostly are one already.
+//! Written by hand, because it is little code on top of h2: tonic's client boxes the message, the answer and
+//! the error in each of its layers, and copies what it received once more to join the frames, although there
+//! is mostly only one.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -17,18 +18,18 @@ use super::link::{Link, LinkError};
 use super::status::{NOT_GRPC, TOO_LARGE};
 use super::tap::Tap;
 
-/// From this size on a message that came in one piece stays where it was received; a shorter one is copied. It may be kept
-/// for long, and then must not hold on to a buffer of which it is a small part.
+/// A message of this size or more that came in one frame is not copied; a smaller one is. It may be kept for
+/// long, and must not keep a buffer alive of which it is a small part.
 const SHARED_FROM_BYTES: usize = 32 << 10;
 
-/// The longest time that the header can say, in each unit: eight digits.
+/// The longest value of the header in each unit: eight digits.
 const MAX_TIMEOUT_DIGITS: u64 = 99_999_999;
 
-/// How many headers every request has of ours.
+/// How many headers are added to every request.
 const OWN_HEADERS: usize = 3;
 
-/// How finely a plugin is told how long its answer is waited for: by a millisecond, within which a call mostly is on its way
-/// and above which a clock's fractions are of no use to a plugin. A shorter step makes nearly every call's header new.
+/// The resolution of the timeout in the header: a millisecond, within which a call is mostly sent, and finer
+/// values are of no use to a plugin. A smaller step would give nearly every call a new header value.
 const TIMEOUT_STEP: Duration = Duration::from_millis(1);
 
 const TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
@@ -36,12 +37,12 @@ const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 
-/// How long a framed message is.
+/// The length of a framed message.
 pub(super) fn message_bytes(framed: &Bytes) -> usize {
     framed.len().saturating_sub(PREFIX_BYTES)
 }
 
-/// What goes before a message.
+/// The data of a request's headers.
 pub(super) struct Head {
     /// See [`uri`].
     pub(super) uri: Uri,
@@ -67,36 +68,37 @@ impl Head {
     }
 }
 
-/// Every request has an origin. It is only a header to the plugin: the connector knows where to go.
+/// The URI of a method. HTTP/2 requires an origin, which is only a header for the plugin: the connector
+/// determines the peer.
 pub(super) fn uri(path: &PathAndQuery) -> Uri {
     let mut parts = super::ORIGIN.clone().into_parts();
     parts.path_and_query = Some(path.clone());
     Uri::from_parts(parts).expect("an origin and a path are a whole")
 }
 
-/// Up to the next [`TIMEOUT_STEP`], so that one limit is one value: HTTP/2 sends a value that it has sent before in a byte, and
-/// looks through all it has sent of that name for one that it has not. The plugin is told up to a step more than there is;
-/// how long its answer is waited for is our own clock's to say.
+/// Rounds up to the next [`TIMEOUT_STEP`], so that one limit is one value: HTTP/2 encodes a value that it has
+/// sent before in a byte, and has to search all sent values of that name for a new one. The plugin sees up to
+/// a step more than there is; the supervisor's own clock bounds the call.
 fn rounded(timeout: Duration) -> Duration {
     let steps = timeout.subsec_nanos().div_ceil(TIMEOUT_STEP.subsec_nanos());
     Duration::from_secs(timeout.as_secs()).checked_add(TIMEOUT_STEP * steps).unwrap_or(timeout)
 }
 
-/// In the smallest unit in which it has no more digits than gRPC allows.
+/// Formats a timeout in the smallest unit in which it has no more digits than gRPC allows.
 fn timeout_value(timeout: Duration) -> HeaderValue {
-    // Centuries are cut further below.
+    // Longer timeouts, of centuries, are capped below.
     let nanos = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
     let units = [(1, 'n'), (1_000, 'u'), (1_000_000, 'm'), (1_000_000_000, 'S')];
     let fitting = units.iter().find(|(unit, _)| nanos / unit <= MAX_TIMEOUT_DIGITS);
     let text = match fitting {
         Some((unit, letter)) => format!("{}{letter}", nanos / unit),
-        // Three years: nobody's deadline.
+        // Three years: longer than any real deadline.
         None => format!("{MAX_TIMEOUT_DIGITS}S"),
     };
     HeaderValue::try_from(text).expect("digits and a letter")
 }
 
-/// Asks, and reads the one message of the answer.
+/// Sends a request and reads the one message of the answer.
 pub(super) async fn call(
     link: &Link,
     tap: &Tap,
@@ -107,7 +109,7 @@ pub(super) async fn call(
     let opened = link.open_stream(|| head.request()).await;
     let (response, mut sending) = opened.map_err(broken)?;
     tap.asked(response);
-    // What does not fit into the window waits in h2; it is held once, whoever waits for it.
+    // Data beyond the window waits in h2; it is buffered only once.
     sending.send_data(message, true).map_err(|error| broken(LinkError::Http(error)))?;
     drop(sending);
     link.awake().wait(pin!(answer(tap, max_answer_bytes))).await
@@ -120,7 +122,7 @@ async fn answer(tap: &Tap, limit: usize) -> Result<Bytes, Status> {
         let encoding = String::from_utf8_lossy(encoding.as_bytes());
         return Err(not_grpc(format_args!("the answer is compressed with {encoding}, unasked")));
     }
-    // An answer that is nothing but a status has it here already.
+    // An answer without a message has its status in the headers.
     let whole = ended(&head.headers)?;
     let mut message = Incoming::new(limit);
     while let Some(piece) = tap.data().await {
@@ -140,13 +142,13 @@ async fn answer(tap: &Tap, limit: usize) -> Result<Bytes, Status> {
     message.whole.ok_or_else(|| not_grpc(format_args!("there is no message in the answer")))
 }
 
-/// Whether these headers end a call well; `false` if they do not end it.
+/// Whether these headers end a call with success; `false` if they do not end it.
 fn ended(headers: &HeaderMap) -> Result<bool, Status> {
     match headers.get(STATUS) {
         None => Ok(false),
         Some(code) if code == "0" => Ok(true),
         Some(code) => {
-            // No more than these two: tonic's reader of a status trusts that what else is in it is as it should be.
+            // Only these two headers: tonic's parser of a status trusts the format of the others.
             let mut said = HeaderMap::with_capacity(2);
             said.insert(STATUS, code.clone());
             if let Some(message) = headers.get(MESSAGE) {
@@ -160,7 +162,7 @@ fn ended(headers: &HeaderMap) -> Result<bool, Status> {
     }
 }
 
-/// What an answer without a status means: gRPC's own table of HTTP's.
+/// The status of an answer without one, by gRPC's own table for HTTP status codes.
 fn without_status(http: StatusCode) -> Status {
     let code = match http {
         StatusCode::OK => {
@@ -185,18 +187,18 @@ fn not_grpc(what: std::fmt::Arguments<'_>) -> Status {
 
 fn broken(error: LinkError) -> Status {
     match error {
-        // It knows what each of HTTP/2's reasons means.
+        // tonic maps each of HTTP/2's reasons to a status.
         LinkError::Http(error) => Status::from(error),
         other => Status::from_error(Box::new(other)),
     }
 }
 
-/// A message on its way in.
+/// A message that is being received.
 struct Incoming {
     limit: usize,
-    /// What came and is not a whole message yet.
+    /// The received part of an incomplete message.
     pieces: BytesMut,
-    /// How long the message says it is.
+    /// The length from the message's prefix.
     length: Option<usize>,
     whole: Option<Bytes>,
 }
@@ -213,7 +215,7 @@ impl Incoming {
         if self.whole.is_some() {
             return Err(not_grpc(format_args!("more than one message came")));
         }
-        // Mostly one frame holds it all.
+        // Usually one frame holds the whole message.
         if self.pieces.is_empty() && self.length.is_none() && piece.len() >= PREFIX_BYTES {
             let length = self.length_in(&mut piece)?;
             if piece.len() >= length {
@@ -241,7 +243,7 @@ impl Incoming {
         }
     }
 
-    /// Reads the prefix, before room is made for what it announces.
+    /// Reads the prefix, before a buffer of the announced length is allocated.
     fn length_in(&self, prefix: &mut Bytes) -> Result<usize, Status> {
         match prefix.get_u8() {
             0 => {}

@@ -1,21 +1,21 @@
-//! A plugin's own rights over files, for the moment in which its socket is connected to.
+//! Takes on a plugin's file system rights while its socket is connected to.
 //!
-//! Its directories are its own alone (0700), and whatever it puts into them is what it likes. Root would get through with
-//! CAP_DAC_OVERRIDE, and with that through everything. So whoever goes there has the plugin's rights over files meanwhile and
-//! none of its own: what the plugin may not reach, it cannot lead us to. Who asks stays the same, and what the kernel tells the
-//! plugin of its peer.
+//! A plugin's directories are private (0700), and the plugin controls their content. Root could enter with
+//! CAP_DAC_OVERRIDE, but would then follow the plugin anywhere. So the connecting thread temporarily has
+//! exactly the plugin's rights over files: what the plugin may not reach, it cannot redirect the supervisor
+//! to. The thread's identity stays the same, and so does the peer that the kernel reports to the plugin.
 
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 
-/// Gives the rights back, also in a panic. They are those of one thread, so that nothing may wait meanwhile.
+/// Restores the rights on drop, also in a panic. They belong to one thread, so nothing may await meanwhile.
 struct Borrowed;
 
-/// Does something with the rights over files of `uid`, whose gid is the same number where it is not ours.
+/// Runs `act` with the file system rights of `uid`; the gid is the same number unless `uid` is the supervisor's own.
 pub(super) fn with_rights_of<T>(uid: u32, act: impl FnOnce() -> T) -> T {
     if uid == Uid::effective().as_raw() {
         return act();
     }
-    // What cannot be taken is not taken, and then our own rights decide: the kernel refuses in the worst case.
+    // If a change fails, the supervisor's own rights apply: in the worst case the kernel refuses the access.
     setfsgid(Gid::from_raw(uid));
     setfsuid(Uid::from_raw(uid));
     let _borrowed = Borrowed;
@@ -24,7 +24,7 @@ pub(super) fn with_rights_of<T>(uid: u32, act: impl FnOnce() -> T) -> T {
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        // To one's own effective ids everybody may go back.
+        // Every process may return to its own effective ids.
         setfsuid(Uid::effective());
         setfsgid(Gid::effective());
     }

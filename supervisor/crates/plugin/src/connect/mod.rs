@@ -1,12 +1,13 @@
-//! Connects to what a handshake line named, without believing it.
+//! Connects to the address in a handshake line, without trusting it.
 //!
-//! A plugin may print any path, put a symlink there, or name a socket of somebody else. So the socket is reached
-//! through the descriptor of the plugin's own directory, has to belong to the plugin's uid, and whoever listens
-//! on it has to be one of the plugin's processes. All of this is done again on every reconnect. Going through the
-//! descriptor also means that our side never meets the limit on a socket's path.
+//! A plugin may print any path, put a symlink there, or name another program's socket. So the socket is
+//! reached through the descriptor of the plugin's own directory, it has to belong to the plugin's uid, and
+//! the listener has to be one of the plugin's processes. All of this is checked again on every reconnect.
+//! Going through the descriptor also avoids the limit on the length of a socket's path.
 //!
-//! A socket that we made and handed over needs none of this: it is connected to by the descriptor of what we bound.
-//! The kernel would name us as its peer, because we called listen(); whoever else answers on it got it from the plugin.
+//! A socket that the supervisor bound and passed to the plugin needs no check: it is connected to by its
+//! descriptor. The kernel would report the supervisor as its peer, which called listen(); another process
+//! that answers on it got it from the plugin.
 
 mod borrowed;
 mod peer;
@@ -40,35 +41,35 @@ pub(crate) use self::tls::{ClientIdentity, Tls};
 use crate::handshake::Address;
 use crate::rundir::{PrivateDir, magic_path};
 
-/// How long a plugin may take over the TLS handshake, its half of a key exchange: ten seconds of a loaded machine. Then the
-/// connection is given up, since whoever made a connection also holds up those who wait for it.
+/// The timeout of the TLS handshake: the plugin's half of a key exchange takes less than ten seconds even on a loaded
+/// machine. Then the connection is given up, because other calls wait for it.
 const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// A connection as it is made.
+/// A connection before encryption.
 pub(crate) type Plain = Either<Quiet, TcpStream>;
 
-/// A connection as it is used.
+/// A connection, encrypted or not.
 pub(crate) type Connection = Either<Plain, Secured>;
 
-/// Where one process's connections lead, and who has to be there.
+/// The address of one process's connections, and the expected peer.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     place: Place,
     uid: u32,
-    /// Whoever listens must be this process or below it.
+    /// The listener must be this process or a descendant.
     monitor_pid: u32,
-    /// With whom, where connections are encrypted.
+    /// Set if connections are encrypted.
     tls: Option<Tls>,
 }
 
 #[derive(Debug, Clone)]
 enum Place {
-    /// A socket of the plugin's, by its path in its directory.
+    /// A socket of the plugin, by its path in the plugin's directory.
     Unix {
         dir: Arc<PrivateDir>,
         socket: PathBuf,
     },
-    /// The socket of the directory that was handed over.
+    /// The listening socket that was passed to the plugin.
     Handed(Arc<PrivateDir>),
     Tcp(SocketAddr),
 }
@@ -77,7 +78,7 @@ enum Place {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ConnectError {
-    /// Its handshake named a place that is not its own.
+    /// Its handshake named an address outside its own directory.
     #[error("its handshake names {shown:?}, which is not in its own directory {}: it has to make its socket in PLUGIN_UNIX_SOCKET_DIR or TMPDIR", dir.display())]
     Outside {
         /// The address.
@@ -85,7 +86,7 @@ pub(crate) enum ConnectError {
         /// Its own directory.
         dir: PathBuf,
     },
-    /// It listens on TCP and may not.
+    /// It listens on TCP, which is not allowed.
     #[error(
         "it listens on the TCP address {addr}, which other users of this machine can reach: let it use a unix socket, or set allow_tcp for it"
     )]
@@ -93,7 +94,7 @@ pub(crate) enum ConnectError {
         /// The address.
         addr: SocketAddr,
     },
-    /// There is no socket where it said.
+    /// The socket cannot be opened.
     #[error(
         "the socket {shown:?} that its handshake names cannot be opened: {source}; a plugin has to listen before it prints the line"
     )]
@@ -103,29 +104,29 @@ pub(crate) enum ConnectError {
         /// Why; a symlink shows as ELOOP.
         source: io::Error,
     },
-    /// Something else lies there.
+    /// The path is not a socket.
     #[error("{shown:?}, which its handshake names, is no socket")]
     NoSocket {
         /// The path.
         shown: Sanitized,
     },
-    /// The socket, or who listens on it, belongs to another user.
+    /// The socket or its listener belongs to another user.
     #[error("{what} belongs to uid {found}, and the plugin runs as uid {expected}")]
     WrongUid {
-        /// What.
+        /// What belongs to the other user.
         what: &'static str,
         /// Its uid.
         found: u32,
         /// The plugin's uid.
         expected: u32,
     },
-    /// Whoever listens is no process of the plugin's.
+    /// The listener is not one of the plugin's processes.
     #[error("process {pid}, which listens on its socket, is none of the plugin's processes")]
     WrongProcess {
         /// The listener.
         pid: i32,
     },
-    /// Nobody answers.
+    /// The connection failed.
     #[error("cannot connect to {shown:?}: {source}")]
     Connect {
         /// The address.
@@ -133,7 +134,7 @@ pub(crate) enum ConnectError {
         /// Why.
         source: io::Error,
     },
-    /// It answers, and cannot be spoken to safely.
+    /// TLS could not be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
 }
@@ -142,25 +143,25 @@ pub(crate) enum ConnectError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum TlsError {
-    /// This build cannot.
-    #[cfg_attr(feature = "tls", expect(dead_code, reason = "told by builds without TLS"))]
+    /// This build does not include TLS.
+    #[cfg_attr(feature = "tls", expect(dead_code, reason = "used by builds without TLS"))]
     #[error(
         "its tls is auto-mtls, and this program was built without TLS: build it with the feature `tls`, or set its tls to off"
     )]
     NotBuilt,
-    /// No certificate of ours could be made.
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "told by builds with TLS"))]
+    /// The supervisor's certificate could not be created.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "used by builds with TLS"))]
     #[error(
         "the certificate that it is to know its host by cannot be made: {0}; set its tls to off to run it without"
     )]
     Make(Sanitized),
-    /// It was asked for TLS and did not answer to that.
+    /// The plugin was asked for TLS, but its handshake holds no certificate.
     #[error(
         "its tls is auto-mtls, and its handshake holds no certificate: a program that serves with HashiCorp's go-plugin prints one when it is asked, others do not know of it; set its tls to off"
     )]
     NoCertificate,
-    /// What stands in its place is none.
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "told by builds with TLS"))]
+    /// The certificate in the handshake is malformed.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "used by builds with TLS"))]
     #[error(
         "the sixth field of its handshake {problem}: it has to be the server's certificate, DER in base64 without padding, as HashiCorp's go-plugin prints it"
     )]
@@ -168,25 +169,25 @@ pub(crate) enum TlsError {
         /// What is wrong.
         problem: &'static str,
     },
-    /// Its server shows another one.
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "told by builds with TLS"))]
+    /// Its server presents another certificate.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "used by builds with TLS"))]
     #[error(
-        "the certificate that its server shows is not the one in its handshake: whoever answers on its socket did not print the line; let the plugin serve with the certificate that it prints"
+        "the certificate that its server shows is not the one in its handshake: the process that answers on its socket did not print the line; let the plugin serve with the certificate that it prints"
     )]
     OtherCertificate,
-    /// They do not come to terms.
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "told by builds with TLS"))]
+    /// The TLS handshake failed.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "used by builds with TLS"))]
     #[error(
         "TLS with it failed: {0}; it has to speak TLS 1.2 or later and to take the certificate in PLUGIN_CLIENT_CERT, or set its tls to off"
     )]
     Failed(Sanitized),
-    /// It does not answer.
+    /// The TLS handshake timed out.
     #[error("its TLS handshake was not over within {} s; see its log, or set its tls to off", TLS_HANDSHAKE.as_secs())]
     Slow,
 }
 
 impl Target {
-    /// Judges the address of a handshake.
+    /// Checks the address of a handshake.
     pub(crate) fn new(
         address: &Address,
         dir: &Arc<PrivateDir>,
@@ -201,7 +202,7 @@ impl Target {
                 Place::Handed(dir.clone())
             }
             Address::Unix(path) => match path.strip_prefix(dir.path()) {
-                // The parser has refused "." and ".." already; the kernel will refuse symlinks.
+                // The parser refused "." and ".."; the kernel will refuse symlinks.
                 Ok(socket) if socket != Path::new("") => {
                     Place::Unix { dir: dir.clone(), socket: socket.to_owned() }
                 }
@@ -213,12 +214,12 @@ impl Target {
         Ok(Self { place, uid, monitor_pid, tls: None })
     }
 
-    /// The same, with every connection encrypted.
+    /// Encrypts every connection, if `tls` is set.
     pub(crate) fn secured(self, tls: Option<Tls>) -> Self {
         Self { tls, ..self }
     }
 
-    /// Opens one connection and makes sure who is at its other end. It hears from `busy` whether it has much to do.
+    /// Opens one connection and verifies its peer. The connection reads from `busy` whether it has many calls.
     pub(crate) async fn connect(&self, busy: &Busy) -> Result<Connection, ConnectError> {
         let mut io = match &self.place {
             Place::Unix { dir, socket } => Either::Left(self.unix(dir, socket).await?),
@@ -240,7 +241,7 @@ impl Target {
     async fn unix(&self, dir: &PrivateDir, socket: &Path) -> Result<Quiet, ConnectError> {
         let connect = |source| ConnectError::Connect { shown: show(socket), source };
         let stream = UnixStream::from_std(self.unix_now(dir, socket)?).map_err(connect)?;
-        // The kernel tells who called listen(), not who sends.
+        // The kernel reports the process that called listen(), which may not be the one that sends.
         let peer = stream.peer_cred().map_err(connect)?;
         self.check_uid("who listens on its socket", peer.uid())?;
         let pid = peer.pid().unwrap_or(0);
@@ -250,7 +251,7 @@ impl Target {
         Quiet::new(stream).map_err(connect)
     }
 
-    /// Nothing in it waits: a queue that is full refuses.
+    /// Never blocks: a full queue refuses the connection.
     fn unix_now(&self, dir: &PrivateDir, socket: &Path) -> Result<StdUnixStream, ConnectError> {
         borrowed::with_rights_of(self.uid, || {
             let open = |e: Errno| ConnectError::Open { shown: show(socket), source: e.into() };
@@ -264,14 +265,14 @@ impl Target {
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             let stream =
                 socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(connect)?;
-            // Through the descriptor: what was looked at is what is connected to.
+            // Through the descriptor, so that the checked socket is the one connected to.
             let address = SocketAddrUnix::new(magic_path(fd.as_fd())).map_err(connect)?;
             rustix::net::connect(&stream, &address).map_err(connect)?;
             Ok(stream.into())
         })
     }
 
-    /// TCP tells nobody's process, so the owner of the listening port has to do.
+    /// TCP does not identify the peer process, so the owner of the listening port is checked instead.
     async fn tcp(&self, addr: SocketAddr) -> Result<TcpStream, ConnectError> {
         let connect = |source| ConnectError::Connect { shown: inert!("{}", addr), source };
         for uid in peer::tcp_listener_uids(addr.port()).map_err(connect)? {

@@ -1,12 +1,12 @@
-//! What stands for TLS in a build without it: nothing of it can exist.
+//! Replaces TLS in a build without it: its types cannot be constructed.
 
-use super::{Plain, TlsError};
-use crate::handover::HandedIdentity;
+use super::{PlainStream, TlsError};
+use crate::handover::IdentityRecord;
 
-/// A connection that was encrypted.
-pub(crate) type Secured = Plain;
+/// An encrypted connection.
+pub(crate) type EncryptedStream = PlainStream;
 
-/// Who we are to one process.
+/// The client certificate for one process.
 #[derive(Debug)]
 pub(crate) enum ClientIdentity {}
 
@@ -19,11 +19,11 @@ impl ClientIdentity {
         Err(TlsError::NotBuilt)
     }
 
-    pub(crate) fn hand_over(&self) -> HandedIdentity {
+    pub(crate) fn hand_over(&self) -> IdentityRecord {
         match *self {}
     }
 
-    pub(crate) fn take_over(_handed: &HandedIdentity) -> Result<Self, TlsError> {
+    pub(crate) fn take_over(_handed: &IdentityRecord) -> Result<Self, TlsError> {
         Err(TlsError::NotBuilt)
     }
 
@@ -33,7 +33,7 @@ impl ClientIdentity {
 }
 
 impl Tls {
-    pub(crate) async fn secure(&self, _io: Plain) -> Result<Secured, TlsError> {
+    pub(crate) async fn secure(&self, _io: PlainStream) -> Result<EncryptedStream, TlsError> {
         match *self {}
     }
 }

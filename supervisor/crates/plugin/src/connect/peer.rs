@@ -1,18 +1,18 @@
-//! Who is at the other end, as the kernel tells it.
+//! Identifies the peer of a connection, as the kernel reports it.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// How far up a process's ancestors are followed; a plugin that nests deeper is not recognised as itself.
+/// How many ancestors of a process are followed; a plugin that nests deeper is not recognized.
 const MAX_GENERATIONS: usize = 256;
 
-/// How much of the kernel's table of TCP sockets is read: some fifty thousand sockets.
+/// How much of the kernel's table of TCP sockets is read: about fifty thousand sockets.
 const MAX_TABLE_BYTES: u64 = 8 << 20;
 
 /// The kernel's number for a listening socket.
 const LISTEN: &str = "0A";
 
-/// Whether `pid` is `ancestor` or below it. A process whose parent died hangs below the monitor, which adopts it.
+/// Whether `pid` is `ancestor` or a descendant. A process whose parent died becomes a child of the monitor.
 pub(crate) fn is_below(pid: i32, ancestor: u32) -> bool {
     let Ok(mut pid) = u32::try_from(pid) else { return false };
     for _ in 0..MAX_GENERATIONS {
@@ -30,28 +30,28 @@ pub(crate) fn is_below(pid: i32, ancestor: u32) -> bool {
 fn parent(pid: u32) -> Option<u32> {
     let mut stat = Vec::new();
     File::open(format!("/proc/{pid}/stat")).ok()?.take(4096).read_to_end(&mut stat).ok()?;
-    // `pid (name) state ppid …`, where the name may hold anything, parentheses, spaces and half a character too.
+    // `pid (name) state ppid …`, where the name may hold any bytes: parentheses, spaces, invalid UTF-8.
     String::from_utf8_lossy(&stat).rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The uids of all who listen on a TCP port of this machine.
+/// The uids of all listeners on a TCP port of this machine.
 pub(super) fn tcp_listener_uids(port: u16) -> io::Result<Vec<u32>> {
     let mut uids = Vec::new();
     for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
         match File::open(table) {
             Ok(file) => listeners(BufReader::new(file.take(MAX_TABLE_BYTES)), port, &mut uids)?,
-            // A kernel without IPv6.
+            // This kernel has no IPv6.
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(e),
         }
     }
     if uids.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::ConnectionRefused, "nobody listens there"));
+        return Err(io::Error::new(io::ErrorKind::ConnectionRefused, "no process listens there"));
     }
     Ok(uids)
 }
 
-/// Lines read `slot: local:port remote:port state … uid …`, numbers of addresses and state in hexadecimal.
+/// Parses lines `slot: local:port remote:port state … uid …`; addresses and state are hexadecimal.
 fn listeners(table: impl BufRead, port: u16, uids: &mut Vec<u32>) -> io::Result<()> {
     for line in table.lines().skip(1) {
         let line = line?;
@@ -94,7 +94,7 @@ mod tests {
     fn a_name_that_is_no_text_hides_no_process() {
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
         let (ready, named) = std::sync::mpsc::channel();
-        // A thread has its name in a stat file of its own, which looks like a process's.
+        // A thread has its name in its own stat file, which looks like a process's.
         let thread = std::thread::spawn(move || {
             rustix::thread::set_name(c"\xff) \xfe(").unwrap();
             ready.send(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()).unwrap();

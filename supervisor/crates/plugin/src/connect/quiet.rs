@@ -1,14 +1,14 @@
-//! A unix socket that stays quiet while it is only read from at the other end.
+//! A unix socket that does not wake its reader whenever the peer reads.
 //!
-//! A runtime has the kernel tell it of room to write as well as of what there is to read, for as long as a socket is open. The
-//! kernel tells of room whenever the other end has taken what was sent. So a plugin that reads a call wakes its caller, which
-//! finds nothing to do, goes back to sleep and is woken again by the answer: measured, the kernel's work for a small call
-//! nearly doubles. Here the kernel is asked about room only while there is none.
+//! A runtime registers a socket for readability and writability for as long as it is open. The kernel reports
+//! writability whenever the peer has read what was sent. So when a plugin reads a call, its caller wakes,
+//! finds nothing to do, sleeps again and is woken once more by the answer: measured, the kernel's work for a
+//! small call nearly doubles. This type registers for writability only while the socket's buffer is full.
 //!
-//! That pays where there is much to do. A single call on a machine with nothing else to do is answered sooner the other way: a core
-//! that was woken for nothing is still awake when the answer comes, and one that sleeps takes longer to wake than the whole call
-//! takes. So a connection is quiet while it is [busy](Busy), and before that as loud as any other. Measured on two cores: with 64
-//! calls at once a fourth more of them, with one call at a time half the time.
+//! That pays off under load. A single call on an idle machine is answered sooner with the extra wake-up: the
+//! core is still awake when the answer comes, and waking a sleeping core takes longer than the whole call. So
+//! the optimization is active only while the connection is [busy](Busy). Measured on two cores: with 64
+//! concurrent calls a fourth more calls, with one call at a time half the time.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,22 +26,22 @@ use tokio::net::unix::pipe;
 /// A connected unix socket.
 #[derive(Debug)]
 pub(crate) struct Quiet {
-    /// The socket. What the runtime calls the end of a pipe is what it reads from and never writes to, which is how it is
-    /// told of one of the two alone.
+    /// The socket. The runtime's pipe receiver type only reads and never writes, so it registers for
+    /// readability alone.
     reading: pipe::Receiver,
-    /// The same socket once more, while the other end has to take something before more can be sent, and while it is loud.
+    /// A duplicate of the socket, while its buffer is full, and while the connection is not busy.
     writing: Option<pipe::Sender>,
     busy: Busy,
 }
 
-/// Whether a connection has much to do. Clones are the same.
+/// Whether a connection has many calls. Clones share the flag.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Busy(Arc<AtomicBool>);
 
 impl Busy {
-    /// From its next write on.
+    /// Takes effect with the next write.
     pub(crate) fn set(&self, busy: bool) {
-        // Mostly it is already, and then nobody else's cache is disturbed.
+        // Usually the flag is unchanged; not writing it leaves other cores' caches alone.
         if self.is_set() != busy {
             self.0.store(busy, Ordering::Relaxed);
         }
@@ -62,7 +62,7 @@ impl Quiet {
         })
     }
 
-    /// From whom it hears whether it is busy.
+    /// Sets the flag that this connection reads.
     pub(crate) fn heed(&mut self, busy: &Busy) {
         self.busy = busy.clone();
     }
@@ -71,7 +71,7 @@ impl Quiet {
         pipe::Sender::from_owned_fd_unchecked(self.reading.as_fd().try_clone_to_owned()?)
     }
 
-    /// Sends what there is room for now; `None`: there is none.
+    /// Sends as much as fits into the buffer now; `None`: it is full.
     fn send_now(&self, slices: &[IoSlice<'_>]) -> io::Result<Option<usize>> {
         loop {
             match rustix::io::writev(&self.reading, slices) {
@@ -112,7 +112,7 @@ impl AsyncWrite for Quiet {
             },
         };
         let waited = Pin::new(&mut writing).poll_write_vectored(cx, slices);
-        // A busy one lets go of it once there is room for everything again.
+        // A busy connection drops the duplicate once everything fits into the buffer again.
         let all: usize = slices.iter().map(|slice| slice.len()).sum();
         if !self.busy.is_set() || !matches!(&waited, Poll::Ready(Ok(sent)) if *sent == all) {
             self.writing = Some(writing);

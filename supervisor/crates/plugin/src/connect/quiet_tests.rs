@@ -45,7 +45,7 @@ async fn more_than_there_is_room_for_waits_until_it_is_taken() {
     theirs.read_to_end(&mut came).await.unwrap();
     assert!(came == much, "{} bytes came", came.len());
     let mut ours = sending.await.unwrap().unwrap();
-    // And it goes on as before: both halves of it, one after the other.
+    // And both halves still work, one after the other.
     theirs.write_all(b"still there").await.unwrap();
     drop(theirs);
     let mut rest = Vec::new();

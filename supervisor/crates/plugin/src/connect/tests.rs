@@ -114,7 +114,7 @@ async fn a_socket_that_was_handed_over_is_known_by_its_descriptor() {
         Err(ConnectError::Open { .. })
     ));
     let handed = s.private.listen().unwrap();
-    // The kernel names us as the peer, whoever the plugin is.
+    // The kernel reports the supervisor as the peer, whatever the plugin is.
     let target = s.target(&path, own_uid() + 1, 1).unwrap();
     target.connect(&Busy::default()).await.unwrap();
     // Another one in its place is not found, nor one at a path that only looks like it.
@@ -124,7 +124,7 @@ async fn a_socket_that_was_handed_over_is_known_by_its_descriptor() {
     drop(handed);
     assert!(
         matches!(target.connect(&Busy::default()).await, Err(ConnectError::Connect { .. })),
-        "nobody listens any more"
+        "no process listens any more"
     );
 }
 

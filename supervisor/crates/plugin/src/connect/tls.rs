@@ -1,9 +1,11 @@
-//! go-plugin's AutoMTLS: both sides make a certificate for one process and send it to the other, ours in
-//! `PLUGIN_CLIENT_CERT`, theirs in the sixth field of the handshake line. Each takes the other's and no other.
+//! go-plugin's AutoMTLS: both sides create a certificate for one process and send it to the other, the
+//! supervisor's in `PLUGIN_CLIENT_CERT`, the plugin's in the sixth field of the handshake line. Each accepts
+//! only the other's.
 //!
-//! No authority has signed them, and go-plugin's own are an authority and a server's at once, which every usual
-//! verification refuses. What is verified here is more: the server's certificate is the very one of the line, byte for byte,
-//! and whoever shows it has its key. Dates and names in it then mean nothing.
+//! The certificates are self-signed, and go-plugin's are CA and server certificates at once, which any
+//! standard verification refuses. The check here is stricter: the server's certificate equals the one in the
+//! line byte for byte, and the server proves that it has the key. Dates and names in it are therefore
+//! irrelevant.
 
 use std::fmt;
 use std::io;
@@ -28,22 +30,22 @@ use tokio_rustls::client::TlsStream;
 use super::{Plain, TlsError};
 use crate::handover::HandedIdentity;
 
-/// The name that go-plugin's certificates are for, and that its programs expect to be asked for.
+/// The name in go-plugin's certificates; its programs expect it as the server name.
 const SERVER_NAME: &str = "localhost";
 
-/// What is spoken on the encrypted connection: HTTP/2.
+/// The protocol on the encrypted connection: HTTP/2.
 const ALPN: &[u8] = b"h2";
 
-/// How go-plugin writes a certificate; it tolerates padding, as some who write it do not know how to leave it out.
+/// The encoding of go-plugin's certificates. Padding is tolerated, because some implementations cannot omit it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// A connection that was encrypted. Its state is large, and most connections have none.
+/// An encrypted connection. Boxed: its state is large, and most connections are not encrypted.
 pub(crate) type Secured = Box<TlsStream<Plain>>;
 
-/// Who we are to one process: a certificate and its key, made for that process and forgotten with it.
+/// The client certificate for one process and its key; created for that process and dropped with it.
 pub(crate) struct ClientIdentity {
     certificate: CertificateDer<'static>,
     key: PrivatePkcs8KeyDer<'static>,
@@ -66,7 +68,8 @@ impl fmt::Debug for Tls {
 }
 
 impl ClientIdentity {
-    /// A new one, and its certificate as programs of go-plugin read it in `PLUGIN_CLIENT_CERT`. A curve of 256 bits: a hundredth of the work of go-plugin's own 521, and its programs take it.
+    /// Creates a certificate, and its PEM text for `PLUGIN_CLIENT_CERT`. A 256-bit curve: a hundredth of the work of
+    /// go-plugin's own 521-bit curve, and its programs accept it.
     pub(crate) fn make() -> Result<(Self, String), TlsError> {
         let failed = |error: rcgen::Error| TlsError::Make(Raw::of(&error).line());
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(failed)?;
@@ -79,7 +82,7 @@ impl ClientIdentity {
         Ok((Self { certificate: certificate.into(), key: key.serialize_der().into() }, pem))
     }
 
-    /// The certificate and its key, for another supervisor to be the same.
+    /// The certificate and its key, for the next supervisor.
     pub(crate) fn hand_over(&self) -> HandedIdentity {
         HandedIdentity {
             certificate: hex::encode(&self.certificate),
@@ -87,7 +90,7 @@ impl ClientIdentity {
         }
     }
 
-    /// The one that another supervisor was. What is no certificate or no key shows when it is used.
+    /// The certificate of the previous supervisor. An invalid certificate or key is noticed when it is used.
     pub(crate) fn take_over(handed: &HandedIdentity) -> Result<Self, TlsError> {
         let unread = |_| TlsError::Make("what was handed over of it cannot be read".into());
         Ok(Self {
@@ -96,7 +99,7 @@ impl ClientIdentity {
         })
     }
 
-    /// TLS with the server whose certificate is `field`, the sixth of a handshake. The line bounds its length.
+    /// TLS with the server whose certificate is `field`, the sixth of the handshake, whose length is bounded.
     pub(crate) fn with_server(&self, field: &str) -> Result<Tls, TlsError> {
         let wrong = |problem| TlsError::Certificate { problem };
         let der = BASE64.decode(field).map_err(|_| wrong("is not base64"))?;
@@ -113,18 +116,18 @@ impl ClientIdentity {
             .with_client_auth_cert(vec![self.certificate.clone()], PrivateKeyDer::Pkcs8(self.key.clone_key()))
             .map_err(failed)?;
         config.alpn_protocols = vec![ALPN.to_owned()];
-        // Every connection shows the certificates anew; there is one, or a handful, in a process's life.
+        // Every connection presents the certificates again; a process has only one or a few connections in its life.
         config.resumption = Resumption::disabled();
         Ok(Tls(TlsConnector::from(Arc::new(config))))
     }
 }
 
 impl Tls {
-    /// Shakes hands on a new connection.
+    /// Performs the TLS handshake on a new connection.
     pub(crate) async fn secure(&self, io: Plain) -> Result<Secured, TlsError> {
         let name =
             ServerName::try_from(SERVER_NAME).map_err(|error| TlsError::Failed(Raw::of(&error).line()))?;
-        // On the heap from the start: it would be a part of every future that connects.
+        // Boxed from the start: otherwise every future that connects would include it.
         Box::pin(self.0.connect(name, io)).await.map(Box::new).map_err(|error| failure(&error))
     }
 }
@@ -139,7 +142,7 @@ fn failure(error: &io::Error) -> TlsError {
     }
 }
 
-/// Takes one certificate and no other.
+/// Accepts exactly one certificate.
 #[derive(Debug)]
 struct Pinned {
     pinned: CertificateDer<'static>,

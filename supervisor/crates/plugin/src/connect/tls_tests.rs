@@ -130,7 +130,7 @@ async fn who_we_are_can_be_handed_over() {
     assert!(ClientIdentity::take_over(&garbage).is_err());
     let other = HandedIdentity { key: made().hand_over().key, ..first.hand_over() };
     assert!(ClientIdentity::take_over(&other).unwrap().with_server(&theirs.field()).is_err());
-    assert_eq!(format!("{other:?}"), "HandedIdentity");
+    assert_eq!(format!("{other:?}"), "IdentityRecord");
 }
 
 #[tokio::test]
@@ -216,7 +216,7 @@ fn what_is_no_certificate_is_refused_before_anything_is_connected_to() {
         let refused = client.with_server(&field).unwrap_err().to_string();
         assert!(refused.contains(word) && refused.len() < 400, "{refused}");
     }
-    // Padding is not go-plugin's way, and harms nobody.
+    // go-plugin omits padding, but accepting it is harmless.
     client.with_server(&base64::engine::general_purpose::STANDARD.encode(&theirs.der)).unwrap();
 }
 

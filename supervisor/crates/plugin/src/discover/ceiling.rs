@@ -1,6 +1,6 @@
-//! What a manifest may ask for: nothing beyond the operator's word.
+//! Limits what a manifest may request: nothing beyond what the operator allows.
 //!
-//! What the operator says about this very plugin counts as leave, whatever it is, because it is also what will hold.
+//! Every setting that the operator makes for this plugin counts as permission, because it also overrides the manifest.
 
 use talon_jail::Mode;
 
@@ -9,11 +9,11 @@ use crate::name::PluginName;
 use crate::spec::{PluginSpec, SandboxSettings};
 use crate::units::{ByteSize, Duration};
 
-/// What the operator says about one plugin, the later word last.
+/// The operator's settings for one plugin; a later entry overrides an earlier one.
 pub(super) type Operator<'a> = [Option<&'a PluginSettings>; 2];
 
-/// What a manifest asks for that only the operator may give: for each wish the key, what is asked for, and how the
-/// operator can allow it. `spec` holds what the operator says to all plugins.
+/// What a manifest requests beyond the operator's settings. Each text names the key, the requested value and how the
+/// operator can allow it. `spec` holds the operator's settings for all plugins.
 pub(super) fn wishes(manifest: &PluginSettings, operator: Operator<'_>, spec: &PluginSpec) -> Vec<String> {
     let operator = || operator.into_iter().flatten();
     let mut wishes = Wishes { name: &spec.name, list: Vec::new() };
@@ -77,7 +77,8 @@ fn strictness(mode: Mode) -> u8 {
     }
 }
 
-/// One plugin's jail: what it wants, the operator's words about it, and what all plugins have.
+/// One plugin's jail: the manifest's request, the operator's settings for this plugin, and the settings for all
+/// plugins.
 struct Sandbox<'a> {
     wanted: &'a PluginSandbox,
     words: &'a [&'a PluginSandbox],
@@ -103,7 +104,7 @@ impl Sandbox<'_> {
         {
             wishes.add("sandbox.network", network.word(), wide.network.word());
         }
-        // Ports only ever take away from what `full` gives.
+        // Ports only narrow what `full` gives.
         let ports = [
             (
                 "sandbox.ports.connect",
@@ -128,7 +129,7 @@ impl Sandbox<'_> {
         }
         let Some(allow) = &wanted.allow else { return };
         let through_proxy = granted.or(wanted.network).unwrap_or(wide.network) == NetworkAccess::Proxy;
-        // Whoever may go everywhere may also choose to go to a few places only.
+        // A plugin with full network access may restrict itself to a few destinations.
         let narrower = granted.is_none() && wide.network == NetworkAccess::Full;
         if through_proxy
             && !narrower
@@ -148,7 +149,7 @@ impl Sandbox<'_> {
                 continue;
             }
             let granted = of(&wide.fs).unwrap_or_default();
-            // Only as they stand there: what lies inside may be a link that somebody else made.
+            // Paths must match exactly: something inside a granted directory may be a symlink made by another process.
             if !list.iter().all(|path| granted.contains(path)) {
                 wishes.add_list(&format!("sandbox.fs.{name}"), list, &granted);
             }
@@ -162,18 +163,18 @@ impl Sandbox<'_> {
     }
 }
 
-/// How a limit is written, and which way it binds.
+/// How a limit is written, and in which direction it restricts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Count,
     Bytes,
-    /// In milliseconds; none at all is written `0s`.
+    /// In milliseconds; no limit is written `0s`.
     Time,
-    /// The higher, the more others get.
+    /// A niceness: a higher value leaves more CPU time to others.
     Courtesy,
 }
 
-/// One limit: how it is written, and how it is meant.
+/// One limit: its key and kind, and how to read it from a manifest and from the operator's settings.
 struct Limit {
     key: &'static str,
     kind: Kind,
@@ -190,23 +191,23 @@ const fn limit(
     Limit { key, kind, said, ceiling }
 }
 
-/// What no limit is less than.
+/// Stands for "no limit": greater than every other value.
 const NO_LIMIT: u64 = u64::MAX;
 
-/// How long a plugin may ignore a deadline.
+/// How long a plugin may keep running a call after its deadline.
 fn overdue_ms(time: Option<std::time::Duration>) -> u64 {
     time.map_or(NO_LIMIT, |time| u64::try_from(time.as_millis()).unwrap_or(NO_LIMIT))
 }
 
 const LIMITS: [Limit; 14] = [
-    // How long it may work on for nobody.
+    // How long it may keep working on a call that no caller waits for.
     limit(
         "kill_overdue_after",
         Kind::Time,
         |said| said.lifecycle.kill_overdue_after.map(|time| overdue_ms(overdue(time))),
         |spec| overdue_ms(spec.lifecycle.kill_overdue_after),
     ),
-    // A message is held in the supervisor's memory, not in the plugin's.
+    // The supervisor buffers messages in its own memory, not in the plugin's.
     limit(
         "max_message_bytes",
         Kind::Bytes,

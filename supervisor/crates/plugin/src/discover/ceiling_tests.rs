@@ -7,7 +7,7 @@ use super::super::settle::{Said, settle};
 use super::*;
 use crate::entry::PluginEntry;
 
-/// What comes of a manifest when the operator says `wide` to all plugins and `over` to this one.
+/// The result for a manifest if the operator sets `wide` for all plugins and `over` for this one.
 fn settled(manifest: Value, over: Value, wide: Value) -> Result<SandboxSettings, String> {
     let settings = |said: Value| -> PluginSettings { serde_json::from_value(said).unwrap() };
     let mut defaults = SpecDefaults::default();
@@ -27,7 +27,8 @@ fn sandbox(said: Value) -> Value {
     json!({ "sandbox": said })
 }
 
-/// The wish of a manifest that nobody allows, and what comes of it once somebody writes down the line it names.
+/// The request of a manifest that the operator has not allowed, and the result after applying the line from the
+/// message.
 fn allowed_as_told(said: Value, wide: Value) -> SandboxSettings {
     let error = settled(sandbox(said.clone()), json!({}), sandbox(wide.clone())).unwrap_err();
     let mut over = json!({});
@@ -89,15 +90,15 @@ fn less_is_always_granted() {
 #[test]
 fn a_grant_of_one_thing_is_none_of_another() {
     for (manifest, over, wide) in [
-        // The network, but not the places.
+        // The network is granted, but not the destinations.
         (json!({ "network": "proxy", "allow": ["x:1"] }), json!({ "network": "proxy" }), json!({})),
-        // The operator narrowed it to the proxy, with the list that all have.
+        // The operator restricts it to the proxy, with the list of all plugins.
         (
             json!({ "allow": ["x:1"] }),
             json!({ "network": "proxy" }),
             json!({ "network": "full", "allow": ["y:1"] }),
         ),
-        // A place inside of what is granted may be a link.
+        // A path inside a granted directory may be a symlink.
         (json!({ "fs": { "read": ["/srv/a/b"] } }), json!({}), json!({ "fs": { "read": ["/srv/a"] } })),
         (json!({ "fs": { "write": ["/srv/a"] } }), json!({}), json!({ "fs": { "read": ["/srv/a"] } })),
         (json!({ "fs": { "execute": ["/srv/a"] } }), json!({}), json!({ "fs": { "write": ["/srv/a"] } })),

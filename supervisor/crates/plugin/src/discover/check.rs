@@ -1,4 +1,4 @@
-//! The checks that every plugin passes, wherever it was found.
+//! The checks that apply to every plugin, wherever it was found.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use crate::units::Duration;
 use crate::view::program::{self, Kind};
 use crate::view::{ProgramError, TreeError, digest, tree};
 
-/// The longest full name of a gRPC service, in bytes; real ones have a tenth of it.
+/// The longest full name of a gRPC service, in bytes; real names have about a tenth of it.
 const MAX_SERVICE_NAME_BYTES: usize = 256;
 
-/// Why a plugin is refused. The texts end with what to do next.
+/// Why a plugin is refused. The messages end with what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
-    /// A setting that cannot work.
+    /// A setting has an unusable value.
     #[error("{setting}: {problem}")]
     Setting {
         /// The setting's key.
@@ -39,27 +39,27 @@ pub enum CheckError {
     /// Its directory cannot be used.
     #[error(transparent)]
     Directory(#[from] TreeError),
-    /// A script that is neither the plugin's nor the system's.
+    /// A script that belongs neither to the plugin nor to the system.
     #[error("{} is a script outside the plugin's directory: move it into the directory, where what was checked is what runs", .0.display())]
     ScriptOutside(PathBuf),
-    /// The same of a native program, which a bridge can only find by its path.
+    /// The same for a native program behind a bridge, which finds it only by its path.
     #[error("{} is a program outside the plugin's directory: behind a bridge it has to lie in the directory, or be the system's", .0.display())]
     ProgramOutside(PathBuf),
-    /// The program that translates for it is not installed.
+    /// The bridge that translates the plugin's protocol is not installed.
     #[error(
         "the program {bridge}, which translates for it, is missing: it is neither beside talon nor in ../libexec/talon or ../lib/talon; install it there, or set plugins.tools.bridge_dir"
     )]
     NoBridge {
-        /// Its file name.
+        /// The bridge's file name.
         bridge: &'static str,
     },
-    /// Its manifest asks for what only the operator may give.
+    /// Its manifest requests what only the operator may allow.
     #[error("{}", wishes.join("; "))]
     Beyond {
-        /// For each wish the key, what is asked for, and how the operator can allow it.
+        /// One text for each request: the key, the requested value, and how the operator can allow it.
         wishes: Vec<String>,
     },
-    /// It is not what the operator wrote down.
+    /// The digest differs from the configured one.
     #[error(
         "{} has the sha256 digest {found}, and {expected} was asked for: somebody changed it; restore it, or write down the new digest",
         path.display()
@@ -69,7 +69,7 @@ pub enum CheckError {
         path: PathBuf,
         /// Its digest.
         found: String,
-        /// The digest it should have.
+        /// The expected digest.
         expected: String,
     },
 }
@@ -78,11 +78,11 @@ fn setting(setting: &'static str, problem: impl Into<String>) -> CheckError {
     CheckError::Setting { setting, problem: problem.into() }
 }
 
-/// Checks a plugin before it is registered: its settings, its files, and its digest if one is asked for. Reads
-/// the disk, and everything the plugin consists of when there is a digest to compare.
+/// Checks a plugin before it is registered: its settings, its files, and its digest if one is configured. Reads the
+/// disk; with a digest to compare it reads all files of the plugin.
 ///
 /// # Errors
-/// [`CheckError`], for the first thing that is wrong.
+/// [`CheckError`], for the first problem.
 pub fn check(spec: &PluginSpec) -> Result<(), CheckError> {
     settings(spec)?;
     lifecycle(&spec.lifecycle)?;
@@ -90,7 +90,7 @@ pub fn check(spec: &PluginSpec) -> Result<(), CheckError> {
     files(spec)
 }
 
-/// Several may have spoken, each sensibly, and still not fit together.
+/// Values from different sources may each be valid and still conflict.
 fn lifecycle(life: &LifecycleSettings) -> Result<(), CheckError> {
     let shown = |duration: std::time::Duration| Duration::from(duration);
     if life.health_check_timeout > life.health_check_interval {
@@ -118,7 +118,7 @@ fn lifecycle(life: &LifecycleSettings) -> Result<(), CheckError> {
     Ok(())
 }
 
-/// Whether the jail can be asked for; whether this machine can give it shows at the start.
+/// Whether the jail's settings are valid. Whether this machine supports them shows at the start.
 fn jail(sandbox: &SandboxSettings) -> Result<(), CheckError> {
     if sandbox.mode == Mode::Off {
         return Ok(());
@@ -129,7 +129,7 @@ fn jail(sandbox: &SandboxSettings) -> Result<(), CheckError> {
     profile::compiled(sandbox).map(drop).map_err(|problem| setting("sandbox.profile", problem))
 }
 
-/// The part of [`check`] that needs no disk.
+/// The part of [`check`] that does not access the disk.
 pub(crate) fn settings(spec: &PluginSpec) -> Result<(), CheckError> {
     if !spec.program.is_absolute() {
         return Err(setting(
@@ -178,7 +178,7 @@ pub(crate) fn settings(spec: &PluginSpec) -> Result<(), CheckError> {
     environment::check(spec).map_err(|problem| setting("env", problem))
 }
 
-/// Letters, digits, `_` and dots: what a path of HTTP/2 takes as it is.
+/// Letters, digits, `_` and dots: characters that an HTTP/2 path takes unescaped.
 fn is_service_name(name: &str) -> bool {
     let part = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     name.len() <= MAX_SERVICE_NAME_BYTES && name.split('.').all(part)
@@ -204,7 +204,7 @@ fn files(spec: &PluginSpec) -> Result<(), CheckError> {
     script_inside(&real, opened.kind, directory)
 }
 
-/// Refuses a script that would be run from where anybody but root may change it.
+/// Refuses a script in a place where users other than root may change it.
 pub(crate) fn script_inside(real: &Path, kind: Kind, directory: &Path) -> Result<(), CheckError> {
     if kind == Kind::Script && !real.starts_with(directory) && !tree::is_system_file(real) {
         return Err(CheckError::ScriptOutside(real.to_owned()));
@@ -212,7 +212,7 @@ pub(crate) fn script_inside(real: &Path, kind: Kind, directory: &Path) -> Result
     Ok(())
 }
 
-/// Compares what was found with what the operator wrote down, if anything.
+/// Compares the actual digest with the configured one, if any.
 pub(crate) fn compare(spec: &PluginSpec, path: PathBuf, found: String) -> Result<(), CheckError> {
     match &spec.sha256 {
         Some(expected) if !expected.eq_ignore_ascii_case(&found) => {

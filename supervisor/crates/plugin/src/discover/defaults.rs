@@ -1,4 +1,4 @@
-//! What the operator says: for every plugin, and for single ones.
+//! The operator's settings: for all plugins, and for single ones.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,24 +11,24 @@ use crate::spec::{
     PluginSpec, SandboxSettings, Tls,
 };
 
-/// The transport's hard limit on one message from a plugin: 8 MiB leaves room for answers that will be cut, and
-/// bounds what one call can hold in memory.
+/// The transport's hard limit on one message from a plugin. 8 MiB leaves room for answers that are truncated later, and
+/// bounds the memory of one call.
 pub const DEFAULT_MAX_MESSAGE_BYTES: usize = 8 << 20;
 
-/// What holds for every plugin that says nothing else, and what the operator says about single ones.
+/// The defaults for every plugin, and the operator's overrides for single ones.
 #[derive(Debug, Clone)]
 pub struct SpecDefaults {
-    /// How plugins live and die.
+    /// Start, health check, restart and stop settings.
     pub lifecycle: LifecycleSettings,
-    /// Jail settings. A manifest may ask for a stricter jail, never for a looser one.
+    /// Jail settings. A manifest may request a stricter jail, never a looser one.
     pub sandbox: SandboxSettings,
     /// The hard limit on one message, in bytes.
     pub max_message_bytes: usize,
     /// go-plugin's magic cookie.
     pub cookie: Cookie,
-    /// go-plugin application protocol versions offered, the best last.
+    /// go-plugin application protocol versions to offer, the preferred one last.
     pub app_versions: Vec<u32>,
-    /// Processes of each plugin.
+    /// The number of processes of each plugin.
     pub instances: u32,
     /// The most connections to each process.
     pub connections: u32,
@@ -38,7 +38,7 @@ pub struct SpecDefaults {
     pub watch: bool,
     /// The programs that translate foreign protocols.
     pub bridges: Bridges,
-    /// What the operator says about single plugins, by name. Wins over what they say themselves.
+    /// The operator's settings for single plugins, by name. They override the plugins' own settings.
     pub overrides: BTreeMap<String, PluginSettings>,
 }
 
@@ -61,7 +61,7 @@ impl Default for SpecDefaults {
 }
 
 impl SpecDefaults {
-    /// A plugin about which nothing is known but its program. Does not look at the overrides.
+    /// The spec of a plugin of which only the program is known. Ignores the overrides.
     #[must_use]
     pub fn spec(
         &self,

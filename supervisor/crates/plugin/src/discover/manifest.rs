@@ -1,4 +1,4 @@
-//! `plugin.yaml`: what a directory says about the plugin in it.
+//! `plugin.yaml`: the manifest of a plugin directory.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,12 @@ use crate::document::{self, Findings};
 use crate::entry::PluginEntry;
 use crate::spec::{LifecycleSettings, MANIFEST_FILE, SYSTEM_PATH};
 
-/// The largest manifest: 256 KiB, of which nearly all would be `config`.
+/// The largest manifest: 256 KiB, nearly all of it for `config`.
 const MAX_MANIFEST_BYTES: u64 = 256 << 10;
 
-/// What a `plugin.yaml` may say: what `plugins.tools.plugins.<name>` may say in the config file, but for what only an
-/// operator grants. Held to the same rules; variables are not filled in, because the environment is the operator's.
+/// The content of a `plugin.yaml`: the keys of `plugins.tools.plugins.<name>` in the config file, without those that
+/// only an operator may set. The same rules apply. Variables are not expanded, because the environment is the
+/// operator's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// The plugin's name, if it is not the directory's.
@@ -41,17 +42,17 @@ pub enum ManifestError {
         /// Why.
         source: std::io::Error,
     },
-    /// It is larger than any manifest.
+    /// It is too large.
     #[error("{} is larger than {} KiB: make it smaller", .0.display(), MAX_MANIFEST_BYTES >> 10)]
     TooLarge(PathBuf),
-    /// It says something we do not understand. Each problem names its file and line.
+    /// It has invalid content. Each problem names its file and line.
     #[error("{}", in_one_line(.0))]
     Malformed(Problems),
 }
 
-/// The problems for a line of status output.
+/// The problems in one line, for status output.
 fn in_one_line(problems: &Problems) -> String {
-    /// Enough to see what is wrong; the others show once these are mended.
+    /// Enough to see what is wrong; the others appear once these are fixed.
     const SHOWN: usize = 3;
     let all = problems.problems();
     let mut shown: Vec<String> = all.iter().take(SHOWN).map(ToString::to_string).collect();
@@ -62,7 +63,7 @@ fn in_one_line(problems: &Problems) -> String {
 }
 
 impl Manifest {
-    /// Reads the manifest of a directory. `wider` is how plugins live that say nothing about it.
+    /// Reads the manifest of a directory. `wider` holds the lifecycle defaults.
     ///
     /// # Errors
     /// [`ManifestError`], with file and line.
@@ -82,7 +83,7 @@ impl Manifest {
         Self::parse(&text, &path, wider).map_err(ManifestError::Malformed)
     }
 
-    /// Reads a manifest's text; `path` is for messages.
+    /// Parses a manifest's text; `path` is used in messages.
     pub(crate) fn parse(text: &str, path: &Path, wider: &LifecycleSettings) -> Result<Self, Problems> {
         static SHAPE: LazyLock<Shape> = LazyLock::new(Shape::of::<Manifest>);
         let (manifest, origins) = document::read::<Self>(text, &SHAPE, path)?;
@@ -102,10 +103,10 @@ impl Manifest {
         }
     }
 
-    /// Where the program lies.
+    /// The path of the program.
     ///
     /// # Errors
-    /// A sentence, when it is nowhere to be found or outside of the directory.
+    /// A message, if the program is not found or lies outside the directory.
     pub fn program(&self, directory: &Path) -> Result<PathBuf, String> {
         match &self.plugin.command {
             Some(command) => resolve_command(command, directory),
@@ -114,7 +115,7 @@ impl Manifest {
     }
 }
 
-/// Where a manifest's command lies.
+/// Resolves a manifest's command.
 fn resolve_command(path: &Path, directory: &Path) -> Result<PathBuf, String> {
     let command = path.display().to_string();
     if path.is_absolute() {
@@ -125,7 +126,7 @@ fn resolve_command(path: &Path, directory: &Path) -> Result<PathBuf, String> {
             "{MANIFEST_FILE}: command {command:?} leaves the directory: keep the program in it, or write an absolute path"
         ));
     }
-    // Collected component by component, so that "./run" and "run" are the same path.
+    // Built from its components, so that "./run" and "run" are the same path.
     let inside: PathBuf = directory.join(
         path.components().filter(|c| matches!(c, std::path::Component::Normal(_))).collect::<PathBuf>(),
     );

@@ -1,15 +1,15 @@
 //! Finds plugins in a directory.
 //!
-//! An executable file is a plugin named after itself; a directory with a [`plugin.yaml`](Manifest) is one, too.
+//! An executable file is a plugin named after the file; a directory with a [`plugin.yaml`](Manifest) is one, too.
 //!
-//! | what lies there | what happens |
+//! | entry | result |
 //! |---|---|
 //! | a name that begins with `.` | ignored |
 //! | a file without execute bit, a directory without manifest, a socket or pipe | ignored, with a debug log line |
-//! | a symlink | judged by what it leads to: that is checked, and that is run |
+//! | a symlink | its target is checked, and its target is run |
 //! | a bad name, two plugins with one name, a file others may write, a wrong `sha256`, a bad manifest | refused, each with its reason |
 //!
-//! One bad plugin never stops the others. Plugins from the config file ([`configured`]) pass the same checks.
+//! A bad plugin never stops the others. Plugins from the config file ([`configured`]) pass the same checks.
 
 mod ceiling;
 mod check;
@@ -36,36 +36,36 @@ use crate::name::PluginName;
 use crate::spec::{MANIFEST_FILE, PluginSpec};
 use crate::view::{digest, trust};
 
-/// The most entries of a plugin directory that are looked at. 10,000 is far beyond what one machine runs; a
-/// larger directory is refused whole, because it is some other directory.
+/// The most entries of a plugin directory. 10,000 is far more than one machine runs. A larger directory is refused as a
+/// whole, because it is probably not a plugin directory.
 pub const MAX_ENTRIES: usize = 10_000;
 
-/// The longest reason or name shown, in bytes.
+/// The longest reason or name in a message, in bytes.
 const MAX_SHOWN_BYTES: usize = 2048;
 
-/// What was found.
+/// The result of a scan.
 #[derive(Debug, Default)]
 pub struct Discovered {
     /// Plugins that passed their checks, by name.
     pub plugins: Vec<PluginSpec>,
-    /// What looked like a plugin and is not run.
+    /// What looked like a plugin but is not run.
     pub refused: Vec<Refused>,
 }
 
-/// Something that looked like a plugin and is not run.
+/// Something that looked like a plugin but is not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// Its name, or its file's where that is no plugin name.
+    /// Its name, or its file name if that is no valid plugin name.
     pub name: String,
-    /// Where it lies.
+    /// Its path.
     pub path: PathBuf,
-    /// Why, ending with what to do next.
+    /// The reason; ends with what to do next.
     pub reason: String,
 }
 
-/// Looks through a plugin directory. Blocking; reads every file of plugins that have a `sha256` to compare.
+/// Scans a plugin directory. Blocking; reads every file of plugins that have a `sha256` to compare.
 ///
-/// A directory that cannot be used at all gives one refusal that bears its path.
+/// An unusable directory gives one refusal with its path.
 #[must_use]
 pub fn scan(dir: &Path, defaults: &SpecDefaults) -> Discovered {
     let mut refused = Vec::new();
@@ -97,7 +97,7 @@ pub fn scan(dir: &Path, defaults: &SpecDefaults) -> Discovered {
             plugins.push(spec);
             continue;
         }
-        // Choosing one of them would be a guess, so none runs.
+        // Choosing one of them would be a guess, so none of them runs.
         let sources: Vec<_> = specs.iter().map(|spec| spec.source.clone()).collect();
         let reason = bounded(&format!("{} claim the name {name}: rename all but one", sources.join(" and ")));
         for spec in specs.drain(..) {
@@ -108,11 +108,11 @@ pub fn scan(dir: &Path, defaults: &SpecDefaults) -> Discovered {
     Discovered { plugins, refused }
 }
 
-/// A plugin from the config file: a program, or a directory with a [`plugin.yaml`](Manifest) over which the entry wins.
-/// Blocking, as [`scan`] is.
+/// A plugin from the config file: a program, or a directory with a [`plugin.yaml`](Manifest). The entry overrides the
+/// manifest. Blocking, like [`scan`].
 ///
 /// # Errors
-/// [`Refused`], if it does not pass its checks.
+/// [`Refused`], if it does not pass the checks.
 pub fn configured(
     name: &PluginName,
     source: &str,
@@ -125,7 +125,7 @@ pub fn configured(
             configured_directory(name, source, directory, entry, defaults)
         }
         (Some(program), None) => configured_program(name, source, program, entry, defaults),
-        // What runs is the bridge alone.
+        // Only the bridge runs on this machine.
         (None, Some(_)) => match Bridge::Mcp.program(&defaults.bridges) {
             Some(bridge) => configured_program(name, source, bridge, entry, defaults),
             None => Err(CheckError::NoBridge { bridge: Bridge::Mcp.name() }.to_string()),
@@ -137,11 +137,11 @@ pub fn configured(
     checked.map_err(|reason| Refused { name: name.to_string(), path, reason: bounded(&reason) })
 }
 
-/// A digest of all the files that a start of the plugin would read and run: another one means that it changed. Blocking; reads all
-/// of them.
+/// A digest of all files that a start of the plugin reads and runs. A different digest means that the plugin changed.
+/// Blocking; reads all of them.
 ///
 /// # Errors
-/// Why they cannot be read.
+/// A message, if a file cannot be read.
 pub fn fingerprint(spec: &PluginSpec) -> Result<String, String> {
     let program = || -> io::Result<String> {
         use std::os::unix::fs::PermissionsExt;
@@ -185,14 +185,14 @@ fn configured_directory(
         return Err(format!("it is a directory without {MANIFEST_FILE}: add one, or name the program in it"));
     }
     let manifest = trusted_manifest(&directory, defaults)?;
-    // Its name is the entry's key, whatever the manifest says.
+    // The entry's key is the name, whatever the manifest says.
     let mut spec = defaults.spec(name.clone(), source, manifest.program(&directory)?);
     spec.directory = Some(directory);
     let said = Said { manifest: Some(&manifest.plugin), entry: Some(entry) };
     settle(spec, said, defaults).map_err(|e| e.to_string())
 }
 
-/// The names in a plugin directory that is fit to be one, sorted.
+/// The sorted names in a trustworthy plugin directory.
 fn entries(dir: &Path) -> Result<Vec<OsString>, String> {
     let failed = |e: io::Error| match e.kind() {
         io::ErrorKind::NotFound => {
@@ -225,7 +225,7 @@ fn entries(dir: &Path) -> Result<Vec<OsString>, String> {
     Ok(names)
 }
 
-/// What one entry is: a plugin, nothing of ours, or something to refuse.
+/// Inspects one entry. `None` if it is not a plugin.
 fn candidate(path: &Path, defaults: &SpecDefaults) -> Result<Option<PluginSpec>, String> {
     use std::os::unix::fs::PermissionsExt;
 
@@ -241,7 +241,7 @@ fn candidate(path: &Path, defaults: &SpecDefaults) -> Result<Option<PluginSpec>,
     } else if metadata.is_file() && metadata.permissions().mode() & 0o111 != 0 {
         let name = PluginName::from_file_name(file_name.ok_or("its name is not UTF-8: rename it")?)
             .map_err(|e| e.to_string())?;
-        // The target of a link is what is checked and run, so that switching the link later needs a new scan.
+        // The target of a link is checked and run, so that a changed link takes effect only with a new scan.
         let spec = defaults.spec(name, path.display().to_string(), real);
         settle(spec, Said::default(), defaults).map_err(|e| e.to_string())?
     } else {
@@ -252,7 +252,7 @@ fn candidate(path: &Path, defaults: &SpecDefaults) -> Result<Option<PluginSpec>,
     Ok(Some(spec))
 }
 
-/// A plugin in a directory of its own. The directory's name loses no extension: `tool-1.2` would become `tool-1`.
+/// A plugin in a directory. No extension is cut from the directory's name: `tool-1.2` would become `tool-1`.
 fn directory_plugin(
     directory: &Path,
     dir_name: Option<&str>,
@@ -271,7 +271,8 @@ fn directory_plugin(
     settle(spec, said, defaults).map_err(|e| e.to_string())
 }
 
-/// A directory's manifest. Checked before it is read: one that everybody may write could name any program.
+/// Reads a directory's manifest, after checking who may write it: a manifest that everybody may write could name any
+/// program.
 fn trusted_manifest(directory: &Path, defaults: &SpecDefaults) -> Result<Manifest, String> {
     for path in [directory, &directory.join(MANIFEST_FILE)] {
         let stat = rustix::fs::stat(path).map_err(|e| format!("cannot look at {}: {e}", path.display()))?;
@@ -282,7 +283,7 @@ fn trusted_manifest(directory: &Path, defaults: &SpecDefaults) -> Result<Manifes
     Manifest::read(directory, &defaults.lifecycle).map_err(|e| e.to_string())
 }
 
-/// A text for a person, cut where it gets too long.
+/// Truncates a text for display.
 fn bounded(text: &str) -> String {
     if text.len() <= MAX_SHOWN_BYTES {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Several may speak about one plugin: its manifest, its entry in the config file, the overrides. The later wins.
+//! Merges the settings of one plugin: its manifest, its entry in the config file, the overrides. A later one wins.
 
 use super::ceiling;
 use super::check::CheckError;
@@ -6,14 +6,14 @@ use super::defaults::SpecDefaults;
 use crate::entry::PluginEntry;
 use crate::spec::PluginSpec;
 
-/// What the plugin says about itself, and what the operator's own entry says.
+/// The settings from the plugin's manifest and from its entry in the config file.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Said<'a> {
     pub(super) manifest: Option<&'a PluginEntry>,
     pub(super) entry: Option<&'a PluginEntry>,
 }
 
-/// Applies all that is said about a plugin to the defaults in `spec`.
+/// Applies all settings for a plugin to the defaults in `spec`.
 pub(super) fn settle(
     mut spec: PluginSpec,
     said: Said<'_>,
@@ -27,7 +27,8 @@ pub(super) fn settle(
             return Err(CheckError::Beyond { wishes });
         }
         manifest.apply(&mut spec);
-        // An operator's word wins over an author's: also the one about all actions over those about single ones.
+        // The operator wins over the author: a general timeout of the operator also replaces the author's timeouts for
+        // actions.
         if operator.iter().flatten().any(|settings| settings.calls.timeout.is_some()) {
             spec.calls.action_timeouts.clear();
         }

@@ -15,7 +15,7 @@ fn entry(json: serde_json::Value) -> PluginEntry {
     serde_json::from_value(json).unwrap()
 }
 
-/// What comes of a manifest under these operator's words.
+/// The result for a manifest under these settings of the operator.
 fn settled(
     manifest: serde_json::Value,
     own_entry: Option<serde_json::Value>,
@@ -55,7 +55,7 @@ fn a_manifest_may_ask_to_be_watched_more_closely_and_never_less() {
         );
         assert_eq!(error, told);
     }
-    // What the operator says of this very plugin holds, whatever the manifest asks for.
+    // The operator's setting for this plugin wins over the manifest.
     assert_eq!(settled_at(settled(kill("0s"), None, Some(kill("7s")), &on)), seconds(7));
     assert_eq!(settled_at(settled(kill("1s"), Some(kill("0s")), None, &on)), None);
 }

@@ -1,4 +1,4 @@
-//! Whether what must be said was said.
+//! Checks that required keys are present.
 
 use serde_json::{Map, Value};
 
@@ -6,8 +6,8 @@ use super::origin::{KeyPath, Origins};
 use super::problem::Problem;
 use super::shape::{Kind, Shape};
 
-/// Takes out of the values what is incomplete, such as an entry of a map that lacks a required key, and reports it.
-/// What `known` reports already is not reported again. `false`: the whole lacks something.
+/// Removes incomplete values, such as a map entry without a required key, and reports them. Problems that are already
+/// in `known` are not reported again. Returns `false` if the document as a whole lacks a required key.
 pub fn complete(
     values: &mut Map<String, Value>,
     root: &Shape,
@@ -32,7 +32,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Whether everything required is there. What is incomplete below is taken out.
+    /// Whether all required keys are present. Removes incomplete values below.
     fn value(&mut self, value: &mut Value, shape: &Shape, path: &KeyPath) -> bool {
         match (&shape.kind, value) {
             (Kind::Object(fields), Value::Object(values)) => {
@@ -71,7 +71,7 @@ impl Look<'_> {
     }
 
     fn missing(&mut self, entry: &KeyPath, key: &KeyPath) {
-        // A value that was there and wrong has been reported.
+        // A value that is present but wrong was reported before.
         if self.known.iter().any(|problem| problem.key == *key) {
             return;
         }

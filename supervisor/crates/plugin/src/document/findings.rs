@@ -1,46 +1,46 @@
-//! What no schema can say: values that each are sound and still cannot work.
+//! Problems that a schema cannot express: values that are valid one by one and still cannot work.
 
 use super::origin::{KeyPath, Origins};
 use super::problem::Problem;
 use crate::units::{ByteSize, Duration};
 
-/// What checks of sound values found, each pointing to where the value stands.
+/// Problems and warnings about valid values, each with the position of its value.
 #[derive(Debug)]
 pub struct Findings<'a> {
-    /// What must not be.
+    /// What must be fixed.
     pub problems: Vec<Problem>,
-    /// What may be but is probably not meant.
+    /// What is allowed but probably a mistake.
     pub warnings: Vec<Problem>,
     origins: &'a Origins,
 }
 
 impl<'a> Findings<'a> {
-    /// Nothing yet, about values that come from `origins`.
+    /// Empty findings about values whose positions are in `origins`.
     #[must_use]
     pub fn new(origins: &'a Origins) -> Self {
         Self { problems: Vec::new(), warnings: Vec::new(), origins }
     }
 
-    /// Something that must not be.
+    /// Adds a problem.
     pub fn problem(&mut self, key: &KeyPath, message: impl Into<String>, help: &str) {
         let problem = Problem::new(self.origins.nearest(key), key.clone(), message);
         self.problems.push(problem.help(help));
     }
 
-    /// Something that is probably not meant.
+    /// Adds a warning.
     pub fn warning(&mut self, key: &KeyPath, message: impl Into<String>, help: &str) {
         let problem = Problem::new(self.origins.nearest(key), key.clone(), message);
         self.warnings.push(problem.help(help));
     }
 
-    /// A time of nothing is a slip.
+    /// Reports a duration of zero.
     pub fn time(&mut self, duration: Duration, key: &KeyPath) {
         if duration == Duration::ZERO {
             self.problem(key, "must be longer than nothing", "write a duration like \"30s\"");
         }
     }
 
-    /// So is a size of nothing.
+    /// Reports a size of zero.
     pub fn size(&mut self, size: ByteSize, key: &KeyPath) {
         if size == ByteSize::bytes(0) {
             self.problem(key, "must be more than nothing", "write a size like 64KiB");

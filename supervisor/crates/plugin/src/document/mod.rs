@@ -1,13 +1,13 @@
-//! A YAML text held against the schema of the type it becomes: the config file and every `plugin.yaml`.
+//! Reads YAML and checks it against the schema of its type: for the config file and every `plugin.yaml`.
 //!
-//! | module | what it is |
+//! | module | responsibility |
 //! |---|---|
 //! | [`shape`] | the schema of a type, derived from it |
-//! | [`yaml`] | text to a tree with lines and columns |
-//! | [`walk`], `typed`, [`scalar`], [`names`], `complete` | the tree held against the schema |
-//! | [`origin`], [`problem`], `findings` | where things stand, and what is wrong with them |
+//! | [`yaml`] | parses text into a tree with lines and columns |
+//! | [`walk`], `scalar_reader`, [`scalar`], [`names`], `completeness` | check the tree against the schema |
+//! | [`origin`], [`problem`], `findings` | the positions of values, and the problems with them |
 //!
-//! Every problem is found before any is reported, each with its place and what to do.
+//! All problems are collected before any is reported, each with its position and what to do.
 
 mod complete;
 mod findings;
@@ -34,11 +34,11 @@ use shape::Shape;
 use walk::{Ground, Said, Speaker, Walk};
 use yaml::Mark;
 
-/// Reads a whole text as a `T`, whose shape is `root`. Nothing in it is filled in, and paths stay as they are
-/// written. Gives also where each value stands.
+/// Reads a whole text as a `T`, whose shape is `root`. Variables are not expanded, and paths are not resolved. Also
+/// returns the position of each value.
 ///
 /// # Errors
-/// Everything that is wrong, at once.
+/// All problems at once.
 pub fn read<T: DeserializeOwned>(text: &str, root: &Shape, path: &Path) -> Result<(T, Origins), Problems> {
     let speaker = Speaker::File(path.into());
     let said = match yaml::parse(text) {

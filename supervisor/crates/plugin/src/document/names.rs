@@ -1,21 +1,21 @@
-//! Names that are wrong, and which were probably meant.
+//! Checks names and keys, and suggests the names that were probably meant.
 
 use crate::name::PluginName;
 
 use super::origin::KeyPath;
 use super::shape::{Field, KeyKind, Kind, Shape};
 
-/// Longer texts are no misspelled words of ours, and comparing them would cost more than it tells.
+/// Longer texts are not misspelled keywords, and comparing them would be expensive.
 const MAX_COMPARED_CHARS: usize = 64;
 
-/// The word that is most likely meant, if one is near enough.
+/// The most similar word, if one is similar enough.
 #[must_use]
 pub fn nearest<'w>(written: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
     if written.chars().count() > MAX_COMPARED_CHARS {
         return None;
     }
     let written = written.to_lowercase().replace('-', "_");
-    // A third of the letters wrong is a slip of the hand; more is another word.
+    // Up to a third of the letters wrong is a typing error; more is another word.
     let near_enough = (written.chars().count() / 3).max(1);
     words
         .map(|word| (strsim::damerau_levenshtein(&written, &word.to_lowercase().replace('-', "_")), word))
@@ -24,7 +24,7 @@ pub fn nearest<'w>(written: &str, words: impl Iterator<Item = &'w str>) -> Optio
         .map(|(_, word)| word)
 }
 
-/// A key of exactly this name in another place.
+/// A key of exactly this name elsewhere in the document.
 fn same_name_elsewhere(root: &Shape, name: &str) -> Option<KeyPath> {
     fn search(shape: &Shape, name: &str, path: &KeyPath) -> Option<KeyPath> {
         match &shape.kind {
@@ -42,7 +42,7 @@ fn same_name_elsewhere(root: &Shape, name: &str) -> Option<KeyPath> {
     search(root, name, &KeyPath::top())
 }
 
-/// The message and help for a key that is not there.
+/// The message and help for an unknown key.
 #[must_use]
 pub fn unknown_key(root: &Shape, shape: &Shape, path: &KeyPath, key: &str) -> (String, Option<String>) {
     let fields: &[Field] = match &shape.kind {
@@ -63,10 +63,10 @@ pub fn unknown_key(root: &Shape, shape: &Shape, path: &KeyPath, key: &str) -> (S
     ("unknown key".to_owned(), Some(help))
 }
 
-/// Whether a key of the operator's choice may be one.
+/// Checks a key that the operator chooses.
 ///
 /// # Errors
-/// What is wrong with it, and what to do.
+/// The message and the help.
 pub fn check_key(kind: KeyKind, key: &str) -> Result<(), (String, Option<String>)> {
     match kind {
         KeyKind::Plugin => PluginName::new(key).map(drop).map_err(|error| {
@@ -74,7 +74,7 @@ pub fn check_key(kind: KeyKind, key: &str) -> Result<(), (String, Option<String>
             (error.to_string(), suggestion.map(|name| format!("did you mean {name}?")))
         }),
         KeyKind::Action => {
-            /// As long as the tool names that models accept.
+            /// The longest tool name that models accept.
             const MAX_ACTION_LEN: usize = 64;
             let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
             if !key.is_empty() && key.len() <= MAX_ACTION_LEN && key.bytes().all(plain) {
@@ -85,7 +85,7 @@ pub fn check_key(kind: KeyKind, key: &str) -> Result<(), (String, Option<String>
             Err((message.to_owned(), None))
         }
         KeyKind::Provider => {
-            /// It stands in every message and metric.
+            /// The name appears in every message and metric.
             const MAX_PROVIDER_LEN: usize = 64;
             let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
             if !key.is_empty() && key.len() <= MAX_PROVIDER_LEN && key.bytes().all(plain) {

@@ -1,4 +1,4 @@
-//! Where a value comes from, and the path of keys that leads to it.
+//! Where a value comes from, and the path of keys to it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-/// Where something was said.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Source {
-    /// Nowhere: a built-in default.
+    /// A built-in default.
     Default,
-    /// In a file.
+    /// A file.
     File {
         /// The file.
         path: Arc<Path>,
@@ -22,9 +22,9 @@ pub enum Source {
         /// The column in characters, counted from 1.
         column: usize,
     },
-    /// In an environment variable.
+    /// An environment variable.
     Variable(String),
-    /// On the command line.
+    /// A command line flag.
     Flag(String),
 }
 
@@ -46,24 +46,24 @@ impl Serialize for Source {
     }
 }
 
-/// The keys from the top to one value. An element of a list has a step like `[2]`.
+/// The keys from the root to one value. An element of a list has a step like `[2]`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct KeyPath(Vec<String>);
 
 impl KeyPath {
-    /// The top.
+    /// The root.
     #[must_use]
     pub fn top() -> Self {
         Self::default()
     }
 
-    /// From keys.
+    /// The path of these keys.
     #[must_use]
     pub fn of(keys: &[&str]) -> Self {
         Self(keys.iter().map(|&key| key.to_owned()).collect())
     }
 
-    /// One key further down.
+    /// The path of a key below this one.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
         let mut steps = self.0.clone();
@@ -71,13 +71,13 @@ impl KeyPath {
         Self(steps)
     }
 
-    /// One element of the list here.
+    /// The path of an element of the list at this path.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         self.key(&format!("[{index}]"))
     }
 
-    /// One step up, or `None` at the top.
+    /// The path one step up, or `None` at the root.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
         let (_, rest) = self.0.split_last()?;
@@ -103,7 +103,7 @@ impl KeyPath {
 
 impl fmt::Display for KeyPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// Longer keys are not ours; a message need not repeat them whole.
+        /// A longer key is not a known one, and messages need not repeat it in full.
         const SHOWN_CHARS: usize = 80;
         let plain = |key: &str| {
             !key.is_empty()
@@ -125,26 +125,26 @@ impl fmt::Display for KeyPath {
     }
 }
 
-/// What is known about where one value comes from.
+/// The origin of one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// Where it was said.
+    /// The source.
     pub source: Source,
-    /// Whether `${VAR}` stood in it: then it may be a secret that only the environment was to know.
+    /// Whether it contained `${VAR}`. Then it may be a secret that only the environment should hold.
     pub substituted: bool,
-    /// Whether it is a list, which a stronger source replaces whole where maps are merged.
+    /// Whether it is a list. A stronger source replaces lists as a whole, but merges maps.
     pub list: bool,
 }
 
-/// Where every value that somebody set comes from. What is missing is a default.
+/// The origins of all values that were set. A value without an origin is a default.
 #[derive(Debug, Clone, Default)]
 pub struct Origins(BTreeMap<KeyPath, Origin>);
 
 impl Origins {
-    /// Notes where a value comes from.
+    /// Records the origin of a value.
     pub fn note(&mut self, path: KeyPath, origin: Origin) {
         if origin.list {
-            // What lies below a path sorts directly behind it.
+            // Paths below a path sort directly after it.
             let below = |known: &&KeyPath| known.is_below(&path);
             let gone: Vec<KeyPath> = self
                 .0
@@ -161,13 +161,13 @@ impl Origins {
         self.0.insert(path, origin);
     }
 
-    /// What is known about one value.
+    /// The origin of one value.
     #[must_use]
     pub fn get(&self, path: &KeyPath) -> Option<&Origin> {
         self.0.get(path)
     }
 
-    /// Where a message about this value should point: to it, or to the closest thing around it that was set.
+    /// The position for a message about this value: its own, or that of the closest parent that was set.
     #[must_use]
     pub fn nearest(&self, path: &KeyPath) -> Source {
         let mut at = Some(path.clone());
@@ -180,16 +180,16 @@ impl Origins {
         Source::Default
     }
 
-    /// Where a message about something that lacks a part should point: to it, or to the first thing in it.
+    /// The position for a message about a missing part: that of the value, or of the first thing in it.
     #[must_use]
     pub fn within(&self, path: &KeyPath) -> Source {
         let here = self.0.range(path..).next().filter(|(known, _)| *known == path || known.is_below(path));
         here.map_or_else(|| self.nearest(path), |(_, origin)| origin.source.clone())
     }
 
-    /// Adds what a stronger source said.
+    /// Adds the origins of a stronger source.
     pub fn extend(&mut self, stronger: Self) {
-        // A list sorts before its elements, so that clearing its place does not take them away again.
+        // A list sorts before its elements, so recording the list does not remove its new elements.
         for (path, origin) in stronger.0 {
             self.note(path, origin);
         }

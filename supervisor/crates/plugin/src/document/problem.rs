@@ -1,18 +1,18 @@
-//! What is wrong with a text: everything at once, each with its place and what to do.
+//! Problems in a text, each with its position and what to do.
 
 use std::fmt;
 
 use super::origin::{KeyPath, Source};
 
-/// How many problems are printed. A file with more is not meant for us; the rest is counted.
+/// How many problems are printed. A file with more is probably the wrong file; the rest is counted.
 const MAX_PRINTED: usize = 50;
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where it was said.
+    /// The position.
     pub at: Source,
-    /// The key it is about.
+    /// The key.
     pub key: KeyPath,
     /// What is wrong.
     pub message: String,
@@ -21,13 +21,13 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Something that is wrong, without help yet.
+    /// A problem without help.
     #[must_use]
     pub fn new(at: Source, key: KeyPath, message: impl Into<String>) -> Self {
         Self { at, key, message: message.into(), help: None }
     }
 
-    /// Says what to do about it.
+    /// Adds what to do about it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -51,14 +51,14 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a text or with several together, in the order of the file. Prints one problem a line.
+/// All problems of one or more texts, in the order of the file. Prints one problem per line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems {
     problems: Vec<Problem>,
 }
 
 impl Problems {
-    /// In order, without repetitions; `None` if nothing is wrong.
+    /// The sorted problems without duplicates; `None` if there are none.
     #[must_use]
     pub fn new(mut problems: Vec<Problem>) -> Option<Self> {
         problems.sort_by(|a, b| (&a.at, &a.key).cmp(&(&b.at, &b.key)));
@@ -66,7 +66,7 @@ impl Problems {
         (!problems.is_empty()).then_some(Self { problems })
     }
 
-    /// Just this one.
+    /// A single problem.
     #[must_use]
     pub fn one(problem: Problem) -> Self {
         Self { problems: vec![problem] }

@@ -1,14 +1,15 @@
-//! What a scalar means where its key does not say: the core schema of YAML 1.2, as far as JSON can say it.
+//! Resolves scalars whose key has no type: the core schema of YAML 1.2, as far as JSON can represent it.
 
 use serde_json::{Number, Value};
 
-/// Whether an unquoted text means nothing.
+/// Whether an unquoted text is null.
 #[must_use]
 pub fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// The value of a scalar; `None` for numbers that JSON does not know, or that older YAML reads otherwise: `0755`.
+/// The value of a scalar. `None` for numbers that JSON cannot represent, or that YAML 1.1 reads differently, like
+/// `0755`.
 #[must_use]
 pub fn resolve(text: &str, plain: bool) -> Option<Value> {
     if !plain {
@@ -37,13 +38,13 @@ pub fn resolve(text: &str, plain: bool) -> Option<Value> {
     Some(Value::String(text.to_owned()))
 }
 
-/// A whole number, if JSON's usual types hold it.
+/// An integer as JSON, if JSON's usual types can hold it.
 #[must_use]
 pub fn integer(number: i128) -> Option<Value> {
     u64::try_from(number).map(Value::from).or_else(|_| i64::try_from(number).map(Value::from)).ok()
 }
 
-/// The whole number that a value is.
+/// The integer in a JSON value.
 #[must_use]
 pub fn as_integer(value: &Value) -> Option<i128> {
     value.as_number().and_then(Number::as_i128)
@@ -65,7 +66,7 @@ fn whole(text: &str) -> Option<i128> {
 }
 
 fn digits(text: &str, radix: u32) -> Option<i128> {
-    // The standard parser would take a second sign.
+    // The standard parser would accept a second sign.
     text.chars().all(|c| c.is_digit(radix)).then(|| i128::from_str_radix(text, radix).ok()).flatten()
 }
 

@@ -1,6 +1,6 @@
-//! The schema of a type, in the form that the checks and the reference page walk.
+//! The schema of a type, in the form that the checks and the reference page use.
 //!
-//! Derived from the types through schemars, so that a key, its type and its documentation are written once.
+//! It is derived from the types through schemars, so that each key, its type and its documentation are written once.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 
 use crate::units::{BYTES_FORMAT, DURATION_FORMAT, Duration, UID_RANGE_FORMAT};
 
-/// The schema format of an amount of dollars.
+/// The schema format of an amount in dollars.
 const DOLLARS_FORMAT: &str = "dollars";
 
-/// What a value must look like.
+/// The schema of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
     /// The kind of value.
     pub kind: Kind,
-    /// Whether it may be nothing (`null`), which takes a default away.
+    /// Whether it may be `null`, which removes a default.
     pub nullable: bool,
 }
 
@@ -25,29 +25,29 @@ pub struct Shape {
 pub enum Kind {
     /// Fixed keys.
     Object(Vec<Field>),
-    /// Keys of the operator's choice.
+    /// Keys that the operator chooses.
     Map {
         /// What the keys name.
         key: KeyKind,
-        /// What each value must look like.
+        /// The schema of each value.
         value: Box<Shape>,
     },
-    /// Any number of values of one shape.
+    /// Any number of values with the same schema.
     List(Box<Shape>),
-    /// Exactly one of some keys.
+    /// Exactly one of these keys.
     OneOf(Vec<Field>),
     /// A length of time with its unit.
     Duration,
-    /// One that is more than none, and at most this long.
+    /// A duration greater than zero, and at most this long.
     Span {
         /// The longest.
         longest: Duration,
     },
-    /// An amount of dollars, as a decimal number.
+    /// An amount in dollars, as a decimal number.
     Dollars {
-        /// Decimals at most.
+        /// The most decimals.
         decimals: usize,
-        /// Dollars at most.
+        /// The largest amount.
         most: u64,
     },
     /// A number of bytes.
@@ -69,11 +69,11 @@ pub enum Kind {
     Path,
     /// A path, or the bare name of a program.
     Program,
-    /// A text that no message repeats.
+    /// A text that is never repeated in messages.
     Secret,
-    /// One of some words.
+    /// One of these words.
     Choice(Vec<Choice>),
-    /// Anything that JSON can say.
+    /// Any JSON value.
     Any,
 }
 
@@ -88,7 +88,7 @@ pub enum KeyKind {
     Action,
     /// A credential, by the name that the plugin knows.
     Credential,
-    /// Whatever the operator likes.
+    /// Any name that the operator chooses.
     Free,
 }
 
@@ -97,40 +97,40 @@ pub enum KeyKind {
 pub struct Field {
     /// The key.
     pub name: String,
-    /// Paragraphs; the first says what it is, the others why.
+    /// Paragraphs: the first describes the key, the others explain it.
     pub doc: String,
     /// Whether an entry without it is incomplete. Keys outside of maps and lists always have a default.
     pub required: bool,
-    /// The default as the schema says it, for keys of entries.
+    /// The default from the schema, for keys of entries.
     pub default: Option<Value>,
-    /// The default in words, where it depends on the machine or on other keys.
+    /// The default in words, if it depends on the machine or on other keys.
     pub default_text: Option<String>,
-    /// A value to show.
+    /// An example value.
     pub example: Option<Value>,
-    /// Whether values below it may be secrets that only their key's name tells.
+    /// Whether values below it may be secrets. Then only the name of their key can show it.
     pub may_hold_secrets: bool,
-    /// What its value must look like.
+    /// The schema of its value.
     pub shape: Shape,
 }
 
-/// One of some words.
+/// One allowed word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// The word.
     pub word: String,
-    /// What it means; empty where nobody said.
+    /// Its description; empty if there is none.
     pub doc: String,
 }
 
 impl Shape {
-    /// The shape of what becomes a `T`.
+    /// The shape of the type `T`.
     #[must_use]
     pub fn of<T: JsonSchema>() -> Self {
         shape(&derived::<T>())
     }
 }
 
-/// The JSON Schema of a file that becomes a `T` on top of its defaults, for editors.
+/// The JSON Schema of a config file for `T`, for editors. The file is merged over the defaults of `T`.
 #[must_use]
 pub fn file_schema<T: JsonSchema>() -> Value {
     let mut schema = derived::<T>();
@@ -143,8 +143,9 @@ fn derived<T: JsonSchema>() -> Value {
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// The types hold effective values, in which nothing is missing. A file may leave out whatever has a default, which
-/// outside of entries (`always_there`) is everything, and must not hold what is not known.
+/// Adapts the schema of a type to files. The types hold effective values, in which every key is present. A file may
+/// leave out every key with a default: outside of entries (`always_there`) that is every key. It must not have unknown
+/// keys.
 fn for_files(schema: &mut Value, always_there: bool) {
     let Some(map) = schema.as_object_mut() else { return };
     if map.contains_key("properties") {
@@ -167,7 +168,7 @@ fn for_files(schema: &mut Value, always_there: bool) {
 }
 
 fn shape(schema: &Value) -> Shape {
-    // `Option` of something that has no plain type is written as "this or null".
+    // `Option` of a type without a plain schema type is written as "this or null".
     if let Some(options) = schema.get("anyOf").and_then(Value::as_array) {
         let is_null = |option: &&Value| option.get("type").and_then(Value::as_str) == Some("null");
         if let Some(inner) = options.iter().find(|option| !is_null(option)) {
@@ -248,12 +249,12 @@ fn choices(schema: &Value) -> Option<Vec<Choice>> {
         .collect()
 }
 
-/// How serde writes an enum whose variants hold something: a map with one key, the variant's.
+/// serde's form of an enum whose variants hold values: a map with the variant as its only key.
 fn one_of(schema: &Value) -> Option<Vec<Field>> {
     let key = |option: &Value| {
         let properties = option.get("properties")?.as_object()?;
         let (name, value) = properties.iter().next().filter(|_| properties.len() == 1)?;
-        // What is said of the variant is said of its key.
+        // The variant's description applies to its key.
         let mut value = value.clone();
         for said in ["description", "format"] {
             if let (Some(word), Some(map)) = (option.get(said), value.as_object_mut()) {
@@ -317,7 +318,7 @@ fn text<'s>(schema: &'s Value, key: &str) -> &'s str {
     schema.as_object().and_then(|map: &Map<_, _>| map.get(key)).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Doc comments are wrapped in the source; a paragraph is one line again.
+/// Joins the lines of each paragraph: doc comments are wrapped in the source.
 fn paragraphs(doc: &str) -> String {
     doc.split("\n\n")
         .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -326,7 +327,7 @@ fn paragraphs(doc: &str) -> String {
 }
 
 impl Shape {
-    /// What it is called in messages and in the reference.
+    /// Its name in messages and in the reference.
     #[must_use]
     pub fn name(&self) -> String {
         match &self.kind {
@@ -366,7 +367,7 @@ impl Shape {
         }
     }
 
-    /// The fixed key of this name.
+    /// The fixed key with this name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         match &self.kind {

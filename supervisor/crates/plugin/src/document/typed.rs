@@ -1,4 +1,4 @@
-//! A scalar as the value its key asks for.
+//! Converts a scalar into the value type of its key.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,31 +10,31 @@ use super::shape::{Kind, Shape};
 use crate::spec::{MANIFEST_FILE, SYSTEM_PATH};
 use crate::units::{ByteSize, Duration, UidRange};
 
-/// A scalar whose variables are filled in.
+/// A scalar after variable expansion.
 pub(super) struct Filled {
     pub(super) text: String,
     /// Written without quotes.
     pub(super) plain: bool,
-    /// Whether a variable stood in it, so that it may be a secret.
+    /// Whether it contained a variable, so that it may be a secret.
     pub(super) substituted: bool,
 }
 
-/// Reads scalars of one source.
+/// Reads the scalars of one source.
 pub(super) struct Reader<'a> {
-    /// Where relative paths start; `None` leaves every path as it is written.
+    /// The base of relative paths; `None` leaves every path unchanged.
     pub(super) base: Option<PathBuf>,
-    /// What `~/` stands for.
+    /// The expansion of `~/`.
     pub(super) home: Option<&'a Path>,
 }
 
 impl Reader<'_> {
-    /// The value of a scalar that must fit a shape, or what is wrong and what to do.
+    /// Converts a scalar to a value of this shape. On failure returns the message and the help.
     pub(super) fn read(&self, filled: &Filled, shape: &Shape) -> Result<Value, (String, Option<String>)> {
         let Filled { text, plain, .. } = filled;
         let found = || filled.shown(&shape.kind);
         let expected = || format!("expected {}, found {}", shape.name(), found());
         let own_words = |error: String| {
-            // The units' own messages repeat the text, which may come from a variable that holds a secret.
+            // The units' own messages repeat the text, which may be a secret from a variable.
             if filled.substituted { (expected(), None) } else { (error, None) }
         };
         match &shape.kind {
@@ -58,7 +58,7 @@ impl Reader<'_> {
                 Err(error) => Err(own_words(error.to_string())),
             },
             Kind::Dollars { decimals, most } => match dollars(text.trim(), *decimals, *most) {
-                // A text, since a number would lose digits on its way.
+                // A string, because a JSON number would lose digits.
                 Ok(()) => Ok(Value::String(text.trim().to_owned())),
                 Err(help) => Err((expected(), Some(help))),
             },
@@ -105,7 +105,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An absolute path, `~/` followed, without superfluous steps.
+    /// An absolute path: `~/` is expanded, `.` components are removed.
     fn path(&self, text: &str) -> String {
         let Some(base) = &self.base else { return text.to_owned() };
         let path = match (text.strip_prefix("~/"), self.home) {
@@ -116,7 +116,7 @@ impl Reader<'_> {
         tidy.to_string_lossy().into_owned()
     }
 
-    /// The absolute path of a program; a bare name that is not where relative paths start is a system command.
+    /// The absolute path of a program. A bare name that does not exist in the base directory is a system command.
     fn program(&self, text: &str) -> String {
         let here = self.path(text);
         let is_here = || Path::new(&here).is_file() || Path::new(&here).join(MANIFEST_FILE).is_file();
@@ -128,7 +128,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a text is an amount of dollars, or what to write instead.
+/// Checks an amount in dollars. On failure returns what to write instead.
 fn dollars(text: &str, decimals: usize, most: u64) -> Result<(), String> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
@@ -147,7 +147,7 @@ fn dollars(text: &str, decimals: usize, most: u64) -> Result<(), String> {
 }
 
 impl Filled {
-    /// The text for a message: short, and hidden where it may be a secret.
+    /// The text for a message: truncated, and hidden if it may be a secret.
     fn shown(&self, kind: &Kind) -> String {
         const SHOWN_CHARS: usize = 40;
         if self.substituted {

@@ -1,7 +1,7 @@
-//! Holds a tree of YAML against a shape.
+//! Checks a YAML tree against a shape.
 //!
-//! Gives the values in the form the types read, where each came from, and everything that is wrong. A value that
-//! is wrong is left out, so that what follows sees only sound ones and nothing is reported twice.
+//! The result holds the values in the form that the types read, the origin of each value, and all problems. A wrong
+//! value is left out, so that later checks see only valid values and report nothing twice.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use super::shape::{KeyKind, Kind, Shape};
 use super::typed::{Filled, Reader};
 use super::yaml::{Entry, Kind as NodeKind, Mark, Node};
 
-/// How many problems of one source are collected; nobody reads more, and a hostile file could hold very many.
+/// The most problems that are collected from one source: more than a person reads. A hostile file could hold very many.
 const MAX_PROBLEMS: usize = 1000;
 
-/// Who said what is walked.
+/// The source of the text.
 #[derive(Debug, Clone)]
 pub enum Speaker {
-    /// A file, by its path as messages name it.
+    /// A file, by its path in messages.
     File(Arc<Path>),
     /// An environment variable, by its name.
     Variable(String),
@@ -30,22 +30,23 @@ pub enum Speaker {
     Flag(String),
 }
 
-/// What a text means besides what stands in it. The default: itself.
+/// How paths and variables in a text are resolved. The default resolves nothing.
 #[derive(Default)]
 pub struct Ground<'a> {
-    /// Where relative paths and programs start; `None` leaves them as they are written.
+    /// The base of relative paths and programs; `None` leaves them unchanged.
     pub base: Option<PathBuf>,
-    /// What `~/` stands for.
+    /// The expansion of `~/`.
     pub home: Option<&'a Path>,
-    /// Fills in variables.
+    /// Expands variables.
     pub fill: Option<Box<Fill<'a>>>,
 }
 
-/// Completes one scalar: the text and whether a variable stood in it, or what is wrong and what to do.
+/// Expands the variables in one scalar. Returns the text and whether it contained a variable, or the message and the
+/// help.
 pub type Fill<'a> = dyn Fn(&str) -> Result<(String, bool), (String, String)> + 'a;
 
 impl Speaker {
-    /// A place in what was said.
+    /// The source at this position.
     #[must_use]
     pub fn at(&self, mark: Mark) -> Source {
         match self {
@@ -56,18 +57,18 @@ impl Speaker {
     }
 }
 
-/// What came of one source.
+/// The result for one source.
 #[derive(Debug, Default)]
 pub struct Said {
-    /// What is sound, in the form the types read.
+    /// The valid values, in the form that the types read.
     pub values: Map<String, Value>,
-    /// Where each value stands.
+    /// The position of each value.
     pub origins: Origins,
-    /// What is wrong.
+    /// The problems.
     pub problems: Vec<Problem>,
 }
 
-/// One walk through what one source said.
+/// Walks the tree of one source.
 pub struct Walk<'a> {
     root: &'a Shape,
     speaker: Speaker,
@@ -78,7 +79,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// A walk that has not begun. `root` is the shape of the whole, in which a misplaced key is looked for.
+    /// A new walker. `root` is the shape of the whole document, in which misplaced keys are searched.
     #[must_use]
     pub fn new(root: &'a Shape, speaker: Speaker, ground: Ground<'a>) -> Self {
         let Ground { base, home, fill } = ground;
@@ -97,7 +98,7 @@ impl<'a> Walk<'a> {
         Said { values, origins: self.origins, problems: self.problems }
     }
 
-    /// Walks the value of one key, as a variable or a flag gives it.
+    /// Walks the value of one key, as given by a variable or a flag.
     #[must_use]
     pub fn at_key(mut self, node: &Node, shape: &Shape, path: &KeyPath) -> Said {
         let mut value = self.value(node, shape, path);
@@ -199,10 +200,10 @@ impl<'a> Walk<'a> {
         let known = entries.iter().filter(|entry| shape.field(&entry.key).is_some()).count();
         let value = self.object(node, entries, shape, path);
         if known == 1 {
-            // Empty if what the one key says is wrong, which has been reported.
+            // Empty if the value of the key is wrong, which was reported.
             return value.as_object().is_some_and(|values| values.len() == 1).then_some(value);
         }
-        // Of keys that are not known each was reported.
+        // Unknown keys were reported one by one.
         if known > 1 || entries.is_empty() {
             let help = "keep one of them".to_owned();
             let message = format!("expected {}, found {known} of them", shape.name());
@@ -228,7 +229,7 @@ impl<'a> Walk<'a> {
             self.note(entry.key_at, &below, false, false);
             match self.value(&entry.value, shape, &below) {
                 Some(value) => values.insert(entry.key.clone(), value),
-                // An entry that says nothing is still an entry: whether it may is told by what it must say.
+                // An empty entry is still an entry; a missing required key is reported later.
                 None if matches!(shape.kind, Kind::Object(_)) => {
                     values.insert(entry.key.clone(), Value::Object(Map::new()))
                 }
@@ -238,7 +239,7 @@ impl<'a> Walk<'a> {
         Value::Object(values)
     }
 
-    /// The entries without those whose key was there before, which are reported.
+    /// The entries without duplicate keys, which are reported.
     fn unique<'e>(&mut self, entries: &'e [Entry], path: &KeyPath) -> Vec<&'e Entry> {
         let mut first = std::collections::BTreeMap::new();
         let mut unique = Vec::with_capacity(entries.len());

@@ -1,7 +1,7 @@
-//! YAML text to a tree that knows its lines and columns.
+//! Parses YAML text into a tree with lines and columns.
 //!
-//! Decides nothing about types: what a scalar means is told by the key it belongs to. Everything is bounded: the text, the depth, and what aliases
-//! may multiply.
+//! It does not decide about types: the key of a scalar determines its type. The text, the depth and the expansion of
+//! aliases are bounded.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -12,19 +12,20 @@ use super::origin::KeyPath;
 use super::problem::Problem;
 use super::walk::Speaker;
 
-/// The longest text. A supervisor's whole configuration has some kilobytes; 1 MiB is a mistaken file.
+/// The longest text. A supervisor's whole configuration has some kilobytes; 1 MiB is the wrong file.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;
 
-/// The deepest nesting. Our own keys need eight levels; a plugin's free `config` gets the rest.
+/// The deepest nesting. Our own keys need eight levels; the rest is for a plugin's free `config`.
 pub const MAX_DEPTH: usize = 64;
 
-/// What the tree may weigh once aliases are followed: room for any file without aliases, none for a bomb.
+/// The largest weight of the tree with aliases expanded: enough for any file without aliases, too little for an alias
+/// bomb.
 const MAX_WEIGHT: usize = 8 << 20;
 
-/// What a node weighs besides its text: about what it takes in memory.
+/// The weight of a node without its text: about its size in memory.
 const NODE_WEIGHT: usize = 64;
 
-/// A place in the text: line and column, counted from 1. Line 0 means the text as a whole.
+/// A position in the text: line and column, counted from 1. Line 0 means the text as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Mark {
     /// The line.
@@ -36,28 +37,28 @@ pub struct Mark {
 /// One node of the tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
-    /// Where it begins.
+    /// Where it starts.
     pub at: Mark,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     weight: usize,
-    /// Levels from here down, aliases followed: 1 for a scalar.
+    /// The number of levels from here down, with aliases expanded: 1 for a scalar.
     depth: usize,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// A scalar, as text.
     Scalar {
-        /// Without its quotes.
+        /// The text without quotes.
         text: String,
         /// Written without quotes, so that `5` may be a number and `null` may be nothing.
         plain: bool,
     },
-    /// Values.
+    /// A list of values.
     List(Vec<Rc<Node>>),
-    /// Keys and values, in their order; a key may stand twice.
+    /// Keys and values in their order; a key may occur twice.
     Map(Vec<Entry>),
 }
 
@@ -66,25 +67,25 @@ pub enum Kind {
 pub struct Entry {
     /// The key.
     pub key: String,
-    /// Where the key stands.
+    /// The position of the key.
     pub key_at: Mark,
     /// The value.
     pub value: Rc<Node>,
 }
 
-/// Why a text cannot be read at all.
+/// Why a text cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Where reading ended.
+    /// Where parsing stopped.
     pub at: Mark,
-    /// What is wrong there.
+    /// The problem.
     pub message: String,
     /// What to do about it.
     pub help: Option<&'static str>,
 }
 
 impl Node {
-    /// A scalar that stands by itself, as a variable or a flag gives it.
+    /// A single scalar, as given by a variable or a flag.
     #[must_use]
     pub fn scalar(text: &str, at: Mark, plain: bool) -> Self {
         let weight = NODE_WEIGHT + text.len();
@@ -93,7 +94,7 @@ impl Node {
 }
 
 impl Refusal {
-    /// As a problem of who said it, about the key that was to be read.
+    /// Converts it into a problem of this source, about the key that was being read.
     #[must_use]
     pub fn problem(self, speaker: &Speaker, key: KeyPath) -> Problem {
         let problem = Problem::new(speaker.at(self.at), key, self.message);
@@ -101,22 +102,22 @@ impl Refusal {
     }
 }
 
-/// A collection that is not closed yet.
+/// A collection that is still open.
 struct Open {
     at: Mark,
     anchor: usize,
     weight: usize,
     depth: usize,
-    /// `None` for a list; for a map the key that waits for its value.
+    /// `None` for a list. For a map: the key that is waiting for its value.
     key: Option<Option<(String, Mark)>>,
     items: Vec<Rc<Node>>,
     entries: Vec<Entry>,
 }
 
-/// Reads one document. `None`: the text says nothing.
+/// Parses one document. `None` if the text is empty.
 ///
 /// # Errors
-/// [`Refusal`] for the first thing that cannot be read.
+/// [`Refusal`] for the first error.
 pub fn parse(text: &str) -> Result<Option<Rc<Node>>, Refusal> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(Refusal {
@@ -131,7 +132,7 @@ pub fn parse(text: &str) -> Result<Option<Rc<Node>>, Refusal> {
         block_nesting_limit: MAX_DEPTH,
     };
     let mut builder = Builder::default();
-    // A byte order mark says nothing about UTF-8 text, and would become part of the first key.
+    // A byte order mark has no meaning in UTF-8 text, and would become part of the first key.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for next in Parser::new_from_str_with_options(text, options) {
         let (event, span) = next.map_err(|error| Refusal {
@@ -189,7 +190,7 @@ impl Builder {
                 if let Some(open) = self.open.pop() {
                     let kind =
                         if open.key.is_some() { Kind::Map(open.entries) } else { Kind::List(open.items) };
-                    // Its parts were weighed when they were added; only following an alias weighs them again.
+                    // The weight of its parts was added when they were; only an alias adds it again.
                     self.weight -= open.weight;
                     let node = Node { at: open.at, kind, weight: open.weight, depth: open.depth };
                     self.finished(Rc::new(node), open.anchor)?;
@@ -228,7 +229,7 @@ impl Builder {
         if anchor > 0 {
             self.anchors.insert(anchor, Rc::clone(&node));
         }
-        // An alias brings its own levels along.
+        // An alias adds its own levels.
         if self.open.len() + node.depth > MAX_DEPTH + 1 {
             return Err(too_deep(node.at));
         }

@@ -1,9 +1,9 @@
-//! One task for each instance that performs what its [`Machine`] decides.
+//! One task for each instance; it performs what the instance's [`Machine`] decides.
 //!
-//! A plugin with several instances has several machines: they die, back off and fail each for themselves, and
-//! what the operator wants is told to all of them. Everything a driver waits for (the launch, the exit, a health
-//! check, the end of the calls) is a future that the task itself polls, so ending the task ends all of it, and
-//! ending the last handle on a process kills it.
+//! A plugin with several instances has several machines: they die, back off and fail independently, and the
+//! operator's commands go to all of them. Everything a driver waits for (the launch, the exit, a health
+//! check, the end of the calls) is a future polled by the task itself, so ending the task ends all of it, and
+//! dropping the last handle on a process kills it.
 
 mod real;
 #[cfg(test)]
@@ -42,51 +42,51 @@ use crate::overdue::{MAX_WATCHED, Overdue};
 use crate::seam::{Launch, ProcessHandle, Pulse, Refusal, Started};
 use crate::spec::Dialect;
 
-/// Commands that wait for one driver; whoever sends more waits. An operator sends one at a time.
+/// The queue of commands for one driver; senders wait when it is full. An operator sends one at a time.
 pub(crate) const COMMAND_ROOM: usize = 16;
 
-/// Notes from one launch that wait for the driver: a launch sends two.
+/// The queue of progress notes from one launch: a launch sends two.
 const PROGRESS_ROOM: usize = 8;
 
-/// The longest name of a call in a reason, in bytes: an id and an action as long as either may be, and what stands
-/// between them.
+/// The longest description of a call in a reason, in bytes: an id and an action of maximum length, and the
+/// text between them.
 const MAX_WHICH_BYTES: usize = 400;
 
-/// Sleeps longer than this are cut and begun anew, because an `Instant` so far ahead may not exist.
+/// Longer sleeps are split, because an `Instant` so far ahead may not exist.
 const LONGEST_SLEEP: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What an operator, or the registry in his name, tells a driver.
+/// Commands for a driver, from an operator or from the registry.
 pub(crate) enum Command {
-    /// An event for the machine; answered once its actions are under way and the view is up to date.
-    /// Boxed, because each driver has room for a block of commands from its start, and an event is the largest of them by far.
+    /// An event for the machine; answered once its actions have begun and the status is published.
+    /// Boxed, because every driver allocates a block of commands at its start, and events are by far the largest.
     Tell(Box<Event>, oneshot::Sender<()>),
-    /// Stop for good: like a stop, but nobody can start it again. Answered like `Tell`; a `Tell` after it never is.
+    /// Stop for good: a later start is refused. Answered like `Event`; an `Event` after it is never answered.
     Retire { grace: Option<Duration>, done: oneshot::Sender<()> },
-    /// End the task, and with it the process if there still is one; unless the launcher has let go of all, for then it is another
-    /// supervisor's.
+    /// End the task, and with it the process, if there still is one. If the launcher has released its
+    /// processes, the process keeps running, because another supervisor owns it.
     End,
-    /// Answered between two events: the task goes on.
+    /// Answered between two events if the driver responds.
     Pulse(oneshot::Sender<()>),
-    /// Tell what another supervisor needs to go on with the process; `None` if it is not ready.
+    /// Return what another supervisor needs to take over the process; `None` if it is not ready.
     Standing(oneshot::Sender<Option<ReadyProcess>>),
 }
 
-/// A process that is ready, and what was counted of its instance.
+/// A ready process and the counters of its instance.
 pub(crate) struct ReadyProcess {
     pub(crate) instance: u32,
     pub(crate) process: Arc<dyn ProcessHandle>,
     pub(crate) counted: Counted,
 }
 
-/// What one of the driver's futures came to.
+/// The result of one of the driver's futures.
 enum Heard {
     Launched(Box<Result<Started, Refusal>>),
     Report(Report),
-    /// The watch over an overdue call ended; with a report if it was ignored.
+    /// The watch over an overdue call ended; with a report if the call was ignored.
     Watched(Option<Report>),
 }
 
-/// How far the launch of a generation has come.
+/// The progress of the launch of a generation.
 type Note = (u64, Progress);
 
 struct Running {
@@ -94,9 +94,9 @@ struct Running {
     live: Arc<Live>,
     dialect: Dialect,
     since: Instant,
-    /// Whether somebody waits for the last of it to go.
+    /// Whether a future already waits until nothing of it is left.
     awaited: bool,
-    /// What it tells unasked is heard as long as this is held.
+    /// Reads its notices until this is dropped.
     hearing: Option<AbortOnDropHandle<()>>,
 }
 
@@ -106,21 +106,21 @@ pub(crate) struct Driver {
     slot: Arc<Slot>,
     machine: Machine,
     view: View,
-    /// The machine's moments count from here.
+    /// The origin of the machine's time.
     epoch: Instant,
     commands: mpsc::Receiver<Command>,
     notes: mpsc::Sender<Note>,
     noted: mpsc::Receiver<Note>,
-    /// For the processes' calls, if overdue ones are watched.
+    /// Passed to processes whose overdue calls are watched.
     overdue: mpsc::Sender<Box<Overdue>>,
     overdue_calls: mpsc::Receiver<Box<Overdue>>,
-    /// How many overdue calls are watched now.
+    /// The number of overdue calls that are watched.
     watched: usize,
     work: FuturesUnordered<BoxFuture<'static, (u64, Heard)>>,
     launching: Option<(CancellationToken, Instant)>,
-    /// Whether the next launch is one that an operator asked for: it looks at the disk, whatever failed to replace this one.
+    /// Whether an operator asked for the next launch: it uses the disk, whatever failed to replace this plugin.
     asked: bool,
-    /// When the process began to run that has not shaken hands yet.
+    /// When the process was started that is still in its handshake.
     spawned: Option<Instant>,
     running: Option<Running>,
     retired: bool,
@@ -163,14 +163,14 @@ impl Driver {
         }
     }
 
-    /// Runs until it is told to end, or nobody is left who could tell.
+    /// Runs until it is commanded to end, or all senders of commands are gone.
     pub(crate) async fn run(mut self) {
         if self.view.desired == Desired::Up {
             self.take(Event::Start);
         }
         let mut paused = self.common.paused.clone();
         loop {
-            // Without a registry nobody pauses anything.
+            // Without a registry nothing pauses a driver.
             let _ = paused.wait_for(|paused| !paused).await;
             let wake = self.machine.wake_at();
             tokio::select! {
@@ -184,19 +184,19 @@ impl Driver {
                             (Event::Stop { grace }, done)
                         }
                         Some(Command::Pulse(answer)) => {
-                            // Whoever asked may have given up.
+                            // The caller may have given up.
                             let _ = answer.send(());
                             continue;
                         }
                         Some(Command::Standing(answer)) => {
-                            // Whoever asked may have stopped listening.
+                            // The caller may have given up.
                             let _ = answer.send(self.standing());
                             continue;
                         }
                         Some(Command::End) | None => break,
                     };
                     self.take(event);
-                    // Whoever asked may have stopped listening.
+                    // The caller may have given up.
                     let _ = done.send(());
                 },
                 Some((generation, progress)) = self.noted.recv() => self.progressed(generation, progress),
@@ -254,7 +254,7 @@ impl Driver {
                     Report::Launched
                 }
                 Err(Refusal { cause, permanent }) => {
-                    // A launch that was called off failed as it was told to.
+                    // A launch that was cancelled fails as intended.
                     if self.machine.state() != State::Draining {
                         let text = inert!("it did not start: {}", cause);
                         self.common.logs.note(self.slot.index, Level::Warn, text);
@@ -272,7 +272,7 @@ impl Driver {
         self.take(Event::Report { generation, report });
     }
 
-    /// Lets the machine take one event and performs what it decides.
+    /// Passes one event to the machine and performs what it decides.
     fn take(&mut self, event: Event) {
         let input = Input { now: self.now(), jitter: self.draw() };
         let (before, failed_before) = (self.machine.state(), self.machine.failed_checks());
@@ -326,7 +326,7 @@ impl Driver {
         }
     }
 
-    /// Whether an operator asked for a process that there is not yet.
+    /// Whether an operator asked for a process that does not exist yet.
     fn asks_for_launch(&self, event: &Event) -> bool {
         match event {
             Event::Restart => true,
@@ -349,13 +349,13 @@ impl Driver {
         let failed = if asked { None } else { common.replacement_problem.load_full() };
         self.work.push(Box::pin(async move {
             let note = move |progress| {
-                // A note that finds no room is lost; what it says is only shown while the launch goes on.
+                // A note that does not fit into the queue is lost; it is only shown while the launch is in progress.
                 let _ = notes.try_send((generation, progress));
             };
             let numbers = (index, before + generation);
             let choice = Choice { kept: &common.kept, failed: failed.as_deref() };
             let launch = launcher.launch(&common.spec, numbers, choice, &common.logs, &note, &cancel);
-            // What the plugin sends is parsed in there: a panic must end this launch, not this task.
+            // The plugin's data is parsed in there: a panic must end this launch, not this task.
             let result = AssertUnwindSafe(launch).catch_unwind().await.unwrap_or_else(|_| {
                 let cause = "internal error while it started; the supervisor's log has more".into();
                 Err(Refusal { cause, permanent: false })
@@ -365,7 +365,7 @@ impl Driver {
         }));
     }
 
-    /// A launch came through: from here on the process is watched and takes calls.
+    /// After a successful launch: watches the process and opens it to calls.
     fn settle_in(&mut self, started: Started) {
         let Started { process, client, capability, report, digest, dialect, taken_over } = started;
         let watches = self.common.spec.lifecycle.kill_overdue_after.is_some();
@@ -377,7 +377,7 @@ impl Driver {
         self.tell_jail(&report);
         self.view.last_start = Some(Arc::new(LastStart { report, digest, dialect }));
         self.view.start_to_ready = self.launching.take().map(|(_, began)| began.elapsed());
-        // What was taken over took its time elsewhere.
+        // A process that was taken over was started elsewhere.
         if taken_over.is_none() {
             self.time_start();
         }
@@ -389,7 +389,7 @@ impl Driver {
             self.view.ready_since = counted.ready_since;
             self.view.start_to_ready = counted.start_to_ready;
         }
-        // In the other dialects nobody would tell anything.
+        // The other dialects have no notices.
         let tells = dialect == Dialect::GoPlugin;
         live.hear(tells);
         self.slot.live.store(Some(live.clone()));
@@ -405,7 +405,7 @@ impl Driver {
             Some(Running { process, live, dialect, since: Instant::now(), awaited: false, hearing });
     }
 
-    /// Nothing of the process is left.
+    /// After the end of a process or a launch: nothing of it is left.
     fn moved_out(&mut self) {
         self.launching = None;
         self.running = None;
@@ -442,9 +442,9 @@ impl Driver {
 
     fn ask_to_exit(&mut self) {
         let Some(running) = &mut self.running else { return };
-        // A server that ends in order waits for its streams.
+        // A server that shuts down in order waits for its streams.
         drop(running.hearing.take());
-        // OpenTalon has no Shutdown: its plugins end on SIGINT, as at a terminal.
+        // OpenTalon has no Shutdown: its plugins end on SIGINT, as in a terminal.
         if running.dialect == Dialect::OpenTalon {
             running.process.interrupt();
             return;
@@ -468,8 +468,8 @@ impl Driver {
         }
     }
 
-    /// Sees whether the plugin ends an overdue call by itself. Nothing is done while it is watched, so that a plugin
-    /// which follows the deadline that it was told is not disturbed on its way out.
+    /// Watches whether the plugin ends an overdue call. Nothing is sent meanwhile, so that a plugin which
+    /// follows the deadline that it received can finish undisturbed.
     fn watch(&mut self, call: Overdue) {
         let Some(patience) = self.common.spec.lifecycle.kill_overdue_after else { return };
         if self.watched == MAX_WATCHED {
@@ -482,7 +482,7 @@ impl Driver {
         let left = left.min(LONGEST_SLEEP);
         self.work.push(Box::pin(async move {
             let ignored = tokio::time::timeout(left, rest).await.is_err();
-            // A call's id may be its caller's own.
+            // A call's id may come from its caller.
             let which =
                 || Raw::of(format_args!("call {call_id} (action {action})")).line_within(MAX_WHICH_BYTES);
             let report = ignored.then(|| Report::IgnoredDeadline { which: which(), patience });
@@ -519,8 +519,8 @@ impl Driver {
         self.epoch.elapsed()
     }
 
-    /// Jitter needs no good randomness, only that plugins do not move in step: the standard library's randomly
-    /// keyed hash of a counter gives that without another crate.
+    /// Jitter needs no strong randomness, only that plugins do not act in step: the standard library's
+    /// randomly keyed hash of a counter provides that without another crate.
     fn draw(&mut self) -> Jitter {
         self.drawn = self.drawn.wrapping_add(1);
         let hash = self.random.hash_one(self.drawn);

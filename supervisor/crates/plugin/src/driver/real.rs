@@ -1,4 +1,4 @@
-//! The seam over real processes.
+//! Implements the driver's traits for real processes.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,4 +1,4 @@
-//! A launcher without processes, for tests: it does what the test told it to, and keeps a record.
+//! A launcher without processes, for tests: it follows the test's plan and keeps a record.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ use crate::service::ServiceSpec;
 use crate::settings::{LogLimits, Settings};
 use crate::spec::{Cookie, Dialect, LifecycleSettings, PluginSpec, SandboxSettings};
 
-/// How a launch goes.
+/// The outcome of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plan {
     Ready,
@@ -42,7 +42,7 @@ pub(crate) enum Plan {
 /// How a process and its client behave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Manners {
-    /// Ends when it is asked to.
+    /// Ends when it is asked to shut down.
     pub(crate) polite: bool,
     /// Ends on SIGINT and SIGTERM.
     pub(crate) heeds_signals: bool,
@@ -50,7 +50,7 @@ pub(crate) struct Manners {
     pub(crate) healthy: bool,
     /// Needs a permit of [`Script::gate`] for each answer.
     pub(crate) gated: bool,
-    /// Ends a call so long after its deadline; `None`: never.
+    /// How long after its deadline it ends a call; `None`: never.
     pub(crate) ends_overdue_after: Option<Duration>,
     pub(crate) dialect: Dialect,
 }
@@ -65,19 +65,19 @@ pub(crate) const GOOD: Manners = Manners {
 };
 
 pub(crate) struct Script {
-    /// What the next launches do; afterwards all are `Ready`.
+    /// The outcomes of the next launches; later ones are `Ready`.
     pub(crate) plans: Mutex<VecDeque<Plan>>,
     pub(crate) manners: Mutex<Manners>,
     pub(crate) gate: Arc<Semaphore>,
     pub(crate) processes: Mutex<Vec<Arc<FakeProcess>>>,
-    /// Of each launch, whether it was to be of what came up last.
+    /// For each launch, whether the last good program was requested.
     pub(crate) of_last_good: Mutex<Vec<bool>>,
-    /// Launches under way and processes not yet gone.
+    /// Launches in progress and processes not yet gone.
     alive: Arc<AtomicUsize>,
     /// Streams of calls that are still open.
     streams: Arc<AtomicUsize>,
     pub(crate) declared: Arc<Mutex<PluginCapabilities>>,
-    /// What the next process tells unasked; without it, it has no such service.
+    /// The notices of the next process; without them it does not serve notices.
     pub(crate) notices: Mutex<Option<mpsc::UnboundedReceiver<Notice>>>,
 }
 
@@ -122,7 +122,7 @@ impl Script {
     }
 }
 
-/// Counts something alive until it is dropped.
+/// Counts one item until it is dropped.
 struct Alive(Arc<AtomicUsize>);
 
 impl Alive {
@@ -233,13 +233,13 @@ pub(crate) struct FakeProcess {
     manners: Manners,
     exit: watch::Sender<Option<String>>,
     killed: watch::Sender<bool>,
-    /// What it was told, in order.
+    /// The requests and signals that it received, in order.
     pub(crate) told: Mutex<Vec<&'static str>>,
     alive: Mutex<Option<Alive>>,
 }
 
 impl FakeProcess {
-    /// It ends, as by itself.
+    /// Ends the process without being asked.
     pub(crate) fn exit(&self, how: &str) {
         self.exit.send_if_modified(|exit| {
             let first = exit.is_none();
@@ -381,7 +381,7 @@ impl Wire for FakeClient {
     }
 }
 
-/// A spec whose program is never looked at.
+/// A spec whose program is never used.
 pub(crate) fn spec(name: &str) -> PluginSpec {
     PluginSpec {
         name: PluginName::new(name).unwrap(),
@@ -412,7 +412,7 @@ pub(crate) fn spec(name: &str) -> PluginSpec {
     }
 }
 
-/// A registry whose plugins are the script's.
+/// A registry with this launcher.
 pub(crate) fn registry(script: &Arc<Script>) -> Registry {
     let settings = Settings {
         runtime_dir: PathBuf::from("/nowhere"),

@@ -1,17 +1,17 @@
-//! What a driver counts: how its processes ended, and how long they took to begin.
+//! The driver's metrics: how its processes ended, and how long they took to start.
 
 use super::Driver;
 use crate::lifecycle::State;
 use crate::lifecycle::event::{Event, Report};
 use crate::lifecycle::reason::word;
 
-/// How long a process took from its first instruction to its handshake.
+/// The time from a process's start to its handshake.
 const HANDSHAKE: &str = "talon_plugin_handshake_duration_seconds";
-/// How long a start took, from the order until it was ready.
+/// The time from the start command until the plugin was ready.
 const START: &str = "talon_plugin_start_duration_seconds";
 
 impl Driver {
-    /// In which word an event counts, if a process ends by it.
+    /// The reason for which an event counts as a restart, if it ends a process.
     pub(super) fn word_of(&self, event: &Event) -> Option<&'static str> {
         let up = matches!(
             self.machine.state(),
@@ -39,7 +39,7 @@ impl Driver {
         }
     }
 
-    /// Counts a word, if the machine took the event for a death, or an operator asked.
+    /// Counts a restart, if the machine counted a death or an operator asked for it.
     pub(super) fn count_restart(&mut self, word: Option<&'static str>, died_before: u64) {
         let Some(word) = word else { return };
         if word == word::REQUESTED || self.machine.died() > died_before {

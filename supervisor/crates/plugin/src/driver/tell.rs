@@ -1,4 +1,4 @@
-//! What a driver tells the world: events for programs, log lines for people.
+//! The driver's reports: events for programs, log lines for people.
 
 use talon_sanitize::{Sanitized, inert};
 
@@ -10,7 +10,7 @@ use crate::lifecycle::reason::span;
 use crate::logs::Level;
 use crate::snapshot::not_enforced;
 
-/// How many protections of a plugin's last start do not hold, or only by a stand-in.
+/// How many protections of a plugin's last start are not in force, or only by a substitute.
 const NOT_ENFORCED_GAUGE: &str = "talon_plugin_not_enforced";
 
 impl Driver {
@@ -36,7 +36,7 @@ impl Driver {
         );
     }
 
-    /// What does not hold, once for each way in which it does not: a plugin that restarts says nothing new.
+    /// Logs missing protections, each only once: a restart with the same ones adds nothing.
     pub(super) fn tell_jail(&self, report: &talon_jail::Report) {
         let name = &self.common.spec.name;
         let lacking = not_enforced(report);
@@ -51,7 +51,7 @@ impl Driver {
     pub(super) fn tell_exit(&self, how: &Sanitized) {
         self.common.logs.note(self.slot.index, Level::Info, inert!("the process ended: {}", how));
         let uptime = self.running.as_ref().map(|running| running.since.elapsed()).unwrap_or_default();
-        // What drains was told to go.
+        // A draining process was asked to end.
         let planned = self.machine.state() == State::Draining;
         self.common.events.emit(
             self.event(EventKind::PluginExited, how.clone())
@@ -61,8 +61,8 @@ impl Driver {
         );
     }
 
-    /// Told before it is acted upon, and only where it is: an earlier process, or one that goes already, is not killed
-    /// for it.
+    /// Reported before the process is killed for it, and only then: an earlier process, or one that is
+    /// draining, is not killed.
     pub(super) fn tell_ignored(&self, generation: u64, report: &Report) {
         let Report::IgnoredDeadline { which, patience } = report else { return };
         let up = matches!(self.machine.state(), State::Ready | State::Unhealthy);

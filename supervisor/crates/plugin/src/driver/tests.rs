@@ -56,7 +56,7 @@ async fn a_call_in_flight_fails_at_once_when_its_process_dies_and_a_later_one_wa
     assert_eq!(error.to_string(), "the plugin died during the call (killed by SIGSEGV)");
     assert_eq!(began.elapsed(), Duration::ZERO);
 
-    // The answer that the dead generation never gave reaches nobody: the next call gets its own.
+    // The answer that the dead generation never gave is lost: the next call gets its own.
     script.gate.add_permits(1);
     assert_eq!(text(plugin.executor().execute(call("greet", Some(60 * SECOND))).await), "0.2");
     assert_eq!(began.elapsed(), Duration::ZERO, "the first restart is at once");
@@ -510,7 +510,7 @@ async fn an_answer_that_is_there_only_after_the_deadline_is_not_delivered() {
         Box::pin(async move { executor.execute(named("c1", 2)).await })
     };
     assert!(futures_util::poll!(&mut call).is_pending());
-    // Nobody looks for a while; then both are there, the answer and the deadline.
+    // Nothing is polled for a while; then both the answer and the deadline are due.
     script.gate.add_permits(1);
     tokio::time::advance(3 * SECOND).await;
     assert!(matches!(call.await, Err(ExecuteError::TimedOut { .. })));

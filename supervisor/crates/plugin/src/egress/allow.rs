@@ -1,18 +1,18 @@
-//! Which hosts and ports a plugin may reach.
+//! The allow-list: the hosts and ports that a plugin may reach.
 
 use std::net::IpAddr;
 
 use super::place::{self, Host, Place, Problem};
 use talon_sanitize::{Raw, Sanitized};
 
-/// The most entries of one list. 256: a plugin that needs more hosts than a person can review in one sitting
-/// needs [`talon_jail::Network::Host`] instead. More are refused.
+/// The most entries of one list. 256: a plugin that needs more hosts than a person can review at once needs
+/// [`talon_jail::Network::Host`] instead. A longer list is refused.
 pub const MAX_ENTRIES: usize = 256;
 
 /// How much of an entry is shown in an error: a whole name and its port.
 const SHOWN_BYTES: usize = 270;
 
-/// The hosts and ports that one plugin may reach. An empty list reaches nothing.
+/// The hosts and ports that one plugin may reach. An empty list allows nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowList {
     entries: Vec<Entry>,
@@ -20,9 +20,9 @@ pub struct AllowList {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Entry {
-    /// Exactly this.
+    /// Exactly this host and port.
     Place(Place),
-    /// Every name that ends in this suffix, which begins with a dot.
+    /// Every name with this suffix, which begins with a dot.
     Below { suffix: String, port: u16 },
 }
 
@@ -38,27 +38,27 @@ pub enum EgressError {
         /// How many there are.
         count: usize,
     },
-    /// One entry that does not say what it allows.
+    /// An entry that is not valid.
     #[error("sandbox.allow cannot take {shown:?}: {problem}")]
     Entry {
         /// The entry.
         shown: Sanitized,
-        /// What is wrong with it, and what to write.
+        /// The problem, and what to write.
         problem: Problem,
     },
 }
 
 impl AllowList {
-    /// Reads a list. An entry is one of
+    /// Parses a list. An entry is one of
     ///
     /// - `api.example.org:443`: that name, in any case, with or without its trailing dot;
     /// - `*.example.org:443`: every name below that domain, not the domain itself;
-    /// - `10.0.0.5:5432`, `[2001:db8::1]:443`: that address, which then may also be a private one.
+    /// - `10.0.0.5:5432`, `[2001:db8::1]:443`: that address, which may then also be a private one.
     ///
-    /// Names are those that DNS has: ASCII, with `xn--` where a name has other letters.
+    /// Names must be in DNS form: ASCII, with `xn--` where a name has other letters.
     ///
     /// # Errors
-    /// [`EgressError`] for the first entry that is none of these, and for more than [`MAX_ENTRIES`].
+    /// [`EgressError`] for the first invalid entry, and for more than [`MAX_ENTRIES`].
     pub fn parse(entries: &[String]) -> Result<Self, EgressError> {
         if entries.len() > MAX_ENTRIES {
             return Err(EgressError::TooMany { count: entries.len() });
@@ -72,12 +72,12 @@ impl AllowList {
         Ok(Self { entries: entries.iter().map(entry).collect::<Result<_, _>>()? })
     }
 
-    /// Whether a request may ask for this place.
+    /// Whether a request may connect to this host and port.
     pub(super) fn allows(&self, asked: &Place) -> bool {
         self.entries.iter().any(|entry| entry.matches(asked))
     }
 
-    /// Whether the list names this very address: then it was meant, whatever kind of address it is.
+    /// Whether the list names this exact address. Then the address is allowed even if it is not public.
     pub(super) fn names_address(&self, ip: IpAddr, port: u16) -> bool {
         self.allows(&Place { host: Host::Ip(ip), port })
     }
@@ -90,7 +90,7 @@ impl Entry {
             return Ok(Self::Place(Place::parse(text)?));
         };
         let domain = place::parse_name(domain)?;
-        // *.org would be a good part of the world, and *.5 is no domain.
+        // *.org would allow a large part of the internet, and *.5 is no domain.
         if !domain.contains('.') || place::ends_in_a_number(&domain) {
             return Err(Problem::BadStar);
         }
@@ -100,7 +100,7 @@ impl Entry {
     fn matches(&self, asked: &Place) -> bool {
         match (self, &asked.host) {
             (Self::Place(place), _) => place == asked,
-            // A name cannot begin with a dot, so something stands before the suffix.
+            // A name cannot begin with a dot, so there is a label before the suffix.
             (Self::Below { suffix, port }, Host::Name(name)) => {
                 *port == asked.port && name.ends_with(suffix.as_str())
             }

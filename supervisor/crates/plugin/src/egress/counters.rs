@@ -1,8 +1,8 @@
-//! What a proxy has done so far.
+//! Traffic counters of a proxy.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a proxy has done so far, each number counted up from its start.
+/// Traffic of a proxy since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
     /// Tunnels that were opened.
@@ -11,7 +11,7 @@ pub struct Traffic {
     pub denied: u64,
     /// Requests that were malformed, or whose target could not be reached.
     pub failed: u64,
-    /// Connections that found every place taken.
+    /// Connections that were refused because all slots were in use.
     pub turned_away: u64,
     /// Bytes from the plugin.
     pub sent_bytes: u64,
@@ -19,7 +19,7 @@ pub struct Traffic {
     pub received_bytes: u64,
 }
 
-/// The same, while it counts. The numbers are independent of each other, so their order does not matter.
+/// The live counters. They are independent of each other, so the memory order does not matter.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     tunnels: AtomicU64,

@@ -1,15 +1,15 @@
-//! The way out of a plugin that has no network: one unix socket, and behind it a proxy of the supervisor's that
-//! connects to the hosts and ports of an allow-list and to nothing else.
+//! Network access for plugins in a jail without network: a unix socket to a proxy in the supervisor, which connects
+//! only to the hosts and ports of an allow-list.
 //!
 //! ```text
 //! plugin ──unix socket── Proxy: CONNECT host:port ── allow-list ── lookup ── public? ── TCP ──► host
 //! ```
 //!
-//! The plugin's own network namespace stays empty, so there is nothing to get around. The proxy sees names and
-//! counts bytes; it does not look into tunnels. `docs/egress.md` is the page for people.
+//! The plugin's network namespace stays empty, so a plugin cannot bypass the proxy. The proxy sees names and counts
+//! bytes; it does not inspect tunnels. `docs/egress.md` is the documentation for users.
 //!
-//! Everything is bounded: places, time of each phase, buffers, lookups, and what is said of a denial. Dropping the
-//! [`Proxy`] ends all of it.
+//! Everything is bounded: connections, the time of each phase, buffers, lookups, and the texts about denials. Dropping
+//! the [`Proxy`] ends all of it.
 
 mod allow;
 mod counters;
@@ -41,33 +41,35 @@ pub use tunnel::IDLE_TIMEOUT;
 use counters::Counters;
 use reach::Reach;
 
-/// The environment variable that tells a plugin where the proxy's socket is.
+/// The environment variable with the path of the proxy's socket.
 pub const SOCKET_VARIABLE: &str = "TALON_PROXY_SOCKET";
 
-/// Connections of one plugin at once. 64: as many as its calls may wait (`guard.queue`), with a connection each.
-/// A further one waits for [`PLACE_WAIT`], then it is answered with 503; those behind it wait in the kernel.
+/// The most connections of one plugin at once. 64: as many as its calls may wait (`guard.queue`), with one connection
+/// each. A further connection waits for [`PLACE_WAIT`] and is then answered with 503; those after it wait in the
+/// kernel.
 pub const MAX_CONNECTIONS: usize = 64;
 
-/// How long a connection waits for a place: a burst passes, and a plugin that leaks connections learns it.
+/// How long a connection waits for a free slot. A burst passes in that time, and a plugin that leaks connections
+/// notices.
 pub const PLACE_WAIT: Duration = Duration::from_secs(10);
 
-/// How long accepting rests when the kernel refuses, for want of descriptors: some other connection has to end.
+/// The pause after the kernel refused an accept because descriptors ran out. Another connection has to end first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Fits into the buffer of a fresh socket, so that nobody has to wait until it is read.
+/// Fits into the send buffer of a new socket, so that writing never waits for the reader.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n\
     connection: close\r\n\r\nall 64 connections of this plugin are in use: close some, or try again later\n";
 
-/// A request for what the plugin may not reach. Its text names the entry that would allow it.
+/// A request for a target that the plugin may not reach. The text names the entry that would allow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Denied {
-    /// No entry of the list allows it.
+    /// No entry of the list allows the target.
     NotListed {
         /// `host:port`, checked and bounded.
         place: Sanitized,
     },
-    /// The name is allowed, and leads to this machine or the network around it.
+    /// The name is allowed but resolves to this machine or the network around it.
     Inside {
         /// `host:port`, checked and bounded.
         place: Sanitized,
@@ -76,12 +78,11 @@ pub enum Denied {
     },
 }
 
-/// Who is told of each denial, from within the proxy's task: it must not block, and whoever logs limits the rate.
-/// At most [`MAX_CONNECTIONS`] come every tenth of a second.
+/// Called for each denial, from within the proxy's task. It must not block, and it must limit its own log rate: up to
+/// [`MAX_CONNECTIONS`] denials come every tenth of a second.
 pub type OnDenied = Arc<dyn Fn(&Denied) + Send + Sync>;
 
-/// The proxy of one plugin's process. It serves until it is dropped; then its socket closes, and its connections
-/// with it.
+/// The proxy of one plugin process. Dropping it closes its socket and its connections.
 #[must_use = "dropping it ends it"]
 pub struct Proxy {
     counters: Arc<Shared>,
@@ -89,7 +90,7 @@ pub struct Proxy {
     _task: AbortOnDropHandle<()>,
 }
 
-/// What the connections of one proxy share.
+/// State that the connections of one proxy share.
 struct Shared {
     reach: Reach,
     counters: Counters,
@@ -100,8 +101,8 @@ struct Shared {
 impl Proxy {
     /// Serves the listener until the handle is dropped.
     ///
-    /// `only_uid` is the uid that whoever connects must have; connections of others are closed. `None` takes
-    /// everybody who can reach the socket, for a supervisor that cannot give its plugins uids of their own.
+    /// If `only_uid` is set, connections from other uids are closed. `None` accepts every process that can reach the
+    /// socket, for a supervisor that cannot give each plugin a uid.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -118,7 +119,7 @@ impl Proxy {
         Self { counters: shared, listener, _task: AbortOnDropHandle::new(task) }
     }
 
-    /// A duplicate of the listening socket, for a proxy of another supervisor. This one goes on.
+    /// A duplicate of the listening socket, for the proxy of another supervisor. This proxy keeps running.
     ///
     /// # Errors
     /// When there are too many open files.
@@ -126,14 +127,14 @@ impl Proxy {
         self.listener.as_fd().try_clone_to_owned()
     }
 
-    /// What it has done so far.
+    /// The traffic so far.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
         self.counters.counters.read()
     }
 }
 
-/// Ends only with its task, and with it end the connections, which it owns.
+/// Runs until its task is aborted. It owns the connections, so they end with it.
 async fn serve_all(listener: Arc<UnixListener>, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
     loop {
@@ -146,7 +147,7 @@ async fn serve_all(listener: Arc<UnixListener>, shared: Arc<Shared>) {
                         connections.spawn(serve::connection(stream, shared.clone()));
                     } else {
                         shared.counters.turned_away();
-                        // Whether it arrives is the plugin's affair.
+                        // The plugin may not receive it, which does no harm.
                         let _ = stream.try_write(FULL);
                     }
                 }
@@ -159,7 +160,7 @@ async fn serve_all(listener: Arc<UnixListener>, shared: Arc<Shared>) {
     }
 }
 
-/// Waits for a place, if all are taken.
+/// Waits for a free slot, if all are in use.
 async fn has_place(connections: &mut JoinSet<()>) -> bool {
     connections.len() < MAX_CONNECTIONS || timeout(PLACE_WAIT, connections.join_next()).await.is_ok()
 }

@@ -1,13 +1,13 @@
-//! `host:port`, as an allow-list writes it and as a CONNECT request asks for it: read by the same code, so that
-//! the two cannot disagree about what a text means.
+//! `host:port`, as written in an allow-list and requested by CONNECT. Both use the same parser, so that they cannot
+//! disagree about the meaning of a text.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// The longest name that DNS has, in characters without its trailing dot (RFC 1035, 255 bytes on the wire).
+/// The longest DNS name, in characters without its trailing dot (RFC 1035, 255 bytes on the wire).
 pub(super) const MAX_NAME_CHARS: usize = 253;
 
-/// The longest part of a name between two dots (RFC 1035).
+/// The longest label of a name (RFC 1035).
 const MAX_LABEL_CHARS: usize = 63;
 
 /// One host and one port.
@@ -17,26 +17,26 @@ pub(super) struct Place {
     pub(super) port: u16,
 }
 
-/// A host in its one form: a name in lower case without its trailing dot, an address without a mapped form.
+/// A host in canonical form: a name in lower case without its trailing dot, or an address that is not IPv4-mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Host {
-    /// To be resolved.
+    /// A name to resolve.
     Name(String),
-    /// Taken as it is.
+    /// A literal address.
     Ip(IpAddr),
 }
 
-/// Why a text is no `host:port`. Each says what to write instead.
+/// Why a text is no `host:port`. Each message says what to write instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// No port.
+    /// The port is missing.
     #[error("it names no port (write HOST:PORT)")]
     NoPort,
-    /// A port that is none.
+    /// The port is invalid.
     #[error("its port is no number from 1 to 65535 (write HOST:PORT, one entry for each port)")]
     BadPort,
-    /// All ports at once.
+    /// A wildcard for all ports.
     #[error(
         "every port of a host reaches whatever else runs there, its administration too (name the ports, one entry for each)"
     )]
@@ -44,13 +44,13 @@ pub enum Problem {
     /// An IPv6 address without brackets.
     #[error("an IPv6 address stands in brackets, without a zone (write [2001:db8::1]:443)")]
     BadV6,
-    /// A number that resolvers would take for an address.
+    /// A number that resolvers would read as an address.
     #[error("it looks like an address and is none (write an IPv4 address as four decimal numbers)")]
     BadV4,
     /// Not ASCII.
     #[error("its name is not ASCII (write the form that DNS has, which begins with xn--)")]
     NotAscii,
-    /// A star elsewhere than as the first label.
+    /// A wildcard that is not the first label.
     #[error(
         "a star stands only for the subdomains of a domain, which has two labels or more (write *.example.org:443)"
     )]
@@ -74,33 +74,33 @@ impl Host {
         if let Some(inner) = text.strip_prefix('[') {
             let inner = inner.strip_suffix(']').ok_or(Problem::BadV6)?;
             let ip: Ipv6Addr = inner.parse().map_err(|_| Problem::BadV6)?;
-            // ::ffff:10.0.0.5 is 10.0.0.5 to the kernel, and so it is here.
+            // The kernel treats ::ffff:10.0.0.5 as 10.0.0.5, and so does the list.
             return Ok(Self::Ip(ip.to_canonical()));
         }
         let name = parse_name(text)?;
         match name.parse() {
             Ok(ip) => Ok(Self::Ip(IpAddr::V4(ip))),
-            // Resolvers read 127.1, 0x7f.1 and 2130706433 as addresses; a name ends in no number.
+            // Resolvers read 127.1, 0x7f.1 and 2130706433 as addresses; the last label of a name is never a number.
             Err(_) if ends_in_a_number(&name) => Err(Problem::BadV4),
             Err(_) => Ok(Self::Name(name)),
         }
     }
 }
 
-/// The host and the port, unread.
+/// Splits into host and port, without parsing them.
 pub(super) fn split(text: &str) -> Result<(&str, &str), Problem> {
     let (host, port) = text.rsplit_once(':').ok_or(Problem::NoPort)?;
     if host.contains(':') && !host.starts_with('[') {
         return Err(Problem::BadV6);
     }
-    // `[::1]`: the last colon was one of the address.
+    // `[::1]`: the last colon belongs to the address.
     if host.starts_with('[') && !host.ends_with(']') {
         return Err(if port.ends_with(']') { Problem::NoPort } else { Problem::BadV6 });
     }
     Ok((host, port))
 }
 
-/// Digits alone: a number's parser also takes a plus.
+/// Only digits: the standard parser would also accept a plus sign.
 pub(super) fn parse_port(text: &str) -> Result<u16, Problem> {
     if text == "*" {
         return Err(Problem::EveryPort);
@@ -111,7 +111,7 @@ pub(super) fn parse_port(text: &str) -> Result<u16, Problem> {
     text.parse().ok().filter(|port| *port != 0).ok_or(Problem::BadPort)
 }
 
-/// A name, in lower case and without its trailing dot.
+/// Parses a name into lower case without its trailing dot.
 pub(super) fn parse_name(text: &str) -> Result<String, Problem> {
     if !text.is_ascii() {
         return Err(Problem::NotAscii);
@@ -128,7 +128,7 @@ pub(super) fn parse_name(text: &str) -> Result<String, Problem> {
     Ok(name.to_ascii_lowercase())
 }
 
-/// Whether a resolver may take the name for an address: its last label is decimal or hexadecimal.
+/// Whether a resolver may read the name as an address: its last label is decimal or hexadecimal.
 pub(super) fn ends_in_a_number(name: &str) -> bool {
     let last = name.rsplit('.').next().unwrap_or(name);
     last.bytes().all(|b| b.is_ascii_digit())
@@ -139,7 +139,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.host {
             Host::Name(name) => write!(f, "{name}:{}", self.port),
-            // Puts the brackets where they belong.
+            // `SocketAddr` adds the brackets.
             Host::Ip(ip) => SocketAddr::new(*ip, self.port).fmt(f),
         }
     }

@@ -1,12 +1,12 @@
-//! Which addresses belong to somebody on the internet, and which to this machine or the network around it.
+//! Tells public addresses from those of this machine and the network around it.
 //!
-//! A name on the allow-list is in the hands of whoever runs its DNS, who may let it point at the loopback, at the
-//! cloud's metadata service or at a printer. So a resolved name may lead to public addresses only. Ranges are from
-//! the IANA special-purpose registries; whatever is not known to be public is not.
+//! The owner of a name on the allow-list controls its DNS, and may point it at the loopback, at the cloud's metadata
+//! service or at a printer. So a resolved name may only lead to public addresses. The ranges are from the IANA
+//! special-purpose registries. An address that is not known to be public counts as not public.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether a name may lead here.
+/// Whether a resolved name may have this address.
 pub(super) fn is_public(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(ip) => is_public_v4(ip),
@@ -16,33 +16,33 @@ pub(super) fn is_public(ip: IpAddr) -> bool {
 
 fn is_public_v4(ip: Ipv4Addr) -> bool {
     let reserved = match ip.octets() {
-        // "This network", which Linux takes for the loopback when it is all zeros.
+        // "This network"; Linux treats 0.0.0.0 as the loopback.
         [0, ..] => true,
         // Carrier-grade NAT: the provider's own network, and some clouds' services.
         [100, b, ..] => b & 0b1100_0000 == 64,
         // IETF protocol assignments.
         [192, 0, 0, _] => true,
-        // The old relay addresses of 6to4.
+        // The former relay addresses of 6to4.
         [192, 88, 99, _] => true,
-        // Benchmarks between networks.
+        // Network benchmarks.
         [198, 18 | 19, ..] => true,
         // Multicast, reserved, broadcast.
         [224..=255, ..] => true,
         _ => false,
     };
-    // Link-local holds the metadata services of the clouds.
+    // Link-local addresses include the clouds' metadata services.
     !(reserved || ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_documentation())
 }
 
 fn is_public_v6(ip: Ipv6Addr) -> bool {
     match ip.segments() {
-        // NAT64 and 6to4 wrap an IPv4 address, to which the packets go in the end.
+        // NAT64 and 6to4 embed an IPv4 address, to which the packets are sent in the end.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => is_public_v4(joined(high, low)),
         [0x2002, high, low, ..] => is_public_v4(joined(high, low)),
         // IETF protocol assignments, Teredo among them; documentation.
         [0x2001, second, ..] => second >= 0x200 && second != 0xdb8,
         [0x3fff, second, ..] => second >= 0x1000,
-        // All that has been given to anybody so far is 2000::/3: not ::1, fc00::/7, fe80::/10, fec0::/10, ff00::/8.
+        // So far only 2000::/3 is allocated: not ::1, fc00::/7, fe80::/10, fec0::/10, ff00::/8.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

@@ -1,4 +1,4 @@
-//! From an allowed place to an open connection.
+//! Resolves and connects to an allowed target.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -13,36 +13,36 @@ use super::AllowList;
 use super::place::{Host, Place};
 use super::public::is_public;
 
-/// How long a name may take to resolve: resolvers try their servers for 5 s each, so that a second one gets its
-/// turn. The request then ends with 504.
+/// The time limit for resolving a name. Resolvers try each server for 5 s, so a second server gets its turn. After it
+/// the request is answered with 504.
 pub const LOOKUP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long connecting may take, all addresses of a name together. 10 s: three tries of TCP's handshake, which
-/// are sent at 0, 1, 3 and 7 s. The request then ends with 504.
+/// The time limit for connecting, all addresses of a name together. 10 s: room for TCP's first tries, which are sent at
+/// 0, 1, 3 and 7 s. After it the request is answered with 504.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many lookups of one plugin run at once. Each holds a thread until the resolver lets go of it, of the 512
-/// that the supervisor has for such work. 4 keeps sixty plugins with a dead resolver from taking them all; more
-/// wait, within [`LOOKUP_TIMEOUT`].
+/// The most lookups of one plugin at once. Each of them blocks a thread until the resolver returns, and the supervisor
+/// has 512 such threads. With 4, sixty plugins with a dead resolver cannot take all of them. Further lookups wait,
+/// within [`LOOKUP_TIMEOUT`].
 pub const MAX_LOOKUPS: usize = 4;
 
-/// How many addresses of a name are tried. 8: large services give four to eight. Further ones are left out.
+/// The most addresses of a name that are tried. 8: large services have four to eight. Further ones are ignored.
 const MAX_ADDRESSES: usize = 8;
 
-/// Why there is no connection.
+/// Why a connection failed.
 #[derive(Debug)]
 pub(super) enum ReachError {
-    /// The name leads to this address only, which is none for a name to lead to.
+    /// The name only leads to addresses that are not public; this is the first of them.
     Inside(IpAddr),
-    /// The name has no address.
+    /// The name cannot be resolved.
     Lookup(io::Error),
-    /// Nobody answers.
+    /// No address accepts the connection.
     Connect(io::Error),
-    /// It took too long; what did.
+    /// A time limit passed; the text names the phase.
     Timeout(&'static str),
 }
 
-/// Turns places into connections, for one plugin.
+/// Connects to allowed targets, for one plugin.
 #[derive(Debug)]
 pub(super) struct Reach {
     allowed: AllowList,
@@ -58,10 +58,10 @@ impl Reach {
         self.allowed.allows(place)
     }
 
-    /// Connects to an allowed place. What was judged is what is connected to: a name is resolved once.
+    /// Connects to an allowed target. A name is resolved once, so that the checked addresses are the ones connected to.
     pub(super) async fn connect(&self, place: &Place) -> Result<TcpStream, ReachError> {
         let addresses = match &place.host {
-            // Allowed, so it stands in the list as it is.
+            // The exact address is on the list.
             Host::Ip(ip) => vec![SocketAddr::new(*ip, place.port)],
             Host::Name(name) => self.judged(self.lookup(name, place.port).await?)?,
         };
@@ -70,16 +70,16 @@ impl Reach {
             stream.peer_addr().map_err(ReachError::Connect)?,
             stream.local_addr().map_err(ReachError::Connect)?,
         );
-        // This machine's own address, which may be a public one: what listens here is not what was meant.
+        // The peer is this machine, by an address that may be public. A local service is not what the list means.
         if peer.ip() == own.ip() && !self.allowed.names_address(peer.ip(), peer.port()) {
             return Err(ReachError::Inside(peer.ip()));
         }
-        // A tunnel carries somebody else's protocol, whose small messages are not ours to hold back.
+        // The tunnel carries a foreign protocol; its small messages must not be delayed.
         stream.set_nodelay(true).map_err(ReachError::Connect)?;
         Ok(stream)
     }
 
-    /// Keeps what a name may lead to.
+    /// Keeps the addresses that a name may lead to.
     fn judged(&self, found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, ReachError> {
         let first = found.first().map(SocketAddr::ip);
         let may = |a: &SocketAddr| is_public(a.ip()) || self.allowed.names_address(a.ip(), a.port());
@@ -95,7 +95,7 @@ impl Reach {
         let lookup = async {
             let permit = self.lookups.clone().acquire_owned().await.map_err(io::Error::other)?;
             tokio::task::spawn_blocking(move || {
-                // Nothing stops the resolver, not even our timeout: the permit stays until it has come back.
+                // A resolver call cannot be cancelled, not even by our timeout, so the permit is held until it returns.
                 let _permit = permit;
                 let found = (asked.as_str(), port).to_socket_addrs()?;
                 Ok(found.map(|a| SocketAddr::new(a.ip().to_canonical(), port)).take(MAX_ADDRESSES).collect())
@@ -110,7 +110,7 @@ impl Reach {
     }
 }
 
-/// One address after the other, each with its share of the time that is left.
+/// Tries the addresses one after the other. Each gets an equal share of the remaining time.
 async fn dial(addresses: &[SocketAddr]) -> Result<TcpStream, ReachError> {
     let end = Instant::now() + CONNECT_TIMEOUT;
     let mut last = ReachError::Lookup(io::Error::new(io::ErrorKind::NotFound, "it has no address"));
@@ -120,7 +120,7 @@ async fn dial(addresses: &[SocketAddr]) -> Result<TcpStream, ReachError> {
         last = match timeout_at(now + share, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => ReachError::Connect(error),
-            Err(_) => ReachError::Timeout("nobody answers there in time"),
+            Err(_) => ReachError::Timeout("there is no answer in time"),
         };
     }
     Err(last)

@@ -1,4 +1,4 @@
-//! One connection of the plugin: a CONNECT request, its answer, and the bytes after it.
+//! Serves one connection of the plugin: a CONNECT request, the response, and the tunnel after it.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,28 +20,28 @@ use super::place::Place;
 use super::reach::{CONNECT_TIMEOUT, LOOKUP_TIMEOUT, ReachError};
 use super::{Denied, Shared, tunnel};
 
-/// The largest head of a request, in bytes: what most servers take. A larger one is answered with 431.
+/// The largest request head, in bytes: the usual limit of servers. A larger one is answered with 431.
 pub const MAX_HEAD_BYTES: usize = 8 << 10;
 
-/// How long the head of a request may take. The plugin sits on the same machine, so 10 s is much; then the
+/// The time limit for the request head. The plugin runs on the same machine, so 10 s is generous. After it the
 /// connection is closed.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// From the connection to the answer: all of the above, and some time for the answer itself. A plugin that does
-/// not take its answer cannot hold a place for longer.
+/// The time limit from the connection to the response: all limits above, and some time for the response itself. A
+/// plugin that does not read its response cannot hold a slot for longer.
 const ANSWER_TIMEOUT: Duration = HEAD_TIMEOUT
     .saturating_add(LOOKUP_TIMEOUT)
     .saturating_add(CONNECT_TIMEOUT)
     .saturating_add(Duration::from_secs(5));
 
-/// How long a connection that became no tunnel keeps its place. With 64 places that is 640 refusals a second: a
-/// plugin that asks in a loop cannot keep the supervisor busy, and one that asks now and then does not notice.
+/// How long a connection that got no tunnel keeps its slot. With 64 slots that allows 640 refusals a second: a plugin
+/// that retries in a loop cannot keep the supervisor busy, and an occasional refusal is hardly slower.
 const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
-/// How much of what the plugin asked for is shown: a whole name and its port.
+/// The longest text of a target in messages: a whole name and its port.
 const SHOWN_BYTES: usize = 270;
 
-/// An allowed request: where its bytes go, and where they will come from.
+/// An accepted request: both ends of its tunnel.
 struct Opened {
     plugin: OnUpgrade,
     target: TcpStream,
@@ -49,14 +49,14 @@ struct Opened {
 
 type Answer = Response<Full<Bytes>>;
 
-/// Serves one connection to its end.
+/// Serves one connection until it ends.
 pub(super) async fn connection(stream: UnixStream, shared: Arc<Shared>) {
     let opened = match timeout(ANSWER_TIMEOUT, request(stream, &shared)).await {
         Ok(Some(opened)) => opened,
-        // A plugin that talks nonsense, late or never, gets its answer from hyper or none.
+        // A plugin that sends an invalid, late or no request gets its response from hyper, or none.
         Ok(None) | Err(_) => return sleep(REFUSED_PAUSE).await,
     };
-    // Resolved already: the answer has been written.
+    // Ready at once: the response was written.
     if let Ok(plugin) = opened.plugin.await {
         tunnel::run(TokioIo::new(plugin), opened.target, &shared.counters).await;
     }
@@ -77,9 +77,9 @@ async fn request(stream: UnixStream, shared: &Shared) -> Option<Opened> {
         .max_buf_size(MAX_HEAD_BYTES)
         .keep_alive(false)
         .auto_date_header(false)
-        // A plugin may say all that it has to say and shut down its side before the answer is there.
+        // A plugin may send everything and shut down its side before the response.
         .half_close(true);
-    // An error is the plugin's, and hyper has answered it if anything can be answered.
+    // An error is the plugin's fault, and hyper has answered it if possible.
     http.serve_connection(TokioIo::new(stream), service).with_upgrades().await.ok()?;
     slot.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
@@ -100,7 +100,7 @@ async fn answer(mut request: Request<Incoming>, shared: &Shared) -> (Answer, Opt
     }
 }
 
-/// Judges a request and opens the connection that it asks for.
+/// Checks a request and connects to its target.
 async fn open(request: &mut Request<Incoming>, shared: &Shared) -> Result<TcpStream, (StatusCode, String)> {
     if request.method() != Method::CONNECT {
         return Err((
@@ -115,7 +115,7 @@ async fn open(request: &mut Request<Incoming>, shared: &Shared) -> Result<TcpStr
             "a CONNECT request has no body: leave out Content-Length and Transfer-Encoding".into(),
         ));
     }
-    // A whole address with a scheme, or a path, is no HOST:PORT: shown, it reads as what is wrong with it.
+    // An address with a scheme or a path is not HOST:PORT. Repeating it in the message shows what is wrong.
     let uri = request.uri();
     let asked = match uri.authority() {
         Some(authority) if uri.scheme().is_none() => authority.as_str().to_owned(),
@@ -153,7 +153,7 @@ async fn open(request: &mut Request<Incoming>, shared: &Shared) -> Result<TcpStr
     })
 }
 
-/// A place that was asked for, in the form in which it was understood.
+/// A requested target as it was parsed.
 fn shown(place: &Place) -> Sanitized {
     Raw::of(place).line()
 }

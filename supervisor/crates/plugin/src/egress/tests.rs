@@ -175,11 +175,11 @@ async fn a_name_that_leads_to_this_machine_is_denied() {
     assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("no public address"), "{answer}");
     let denied = fixture.denied.lock().unwrap().pop();
     assert!(matches!(denied, Some(Denied::Inside { place, .. }) if place == name));
-    // Nothing came to the listener: the next connection is this one.
+    // The proxy did not connect: the next connection is this one.
     let own = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     assert_eq!(listener.accept().await.unwrap().1, own.local_addr().unwrap());
 
-    // The operator may mean it, and says so with the address.
+    // The operator can allow it explicitly, by its address.
     let fixture = Fixture::new(&[name.clone(), entry]);
     let _plugin = fixture.tunnel(&name).await;
     accepted(&listener).await;
@@ -244,7 +244,7 @@ async fn more_connections_than_places_wait_and_are_then_turned_away() {
     for _ in 0..MAX_CONNECTIONS {
         open.push((fixture.tunnel(&entry).await, accepted(&listener).await));
     }
-    // From here on nothing but time happens, which jumps.
+    // From here on only time passes; the paused clock jumps.
     tokio::time::pause();
     let start = Instant::now();
     let answer = fixture.asks_for(&entry).await;
@@ -253,7 +253,7 @@ async fn more_connections_than_places_wait_and_are_then_turned_away() {
     assert!(start.elapsed() >= PLACE_WAIT);
     assert_eq!(fixture.proxy.traffic().turned_away, 1);
 
-    // One that waits gets the place of one that ends.
+    // A waiting connection gets the slot of one that ends.
     let waiting = fixture.tunnel(&entry);
     let freed = async { drop(open.pop()) };
     let (_plugin, ()) = tokio::join!(waiting, freed);

@@ -1,4 +1,4 @@
-//! The bytes of an open tunnel, both ways.
+//! Copies the bytes of an open tunnel in both directions.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -9,22 +9,22 @@ use tokio_util::io::InspectReader;
 
 use super::counters::Counters;
 
-/// How long a tunnel may carry nothing in either direction. 5 min: above the keep-alive of every common server
-/// and client. It is then closed, so that forgotten connections do not fill the plugin's places.
+/// How long a tunnel may be idle in both directions. 5 min: more than the keep-alive of every common server and client.
+/// After it the tunnel is closed, so that forgotten connections do not fill the plugin's slots.
 pub const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
-/// Buffer for each direction, in bytes: 64 tunnels of a plugin take 1 MiB together.
+/// The buffer of each direction, in bytes: 64 tunnels of a plugin take 1 MiB together.
 const BUFFER_BYTES: usize = 8 << 10;
 
-/// Copies until both sides have ended, one of them fails, or nothing has moved for [`IDLE_TIMEOUT`]. The end of
-/// one direction is passed on, and the other goes on: protocols exist that say goodbye that way.
+/// Copies until both sides have ended, one of them fails, or nothing has moved for [`IDLE_TIMEOUT`]. The end of one
+/// direction is passed on while the other keeps running, because some protocols use half-closed connections.
 pub(super) async fn run<P, T>(plugin: P, target: T, counters: &Counters)
 where
     P: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    // Never contended: both directions are copied by this one task. The lock is there because the task moves
-    // between threads.
+    // Never contended: this one task copies both directions. The lock is needed only because the task can move between
+    // threads.
     let moved = Mutex::new(Instant::now());
     let moved = || moved.lock().unwrap_or_else(PoisonError::into_inner);
     let mut plugin = InspectReader::new(plugin, |bytes: &[u8]| {
@@ -45,7 +45,7 @@ where
         }
     };
     tokio::select! {
-        // An error of either side is the end of both; they see it as a closed connection.
+        // An error on either side ends both; they see a closed connection.
         _ = copy_bidirectional_with_sizes(&mut plugin, &mut target, BUFFER_BYTES, BUFFER_BYTES) => {}
         () = idle => {}
     }

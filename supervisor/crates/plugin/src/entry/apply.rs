@@ -1,11 +1,11 @@
-//! From what was said about a plugin to what is run: the one place.
+//! Applies a plugin's entry and settings to its spec.
 
 use super::{CallLimits, LifecycleKeys, NetworkAccess, PluginEntry, PluginSettings};
 use crate::spec::{CallSettings, Dialect, LifecycleSettings, PluginSpec};
 use crate::units::{ByteSize, Duration};
 
 impl PluginEntry {
-    /// Applies everything but the program to what the spec holds so far.
+    /// Applies everything but the program to the spec.
     pub fn apply(&self, spec: &mut PluginSpec) {
         set(&mut spec.args, self.args.clone());
         set(&mut spec.dialect, self.dialect);
@@ -19,9 +19,9 @@ impl PluginEntry {
         if let Some(url) = &self.url {
             spec.url = Some(url.clone());
             spec.dialect = Dialect::Mcp;
-            // Its own host, whatever other plugins may: what the entry itself says of the network comes after this.
+            // Allows only the server's host. The network settings of the entry itself are applied after this.
             spec.sandbox.network = NetworkAccess::Proxy;
-            // One that is none is refused by the checks; until then it leads nowhere.
+            // An invalid URL is refused by the checks; until then the list stays empty.
             spec.sandbox.allow = super::place_of_url(url).into_iter().collect();
         }
         self.settings.apply(spec);
@@ -29,8 +29,8 @@ impl PluginEntry {
 }
 
 impl PluginSettings {
-    /// Applies what is said here to what the spec holds so far. Variables of the environment, keys of `config` and
-    /// actions are added one by one; everything else replaces what was there.
+    /// Applies these settings to the spec. Environment variables, keys of `config` and actions are merged one by one;
+    /// all other settings replace the earlier value.
     pub fn apply(&self, spec: &mut PluginSpec) {
         set(&mut spec.max_message_bytes, self.calls.max_message_bytes.map(ByteSize::as_usize));
         self.calls.apply(&mut spec.calls);
@@ -81,8 +81,8 @@ impl LifecycleKeys {
     }
 }
 
-/// No time at all is the way to write that there is no such limit: a plugin cannot end a call at the very instant of its
-/// deadline, so it would mean to kill every plugin that is ever late.
+/// Zero disables the limit. A plugin cannot end a call exactly at its deadline, so a limit of zero would kill every
+/// plugin that is ever late.
 #[must_use]
 pub fn overdue(duration: Duration) -> Option<std::time::Duration> {
     Some(duration.get()).filter(|duration| !duration.is_zero())

@@ -1,4 +1,4 @@
-//! What no schema can say about one plugin's settings: how values fit together.
+//! Checks of one plugin's settings that a schema cannot express: how values fit together.
 
 use std::time::Duration as Time;
 
@@ -9,10 +9,10 @@ use crate::spec::LifecycleSettings;
 use crate::spec::{MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES};
 use crate::units::Duration;
 
-/// The longest time that may be given to one call: what takes longer is a job, and has no business holding a place.
+/// The longest time limit for one call. What takes longer is a job and should not occupy a call slot.
 pub const MAX_CALL_TIMEOUT: Time = Time::from_secs(24 * 60 * 60);
 
-/// Longer than nothing, and not longer than [`MAX_CALL_TIMEOUT`].
+/// Requires a duration greater than zero and at most [`MAX_CALL_TIMEOUT`].
 pub fn check_day(duration: Duration, key: &KeyPath, found: &mut Findings<'_>) {
     found.time(duration, key);
     if duration.get() > MAX_CALL_TIMEOUT {
@@ -20,14 +20,14 @@ pub fn check_day(duration: Duration, key: &KeyPath, found: &mut Findings<'_>) {
     }
 }
 
-/// The name of an environment variable.
+/// Requires a valid name for an environment variable.
 pub fn check_variable(name: &str, key: &KeyPath, found: &mut Findings<'_>) {
     if name.is_empty() || name.contains(['=', '\0']) {
         found.problem(key, "is no name of an environment variable", "write a name without \"=\"");
     }
 }
 
-/// A health check must end before the next begins.
+/// Requires that a health check ends before the next one begins.
 pub fn check_health(timeout: Duration, interval: Duration, path: &KeyPath, found: &mut Findings<'_>) {
     if timeout > interval {
         let message = format!("{timeout} is longer than health_check_interval ({interval})");
@@ -35,7 +35,7 @@ pub fn check_health(timeout: Duration, interval: Duration, path: &KeyPath, found
     }
 }
 
-/// The first wait is the shortest.
+/// Requires that the first wait is the shortest.
 pub fn check_backoff(initial: Duration, max: Duration, path: &KeyPath, found: &mut Findings<'_>) {
     if initial > max {
         let message = format!("{initial} is longer than backoff_max ({max})");
@@ -69,7 +69,7 @@ impl CallLimits {
 }
 
 impl SandboxMode {
-    /// Warns of a jail that is none.
+    /// Warns if the jail is off.
     pub fn check(self, path: &KeyPath, found: &mut Findings<'_>) {
         if self == Self::Off {
             let help = "use enforce or best-effort outside of debugging";
@@ -79,7 +79,7 @@ impl SandboxMode {
 }
 
 impl PluginSettings {
-    /// Checks what is said about one plugin, against how plugins live that say nothing.
+    /// Checks the settings of one plugin. `wider` holds the lifecycle defaults.
     pub fn check(&self, wider: &LifecycleSettings, path: &KeyPath, found: &mut Findings<'_>) {
         self.calls.check(path, found);
         self.lifecycle(wider, path, found);
@@ -118,7 +118,7 @@ impl PluginSettings {
         {
             found.problem(&path.key("kill_overdue_after"), "is longer than a day", "write at most \"1d\"");
         }
-        // What is only inherited has been checked where it stands.
+        // Inherited values were checked where they are set.
         if own.health_check_interval.is_some() || own.health_check_timeout.is_some() {
             let timeout = own.health_check_timeout.unwrap_or(wider.health_check_timeout.into());
             let interval = own.health_check_interval.unwrap_or(wider.health_check_interval.into());
@@ -132,7 +132,7 @@ impl PluginSettings {
 }
 
 impl PluginEntry {
-    /// Checks what is said about one plugin and its program.
+    /// Checks the entry of one plugin, with its program.
     pub fn check(&self, wider: &LifecycleSettings, path: &KeyPath, found: &mut Findings<'_>) {
         self.settings.check(wider, path, found);
         for (index, arg) in self.args.iter().flatten().enumerate() {

@@ -1,4 +1,4 @@
-//! What a plugin sees of the host's files beyond the system's own, as written.
+//! The host files that a plugin sees beyond the system's own, as written in the configuration.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use crate::document::Findings;
 use crate::document::origin::KeyPath;
 
-/// The most paths that one list may name: each is a mount and a Landlock rule of every start.
+/// The most paths of one list: each of them is a mount and a Landlock rule at every start.
 pub const MAX_GRANTS: usize = 64;
 
-/// What no grant may name: the jail makes its own of these.
+/// Paths that no grant may name, because the jail provides its own.
 const MADE_BY_THE_JAIL: [&str; 2] = ["/proc", "/dev"];
 
-/// Where everything that runs has its sockets and scratch files: what is needed is named below them. The jail
-/// refuses them, too, and by what links lead to.
+/// Directories in which all programs keep sockets and scratch files: grants must name something below them. The jail
+/// refuses them, too, also as the target of a symlink.
 const SHARED_BY_ALL: [&str; 5] = ["/run", "/var/run", "/tmp", "/var/tmp", "/sys"];
 
 /// Files and directories of the host's that a plugin sees, at the paths that they have on the host; a directory
@@ -39,7 +39,7 @@ pub struct SandboxFs {
     pub write: Option<Vec<PathBuf>>,
 }
 
-/// A path in a list, for the schema.
+/// The schema of a path in a list.
 struct PathText;
 
 impl JsonSchema for PathText {
@@ -62,13 +62,13 @@ impl SandboxFs {
         [("read", self.read.as_ref()), ("execute", self.execute.as_ref()), ("write", self.write.as_ref())]
     }
 
-    /// Whether nothing is said.
+    /// Whether no list is set.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         self.lists().iter().all(|(_, list)| list.is_none())
     }
 
-    /// These where something is said, and the wider ones elsewhere.
+    /// These lists where they are set, otherwise the wider ones.
     #[must_use]
     pub fn within(&self, wider: &Self) -> Self {
         let list =
@@ -80,7 +80,7 @@ impl SandboxFs {
         }
     }
 
-    /// Checks that these paths can be shown.
+    /// Checks that these paths can be granted.
     pub(super) fn check(&self, path: &KeyPath, found: &mut Findings<'_>) {
         for (name, list) in self.lists() {
             let path = path.key(name);
@@ -98,7 +98,7 @@ impl SandboxFs {
     }
 }
 
-/// Whether a path can be shown to a plugin at all.
+/// Checks that a path can be granted to a plugin at all.
 fn grantable(path: &Path) -> Result<(), (String, &'static str)> {
     use std::os::unix::ffi::OsStrExt;
 
@@ -115,7 +115,7 @@ fn grantable(path: &Path) -> Result<(), (String, &'static str)> {
         return Err(("would show it the whole machine".to_owned(), help));
     }
     if let Some(own) = MADE_BY_THE_JAIL.iter().find(|own| path.starts_with(own)) {
-        let message = format!("{shown} lies in {own}, of which the jail makes one of its own");
+        let message = format!("{shown} lies in {own}, which the jail provides itself");
         return Err((message, "leave it out"));
     }
     if let Some(shared) = SHARED_BY_ALL.iter().find(|shared| Path::new(shared).starts_with(path)) {

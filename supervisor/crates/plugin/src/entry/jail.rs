@@ -1,4 +1,4 @@
-//! A plugin's jail, as written.
+//! A plugin's jail, as written in the configuration.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::document::origin::KeyPath;
 use crate::spec::SandboxSettings;
 use crate::units::ByteSize;
 
-/// The longest name of a profile, as long as a file's name can be.
+/// The longest name of a profile: the longest file name.
 const MAX_PROFILE_NAME_BYTES: usize = 255;
 
 /// One plugin's jail. A `plugin.yaml` may ask for more protection, never for less: what gives more than the operator's
@@ -72,7 +72,7 @@ pub enum SandboxMode {
 }
 
 impl SandboxMode {
-    /// The word as it is written.
+    /// The name in the configuration.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -104,7 +104,7 @@ impl From<Mode> for SandboxMode {
 }
 
 impl PluginSandbox {
-    /// Applies what is said here to what holds so far.
+    /// Applies these settings to the wider ones.
     pub fn apply(&self, sandbox: &mut SandboxSettings) {
         if let Some(mode) = self.mode {
             sandbox.mode = mode.into();
@@ -122,7 +122,7 @@ impl PluginSandbox {
         sandbox.tmp_exec = self.tmp_exec.unwrap_or(sandbox.tmp_exec);
     }
 
-    /// Checks that a jail can be built from this.
+    /// Checks that a jail can be built from these settings.
     pub fn check(&self, path: &KeyPath, found: &mut Findings<'_>) {
         if let Some(mode) = self.mode {
             mode.check(path, found);
@@ -135,7 +135,7 @@ impl PluginSandbox {
         }
         check_allowed(self.allow.as_deref().unwrap_or_default(), &path.key("allow"), found);
         self.fs.check(&path.key("fs"), found);
-        // Either would be without effect, and who writes one down means it.
+        // Either would have no effect, which an operator does not expect.
         if !self.ports.are_any() && self.network.is_some_and(|network| network != NetworkAccess::Full) {
             let help = "set network: full, or remove the ports";
             found.problem(&path.key("ports"), "has no effect without network: full", help);
@@ -149,7 +149,7 @@ impl PluginSandbox {
     }
 }
 
-/// A profile is named by a word, or by the absolute path of its file.
+/// A profile is given by its name, or by the absolute path of its file.
 fn check_profile(profile: &str, path: &KeyPath, found: &mut Findings<'_>) {
     let is_name = !profile.is_empty()
         && profile.len() <= MAX_PROFILE_NAME_BYTES

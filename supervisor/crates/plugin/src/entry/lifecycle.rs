@@ -1,4 +1,4 @@
-//! How one plugin lives and dies, as written.
+//! Lifecycle settings of one plugin, as written in the configuration.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

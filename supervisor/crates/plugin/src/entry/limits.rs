@@ -1,4 +1,4 @@
-//! Resource limits of a plugin, as written.
+//! Resource limits of a plugin, as written in the configuration.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,11 +8,11 @@ use crate::document::Findings;
 use crate::document::origin::KeyPath;
 use crate::units::ByteSize;
 
-/// The smallest stack: the kernel lays arguments and environment there, for which it keeps 128 KiB, and a program
-/// needs as much again before its first own line runs.
+/// The smallest stack. The kernel puts arguments and environment there and reserves 128 KiB for them; a program needs
+/// as much again before its own code runs.
 const MIN_STACK: ByteSize = ByteSize::kib(256);
 
-/// The smallest memory of a whole plugin: no runtime starts with less.
+/// The smallest memory limit of a whole plugin: no runtime starts with less.
 const MIN_MEMORY: ByteSize = ByteSize::mib(8);
 
 /// Resource limits of a plugin's processes; a key that is left out keeps the wider value.
@@ -101,7 +101,7 @@ pub struct SandboxLimits {
 }
 
 impl SandboxLimits {
-    /// These limits where something is said, and the wider ones elsewhere.
+    /// These limits where they are set, otherwise the wider ones.
     #[must_use]
     pub fn within(&self, wider: Limits) -> Limits {
         let bytes = |own: Option<ByteSize>, wider: u64| own.map_or(wider, ByteSize::get);
@@ -123,7 +123,7 @@ impl SandboxLimits {
         }
     }
 
-    /// Checks that a program can live within these limits.
+    /// Checks that a program can run within these limits.
     pub fn check(&self, path: &KeyPath, found: &mut Findings<'_>) {
         for (name, size) in [("data_bytes", self.data_bytes), ("as_bytes", self.as_bytes)] {
             if let Some(size) = size {

@@ -1,10 +1,10 @@
-//! What may be said about one plugin: the keys of a `plugin.yaml`, of `plugins.tools.plugins.<name>` and of
+//! The settings of one plugin: the keys of a `plugin.yaml`, of `plugins.tools.plugins.<name>` and of
 //! `plugins.tools.overrides.<name>` in the config file, which are the same.
 //!
-//! The doc comments are the reference page: the first paragraph says what a key is, the next ones why its default
-//! is what it is and what happens at the limit. Everything but the program is optional, and what is left out keeps
-//! the wider value, so that several may speak about one plugin, each over the one before: its manifest, its entry,
-//! the overrides ([`PluginEntry::apply`], [`PluginSettings::apply`]).
+//! The doc comments become the reference page: the first paragraph describes a key, the others explain its default and
+//! what happens at the limit. Everything but the program is optional. A key that is left out keeps the wider value, so
+//! that several sources can configure one plugin, each over the one before: its manifest, its entry, the overrides
+//! ([`PluginEntry::apply`], [`PluginSettings::apply`]).
 
 mod apply;
 mod calls;

@@ -1,4 +1,4 @@
-//! Where a plugin may connect to, as written.
+//! Where a plugin may connect to, as written in the configuration.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub enum NetworkAccess {
 }
 
 impl NetworkAccess {
-    /// The word as it is written.
+    /// The name in the configuration.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl SandboxPorts {
         self.connect.is_none() && self.bind.is_none()
     }
 
-    /// These where something is said, and the wider ones elsewhere.
+    /// These ports where they are set, otherwise the wider ones.
     #[must_use]
     pub fn within(&self, wider: &Self) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl SandboxPorts {
     }
 }
 
-/// Checks places as they are written.
+/// Checks the entries of an allow-list.
 pub(super) fn check_allowed(allow: &[String], path: &KeyPath, found: &mut Findings<'_>) {
     if allow.len() > MAX_ENTRIES {
         let message = format!("{} places, and at most {MAX_ENTRIES} are taken", allow.len());
@@ -79,7 +79,7 @@ pub(super) fn check_allowed(allow: &[String], path: &KeyPath, found: &mut Findin
     for (index, entry) in allow.iter().enumerate() {
         if let Err(EgressError::Entry { problem, .. }) = AllowList::parse(std::slice::from_ref(entry)) {
             let text = problem.to_string();
-            // Its own words end with what to do, which here has a place of its own.
+            // The problem's text ends with the help in parentheses; here the help is separate.
             let (what, help) = text.split_once(" (").unwrap_or((&text, "correct it"));
             found.problem(&path.index(index), what, help.trim_end_matches(')'));
         }

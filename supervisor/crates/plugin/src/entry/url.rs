@@ -1,23 +1,23 @@
-//! The address of an MCP server, as written.
+//! The URL of an MCP server, as written in the configuration.
 
 use http::Uri;
 
 use crate::egress::AllowList;
 
-/// The longest address, in bytes; hosts and ports take 260 of them, and some servers put keys into their paths.
+/// The longest URL, in bytes. Host and port take 260 of them, and some servers put keys into their paths.
 const MAX_URL_BYTES: usize = 2048;
 
-/// Why a text is no address of a server.
+/// Why a text is no URL of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {help}")]
 pub(crate) struct UrlProblem {
-    /// What is wrong. The address itself is not repeated, since it may hold secrets.
+    /// The problem. The URL is not repeated, because it may contain secrets.
     pub(crate) what: &'static str,
     /// What to write.
     pub(crate) help: &'static str,
 }
 
-/// `host:port` of a server's address, as `sandbox.allow` takes it.
+/// The `host:port` of a server's URL, in the form of `sandbox.allow`.
 pub(crate) fn place(url: &str) -> Result<String, UrlProblem> {
     let problem = |what, help| Err(UrlProblem { what, help });
     if url.len() > MAX_URL_BYTES {

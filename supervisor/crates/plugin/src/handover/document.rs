@@ -1,8 +1,9 @@
-//! What a supervisor writes down about the processes that it hands over. It is read by the next version of this program, so that
-//! it has a version of its own.
+//! The document in which a supervisor describes the processes that it hands over. The next version of this
+//! program reads it, so the document has its own version.
 //!
-//! A newer supervisor may add fields that have a default; whoever does not know them leaves them out. Anything else, such as a
-//! field that means something else now, takes a new [`VERSION`], and then nothing is taken over: every plugin starts cold.
+//! A newer supervisor may add fields that have a default; readers that do not know them ignore them. Any
+//! other change, such as a new meaning of a field, needs a new [`VERSION`]; then nothing is taken over, and
+//! every plugin starts fresh.
 
 use std::path::{Path, PathBuf};
 
@@ -12,30 +13,30 @@ use talon_jail::Who;
 
 use crate::spec::Dialect;
 
-/// The version of the document that is written, and the one that is read.
+/// The version of the document that is written and accepted.
 pub(crate) const VERSION: u32 = 1;
 
-/// The most processes that a document may speak of: what [`MAX_PLUGINS`](crate::MAX_PLUGINS) with some instances each come to.
-/// One that speaks of more is refused, and every plugin starts cold.
+/// The most processes in one document: what [`MAX_PLUGINS`](crate::MAX_PLUGINS) with a few instances each
+/// come to. A document with more is refused, and every plugin starts fresh.
 pub(crate) const MAX_PROCESSES: usize = 4096;
 
-/// All that a registry hands over. What it is made of is this crate's own business; it is written and read as one value. It holds
-/// the keys of connections that are encrypted, so it belongs into memory that nobody else reads, and nowhere else.
+/// Everything that a registry hands over. Its fields are private to this crate; it is written and read as one
+/// value. It holds the keys of encrypted connections, so it must stay in private memory.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Handed {
     pub(crate) version: Version,
-    /// The runtime directory that the processes have their directories in.
+    /// The runtime directory that contains the processes' directories.
     pub(crate) runtime_dir: PathBuf,
-    /// Its lock.
+    /// The descriptor of its lock.
     pub(crate) lock: Ticket,
-    /// The lock of the place for views.
+    /// The lock of the directory of views.
     pub(crate) views_lock: Ticket,
     #[serde(deserialize_with = "bounded")]
     pub(crate) processes: Vec<HandedProcess>,
 }
 
 impl Handed {
-    /// Nothing yet, but the directories.
+    /// A document without processes.
     pub(crate) fn new(runtime_dir: &Path, lock: Ticket, views_lock: Ticket) -> Self {
         Self {
             version: Version,
@@ -53,7 +54,7 @@ impl Handed {
     }
 }
 
-/// [`VERSION`], and nothing else can be read.
+/// Stands for [`VERSION`]; reading any other version is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Version;
 
@@ -63,11 +64,11 @@ pub(crate) struct HandedProcess {
     /// The plugin's configured name.
     pub(crate) plugin: String,
     pub(crate) instance: u32,
-    /// Of the spec that it was started from.
+    /// The fingerprint of the spec that it was started from.
     pub(crate) fingerprint: String,
-    /// Of the program, or of its directory.
+    /// The digest of the program, or of its directory.
     pub(crate) digest: String,
-    /// Who its program is.
+    /// The program's process.
     pub(crate) program: Who,
     pub(crate) monitor: HandedMonitor,
     pub(crate) stdout: Ticket,
@@ -76,36 +77,36 @@ pub(crate) struct HandedProcess {
     pub(crate) view: Option<HandedView>,
     /// The directory of its cgroup.
     pub(crate) group: Option<PathBuf>,
-    /// The socket behind which its way out is.
+    /// The listening socket of its egress proxy.
     pub(crate) proxy: Option<Ticket>,
-    /// The socket behind which its key-values are.
+    /// The listening socket of its key-value store.
     pub(crate) state: Option<Ticket>,
-    /// Who we are to it, where its connections are encrypted.
+    /// The client certificate, if its connections are encrypted.
     pub(crate) identity: Option<HandedIdentity>,
     /// The dialect of its handshake.
     pub(crate) handshake: Dialect,
-    /// How it is spoken to.
+    /// The dialect it is called in.
     pub(crate) dialect: Dialect,
     pub(crate) address: HandedAddress,
-    /// The certificate that its server shows, as its handshake had it.
+    /// The certificate that its server presents, as in its handshake.
     pub(crate) server_cert: Option<String>,
     /// What its jail enforces.
     pub(crate) report: talon_jail::Report,
-    /// How often a process was started for this instance.
+    /// How many processes were started for this instance.
     pub(crate) starts: u64,
-    /// Since when it is ready, in milliseconds since 1970.
+    /// When it became ready, in milliseconds since 1970.
     pub(crate) ready_since_unix_ms: u64,
     /// How long its start took.
     pub(crate) start_to_ready_us: Option<u64>,
 }
 
-/// The process below which all of a plugin's are.
+/// The monitor, an ancestor of all of a plugin's processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HandedMonitor {
     pub(crate) who: Who,
     pub(crate) control: Ticket,
     pub(crate) pidfd: Ticket,
-    /// Of the program.
+    /// The program's pidfd.
     pub(crate) program: Ticket,
 }
 
@@ -113,13 +114,13 @@ pub(crate) struct HandedMonitor {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HandedDir {
     pub(crate) name: String,
-    /// What the plugin finds at its path.
+    /// The mount that the plugin sees at this path.
     pub(crate) inside: Option<Ticket>,
-    /// The listening socket that the plugin was handed.
+    /// The listening socket that was passed to the plugin.
     pub(crate) listening: Option<Ticket>,
 }
 
-/// What a process runs from.
+/// The view that a process runs from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HandedView {
     pub(crate) name: String,
@@ -162,7 +163,7 @@ impl<'de> Deserialize<'de> for Version {
     }
 }
 
-/// As few as there may be.
+/// Reads the processes and enforces [`MAX_PROCESSES`].
 fn bounded<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<HandedProcess>, D::Error> {
     let processes = Vec::deserialize(deserializer)?;
     if processes.len() > MAX_PROCESSES {
@@ -171,10 +172,10 @@ fn bounded<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Hand
     Ok(processes)
 }
 
-/// The key stays out of every log.
+/// Without the key, which must not appear in a log.
 impl std::fmt::Debug for HandedIdentity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("HandedIdentity")
+        f.write_str("IdentityRecord")
     }
 }
 

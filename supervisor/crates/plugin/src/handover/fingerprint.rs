@@ -1,4 +1,4 @@
-//! Whether a process that runs is the one that a spec asks for.
+//! Decides whether a running process matches a spec.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,15 +11,16 @@ use crate::entry::{NetworkAccess, SandboxFs, SandboxPorts};
 use crate::profile;
 use crate::spec::{Cookie, Dialect, PluginSpec, Tls};
 
-/// Everything in a spec that the process itself is made of. What only the supervisor minds (timeouts, limits on messages, restart
-/// rules, how many instances there are) is left out: it counts from the next call on, also for a process that was taken over.
+/// Everything in a spec that determines the process. What only the supervisor uses (timeouts, limits on
+/// messages, restart rules, the number of instances) is left out: it applies from the next call on, also to a
+/// process that was taken over.
 ///
-/// The digest of the program is compared for itself, as it is on the disk by then, and so is the uid. A variable of the
-/// environment that is passed through and has another value now makes no difference: who starts a supervisor from another shell
-/// does not mean to restart all plugins.
+/// The digest of the program is compared separately, as it is on the disk by then, and so is the uid. The
+/// values of inherited environment variables are left out: starting a supervisor from another shell should
+/// not restart all plugins.
 ///
-/// A field that comes later is left out of the text where it has its default, or every process would start cold with the upgrade
-/// that brings it.
+/// A field that is added later must be omitted from the text when it has its default. Otherwise every process
+/// starts fresh with the upgrade that adds it.
 #[derive(Serialize)]
 struct Fingerprinted<'s> {
     program: &'s Path,
@@ -37,13 +38,13 @@ struct Fingerprinted<'s> {
     sandbox: Sandboxed<'s>,
 }
 
-/// The same of its sandbox.
+/// The part of a spec's sandbox that determines the process.
 #[derive(Serialize)]
 struct Sandboxed<'s> {
     mode: Mode,
     limits: &'s Limits,
     profile: &'s str,
-    /// Of a profile of the operator's own.
+    /// The text of an operator's profile.
     profile_text: Option<String>,
     network: NetworkAccess,
     ports: &'s SandboxPorts,
@@ -53,7 +54,8 @@ struct Sandboxed<'s> {
     tmp_exec: bool,
 }
 
-/// A SHA-256 in hexadecimal digits; `None` where a path is no text, so that it is like no other. Blocking: it may read a profile.
+/// A SHA-256 in hexadecimal digits; `None` if a path is not UTF-8, so that it matches no other. Blocking: it
+/// may read a profile.
 pub(crate) fn fingerprint(spec: &PluginSpec) -> Option<String> {
     let sandbox = &spec.sandbox;
     let fingerprinted = Fingerprinted {

@@ -1,17 +1,17 @@
-//! Processes that outlive their supervisor: what it hands over, and how the next one takes it up.
+//! Processes that outlive their supervisor: what it hands over, and how the next one takes it over.
 //!
 //! ```text
-//! old:  Registry::hand_over ─► Handed + descriptors ─► … ─► Registry::release: forgets them, and kills nothing
-//! new:  Registry::taking_over(Inherited) ─► shelf ─► launch(plugin, instance): is one of mine there? ─► ready
-//!                                             └─ what nobody asks for, or what fails a check: killed
+//! old:  Registry::hand_over ─► HandoverDocument + descriptors ─► … ─► Registry::release: releases them, kills nothing
+//! new:  Registry::with_inherited(ReceivedHandover) ─► adoption pool ─► launch(plugin, instance): one for me? ─► ready
+//!                                                       └─ unclaimed, or failed a check: killed
 //! ```
 //!
-//! Handing over duplicates descriptors and changes nothing, so that it may come to nothing, as often as it likes. As long as
-//! anybody holds a process's lifeline it lives; when nobody does any more, it dies, and all that it started. So whatever becomes
-//! of a parcel, no process is left that nobody watches.
+//! Handing over duplicates descriptors and changes nothing, so it may fail and may be repeated. A process
+//! lives as long as some supervisor holds its lifeline; when none does, it dies with everything that it
+//! started. So whatever happens to the descriptors, no process is left unsupervised.
 //!
-//! To the driver a process from the shelf is a start that went through, and one that fails its check is killed and started anew
-//! in the same launch: calls wait, as they do after any restart.
+//! For the driver a process from the adoption pool is a start that succeeded. One that fails its check is
+//! killed and started fresh in the same launch: calls wait, as they do after any restart.
 
 mod document;
 mod fingerprint;
@@ -29,36 +29,36 @@ pub(crate) use self::document::{
 };
 pub(crate) use self::fingerprint::fingerprint;
 
-/// What a supervisor got from the one before it.
+/// What a supervisor received from its predecessor.
 #[derive(Debug)]
 pub struct Inherited {
-    /// What there is.
+    /// The document.
     pub handed: Handed,
-    /// The descriptors that it speaks of, and perhaps others, which are closed with it.
+    /// The descriptors that it refers to. Others are closed when this is dropped.
     pub unpacker: Unpacker,
 }
 
-/// What an instance counted so far, for a successor to go on with.
+/// The counters of an instance, continued by the next supervisor.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counted {
-    /// How often a process was started for it.
+    /// How many processes were started for it.
     pub(crate) starts: u64,
-    /// Since when the process is ready.
+    /// When the process became ready.
     pub(crate) ready_since: Option<SystemTime>,
     /// How long its start took.
     pub(crate) start_to_ready: Option<Duration>,
 }
 
-/// How many processes were handed over, and what became of them.
+/// How many processes were handed over, and what happened to them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Adopted {
-    /// Were handed over.
+    /// All that were handed over.
     pub handed: usize,
-    /// Run on.
+    /// Those that were taken over and run.
     pub taken_over: usize,
-    /// Were killed: they failed a check, or died, or nobody wanted them any more.
+    /// Those that were killed: they failed a check, died, or were not claimed.
     pub refused: usize,
-    /// Wait for their plugin to be started.
+    /// Those that wait for their plugin to be started.
     pub waiting: usize,
 }
 
@@ -71,42 +71,42 @@ pub enum HandOverError {
         "the descriptors of {whose} cannot be duplicated: {source}; raise the limit on open files (LimitNOFILE=), or restart without a handover"
     )]
     Descriptors {
-        /// Whose.
+        /// The owner of the descriptors.
         whose: String,
         /// Why.
         source: std::io::Error,
     },
-    /// It shuts down.
+    /// The supervisor is shutting down.
     #[error("the supervisor is shutting down, so there is nothing to hand over")]
     ShuttingDown,
-    /// This registry holds no runtime directory.
+    /// This registry has no runtime directory.
     #[error(
         "this supervisor has no processes that could be handed over; start the other one without --takeover"
     )]
     Nothing,
 }
 
-/// What of the directories must not be cleared, and the processes that have something in them.
+/// The entries of the directories that must not be cleared, and the processes that use them.
 #[derive(Default)]
 pub(crate) struct LeftBehind {
     pub(crate) processes: Vec<HandedProcess>,
     /// In the runtime directory.
     pub(crate) runtime: Left,
-    /// In the place for views.
+    /// In the directory of views.
     pub(crate) views: Left,
     pub(crate) unpacker: Unpacker,
 }
 
 impl LeftBehind {
-    /// A lock that is not there is taken anew, if nobody else has it.
+    /// Opens the document's locks. A lock that was not passed on is acquired again, if it is free.
     pub(crate) fn of(inherited: Inherited, runtime_dir: &Path) -> Self {
         let Inherited { handed, mut unpacker } = inherited;
         let Handed { lock, views_lock, processes, .. } = handed;
-        // The processes know their sockets by paths in it.
+        // The processes know their sockets by paths in this directory.
         if runtime_dir.canonicalize().ok().as_ref() != Some(&handed.runtime_dir) {
             tracing::warn!(
                 handed = %handed.runtime_dir.display(),
-                "runtime_dir has changed, so that no process is taken over: every plugin starts anew"
+                "runtime_dir has changed, so that no process is taken over: every plugin starts fresh"
             );
             return Self::default();
         }

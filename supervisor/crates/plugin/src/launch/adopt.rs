@@ -1,7 +1,8 @@
-//! A start that finds its process running already: one that another supervisor handed over.
+//! A start that takes over a running process from another supervisor.
 //!
-//! It is what the plugin should be if it was started from a spec with the same fingerprint, if what lies on the disk now is what it
-//! runs, if it has the uid that the plugin gets, and if it serves. Otherwise it is killed, and the start goes on as any other.
+//! The process is accepted if its spec has the same fingerprint, if it runs the program that is on the disk
+//! now, if it has the plugin's uid, and if it serves. Otherwise it is killed, and the start continues like
+//! any other.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -28,11 +29,12 @@ use crate::logs::{Level, LogSink, Stream};
 use crate::spec::{Dialect, PluginSpec};
 use crate::stdio::{PipeReader, Scribe, Splitter};
 
-/// How long a process that runs already may take to be taken over, if its start timeout is not shorter. It only has to answer twice; one
-/// that cannot in that time would hold up its callers for no good, and a start of its own may take as long as ever.
+/// The timeout for taking over a process, if the start timeout is not shorter. The process only has to answer
+/// twice; one that cannot do so in this time would only delay its callers, and a fresh start still has its
+/// full timeout.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// Why a process that was handed over is not the one that its plugin needs.
+/// Why a handed-over process does not fit its plugin.
 #[derive(Debug, thiserror::Error)]
 enum Unfit {
     #[error("its settings have changed")]
@@ -43,17 +45,17 @@ enum Unfit {
     Uid { found: u32, expected: u32 },
     #[error("it has ended")]
     Ended,
-    #[error("its way to its key-values is not as it should be")]
+    #[error("its key-value socket is not as configured")]
     State,
-    #[error("its way out is not as it should be")]
+    #[error("its egress socket is not as configured")]
     Proxy,
     #[error("{0}")]
     Launch(#[from] LaunchError),
 }
 
 impl Launcher {
-    /// The process of this instance that was handed over, if it still is what the plugin should be. `None`: there is none, or none
-    /// any more. On an error nothing is left of it.
+    /// Takes over the process of this instance, if it still fits the plugin. `None`: there is none, or it did
+    /// not fit and was ended. On an error nothing of it is left.
     pub(super) async fn take_up(
         &self,
         spec: &PluginSpec,
@@ -104,14 +106,14 @@ impl Launcher {
                 }
             }
         };
-        let text: Sanitized = inert!("pid {} is not taken over: {}; starting it anew", pid, why);
+        let text: Sanitized = inert!("pid {} is not taken over: {}; starting it fresh", pid, why);
         logs.note(instance, Level::Warn, text);
         Ok(None)
     }
 }
 
 impl Launcher {
-    /// Takes up a process, step by step. What was read of it so far, and the process itself, are in the attempt.
+    /// Takes over a process, step by step. `attempt` holds the process and the output that was read so far.
     async fn adopt(
         &self,
         attempt: &mut Attempt,
@@ -123,7 +125,7 @@ impl Launcher {
         let Entry { handed, process, dir, stdout, stderr, proxy, state } = entry;
         let process = &*attempt.process.insert(process);
         let instance = handed.instance;
-        // Read from the first moment, since it may wait for room already.
+        // Read from the start, since the process may already be blocked on a full pipe.
         let pipes = [stdout, stderr].map(|pipe| PipeReader::new(pipe).map_err(LaunchError::Watch));
         let [stdout, stderr] = pipes;
         let (stdout, stderr) = (stdout?, stderr?);
@@ -135,7 +137,7 @@ impl Launcher {
         attempt.errors =
             Some(readers.spawn(stderr.drain(lines(), scribe(Stream::Stderr), process.gone_signal())));
 
-        // One that was found out to be of the oldest protocol runs behind the bridge.
+        // A plugin that was found to speak the oldest protocol runs behind the bridge.
         let bridged = (handed.dialect == Dialect::OpenTalonV0).then(|| framed::behind_bridge(spec));
         let spec_as_run = bridged.as_ref().unwrap_or(spec);
         let looking = {
@@ -158,7 +160,7 @@ impl Launcher {
         let known = known.map_err(LaunchError::Tls)?;
         let (uid, monitor_pid) = (process.uid(), process.monitor_pid());
         let target = talk::target(spec_as_run, &handshake, known.as_ref(), &dir, uid, monitor_pid)?;
-        // No Init: it has its settings, and they are the same.
+        // No Init: the process already has its settings, and they are unchanged.
         let talking = async {
             attempt.step = Step::Connect;
             let read_by = (readers, &attempt.last_words);
@@ -187,8 +189,9 @@ impl Launcher {
 }
 
 impl Shared {
-    /// Whether a process is what a plugin's should be, as far as can be told without asking it; gives its program and who it has to be. Blocking:
-    /// it reads the program anew. `as_run` is the spec with the dialect that the process was found to speak.
+    /// Checks everything that can be checked without asking the process; returns its program and identity.
+    /// Blocking: it reads the program again. `as_run` is the spec with the dialect that the process turned
+    /// out to speak.
     fn fits(
         &self,
         spec: &PluginSpec,
@@ -211,8 +214,8 @@ fn same_settings(spec: &PluginSpec, handed: &HandedProcess) -> Result<(), Unfit>
     }
 }
 
-/// The same bytes, and if they are a copy of ours, that very copy: it is looked through before it is used again, so that one which
-/// somebody has changed is not found here.
+/// Compares the digest and, if it runs from a copy, the copy itself. A copy is verified before it is reused,
+/// so a modified one does not match here.
 fn same_program(prepared: &Prepared, handed: &HandedProcess) -> Result<(), Unfit> {
     let view = prepared.view.as_ref().map(|view| view.hand_over());
     if prepared.digest == handed.digest && view == handed.view { Ok(()) } else { Err(Unfit::Program) }
@@ -223,7 +226,7 @@ fn same_user(identity: Option<Identity>, handed: &HandedProcess) -> Result<(), U
     if found == expected { Ok(()) } else { Err(Unfit::Uid { found, expected }) }
 }
 
-/// What it was told of in its environment has to be served, and nothing has to be missing there.
+/// Every socket named in its environment must be served, and none may be missing there.
 fn same_sockets(spec: &PluginSpec, state: bool, handed: &HandedProcess) -> Result<(), Unfit> {
     let proxied = spec.sandbox.mode != Mode::Off && spec.sandbox.network == NetworkAccess::Proxy;
     if handed.proxy.is_some() != proxied {
@@ -232,7 +235,7 @@ fn same_sockets(spec: &PluginSpec, state: bool, handed: &HandedProcess) -> Resul
     if handed.state.is_some() == state { Ok(()) } else { Err(Unfit::State) }
 }
 
-/// What its handshake said that still counts.
+/// The parts of its handshake that are still needed.
 fn handshake(handed: &HandedProcess) -> Handshake {
     Handshake {
         dialect: handed.handshake,

@@ -1,4 +1,4 @@
-//! A start step by step, for whoever wants to look at each: the same as [`Launcher::launch`] does in one go.
+//! A start in separate steps, for callers that inspect each one: [`Launcher::launch`] does the same in one call.
 
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ use crate::rundir::PrivateDir;
 use crate::spec::{Dialect, PluginSpec};
 use crate::stdio::{Scribe, Splitter};
 
-/// A process whose handshake nobody has waited for yet. Dropping it kills the process and all it started.
+/// A started process before its handshake. Dropping it kills the process and everything it started.
 pub(crate) struct Alone {
     attempt: Attempt,
     process: Process,
     dir: Arc<PrivateDir>,
     report: talon_jail::Report,
-    /// Its half of AutoMTLS, where that is asked for.
+    /// The client side of AutoMTLS, if it is used.
     identity: Option<ClientIdentity>,
     logs: LogSink,
     stray_lines: usize,
 }
 
 impl Launcher {
-    /// Starts the program in its jail. From here on what it prints is read into `logs`.
+    /// Starts the program in its jail. From here on its output is read into `logs`.
     pub(crate) async fn start_alone(
         &self,
         spec: &PluginSpec,
@@ -78,7 +78,7 @@ impl Alone {
         self.stray_lines
     }
 
-    /// Waits for the handshake line. From then on standard output is read for good.
+    /// Waits for the handshake line. Afterwards a task reads the rest of standard output.
     pub(crate) async fn handshake(
         &mut self,
         spec: &PluginSpec,
@@ -118,7 +118,7 @@ impl Alone {
         Err(self.clear().await.tell(failure))
     }
 
-    /// Whether it turns out to speak the oldest protocol, for which there is a bridge.
+    /// Whether it turns out to speak the oldest protocol, which needs a bridge.
     pub(crate) async fn is_framed(
         &self,
         spec: &PluginSpec,
@@ -135,7 +135,7 @@ impl Alone {
         talk::target(spec, handshake, self.identity.as_ref(), &self.dir, uid, monitor_pid)
     }
 
-    /// Connects to what the handshake named.
+    /// Connects to the address in the handshake.
     pub(crate) async fn connect(
         &self,
         spec: &PluginSpec,
@@ -152,11 +152,11 @@ impl Alone {
         Ok(client)
     }
 
-    /// Kills it and reads what it said last.
+    /// Kills the process and reads its last output.
     async fn clear(&mut self) -> super::attempt::LastSeen {
         self.process.kill_all();
         let attempt = std::mem::replace(&mut self.attempt, Attempt::new());
-        // What it leaves is waited for as after any failed start; its own handle goes on being ours.
+        // Bounded as after any failed start; the handle on the process stays in `self`.
         let _ = timeout(LAST_NEWS, self.process.gone()).await;
         attempt.clear(None).await
     }

@@ -1,4 +1,4 @@
-//! What is known of one attempt to start a plugin, also after it was given up.
+//! The state of one attempt to start a plugin; it stays available after the attempt failed.
 
 use std::time::Duration;
 
@@ -12,29 +12,29 @@ use super::process::{Exit, Process};
 use super::wait::Output;
 use crate::stdio::LastWords;
 
-/// How long a failed start may take to be cleared away before its error is told all the same. Everything is
-/// killed by then, so this passes only on a machine that hardly moves.
+/// How long the cleanup of a failed start may take before its error is returned anyway. Everything is killed
+/// by then, so this passes only on a heavily loaded machine.
 const CLEARING: Duration = Duration::from_secs(10);
 
-/// How long the news of an exit, or the last lines of a process that is gone, may take to arrive.
+/// How long to wait for a process's exit to be reported, or for its last output.
 pub(super) const LAST_NEWS: Duration = Duration::from_secs(1);
 
-/// What is known of an attempt, also after it was given up.
+/// The state of an attempt; it stays available after the attempt failed.
 pub(super) struct Attempt {
     pub(super) step: Step,
     pub(super) process: Option<Process>,
     pub(super) output: Option<Output>,
     pub(super) errors: Option<JoinHandle<()>>,
     pub(super) last_words: LastWords,
-    /// What is executed, once it was chosen, for when it comes up.
+    /// The program, once it was chosen; remembered if it becomes ready.
     pub(super) program: Option<LastGood>,
-    /// Where that is from.
+    /// Where the program comes from.
     pub(super) took: Took,
-    /// The blocking part, while it runs; it cannot be interrupted, so whoever gives up waits for it.
+    /// The blocking part, while it runs. It cannot be interrupted, so a cancelled attempt waits for it.
     pub(super) spawning: Option<JoinHandle<Result<Spawned, LaunchError>>>,
 }
 
-/// Why an attempt failed, before what the plugin said last is known.
+/// Why an attempt failed, before the plugin's last output is known.
 pub(super) enum Failure {
     Error(LaunchError),
     Exited(Exit),
@@ -47,7 +47,7 @@ impl<E: Into<LaunchError>> From<E> for Failure {
     }
 }
 
-/// What a plugin said last, and during which step its start ended.
+/// A plugin's last output, and the step during which its start ended.
 pub(super) struct LastSeen(pub(super) Words, Step);
 
 impl LastSeen {
@@ -75,7 +75,7 @@ impl Attempt {
         }
     }
 
-    /// Kills what there is, waits until it is gone, and reads what it said last.
+    /// Kills what was started, waits until it is gone, and reads its last output.
     pub(super) async fn clear(mut self, mut process: Option<Process>) -> LastSeen {
         if let Some(spawning) = self.spawning.take()
             && let Ok(Ok(spawned)) = spawning.await
@@ -84,7 +84,7 @@ impl Attempt {
         }
         if let Some(process) = &process {
             process.kill_all();
-            // If it will not go now, the process's own task goes on waiting.
+            // If it does not end in time, the process's own task keeps waiting.
             let _ = timeout(CLEARING, process.gone()).await;
         }
         let rest = async {

@@ -1,4 +1,4 @@
-//! Why a plugin did not start, for whoever has to do something about it.
+//! Why a plugin did not start, in texts for the person who has to fix it.
 
 use std::fmt;
 use std::io;
@@ -20,11 +20,11 @@ use crate::identity::IdentityError;
 use crate::name::PluginName;
 use crate::view::ViewError;
 
-/// What a start is doing, for the message about one that did not end.
+/// The steps of a start, for the message about one that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub(crate) enum Step {
-    /// Looking at the program.
+    /// Checking the program.
     Check,
     /// Building the jail.
     Spawn,
@@ -32,9 +32,9 @@ pub(crate) enum Step {
     Handshake,
     /// Connecting to the socket.
     Connect,
-    /// Giving it its settings.
+    /// Sending its settings.
     Init,
-    /// Reading what it offers.
+    /// Reading its capabilities.
     Capabilities,
     /// Waiting until it serves.
     Health,
@@ -54,7 +54,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// What a plugin said last, if anything.
+/// A plugin's last output, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Words(pub(crate) Option<Sanitized>);
 
@@ -67,75 +67,75 @@ impl fmt::Display for Words {
     }
 }
 
-/// Why a plugin did not start. The texts end with what to do next; texts of the plugin in them are bounded
-/// and sanitized. Nothing of the start is left.
+/// Why a plugin did not start. The texts end with what to do next; plugin text in them is bounded and
+/// sanitized. Nothing of the start is left behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum LaunchError {
-    /// What is on the disk may not run.
+    /// The program on the disk may not run.
     #[error(transparent)]
     Check(#[from] CheckError),
     /// The read-only copy could not be made.
     #[error(transparent)]
     View(ViewError),
-    /// It gets no uid.
+    /// There is no uid for it.
     #[error(transparent)]
     Identity(#[from] IdentityError),
-    /// It is to have a uid of its own and we may not give it one.
+    /// It needs its own uid, and the supervisor lacks the capabilities to set one.
     #[error(
-        "it is to run with a uid of its own, and the supervisor lacks CAP_CHOWN, CAP_SETUID or CAP_SETGID: grant them, or set sandbox.mode to best-effort"
+        "it needs its own uid, and the supervisor lacks CAP_CHOWN, CAP_SETUID or CAP_SETGID: grant them, or set sandbox.mode to best-effort"
     )]
     NoUid,
     /// Its private directory could not be made.
     #[error("its private directory cannot be made: {0}; check that the runtime directory has room")]
     Directory(#[source] io::Error),
-    /// The group that bounds it could not be made.
+    /// Its cgroup could not be created.
     #[error("its cgroup cannot be made: {0}")]
     Group(#[from] GroupError),
-    /// Its list of places cannot be understood.
+    /// Its list of allowed hosts cannot be parsed.
     #[error(transparent)]
     Egress(#[from] EgressError),
-    /// What it is to see cannot be put together.
+    /// Its view of the files cannot be built.
     #[error("its view of the files cannot be built: {0}; correct its sandbox.fs")]
     Isolation(String),
-    /// Its interpreter is not among what it sees.
+    /// Its interpreter is not in its view.
     #[error(
         "its interpreter {} lies outside of what it sees: grant it with plugins.tools.overrides.{plugin}.sandbox.fs.execute: [{:?}]",
         interpreter.display(), grant
     )]
     Interpreter {
-        /// The interpreter, where links lead.
+        /// The interpreter, with links resolved.
         interpreter: PathBuf,
-        /// The directory that has its libraries, too.
+        /// The directory to grant, which also holds its libraries.
         grant: PathBuf,
-        /// Its name.
+        /// The plugin's name.
         plugin: PluginName,
     },
     /// The jail refused, or could not be built.
     #[error("its jail cannot be built: {0}")]
     Spawn(#[from] SpawnError),
-    /// We ran out of something ourselves.
+    /// The supervisor is out of a resource such as descriptors.
     #[error("the supervisor cannot watch it: {0}; raise the supervisor's limit on open files")]
     Watch(#[source] io::Error),
     /// It ended before it was ready.
     #[error("ended with {exit} while {step}{words}{}", hint(*step, exit, words))]
     Exited {
-        /// How.
+        /// Its exit status.
         exit: Exit,
-        /// When.
+        /// The step during which it ended.
         step: Step,
-        /// What it said.
+        /// Its last output.
         words: Words,
     },
-    /// It closed its standard output without a handshake and lives on.
+    /// It closed its standard output without a handshake and still runs.
     #[error(
         "closed its standard output before its handshake{words}; a plugin prints one handshake line and keeps its output open"
     )]
     Closed {
-        /// What it said.
+        /// Its last output.
         words: Words,
     },
-    /// It talks too much before its handshake.
+    /// It printed too much before its handshake.
     #[error("printed more than {lines} lines or {} KiB before its handshake; let it print the handshake line first, and anything else to standard error", bytes >> 10)]
     Noise {
         /// The most lines.
@@ -143,15 +143,15 @@ pub(crate) enum LaunchError {
         /// The most bytes.
         bytes: usize,
     },
-    /// Its handshake line will not do.
+    /// Its handshake line is not accepted.
     #[error(transparent)]
     Handshake(#[from] HandshakeError),
-    /// It wants TLS and was not asked to.
+    /// It wants TLS, which is not configured.
     #[error(
         "it wants TLS (its handshake holds a certificate), and its tls is off: set `tls: auto-mtls` for it, or turn TLS off in the plugin"
     )]
     UnwantedTls,
-    /// It was asked for TLS, and there will be none.
+    /// TLS is configured, but cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// It multiplexes its listener.
@@ -159,15 +159,15 @@ pub(crate) enum LaunchError {
         "it multiplexes its listener (yamux), which Talon does not speak: turn gRPC broker multiplexing off in the plugin"
     )]
     Mux,
-    /// It listens in a network of its own.
+    /// It listens in a network namespace of its jail.
     #[error(
-        "it listens on the TCP address {addr} of a network of its own, which nobody else reaches: let it use a unix socket, or set sandbox.network to full for it"
+        "it listens on the TCP address {addr} inside its own network, which the supervisor cannot reach: let it use a unix socket, or set sandbox.network to full for it"
     )]
     TcpInside {
         /// The address.
         addr: SocketAddr,
     },
-    /// The place it named is not its own, or nobody is there.
+    /// The address is not the plugin's own, or does not answer.
     #[error("{0}")]
     Connect(Sanitized, #[source] Option<ConnectError>),
     /// It refused its settings.
@@ -186,7 +186,7 @@ pub(crate) enum LaunchError {
     /// It declares what it may not.
     #[error(transparent)]
     Declaration(#[from] CapabilityError),
-    /// Its health cannot be asked.
+    /// Its health check failed.
     #[error("its health cannot be read: {0}; it has to serve grpc.health.v1, or nothing of that name")]
     Health(Sanitized),
     /// It took too long.
@@ -194,37 +194,37 @@ pub(crate) enum LaunchError {
     TimedOut {
         /// Its start timeout.
         after: Duration,
-        /// What was awaited.
+        /// The step during which the time ran out.
         step: Step,
-        /// What it said.
+        /// Its last output.
         words: Words,
     },
-    /// It was to be started again from what came up last, which could not be had, and what lies on the disk did not come up.
+    /// The last good program was not available, and the one on the disk did not become ready.
     #[error(
         "the program that was last ready cannot be started again, because {why}; of what lies on the disk now: {error}"
     )]
     NotKept {
-        /// Why it could not be had.
+        /// Why the last good program is not available.
         why: Lost,
-        /// What became of the other one.
+        /// The error of the program on the disk.
         error: Box<LaunchError>,
     },
-    /// Nobody wants it any more.
-    #[error("its start was called off")]
+    /// The start was cancelled.
+    #[error("its start was cancelled")]
     CalledOff,
-    /// The supervisor ends.
+    /// The supervisor is stopping.
     #[error("the supervisor is stopping")]
     Stopping,
 }
 
 impl LaunchError {
-    /// Whether a plugin that ended meanwhile would look like this.
+    /// Whether an exit of the plugin can cause this error.
     pub(super) fn may_be_an_exit(&self) -> bool {
         matches!(self, Self::Connect(..) | Self::Init(_) | Self::Capabilities { .. } | Self::Health(_))
     }
 
-    /// Whether the same start would fail again: something on the disk, in the configuration or on the machine
-    /// has to be changed first.
+    /// Whether the same start would fail again until something on the disk, in the configuration or on the machine is
+    /// changed.
     #[must_use]
     pub(crate) fn is_permanent(&self) -> bool {
         match self {
@@ -263,10 +263,10 @@ impl LaunchError {
     }
 }
 
-/// What a program of go-plugin says, and then ends with exit code 1, when its cookie is not in its environment.
+/// What a go-plugin program prints before it ends with exit code 1, if its cookie is not in its environment.
 const NO_COOKIE: &str = "not meant to be executed directly";
 
-/// What ends of that kind usually mean.
+/// The usual cause of such an exit.
 fn hint(step: Step, exit: &Exit, words: &Words) -> &'static str {
     use talon_jail::ExitStatus::{Code, Signal};
 
@@ -275,7 +275,7 @@ fn hint(step: Step, exit: &Exit, words: &Words) -> &'static str {
     }
     match exit.status {
         Code(1) if words.0.as_ref().is_some_and(|words| words.contains(NO_COOKIE)) => {
-            "; it waits for a magic cookie of its own: set `cookie` to the key and value that its host gives it"
+            "; it expects its own magic cookie: set `cookie` to the key and value that its host gives it"
         }
         Code(0) => {
             "; a program that ends well without a handshake is either no plugin, or could not make its socket \

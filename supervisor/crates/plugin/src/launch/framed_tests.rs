@@ -67,7 +67,7 @@ async fn who_dies_of_it_is_none() {
     });
     assert!(!hangs_up(&target).await);
     dying.await.unwrap();
-    assert!(!hangs_up(&target).await, "nobody is there any more");
+    assert!(!hangs_up(&target).await, "no process listens any more");
 }
 
 #[tokio::test(start_paused = true)]

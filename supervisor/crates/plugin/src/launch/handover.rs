@@ -1,4 +1,4 @@
-//! What a launcher has to do with another supervisor's, beside the processes themselves.
+//! The launcher's part of a handover, apart from the processes themselves.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{Launcher, Shared};
 use crate::handover::{Adopted, HandOverError, Handed};
 
 impl Launcher {
-    /// The directories that the processes are in, and their locks, for another supervisor.
+    /// The directories of the processes, and their locks, for another supervisor.
     pub(crate) fn hand_over(&self, packer: &mut Packer) -> Result<Handed, HandOverError> {
         let Shared { runtime, views, .. } = &*self.shared;
         let failed =
@@ -20,36 +20,36 @@ impl Launcher {
         Ok(Handed::new(runtime.path(), packer.add(lock), packer.add(views_lock)))
     }
 
-    /// Starts nothing more, and removes nothing more: it is another supervisor's from here on.
+    /// Stops starting processes and removing files: another supervisor owns both from now on.
     pub(crate) fn let_go(&self) {
         self.starts.close();
         self.shared.runtime.let_go();
         self.shared.views.let_go();
     }
 
-    /// Waits until everything that processes have printed is in their logs, once they were released.
+    /// Waits until all output of released processes is in their logs.
     pub(crate) async fn read_out(&self) {
         self.shared.readers.close();
-        // On a machine that hardly moves the last lines are given up.
+        // On a heavily loaded machine the last lines are lost.
         let _ = timeout(LAST_NEWS, self.shared.readers.wait()).await;
     }
 
-    /// Takes back the controllers of cgroups, where the next supervisor could not be started otherwise.
+    /// Disables the delegated cgroup controllers again, if the next supervisor could not be started otherwise.
     pub(crate) fn let_go_of_groups(&self) -> bool {
         self.shared.groups.as_ref().is_some_and(Groups::let_go)
     }
 
-    /// What became of the processes that were handed over.
+    /// Counts of the processes that were handed over.
     pub(crate) fn adopted(&self) -> Adopted {
         self.shelf.counts()
     }
 
-    /// Their monitors, as far as they live.
+    /// The monitors of those processes that are still alive.
     pub(crate) fn monitors(&self) -> BTreeSet<u32> {
         self.shelf.living_monitors()
     }
 
-    /// Ends those that nobody asked for.
+    /// Ends the handed-over processes that no plugin claimed.
     pub(crate) fn discard_unclaimed(&self) -> usize {
         self.shelf.discard()
     }

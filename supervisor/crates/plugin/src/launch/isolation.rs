@@ -1,4 +1,4 @@
-//! What stands between one process and the machine: its files, its network, its system calls.
+//! The isolation of one process from the machine: its files, its network, its system calls.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +12,14 @@ use crate::rundir::{HOME_DIR, PrivateDir, SOCKET_DIR, TMP_DIR};
 use crate::service::{Home, ServiceSpec};
 use crate::spec::{PluginSpec, SandboxSettings};
 
-/// How much of the private directory one file or directory stands for at least: a page, which is what a small file
-/// takes there. So that files run out when space would.
+/// How many bytes of the private directory count for one file or directory: a page, which is what a small
+/// file takes. So inodes run out about when space would.
 const BYTES_PER_INODE: u64 = 4 << 10;
 
 /// The fewest files and directories, for a private directory that is small.
 const MIN_INODES: u64 = 1 << 10;
 
-/// The isolation of a start; none without a jail.
+/// The isolation of a plugin's process; `None` without a jail.
 pub(super) fn of(
     spec: &PluginSpec,
     prepared: &Prepared,
@@ -54,8 +54,8 @@ pub(super) fn of(
     Ok(Some(Isolation { view, network, profile }))
 }
 
-/// The isolation of a service's start: it sees what a plugin does, and its home, which is ours to show it and which none
-/// of the sandbox's grants may name.
+/// The isolation of a service's process: the view of a plugin, plus the service's home. Only Talon itself can
+/// show the home; none of the sandbox's grants may name it.
 pub(super) fn of_service(
     spec: &ServiceSpec,
     program_at: &Path,
@@ -80,7 +80,7 @@ pub(super) fn of_service(
     Ok(Some(Isolation { view, network, profile }))
 }
 
-/// What everybody has: the system's files, a private directory, and a network or none.
+/// The view that every process has: the system's files and a private directory; and its network.
 fn place(sandbox: &SandboxSettings, dir: &PrivateDir, identity: Option<Identity>) -> (View, Network) {
     let network = profile::network(sandbox);
     let ids = identity.map_or_else(
@@ -99,7 +99,7 @@ fn place(sandbox: &SandboxSettings, dir: &PrivateDir, identity: Option<Identity>
     (view, network)
 }
 
-/// Shows what the operator granted.
+/// Adds the operator's grants to the view.
 fn grant(
     view: &mut View,
     sandbox: &SandboxSettings,
@@ -116,18 +116,19 @@ fn grant(
     Ok(())
 }
 
-/// Whether a program can be found at its path already.
+/// Whether the view already shows a program at its path.
 fn is_shown(view: &View, path: &Path) -> bool {
     let executable = |shown: &Shown| shown.access == Access::Execute && path.starts_with(&shown.at);
     view.shown.iter().any(executable) || view.links.iter().any(|link| path.starts_with(&link.at))
 }
 
-/// Refuses to show a plugin our own files, where other plugins' and their secrets are. `own` are our directories.
+/// Refuses to show a plugin Talon's own files, which hold secrets and other plugins' data. `own` are Talon's
+/// directories.
 ///
-/// The path is followed in the same way when the jail is started: through links that no plugin can have made or
-/// moved, so that between now and then no plugin can have it lead elsewhere.
+/// The jail resolves the path in the same way when it starts: only through links that no plugin can have
+/// created or moved. So no plugin can redirect the path between this check and the start.
 fn not_ours(path: &Path, identity: Option<Identity>, own: &[&Path]) -> Result<(), String> {
-    // What a link leads to is what would be shown.
+    // The target of a link is what would be shown.
     let real = talon_jail::real_path(path, identity)?.unwrap_or_else(|| path.to_owned());
     for own in own {
         if real.starts_with(own) || own.starts_with(&real) {
@@ -156,7 +157,7 @@ fn setting(setting: &'static str, problem: String) -> LaunchError {
     CheckError::Setting { setting, problem }.into()
 }
 
-/// What has to be granted for an interpreter: the directory above its `bin`, where its libraries are, too.
+/// The directory to grant for an interpreter: the parent of its `bin`, which also holds its libraries.
 fn installation(interpreter: &Path) -> &Path {
     let Some(dir) = interpreter.parent() else { return interpreter };
     match dir.parent() {

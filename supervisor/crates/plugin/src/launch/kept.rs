@@ -1,17 +1,17 @@
-//! The program that a plugin came up with last, kept for when what lies on the disk does not come up.
+//! The last program with which a plugin became ready, kept in case the one on the disk does not become ready.
 //!
-//! A replacement that failed leaves the process that runs, but not its file: on the disk lies the one that does not work. A
-//! process that dies by itself then is started again from what it ran:
+//! After a failed replacement the old process keeps running, but its file is gone: the disk holds the program that
+//! failed. If the old process then dies, it is restarted from what it ran before:
 //!
 //! ```text
-//! native binary         its descriptor, by which a file that was renamed over or removed lives on; a copy is made of it when it is
-//!                       needed, because a jail is shown only what has a path
-//! script, directory     the copy of ours that it ran from
-//! by its path alone     a script of the system's, or a program of the system's behind a bridge: cannot be kept
+//! native binary         from its descriptor, which stays valid when the file is renamed over or removed; it is
+//!                       copied when needed, because a jail can show only what has a path
+//! script, directory     from Talon's copy that it ran from
+//! by its path alone     a system script, or a system program behind a bridge: cannot be kept
 //! ```
 //!
-//! One program a plugin, which is one or two descriptors and at most one copy, as long as the plugin is registered. It is read
-//! before it is started again: a descriptor does not keep a file from being written over in place.
+//! One program for each plugin: one or two descriptors and at most one copy, as long as the plugin is registered. Its
+//! content is verified before a restart: a descriptor does not protect a file from being overwritten in place.
 
 use std::fmt;
 use std::fs::File;
@@ -30,47 +30,47 @@ use crate::logs::{Level, LogSink};
 use crate::spec::{Dialect, PluginSpec};
 use crate::view::{Source, Views, digest, program};
 
-/// What a plugin came up with last, if anything.
+/// Stores the last program with which a plugin became ready, if any.
 #[derive(Default)]
 pub(crate) struct Kept(ArcSwapOption<LastGood>);
 
-/// Which program a start takes.
+/// Which program to start.
 #[derive(Clone, Copy)]
 pub(crate) struct Choice<'a> {
-    /// What came up last, and where the next one is kept that does.
+    /// The last good program; a program that becomes ready is stored here.
     pub(crate) kept: &'a Kept,
-    /// Why what lies on the disk is not to be started; `None`: it is.
+    /// Why the program on the disk is not to be started; `None`: it is.
     pub(crate) failed: Option<&'a Sanitized>,
 }
 
-/// A program that came up.
+/// A program that became ready.
 pub(super) struct LastGood {
     prepared: Prepared,
-    /// As which it was started; of the oldest protocol also if that was found out.
+    /// The dialect with which it was started; the oldest protocol also if it was detected.
     dialect: Dialect,
 }
 
-/// Where the program of a start is from.
+/// Where the program of a start comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Took {
-    /// What lies on the disk.
+    /// The disk.
     Disk,
-    /// What came up last.
+    /// The last good program.
     LastGood,
-    /// What lies on the disk, because what came up last could not be had.
+    /// The disk, because the last good program was not available.
     Instead(Lost),
 }
 
-/// Why what came up last cannot be started again.
+/// Why the last good program cannot be started again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// It cannot be kept.
+    /// It was started by its path and could not be kept.
     ByPath,
-    /// It was kept, and is something else now.
+    /// Its file has other content now.
     Overwritten,
-    /// The same of our copy, or the plugin's gid is another one now.
+    /// Its copy was changed, or the plugin's gid is different now.
     Copy,
-    /// No copy could be made of it.
+    /// It could not be copied.
     NotCopied,
 }
 
@@ -94,33 +94,33 @@ impl fmt::Display for Lost {
 }
 
 impl Kept {
-    /// Lets go of it. What is left of a copy is removed when this returns, unless somebody runs from it.
+    /// Drops the program. Its copy is removed when this returns, unless a process still runs from it.
     pub(crate) async fn forget(&self) {
         self.set(None).await;
     }
 
     async fn set(&self, last_good: Option<Arc<LastGood>>) {
         let before = self.0.swap(last_good);
-        // The last one on a copy removes its files.
+        // Dropping the last reference to a copy removes its files.
         let _ = tokio::task::spawn_blocking(move || drop(before)).await;
     }
 }
 
 impl Choice<'_> {
-    /// What is to be started, if that is not what lies on the disk.
+    /// The last good program, if that is to be started instead of the one on the disk.
     pub(super) fn last_good(&self) -> Option<Arc<LastGood>> {
         self.failed.and_then(|_| self.kept.0.load_full())
     }
 
-    /// Keeps what came up.
+    /// Stores a program that became ready.
     pub(super) async fn came_up(&self, program: Option<LastGood>) {
-        // Of a server elsewhere there is nothing to keep.
+        // A remote server has no program to store.
         if let Some(program) = program.filter(|program| !program.prepared.digest.is_empty()) {
             self.kept.set(Some(Arc::new(program))).await;
         }
     }
 
-    /// Says in the plugin's log from what it was started, if that is not as ever.
+    /// Notes in the plugin's log which program was started, if it is not the usual one.
     pub(super) fn tell(&self, took: Took, instance: u32, logs: &LogSink) {
         let Some(failed) = self.failed else { return };
         let text = match took {
@@ -148,19 +148,19 @@ impl LastGood {
         self.dialect == Dialect::OpenTalonV0
     }
 
-    /// The same once more, if it still is what it was. Blocking: it is read.
+    /// Prepares the same program for another start, if it is unchanged. Blocking: its content is read.
     fn again(&self, spec: &PluginSpec, views: &Views, gid: Option<u32>) -> Result<Prepared, Lost> {
         match (&self.prepared.view, &self.prepared.file) {
             (Some(view), _) if view.still_serves(gid) => Ok(self.prepared.clone()),
             (Some(_), _) => Err(Lost::Copy),
-            // The descriptor is the bridge's, or there is none.
+            // The descriptor, if any, is the bridge's.
             (None, _) if Bridge::of(self.dialect).is_some() => Err(Lost::ByPath),
             (None, None) => Err(Lost::ByPath),
             (None, Some(file)) => self.copied(file, spec, views, gid),
         }
     }
 
-    /// A native program from a copy of what its descriptor holds. It is shown to the plugin where it always was.
+    /// Prepares a native program from a copy of its descriptor's content. The plugin sees it at its usual path.
     fn copied(
         &self,
         file: &File,
@@ -173,7 +173,7 @@ impl LastGood {
             tracing::warn!(plugin = %spec.name, %error, "the program that was last ready cannot be copied");
             Lost::NotCopied
         };
-        // Before it takes room.
+        // Checked before the copy takes space.
         if digest::of_file(file).map_err(|error| not_copied(&error))? != *digest {
             return Err(Lost::Overwritten);
         }
@@ -189,7 +189,7 @@ impl LastGood {
 }
 
 impl Took {
-    /// Says with an error what else was tried.
+    /// Adds to an error that the last good program was tried, too.
     pub(super) fn told_with(self, error: LaunchError) -> LaunchError {
         match self {
             Self::Instead(why) => LaunchError::NotKept { why, error: Box::new(error) },
@@ -199,7 +199,8 @@ impl Took {
 }
 
 impl Shared {
-    /// What a start executes: what came up last, if that is to be and can be, or what lies on the disk. Blocking.
+    /// The program for a start: the last good one if it is requested and available, otherwise the one on the
+    /// disk. Blocking.
     pub(super) fn choose(
         &self,
         spec: &PluginSpec,
@@ -216,7 +217,7 @@ impl Shared {
                 (Took::LastGood, right.map(|()| (prepared, identity)).map_err(LaunchError::from))
             }
             Err(lost) => match self.check(spec) {
-                // Something else than the program was the matter.
+                // The disk holds the same program, so the program was not the cause of the failure.
                 Ok(found) if found.0.digest == last_good.prepared.digest => (Took::Disk, Ok(found)),
                 checked => (Took::Instead(lost), checked),
             },

@@ -1,4 +1,4 @@
-//! From a spec to a process that is ready for calls, or to a reason why there is none.
+//! From a spec to a process that is ready for calls, or to the reason why there is none.
 //!
 //! ```text
 //! check ─► private directory ─► spawn ─► handshake ─► connect ─► Init ─► Capabilities ─► SERVING
@@ -6,15 +6,15 @@
 //!                                                     uid, process
 //! ```
 //!
-//! A plugin that turns out to speak the oldest protocol is cleared away and goes through all of it once more, behind a bridge
+//! If a plugin turns out to speak the oldest protocol, the attempt is cleaned up and repeated behind a bridge
 //! ([`framed`]).
 //!
-//! Of a plugin whose replacement failed, what is checked is the program that was last ready, which was kept ([`kept`]).
+//! For a plugin whose replacement failed, the last program that became ready is checked and started instead
+//! ([`kept`]).
 //!
-//! A process that another supervisor handed over takes none of this: it is found on the shelf ([`adopt`]).
+//! A process that another supervisor handed over skips all of this: it is taken from the adoption pool ([`adopt`]).
 //!
-//! Whatever goes wrong, and also when the caller gives up, nothing of the attempt is left: no process, no socket,
-//! no directory.
+//! On any failure, and if the caller cancels, nothing of the attempt is left: no process, no socket, no directory.
 
 mod adopt;
 mod alone;
@@ -72,7 +72,7 @@ pub(crate) struct Launcher {
     shared: Arc<Shared>,
     starts: Arc<Semaphore>,
     framed: Framed,
-    /// What another supervisor handed over.
+    /// Processes that another supervisor handed over.
     shelf: Shelf,
 }
 
@@ -81,24 +81,24 @@ struct Shared {
     settings: Arc<Settings>,
     stage: Arc<Stage>,
     runtime: Arc<RuntimeDir>,
-    /// Without symlinks.
+    /// With symlinks resolved.
     data_dir: PathBuf,
     views: Views,
     identities: Option<Identities>,
-    /// Where there are cgroups to divide among plugins.
+    /// Present where cgroups are available for plugins.
     groups: Option<Groups>,
-    /// Whether we may give plugins uids of their own at all.
+    /// Whether the supervisor can give plugins their own uids.
     may_change_uid: bool,
-    /// Who reads what processes print, for a supervisor that lets go of them: their last lines are to be in the log.
+    /// Tasks that read the output of processes. A supervisor that releases its processes waits for their last lines.
     readers: TaskTracker,
 }
 
-/// What a start has reached.
+/// The progress of a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// The program runs.
+    /// The program was started.
     Started { pid: u32, uid: u32 },
-    /// Its handshake was valid.
+    /// Its handshake is valid.
     Handshaken,
 }
 
@@ -111,11 +111,11 @@ pub(crate) struct Running {
     pub(crate) report: talon_jail::Report,
     pub(crate) digest: String,
     pub(crate) dialect: Dialect,
-    /// What another supervisor counted, if it was handed over.
+    /// The counters from the previous supervisor, if the process was handed over.
     pub(crate) taken_over: Option<Counted>,
 }
 
-/// A process that was just started, and its pipes.
+/// A process that was just started, with its pipes.
 struct Spawned {
     process: Process,
     dir: Arc<PrivateDir>,
@@ -123,11 +123,11 @@ struct Spawned {
     stderr: PipeReader,
     report: talon_jail::Report,
     digest: String,
-    /// Who we are to it, where its connections are encrypted.
+    /// The client certificate, if its connections are encrypted.
     identity: Option<ClientIdentity>,
 }
 
-/// What comes of an attempt besides its process.
+/// The results of a successful attempt, apart from its process.
 struct Ready {
     client: Client,
     capability: Arc<Capability>,
@@ -137,27 +137,28 @@ struct Ready {
 /// How an attempt ended that did not fail.
 enum Came {
     Ready(Box<Ready>),
-    /// It speaks the oldest protocol, and is to be started behind the bridge.
+    /// The plugin speaks the oldest protocol and has to be started behind the bridge.
     Framed,
-    /// It was started behind the bridge because its program needed it, and has another program now.
+    /// It was started behind the bridge because its program needed it, but the program has changed.
     Renewed,
 }
 
 impl Launcher {
-    /// Prepares everything that starts need: the runtime directory with its lock, the place for views, the uids.
+    /// Prepares everything that starts need: the runtime directory with its lock, the directory for views, the uids.
     /// Blocking.
     pub(crate) fn new(settings: Arc<Settings>, stage: Arc<Stage>) -> Result<Self, SetupError> {
         Self::prepare(settings, stage, None)
     }
 
-    /// The same, with the processes that another supervisor handed over. Within a tokio runtime.
+    /// Like [`Launcher::new`], with the processes of another supervisor. Within a tokio runtime.
     pub(crate) fn prepare(
         settings: Arc<Settings>,
         stage: Arc<Stage>,
         inherited: Option<Inherited>,
     ) -> Result<Self, SetupError> {
-        // A plugin that shares our uid could otherwise read our environment and memory, where every plugin's secrets
-        // are, and take our descriptors. The price is that nobody but root can debug us and that we dump no core.
+        // Otherwise a plugin with the supervisor's uid could read its environment and memory, which hold
+        // every plugin's secrets, and take its descriptors. The price: only root can debug it, and it dumps
+        // no core.
         if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
             tracing::warn!(%error, "plugins that share the supervisor's uid may read its memory");
         }
@@ -187,7 +188,7 @@ impl Launcher {
         Ok(Self { shared: Arc::new(shared), starts, framed: Framed::default(), shelf })
     }
 
-    /// Says that a plugin is about to be started.
+    /// Announces a plugin that is about to be started.
     pub(crate) fn expect(&self, spec: &PluginSpec) {
         if let Some(identities) = &self.shared.identities
             && spec.enabled
@@ -197,11 +198,11 @@ impl Launcher {
         }
     }
 
-    /// The whole start, bounded by the spec's start timeout, which begins when it is this start's turn: plugins
-    /// that hang use up their own time and nobody else's.
+    /// Starts a plugin completely, bounded by the spec's start timeout, which begins when the start gets its
+    /// turn: a plugin that hangs uses up only its own time.
     ///
-    /// On an error, and so after `cancel`, nothing is left behind. Dropping the future kills what was started,
-    /// and it is cleared away a moment later.
+    /// On an error, and so after `cancel`, nothing is left behind. Dropping the future kills what was
+    /// started; the cleanup follows a moment later.
     pub(crate) async fn launch(
         &self,
         spec: &PluginSpec,
@@ -211,7 +212,7 @@ impl Launcher {
         progress: &(dyn Fn(Progress) + Send + Sync),
         cancel: &CancellationToken,
     ) -> Result<Running, LaunchError> {
-        // It runs already, so that it takes nobody's turn.
+        // An adopted process runs already, so it does not wait for a turn.
         if let Some(running) = self.take_up(spec, instance, choice, logs, progress, cancel).await? {
             return Ok(running);
         }
@@ -280,7 +281,7 @@ impl Launcher {
         }
     }
 
-    /// Removes what is ours in the runtime directory, and the views. For when no process is left.
+    /// Removes the supervisor's files from the runtime directory, and the views. Call it when no process is left.
     pub(crate) fn remove_all(&self) {
         self.starts.close();
         self.shared.runtime.clear();
@@ -299,7 +300,7 @@ impl Launcher {
         let Spawned { process, dir, stdout, stderr, report, digest, identity } =
             self.spawn(attempt, spec, instance, program, logs).await?;
         let uid = process.uid();
-        // What came up last speaks what it spoke.
+        // The last good program speaks a known dialect.
         let is_known = attempt.took == Took::LastGood;
         if spec.dialect == Dialect::OpenTalonV0
             && !is_known
@@ -325,7 +326,7 @@ impl Launcher {
             Some(readers.spawn(stderr.drain(Splitter::new(line_bytes), scribe(Stream::Stderr), gone)));
         let output = attempt.output.insert(Output {
             reader: stdout,
-            // One more than a handshake may have, so that a longer one shows.
+            // One byte more than a handshake may have, so that a longer one is recognized.
             splitter: Splitter::new(line_bytes.max(MAX_LINE_BYTES + 1)),
             scribe: scribe(Stream::Stdout),
         });
@@ -338,7 +339,7 @@ impl Launcher {
         };
         let handshake = match waited {
             Waited::Line(handshake) => handshake,
-            // Usually it has ended, and only its exit tells how.
+            // Usually the process has ended, and its exit status says more.
             Waited::End => match timeout(LAST_NEWS, process.exited()).await {
                 Ok(exit) => return Err(Failure::Exited(exit)),
                 Err(_) => return Err(Failure::Closed),
@@ -390,7 +391,7 @@ impl Launcher {
         Ok(Came::Ready(Box::new(Ready { client, capability, standing })))
     }
 
-    /// Everything up to a running program, which blocks.
+    /// The blocking part: everything up to a running program.
     async fn spawn(
         &self,
         attempt: &mut Attempt,
@@ -410,7 +411,7 @@ impl Launcher {
         let (prepared, identity) = checked?;
         attempt.program = Some(LastGood::new(prepared.clone(), spec.dialect));
         attempt.step = Step::Spawn;
-        // Run to its end even if this future is dropped meanwhile; the process then dies with the result.
+        // Runs to its end even if this future is dropped; then the process is killed when the result is dropped.
         let spawning = attempt.spawning.insert(tokio::task::spawn_blocking(move || {
             shared.spawn(&spec, instance, prepared, identity, deadline, &logs)
         }));
@@ -420,7 +421,7 @@ impl Launcher {
     }
 }
 
-/// A connection breaks shortly before the exit that broke it is told; the exit says more.
+/// A connection breaks shortly before the exit that broke it is reported; the exit says more.
 async fn unless_exited(error: LaunchError, process: &Process) -> Failure {
     match timeout(LAST_NEWS, process.exited()).await {
         Ok(exit) if error.may_be_an_exit() => Failure::Exited(exit),
@@ -428,7 +429,7 @@ async fn unless_exited(error: LaunchError, process: &Process) -> Failure {
     }
 }
 
-/// A blocking piece of work that panicked goes on panicking here, where the driver catches it.
+/// Re-raises a panic of blocking work, so that the driver catches it.
 fn joined<T>(result: Result<Result<T, LaunchError>, tokio::task::JoinError>) -> Result<T, LaunchError> {
     match result {
         Ok(result) => result,

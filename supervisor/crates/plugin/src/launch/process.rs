@@ -1,4 +1,4 @@
-//! One process and everything it started: watched until nothing of it is left.
+//! One process and everything it started, watched until none of it is left.
 
 use std::fmt;
 use std::io;
@@ -28,8 +28,8 @@ use crate::view::View;
 const SIGINT: i32 = 2;
 const SIGTERM: i32 = 15;
 
-/// How long a monitor may take to clear up behind a program that has ended, before it is told to kill all. It
-/// only has to kill and wait, so that this passes only if it was stopped.
+/// How long a monitor may clean up after a program that has ended, before the kill of everything is repeated.
+/// It only has to kill and wait, so this passes only if the monitor was stopped.
 const CLEARING: Duration = Duration::from_secs(5);
 
 /// How a process ended. Reads as "exit code 3" or "killed by SIGKILL".
@@ -45,41 +45,42 @@ impl fmt::Display for Exit {
     }
 }
 
-/// What a process has for as long as anything of it is left.
+/// The resources of a process until none of it is left.
 pub(super) struct Belongings {
     pub(super) dir: Arc<PrivateDir>,
-    /// What it runs from.
+    /// The view it runs from.
     pub(super) view: Option<Arc<View>>,
-    /// What bounds it and all it starts together, where there are cgroups.
+    /// The cgroup of it and everything it starts, where there are cgroups.
     pub(super) group: Option<Group>,
-    /// What is served for it.
+    /// The sockets that are served for it.
     pub(super) sockets: Sockets,
 }
 
-/// What is known of a process once it is ready, for another supervisor to go on with it.
+/// The data that another supervisor needs to take over a ready process.
 #[derive(Debug)]
 pub(super) struct Standing {
-    /// Of the spec that it was started from; `None`: it cannot be told from others.
+    /// Of the spec that it was started from; `None`: the spec has no fingerprint.
     pub(super) fingerprint: Option<String>,
     pub(super) digest: String,
     pub(super) handshake: Handshake,
-    /// How it is spoken to.
+    /// The dialect it is called in.
     pub(super) dialect: Dialect,
-    /// Who we are to it, where its connections are encrypted.
+    /// The client certificate, if its connections are encrypted.
     pub(super) identity: Option<ClientIdentity>,
     pub(super) report: talon_jail::Report,
     pub(super) stdout: SharedPipe,
     pub(super) stderr: SharedPipe,
 }
 
-/// The handle on one process. Dropping it kills the process and all it started; a task goes on until they are
-/// gone and their directory is removed. Once the runtime directory was let go, dropping it only forgets them.
+/// The handle on one process. Dropping it kills the process and everything it started; a task waits until
+/// they are gone and removes their directory. After the runtime directory was released, dropping it leaves
+/// the process running.
 #[derive(Debug)]
 pub(crate) struct Process {
     held: Arc<Held>,
     exit: watch::Receiver<Option<Exit>>,
     gone: watch::Receiver<bool>,
-    /// Once it is ready.
+    /// Set once it is ready.
     standing: OnceLock<Standing>,
 }
 
@@ -93,21 +94,21 @@ struct Held {
     group: Mutex<Option<Group>>,
     /// Until the program ends.
     sockets: Mutex<Sockets>,
-    /// It is somebody else's now.
+    /// Another supervisor owns the process.
     released: CancellationToken,
 }
 
-/// What somebody serves for a process.
+/// The sockets that are served for a process.
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
-    /// Its way out.
+    /// Its egress proxy.
     pub(super) proxy: Option<Proxy>,
-    /// Its way to its key-values.
+    /// Its key-value store.
     pub(super) state: Option<Box<dyn Attached>>,
 }
 
 impl Held {
-    /// By the monitor and by the kernel: each reaches what the other may not.
+    /// Kills through the monitor and through the cgroup: each reaches processes that the other may miss.
     fn kill_all(&self) {
         if let Err(error) = self.monitor.kill_all() {
             tracing::warn!(pid = self.pid, %error, "a process could not be killed");
@@ -130,7 +131,7 @@ impl Held {
     }
 }
 
-/// One of the monitor's descriptors, for as long as somebody waits on it.
+/// One of the monitor's descriptors; keeps the monitor alive while a task waits on it.
 struct ControlFd(Arc<Held>);
 struct PidFd(Arc<Held>);
 
@@ -147,7 +148,7 @@ impl AsRawFd for PidFd {
 }
 
 impl Process {
-    /// Takes over a process that was just started.
+    /// Wraps a process that was just started.
     pub(super) fn new(monitor: Monitor, pid: u32, uid: u32, belongings: Belongings) -> io::Result<Self> {
         let Belongings { dir, view, group, sockets } = belongings;
         let held = Arc::new(Held {
@@ -166,7 +167,7 @@ impl Process {
         let (gone_sender, gone) = watch::channel(false);
         let released = held.released.clone();
         tokio::spawn(async move {
-            // Whoever lets go of it wants nothing done to it any more, whatever it has come to.
+            // A released process belongs to another supervisor and is not touched any more, even if it ends.
             released.run_until_cancelled(to_the_end(control, pidfd, exit_sender)).await;
             gone_sender.send_replace(true);
         });
@@ -181,12 +182,12 @@ impl Process {
         self.held.uid
     }
 
-    /// The process below which all of the plugin's are.
+    /// The monitor, an ancestor of all of the plugin's processes.
     pub(super) fn monitor_pid(&self) -> u32 {
         self.held.monitor.pid()
     }
 
-    /// What it and all it started use, by its cgroup if it has one.
+    /// Resource usage of it and everything it started, from its cgroup if it has one.
     pub(crate) fn reading(&self) -> Reading {
         let of_group = |group: &Group| {
             let (memory_bytes, processes) = (group.memory_current()?, group.pids_current()?);
@@ -196,7 +197,7 @@ impl Process {
         self.held.group().as_ref().and_then(of_group).unwrap_or(below)
     }
 
-    /// Whether it ended because its memory was used up.
+    /// Whether it was ended for using too much memory.
     pub(crate) fn ended_by_memory(&self) -> bool {
         let exit = *self.exit.borrow();
         exit.is_some_and(|exit| matches!(exit.status, ExitStatus::OutOfMemory { .. }))
@@ -205,17 +206,17 @@ impl Process {
     /// Resolves as soon as the program ends.
     pub(crate) async fn exited(&self) -> Exit {
         let mut exit = self.exit.clone();
-        // The watcher only goes without a word when the runtime ends.
+        // The watcher ends without a result only when the runtime ends.
         let seen = exit.wait_for(Option::is_some).await.ok().and_then(|exit| *exit);
         seen.unwrap_or(Exit { status: ExitStatus::MonitorLost })
     }
 
-    /// Resolves when nothing of it is left: no process, no directory.
+    /// Resolves when no process and no directory of it is left.
     pub(crate) async fn gone(&self) {
         self.gone_signal().await;
     }
 
-    /// The same for somebody who outlives this handle.
+    /// Like [`Process::gone`], but may outlive this handle.
     pub(crate) fn gone_signal(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut gone = self.gone.clone();
         async move {
@@ -223,7 +224,7 @@ impl Process {
         }
     }
 
-    /// A signal to the monitor itself.
+    /// Sends a signal to the monitor itself.
     pub(crate) fn signal_monitor(&self, signal: rustix::process::Signal) -> io::Result<()> {
         Ok(rustix::process::pidfd_send_signal(self.held.monitor.pidfd(), signal)?)
     }
@@ -244,23 +245,24 @@ impl Process {
         }
     }
 
-    /// Gives it what is served for it, if it had to do without so far.
+    /// Sets the sockets that are served for it, if it had none so far.
     pub(super) fn serve(&self, sockets: Sockets) {
         *self.held.sockets() = sockets;
     }
 
-    /// Sets the limits of its cgroup again, if it has one.
+    /// Applies the limits to its cgroup again, if it has one.
     pub(super) fn bound(&self, limits: &Limits) -> Result<(), GroupError> {
         self.held.group().as_mut().map_or(Ok(()), |group| group.bound(limits))
     }
 
-    /// It is ready, and can be handed over from here on.
+    /// Marks it as ready; it can be handed over from here on.
     pub(super) fn stands(&self, standing: Standing) {
         // A process becomes ready once.
         let _ = self.standing.set(standing);
     }
 
-    /// Forgets it without ending it: it is somebody else's now. If nobody else has it, its lifeline closes and it ends all the same.
+    /// Releases it without ending it: another supervisor owns it. If none does, its lifeline closes and it
+    /// ends anyway.
     fn release(&self) {
         self.held.monitor.release();
         if let Some(group) = self.held.group().take() {
@@ -270,7 +272,7 @@ impl Process {
         self.held.released.cancel();
     }
 
-    /// What another supervisor needs to go on with it, and duplicates of its descriptors. Changes nothing.
+    /// The data that another supervisor needs to take it over, with duplicates of its descriptors. Changes nothing.
     ///
     /// # Errors
     /// `NotFound` if it has ended or is not ready, and when there are too many open files.
@@ -292,7 +294,7 @@ impl Process {
         drop(sockets);
         let group = held.group().as_ref().map(|group| group.dir().to_owned());
         let (stdout, stderr) = (standing.stdout.share()?, standing.stderr.share()?);
-        // From here on nothing fails, so that nothing is packed that no document speaks of.
+        // Nothing fails from here on, so every packed descriptor is mentioned in the document.
         let mut add = |descriptor| packer.add(descriptor);
         Ok(HandedProcess {
             plugin: name.as_str().to_owned(),
@@ -357,11 +359,11 @@ fn readable<F: AsRawFd>(fd: F) -> io::Result<AsyncFd<F>> {
     AsyncFd::with_interest(fd, Interest::READABLE)
 }
 
-/// Watches it until nothing of it is left.
+/// Watches it until none of it is left.
 async fn to_the_end(control: AsyncFd<ControlFd>, pidfd: AsyncFd<PidFd>, exit: watch::Sender<Option<Exit>>) {
     let held = control.get_ref().0.clone();
     let status = program_end(&control).await;
-    // The kernel's word about memory, which a monitor that was killed along cannot give.
+    // The cgroup knows about memory; a monitor that was killed along with the program cannot tell.
     let status = held.group().as_ref().map_or(status, |group| group.explain(status));
     *held.sockets() = Sockets::default();
     exit.send_replace(Some(Exit { status }));
@@ -373,7 +375,7 @@ async fn to_the_end(control: AsyncFd<ControlFd>, pidfd: AsyncFd<PidFd>, exit: wa
         }
     }
     let removed = tokio::task::spawn_blocking(move || {
-        // It kills what may be left in it, and waits for that.
+        // This kills what may be left in the cgroup, and waits for that.
         drop(held.group().take());
         held.dir.remove();
         drop(held.view().take());
@@ -386,7 +388,7 @@ fn unix_ms(at: Option<SystemTime>) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Waits for the monitor's word about the program, or for the monitor's end.
+/// Waits for the monitor's report about the program, or for the monitor's end.
 async fn program_end(control: &AsyncFd<ControlFd>) -> ExitStatus {
     loop {
         let Ok(mut ready) = control.readable().await else { return ExitStatus::MonitorLost };

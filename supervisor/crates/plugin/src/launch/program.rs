@@ -1,4 +1,4 @@
-//! From what is on the disk to what is executed: checked, hashed, and the same bytes.
+//! Prepares a program for execution: checked, hashed, and guaranteed to be the same bytes.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,37 +14,37 @@ use crate::spec::PluginSpec;
 use crate::view::program::{self, Kind, OpenProgram};
 use crate::view::{ProgramError, Source, View, ViewError, Views, tree};
 
-/// A program, ready to be handed to the jail.
+/// A program, ready to be passed to the jail.
 #[derive(Clone)]
 pub(super) struct Prepared {
     /// How it is executed.
     pub(super) program: Program,
     /// For execution by descriptor.
     pub(super) file: Option<Arc<File>>,
-    /// What is executed by path, to find its interpreter.
+    /// The file that is executed by path, to find its interpreter.
     pub(super) script: Option<Arc<File>>,
-    /// The name that it is told.
+    /// Its name in argv.
     pub(super) argv0: OsString,
-    /// What it is told after that.
+    /// Its arguments.
     pub(super) args: Vec<OsString>,
-    /// Where it runs, unless in its private directory.
+    /// Its working directory, unless it is its private directory.
     pub(super) cwd: Option<PathBuf>,
-    /// Of the program, or of its directory.
+    /// The digest of the program, or of its directory.
     pub(super) digest: String,
-    /// What it runs from, kept as long as it runs.
+    /// The view it runs from; held as long as it runs.
     pub(super) view: Option<Arc<View>>,
 }
 
 /// How a program can be started.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
-    /// By us: by its path, or by a descriptor.
+    /// By the jail: by its path, or by a descriptor.
     Us,
-    /// By a bridge, in the jail: by its path alone.
+    /// By a bridge, inside the jail: only by its path.
     Path,
 }
 
-/// Looks at the disk as it is now. Blocking.
+/// Prepares the program that is on the disk now. Blocking.
 pub(super) fn prepare(
     spec: &PluginSpec,
     views: &Views,
@@ -59,7 +59,7 @@ pub(super) fn prepare(
     let own = bridge.program(&spec.bridges).ok_or_else(missing)?;
     let (path, file) = program::open_own(own).map_err(CheckError::from)?;
     let behind = match spec.url {
-        // There is nothing of it on this machine.
+        // A remote server has no program on this machine.
         Some(_) => None,
         None => Some(program(spec, views, gid, By::Path)?),
     };
@@ -80,7 +80,7 @@ pub(super) fn prepare(
     })
 }
 
-/// The plugin's own program.
+/// Prepares the plugin's own program.
 fn program(spec: &PluginSpec, views: &Views, gid: Option<u32>, by: By) -> Result<Prepared, LaunchError> {
     match &spec.directory {
         Some(directory) => {
@@ -92,7 +92,7 @@ fn program(spec: &PluginSpec, views: &Views, gid: Option<u32>, by: By) -> Result
                     let opened = program::open_in_view(&path).map_err(CheckError::from)?;
                     (path, opened)
                 }
-                // A program of the system's, such as an interpreter: not part of the plugin's digest.
+                // A system program, such as an interpreter: not part of the plugin's digest.
                 Err(_) => {
                     let (real, opened) = program::open(&spec.program).map_err(CheckError::from)?;
                     script_inside(&real, opened.kind, directory)?;
@@ -122,7 +122,7 @@ fn program(spec: &PluginSpec, views: &Views, gid: Option<u32>, by: By) -> Result
         None => {
             let (real, OpenProgram { file, kind }) =
                 program::open(&spec.program).map_err(CheckError::from)?;
-            // A script of the system's may need what lies beside it, and is as safe as its interpreter.
+            // A system script may need the files beside it, and is as safe as its interpreter.
             let by_path = (kind == Kind::Script || by == By::Path) && tree::is_system_file(&real);
             if by_path || (kind == Kind::Native && by == By::Us) {
                 let digest = views

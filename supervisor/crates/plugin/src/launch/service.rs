@@ -1,4 +1,4 @@
-//! From a service's spec to its running program: the same jail as a plugin's, and no handshake.
+//! From a service's spec to its running program: the same jail as a plugin's, but no handshake.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::service::ServiceSpec;
 use crate::stdio::{LastWords, PipeReader, Scribe, Splitter};
 use crate::view::program;
 
-/// How long its jail may take: a thousand times what it needs. On a machine that is so busy it is given up until the next
-/// try. A stop that comes meanwhile waits for it, too.
+/// The timeout for building its jail: a thousand times what that needs. On a machine that is so busy, the
+/// start fails until the next try. A stop in the meantime waits for it, too.
 const SPAWN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A program that was just started.
+/// A program that was just started, with its pipes.
 struct Spawned {
     process: Process,
     control: OwnedFd,
@@ -41,7 +41,7 @@ impl Launcher {
         logs: &LogSink,
     ) -> Result<StartedService, LaunchError> {
         let (shared, spec) = (self.shared.clone(), spec.clone());
-        // Run to its end even if this future is dropped meanwhile; the process then dies with the result.
+        // Runs to its end even if this future is dropped; then the process is killed when the result is dropped.
         let spawned = tokio::task::spawn_blocking(move || shared.spawn_service(&spec)).await;
         let Spawned { process, control, stdout, stderr, report } = joined(spawned)?;
         let last_words = LastWords::default();
@@ -92,7 +92,7 @@ impl Shared {
             group: group.as_ref().map(Group::procs),
         };
         let jailed = talon_jail::spawn(&self.stage, &jail, &given, SPAWN_TIMEOUT)?;
-        // From now on only the service has it, so that its end is seen.
+        // From now on only the service holds it, so that its end is noticed.
         drop(stdin);
         if let Some(private) = jailed.private {
             dir.enter(private);

@@ -18,7 +18,7 @@ use crate::name::PluginName;
 use crate::rundir::{PrivateDir, RuntimeDir};
 use crate::view::Views;
 
-/// One of them. Dropping it kills the process, and its directory is removed when it is gone.
+/// A handed-over process. Dropping it kills the process; its directory is removed when it is gone.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) handed: HandedProcess,
@@ -26,12 +26,12 @@ pub(super) struct Entry {
     pub(super) dir: Arc<PrivateDir>,
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
-    /// The sockets behind which its way out and its key-values are.
+    /// The sockets of its egress proxy and its key-value store.
     pub(super) proxy: Option<OwnedFd>,
     pub(super) state: Option<OwnedFd>,
 }
 
-/// Why a process is not taken over.
+/// Why a process cannot be taken over.
 #[derive(Debug, thiserror::Error)]
 enum Broken {
     #[error(transparent)]
@@ -52,11 +52,11 @@ enum Broken {
     Twice,
 }
 
-/// What waits, by plugin and instance.
+/// The processes that wait for their plugin, by plugin and instance.
 #[derive(Default)]
 pub(super) struct Shelf {
     waiting: Mutex<BTreeMap<(PluginName, u32), Entry>>,
-    /// The monitors of all that came, and when each is gone.
+    /// The monitors of all handed-over processes, each with a future that resolves when it is gone.
     monitors: Mutex<Vec<(u32, BoxFuture<'static, ()>)>>,
     handed: usize,
     taken_over: AtomicUsize,
@@ -64,7 +64,7 @@ pub(super) struct Shelf {
 }
 
 impl Shelf {
-    /// Unpacks what was handed over. What is not whole, or is not what it is said to be, is killed; the log says why.
+    /// Unpacks the handed-over processes. Incomplete or inconsistent ones are killed; the log says why.
     pub(super) fn fill(
         processes: Vec<HandedProcess>,
         unpacker: &mut Unpacker,
@@ -90,7 +90,7 @@ impl Shelf {
         views: &Views,
     ) -> Result<(), Broken> {
         let name = PluginName::new(&handed.plugin).map_err(|_| Broken::Name(handed.plugin.clone()))?;
-        // First of all, so that whatever is wrong with the rest, what belongs to it goes when this returns.
+        // Unpacked first: if a later step fails, dropping this ends the process.
         let lifeline = MonitorParts {
             monitor: handed.monitor.who,
             program: handed.program,
@@ -111,7 +111,7 @@ impl Shelf {
         if !i32::try_from(pid).is_ok_and(|pid| is_below(pid, monitor.pid())) {
             return Err(Broken::NotBelow);
         }
-        // Without its group a process runs on: the monitor reaches everything that it started.
+        // A process can run without its cgroup: the monitor reaches everything that it started.
         let group = handed.group.clone().and_then(|group| match Group::adopt(group, monitor.pid()) {
             Ok(group) => Some(group),
             Err(error) => {
@@ -132,7 +132,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// What waits for this instance.
+    /// Takes the process that waits for this instance.
     pub(super) fn take(&self, plugin: &PluginName, instance: u32) -> Option<Entry> {
         self.waiting().remove(&(plugin.clone(), instance))
     }
@@ -145,12 +145,12 @@ impl Shelf {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ends what still waits, and gives how many that were.
+    /// Ends the processes that still wait, and returns how many there were.
     pub(super) fn discard(&self) -> usize {
         let left = std::mem::take(&mut *self.waiting());
         for (plugin, instance) in left.keys() {
             self.refused();
-            tracing::info!(%plugin, instance, "nobody asked for this process, which was handed over; it ends");
+            tracing::info!(%plugin, instance, "no plugin claimed this process, which was handed over; it is ended");
         }
         left.len()
     }
@@ -164,14 +164,14 @@ impl Shelf {
         }
     }
 
-    /// The monitors that still live.
+    /// The monitors that are still alive.
     pub(super) fn living_monitors(&self) -> BTreeSet<u32> {
         let mut monitors = self.monitors();
         monitors.retain_mut(|(_, gone)| gone.now_or_never().is_none());
         monitors.iter().map(|(pid, _)| *pid).collect()
     }
 
-    /// None of these locks is held while anything can panic or wait.
+    /// No code that holds one of these locks can panic or wait.
     fn waiting(&self) -> MutexGuard<'_, BTreeMap<(PluginName, u32), Entry>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Everything up to a running program: what it needs is made, and then the jail is built around it. All of it blocks.
+//! Everything up to a running program: creates its resources, then builds the jail around it. All of it blocks.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -25,9 +25,9 @@ use crate::spec::{Dialect, PluginSpec, SandboxSettings, Tls};
 use crate::state_sockets::Attached;
 use crate::stdio::PipeReader;
 
-/// The place for plugins' cgroups, without those that an earlier supervisor left in it, but for `kept`.
+/// Opens the parent of the plugins' cgroups and removes those of an earlier supervisor, except `kept`.
 pub(super) fn groups(runtime_dir: &Path, kept: &[&Path]) -> Option<Groups> {
-    // A hash, because the path may hold what no group's name may.
+    // A hash, because the path may hold characters that are not allowed in a group's name.
     let label = hex::encode(&Sha256::digest(runtime_dir.as_os_str().as_bytes())[..8]);
     let groups = match Groups::open(&label) {
         Ok(groups) => groups,
@@ -44,7 +44,7 @@ pub(super) fn groups(runtime_dir: &Path, kept: &[&Path]) -> Option<Groups> {
     Some(groups)
 }
 
-/// Serves the way out of a plugin without a network.
+/// Starts the egress proxy of a plugin without a network.
 pub(super) fn proxy(
     spec: &PluginSpec,
     instance: u32,
@@ -57,24 +57,24 @@ pub(super) fn proxy(
     let logs = logs.clone();
     let on_denied = Arc::new(move |denied: &Denied| {
         let text = inert!("{}", denied);
-        // Among the plugin's own lines and under the same limit: it could ask for what it may not have for ever.
+        // Logged like the plugin's own lines, under the same rate limit: a plugin could try denied hosts forever.
         logs.line(instance, Stream::Supervisor, text.len(), || (Level::Warn, text));
     });
     Ok(Proxy::start(listener, allowed, identity.map(|identity| identity.uid), on_denied))
 }
 
-/// Shows a plugin a socket of ours at the path that it has outside.
+/// Shows a plugin one of the supervisor's sockets, at the path that it has outside.
 fn show_socket(view: &mut View, path: PathBuf) {
     view.shown.push(Shown { at: path.clone(), from: path, access: Access::Connect, needed: true });
 }
 
-/// The uid that a process has.
+/// The uid of a process with this identity.
 pub(super) fn uid_of(identity: Option<Identity>) -> u32 {
     identity.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid)
 }
 
 impl Shared {
-    /// The cgroup of one process, where there are any to be had.
+    /// Creates the cgroup of one process, where cgroups are available.
     pub(super) fn group(
         &self,
         plugin: &PluginName,
@@ -82,20 +82,20 @@ impl Shared {
         dir: &PrivateDir,
     ) -> Result<Option<Group>, LaunchError> {
         let Some(groups) = &self.groups else { return Ok(None) };
-        // The directory's name tells processes apart, the plugin's is for people.
+        // The directory's name makes it unique; the plugin's name is for people.
         let name = format!("{:.40}-{}", plugin.as_str(), dir.name());
         match (groups.make(&name, &sandbox.limits), sandbox.mode) {
             (Ok(group), _) => Ok(Some(group)),
             (Err(error), Mode::Enforce) => Err(error.into()),
             (Err(error), Mode::BestEffort | Mode::Off) => {
-                tracing::warn!(%plugin, %error, "it runs without a cgroup of its own");
+                tracing::warn!(%plugin, %error, "it runs without its own cgroup");
                 Ok(None)
             }
         }
     }
 
-    /// The way to the key-values of a process, where somebody serves them: a socket that it is shown, whether it has a
-    /// jail or not.
+    /// Attaches the key-value store of a process, if there is a provider: its socket is shown to the process, with or
+    /// without a jail.
     fn state(
         &self,
         plugin: &PluginName,
@@ -111,7 +111,7 @@ impl Shared {
         Ok(Some(sockets.attach(plugin, uid_of(identity), socket)))
     }
 
-    /// What a start of what lies on the disk executes, and who it is then. Blocking.
+    /// Prepares the program on the disk, and the identity to run it. Blocking.
     pub(super) fn check(
         &self,
         spec: &PluginSpec,
@@ -120,15 +120,15 @@ impl Shared {
         Ok((program::prepare(spec, &self.views, identity)?, identity))
     }
 
-    /// Who a plugin's processes are.
+    /// The identity of a plugin's processes.
     pub(super) fn identity(&self, spec: &PluginSpec) -> Result<Option<Identity>, LaunchError> {
-        // Registered specs were checked when they were found; this holds for hosts that make their own.
+        // Discovery checks specs already; this covers hosts that build their own.
         crate::discover::settings(spec)?;
         Ok(match (&self.identities, spec.sandbox.mode) {
             (Some(_), Mode::Enforce) if !self.may_change_uid => return Err(LaunchError::NoUid),
-            // The jail's report says that it has no uid of its own.
+            // The jail's report says that it does not have its own uid.
             (Some(_), Mode::BestEffort) if !self.may_change_uid => None,
-            // Without a jail it keeps ours.
+            // Without a jail it keeps the supervisor's uid.
             (None, _) | (_, Mode::Off) => None,
             (Some(identities), _) => Some(identities.of(&spec.name)?),
         })
@@ -152,7 +152,7 @@ impl Shared {
         let mut isolation = isolation::of(spec, &prepared, &dir, identity, &own)?;
         let proxy = match &mut isolation {
             Some(isolation) if spec.sandbox.network == NetworkAccess::Proxy => {
-                // The way out: a socket that it is shown, and behind it a proxy of ours.
+                // The way out: a socket in its view, served by the supervisor's proxy.
                 let socket = dir.listen_for_proxy(identity).map_err(LaunchError::Directory)?;
                 show_socket(&mut isolation.view, dir.proxy_path());
                 Some(proxy(spec, instance, socket, identity, logs)?)
@@ -162,7 +162,7 @@ impl Shared {
         let view = isolation.as_mut().map(|isolation| &mut isolation.view);
         let state = self.state(&spec.name, &dir, identity, view)?;
         let group = self.group(&spec.name, &spec.sandbox, &dir)?;
-        // Only our SDK knows of it, which speaks go-plugin's dialect; everybody else makes a socket as before.
+        // Only the Talon SDK uses it, in go-plugin's dialect; other programs create a socket themselves.
         let handed = isolation.is_some() && spec.dialect != Dialect::OpenTalon;
         let listening = handed.then(|| dir.listen()).transpose().map_err(LaunchError::Directory)?;
         let program::Prepared { program, file, script: _, argv0, args, cwd, digest, view } = prepared;

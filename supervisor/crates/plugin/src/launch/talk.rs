@@ -20,15 +20,16 @@ use crate::rundir::PrivateDir;
 use crate::spec::{Dialect, PluginSpec};
 use crate::stdio::{LastWords, Scribe};
 
-/// Between two questions to a plugin that says it does not serve yet. There is no news to wait for: the health
-/// service's Watch is missing in most plugins.
+/// The interval between health checks of a plugin that does not serve yet. Polled, because most plugins do
+/// not implement the health service's Watch.
 const HEALTH_POLL: Duration = Duration::from_millis(100);
 
-/// Before a stream of the program's that broke (its output, its broker) is opened again; doubles up to the longest wait.
+/// The delay before a broken stream of the program (its output, its broker) is reopened; doubles up to
+/// [`STREAM_RETRY_MAX`].
 const STREAM_RETRY: Duration = Duration::from_secs(1);
 const STREAM_RETRY_MAX: Duration = Duration::from_secs(60);
 
-/// Where the handshake leads, if it leads anywhere we go.
+/// The connection target of a handshake, if it is allowed.
 pub(super) fn target(
     spec: &PluginSpec,
     handshake: &Handshake,
@@ -58,9 +59,9 @@ pub(super) fn target(
         .map_err(|error| LaunchError::Connect(Raw::of(&error).line(), Some(error)))
 }
 
-/// The connections to where the handshake leads.
+/// Connects to the target of a handshake.
 pub(super) async fn connect(spec: &PluginSpec, target: Target) -> Result<Client, LaunchError> {
-    // A bridge is built with our SDK, whatever the program behind it serves.
+    // A bridge is built with the Talon SDK, whatever service the program behind it has.
     let methods = match Bridge::of(spec.dialect) {
         Some(_) => Methods::default(),
         None => Methods::of(&spec.service),
@@ -74,7 +75,7 @@ pub(super) async fn connect(spec: &PluginSpec, target: Target) -> Result<Client,
     })
 }
 
-/// From a socket to a client, and whatever else is to be read of the program over it.
+/// Connects, and starts reading the program's output and broker over the connection.
 pub(super) async fn meet(
     spec: &PluginSpec,
     target: Target,
@@ -93,7 +94,7 @@ pub(super) async fn meet(
     Ok(client)
 }
 
-/// From a socket to a plugin that serves.
+/// Initializes a plugin over its socket until it serves.
 pub(super) async fn talk(
     step: &mut Step,
     spec: &PluginSpec,
@@ -116,7 +117,7 @@ pub(super) async fn talk(
     Ok((client, capability))
 }
 
-/// What it offers, once it serves.
+/// Reads the capabilities, then waits until the plugin serves.
 pub(super) async fn serving(
     step: &mut Step,
     spec: &PluginSpec,
@@ -186,7 +187,7 @@ impl Retry {
     }
 }
 
-/// Our own connector's words, or those that lie deepest in HTTP/2's error.
+/// The connector's own error, or the innermost cause of an HTTP/2 error.
 fn connect_cause(error: &LinkError) -> Sanitized {
     let error = match error {
         LinkError::Connect(own) => return Raw::of(own).line(),

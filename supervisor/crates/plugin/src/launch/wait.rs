@@ -1,4 +1,4 @@
-//! Waits for the handshake line in what a plugin prints.
+//! Waits for the handshake line in a plugin's output.
 
 use super::error::LaunchError;
 use crate::handshake::{self, Handshake, HandshakeError, MAX_LINE_BYTES};
@@ -6,32 +6,32 @@ use crate::spec::PluginSpec;
 use crate::stdio::{Line, PipeReader, Scribe, Splitter};
 use talon_sanitize::Raw;
 
-/// The most lines before the handshake, and the most bytes: a banner, a few warnings of an interpreter.
+/// The most lines and bytes before the handshake: a banner, a few warnings of an interpreter.
 const MAX_STRAY_LINES: usize = 64;
 const MAX_STRAY_BYTES: usize = 64 << 10;
 
-/// A plugin's standard output on its way from the first line to the log.
+/// Splits a plugin's standard output into lines and passes them to the log.
 pub(super) struct Output {
     pub(super) reader: PipeReader,
     pub(super) splitter: Splitter,
     pub(super) scribe: Scribe,
 }
 
-/// How the waiting ended without an error.
+/// How the wait ended without an error.
 pub(super) enum Waited {
-    /// With a handshake.
+    /// A handshake line was read.
     Line(Handshake),
-    /// With the end of the output.
+    /// The output ended.
     End,
 }
 
-/// Reads until there is a handshake; what comes before it is logged, and so is what comes after it in the same
-/// chunk. Cancel-safe: what was read is kept in `output`.
+/// Reads until there is a handshake line. Lines before it, and lines after it in the same chunk, are logged.
+/// Cancel-safe: data that was read stays in `output`.
 pub(super) async fn handshake(output: &mut Output, spec: &PluginSpec) -> Result<Waited, LaunchError> {
     counted(output, spec, &mut 0).await
 }
 
-/// The same, and counts the lines that come before it.
+/// Like `wait_for_handshake`, and counts the lines before the handshake line.
 pub(super) async fn counted(
     output: &mut Output,
     spec: &PluginSpec,
@@ -55,7 +55,7 @@ pub(super) async fn counted(
                     bytes += line.bytes.len();
                     scribe.line(&line);
                 }
-                // Where the banner is too long already, it does not matter what the same chunk holds behind it.
+                // If the limit is exceeded already, the rest of the chunk does not matter.
                 _ if lines > MAX_STRAY_LINES || bytes > MAX_STRAY_BYTES => scribe.line(&line),
                 decided => found = Some(decided),
             }
@@ -67,7 +67,7 @@ pub(super) async fn counted(
         if lines > MAX_STRAY_LINES || bytes > MAX_STRAY_BYTES {
             return Err(LaunchError::Noise { lines: MAX_STRAY_LINES, bytes: MAX_STRAY_BYTES });
         }
-        // Whoever sends a gigabyte without a line end is not waited for.
+        // A plugin that sends an endless line is not waited for.
         if output.splitter.pending() > MAX_LINE_BYTES as u64 {
             let start = output.splitter.rest().map_or_else(Vec::new, |line| line.bytes.to_vec());
             let shown = Raw::from_bytes(&start).line_within(handshake::SHOWN_BYTES);

@@ -1,16 +1,17 @@
-//! How long to wait before the next start: exponential in the deaths of the tally, capped, with equal jitter.
+//! The delay before the next start: exponential in the number of recent deaths, capped, with equal jitter.
 //!
-//! Half of each wait is fixed and half is drawn. Full jitter would now and then restart a crashing plugin at
-//! once; none would restart all plugins that died of one cause in the same instant, again and again. The wait
-//! has no memory of its own: it falls back to the first step when the deaths have left the tally's window.
+//! Half of each delay is fixed and half is random. Full jitter would sometimes restart a crashing plugin
+//! immediately; without jitter all plugins that died of one cause would restart in the same instant, again
+//! and again. The delay has no state: it returns to the initial one when the deaths have left the restart
+//! counter's window.
 
 use std::time::Duration;
 
-/// A number drawn by the driver: 0 takes the shortest wait of the range, `u32::MAX` the longest.
+/// A random number from the driver: 0 selects the shortest delay of the range, `u32::MAX` the longest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Jitter(pub(crate) u32);
 
-/// The wait after the `deaths`-th death within the window (from 1), never longer than `max`.
+/// The delay after the `deaths`-th death within the window (from 1), at most `max`.
 pub(crate) fn wait(initial: Duration, max: Duration, deaths: u32, jitter: Jitter) -> Duration {
     let doublings = deaths.saturating_sub(1).min(31);
     let whole = initial.saturating_mul(1 << doublings).min(max);

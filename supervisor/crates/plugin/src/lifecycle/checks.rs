@@ -1,9 +1,10 @@
 //! The health checks of one process, and when a failed one counts.
 //!
-//! A plugin with one thread cannot answer a check while it works on a call, so silence is excused by the calls in
-//! flight until the latest of their deadlines. Only the calls that were there when the silence began excuse it:
-//! if later ones did, a hung plugin that is called often would never be found out. An answered check or call is a
-//! sign of life, after which silence begins anew. A plugin that answers that it does not serve is not silent.
+//! A plugin with one thread cannot answer a check while it works on a call, so silence is excused by the
+//! calls in flight until the latest of their deadlines. Only calls that were in flight when the silence began
+//! excuse it: if later ones did, a hung plugin with frequent calls would never be detected. An answered check
+//! or call is a sign of life and resets the silence. A plugin that answers that it does not serve is not
+//! silent.
 
 use std::time::Duration;
 
@@ -13,33 +14,33 @@ use super::Moment;
 use super::event::Verdict;
 use crate::spec::LifecycleSettings;
 
-/// Checks come no faster than this, whatever is configured: each is a call to the plugin.
+/// The shortest interval between checks, whatever is configured: each check is a call to the plugin.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The health checks of a process that is up.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Checks {
-    /// Failed in a row, the excused ones not counted.
+    /// Failures in a row, without excused ones.
     failures: u32,
-    /// When the next one is due; `None` while one is under way.
+    /// When the next check is due; `None` while one is in progress.
     due: Option<Moment>,
-    /// Until when the silence is excused, once it has begun.
+    /// Until when the current silence is excused.
     excused_until: Option<Moment>,
 }
 
-/// What one check means.
+/// The meaning of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Judged {
     /// It serves.
     Well,
-    /// It was silent, and may be.
+    /// It was silent, but calls in flight excuse that.
     Excused,
     /// One more failure in a row.
     Failed { cause: Sanitized },
 }
 
 impl Checks {
-    /// Those of a process that just said that it serves.
+    /// The checks of a process that has just reported that it serves.
     pub(crate) fn new(policy: &LifecycleSettings, now: Moment) -> Self {
         Self { failures: 0, due: Some(now.saturating_add(interval(policy))), excused_until: None }
     }
@@ -52,13 +53,13 @@ impl Checks {
         self.due
     }
 
-    /// A check is under way.
+    /// Marks a check as in progress.
     pub(crate) fn begin(&mut self) {
         self.due = None;
     }
 
-    /// Takes the outcome of a check and says when the next is due. After a failed one it comes soon, because
-    /// calls wait for it.
+    /// Evaluates a check and schedules the next one. After a failed check the next comes soon, because calls
+    /// wait for it.
     pub(crate) fn judge(&mut self, verdict: Verdict, policy: &LifecycleSettings, now: Moment) -> Judged {
         let soon = interval(policy).min(policy.health_check_timeout.max(SHORTEST_INTERVAL));
         let cause = match verdict {

@@ -1,4 +1,4 @@
-//! What goes into the machine and what comes out of it.
+//! The inputs and outputs of the machine.
 
 use std::time::Duration;
 
@@ -7,31 +7,31 @@ use talon_sanitize::Sanitized;
 use super::Moment;
 use super::backoff::Jitter;
 
-/// What happened.
+/// An input of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The operator wants it up. Ends `Failed` and clears the tally.
+    /// The operator wants it up. Leaves `Failed` and clears the restart counter.
     Start,
     /// The operator wants it down; `grace` shortens the configured grace period.
     Stop { grace: Option<Duration> },
     /// The operator wants a new process.
     Restart,
-    /// The driver heard something about the process of a generation.
+    /// A report about the process of a generation.
     Report { generation: u64, report: Report },
     /// Time has passed; sent at [`Machine::wake_at`](super::machine::Machine::wake_at), harmless at any other time.
     Tick,
 }
 
-/// What the driver hears about one process.
+/// The driver's reports about one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Report {
     /// The process runs.
     ProcessStarted,
-    /// Handshake, Init and Capabilities went well.
+    /// Handshake, Init and Capabilities succeeded.
     Launched,
-    /// It did not become ready, and nothing is left of it. `refused`: trying again would not help.
+    /// It did not become ready, and nothing of it is left. `refused`: a retry would not help.
     LaunchFailed { cause: Sanitized, refused: bool },
-    /// The program ended; what it started may still be there.
+    /// The program ended; processes that it started may still run.
     Exited { how: Sanitized },
     /// Nothing of it is left.
     Gone,
@@ -41,12 +41,12 @@ pub(crate) enum Report {
     ExitAnswered { accepted: bool },
     /// A health check ended.
     Checked(Verdict),
-    /// It did not end a call within the time that it has for that after the call's deadline. `which`: "call X (action
-    /// Y)"; `patience`: how long it had.
+    /// It did not end a call within the time it has after the call's deadline. `which`: "call X (action Y)";
+    /// `patience`: how long it had.
     IgnoredDeadline { which: Sanitized, patience: Duration },
 }
 
-/// How a health check ended.
+/// The result of a health check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It serves.
@@ -57,19 +57,19 @@ pub(crate) enum Verdict {
     NoAnswer {
         /// Why.
         cause: Sanitized,
-        /// The latest deadline among the calls in flight, if there are any.
+        /// The latest deadline of the calls in flight, if any has one.
         busy_until: Option<Moment>,
-        /// Whether a call was answered since the last check: it is alive, merely slow.
+        /// Whether a call was answered since the last check: then it is alive, only slow.
         answered: bool,
     },
 }
 
-/// What the driver is to do.
+/// What the driver has to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Start a process; report `ProcessStarted`, then `Launched` or `LaunchFailed`.
     Launch { generation: u64 },
-    /// Give up the launch and kill what it started; report `LaunchFailed` or `Gone` when nothing of it is left.
+    /// Cancel the launch and kill what it started; report `LaunchFailed` or `Gone` when nothing of it is left.
     CancelLaunch,
     /// Check its health; report `Checked`.
     CheckHealth,
@@ -81,11 +81,11 @@ pub(crate) enum Action {
     AskToExit,
     /// SIGTERM.
     Terminate,
-    /// SIGKILL for it and all it started; report `Gone`. May be repeated.
+    /// SIGKILL to it and everything it started; report `Gone`. May be repeated.
     Kill,
 }
 
-/// With what calls in flight end when their process goes.
+/// The error of calls in flight when their process ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CallsEnd {
     /// The process died.
@@ -94,11 +94,11 @@ pub(crate) enum CallsEnd {
     Stopped,
 }
 
-/// What comes with every event.
+/// The data that comes with every event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Input {
-    /// When it happened; never earlier than that of the event before.
+    /// The time of the event; never earlier than that of the previous one.
     pub(crate) now: Moment,
-    /// A number drawn for this event.
+    /// A random number for this event.
     pub(crate) jitter: Jitter,
 }

@@ -22,19 +22,19 @@
 //!                              └────────── Stopped ◄──────────┘
 //! ```
 //!
-//! `stop` leads from Discovered, Backoff and Failed to Stopped at once; nothing else leads out of Failed but an
-//! operator. `start` and `stop` while it drains change only what follows.
+//! `stop` leads from Discovered, Backoff and Failed to Stopped immediately; only an operator leads out of
+//! Failed. `start` and `stop` while it drains change only the state that follows.
 //!
-//! *Desired* (up or down) is kept apart from the state. A process exists in `Starting`, `Handshaking`, `Ready`,
-//! `Unhealthy` and `Draining` only, and every way out of `Draining` waits until nothing of it is left: so there
-//! are never two processes of one instance. Deaths are counted when they happen; an exit that was asked for is
+//! *Desired* (up or down) is independent of the state. A process exists only in `Starting`, `Handshaking`, `Ready`,
+//! `Unhealthy` and `Draining`, and every way out of `Draining` waits until nothing of the process is left: so
+//! one instance never has two processes. Deaths are counted when they happen; an exit that was asked for is
 //! not a death. An instance that fails too many checks counts as dead and drains first, so that calls which
-//! still get answers may finish. One that ignores the deadline of a call, where that is forbidden, counts as dead and
-//! is killed at once: it does not do as it is told, and asking it to end would be telling it something.
+//! still get answers may finish. One that ignores the deadline of a call, if that is configured, counts as
+//! dead and is killed immediately: it does not follow requests, so asking it to end would be useless.
 //!
-//! The machine does no IO, reads no clock, draws no random number and cannot panic; an event that makes no
-//! sense in a state changes nothing. Reports of another generation than the latest are ignored. It asks for
-//! time through [`Machine::wake_at`], so there is no timer to cancel.
+//! The machine does no IO, reads no clock, generates no random number and cannot panic; an event that does
+//! not apply to a state changes nothing. Reports about earlier generations are ignored. It requests a tick
+//! through [`Machine::wake_at`], so there is no timer to cancel.
 
 use std::time::Duration;
 
@@ -48,8 +48,8 @@ use super::tally::Tally;
 use super::{Desired, Moment, State};
 use crate::spec::LifecycleSettings;
 
-/// How long after a kill it is repeated while something is still there. SIGKILL needs no repeating, except for
-/// what was just being forked.
+/// The interval at which a kill is repeated while something is still running. SIGKILL works the first time,
+/// except for processes that were just being forked.
 const KILL_AGAIN: Duration = Duration::from_secs(1);
 
 /// The lifecycle of one instance.
@@ -58,15 +58,15 @@ pub(crate) struct Machine {
     policy: LifecycleSettings,
     desired: Desired,
     phase: Phase,
-    /// Counts the launches; the process that exists is of this generation.
+    /// Counts the launches; the current process belongs to this generation.
     generation: u64,
     tally: Tally,
-    /// Deaths and refused starts since it was made.
+    /// Deaths and refused starts since the machine was created.
     died: u64,
     reason: Option<Reason>,
 }
 
-/// The state and what belongs to it alone.
+/// The state and its own data.
 #[derive(Debug, Clone, PartialEq)]
 enum Phase {
     Discovered,
@@ -76,7 +76,7 @@ enum Phase {
     Up(Checks),
     Draining {
         step: Step,
-        /// When the step ends by itself.
+        /// When the step times out.
         until: Moment,
         grace: Duration,
         next: Next,
@@ -93,15 +93,15 @@ enum Phase {
 enum Step {
     /// Calls in flight may finish.
     Calls,
-    /// It was asked to end itself; SIGTERM follows.
+    /// It was asked to shut down; SIGTERM follows.
     Asked,
     /// It got SIGTERM; SIGKILL follows.
     Terminated,
-    /// It exited or got SIGKILL; what is left of it goes now.
+    /// It exited or got SIGKILL; its remaining processes are ending.
     Clearing,
 }
 
-/// What follows once nothing is left of the process.
+/// What follows once nothing of the process is left.
 #[derive(Debug, Clone, PartialEq)]
 enum Next {
     Stop,
@@ -111,7 +111,7 @@ enum Next {
 }
 
 impl Machine {
-    /// An instance that nobody has asked for yet.
+    /// The machine of an instance that was not started yet.
     pub(crate) fn new(policy: LifecycleSettings) -> Self {
         let tally = Tally::new(policy.restart_window, policy.max_restarts);
         Self {
@@ -125,7 +125,7 @@ impl Machine {
         }
     }
 
-    /// What is observed.
+    /// The observed state.
     pub(crate) fn state(&self) -> State {
         match &self.phase {
             Phase::Discovered => State::Discovered,
@@ -141,17 +141,17 @@ impl Machine {
         }
     }
 
-    /// What the operator wants.
+    /// The state that the operator wants.
     pub(crate) fn desired(&self) -> Desired {
         self.desired
     }
 
-    /// The generation of the process that exists, or of the last one.
+    /// The generation of the current process, or of the last one.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Why it is where it is.
+    /// Why it is in this state.
     pub(crate) fn reason(&self) -> Option<&Reason> {
         self.reason.as_ref()
     }
@@ -161,12 +161,12 @@ impl Machine {
         self.tally.count(now)
     }
 
-    /// Deaths since it was made, and starts that were refused.
+    /// Deaths and refused starts since the machine was created.
     pub(crate) fn died(&self) -> u64 {
         self.died
     }
 
-    /// Whether it is ready, or will become so without an operator: a call may wait for it.
+    /// Whether it is ready, or becomes ready without an operator: a call may wait for it.
     pub(crate) fn is_coming(&self) -> bool {
         match &self.phase {
             Phase::Starting | Phase::Handshaking | Phase::Up(_) | Phase::Backoff { .. } => true,
@@ -183,7 +183,7 @@ impl Machine {
         }
     }
 
-    /// When the machine wants a [`Event::Tick`].
+    /// When the machine needs an [`Event::Tick`].
     pub(crate) fn wake_at(&self) -> Option<Moment> {
         match &self.phase {
             Phase::Up(checks) => checks.due(),
@@ -192,7 +192,7 @@ impl Machine {
         }
     }
 
-    /// Takes one event and says what to do. Total: every event is allowed in every state.
+    /// Processes one event and returns the actions. Total: every event is allowed in every state.
     #[must_use]
     pub(crate) fn step(&mut self, event: Event, input: Input) -> Vec<Action> {
         match event {
@@ -344,7 +344,7 @@ impl Machine {
                 let next = self.death(cause, false, input);
                 let restarting = matches!(next, Next::Backoff(_));
                 self.clear(next, input.now);
-                // Other callers are not told whose call it was.
+                // Other callers must not learn whose call it was.
                 let how = Sanitized::ours("killed, because it ignored the deadline of another call");
                 vec![Action::FailCalls(CallsEnd::Died { how, restarting }), Action::Kill]
             }
@@ -378,7 +378,7 @@ impl Machine {
             (Step::Asked, Report::ExitAnswered { accepted: false }) => {
                 self.drain_step(Step::Terminated, input.now)
             }
-            // A launch that was given up and came through all the same.
+            // A cancelled launch that succeeded nevertheless.
             (Step::Clearing, Report::Launched) => vec![Action::Kill],
             _ => Vec::new(),
         }
@@ -404,7 +404,7 @@ impl Machine {
         self.drain(self.policy.grace_period, next, input.now)
     }
 
-    /// Counts a death, says why in `reason`, and decides what follows.
+    /// Counts a death, stores its cause as the reason, and decides what follows.
     fn death(&mut self, cause: Sanitized, refused: bool, input: Input) -> Next {
         let cause = bounded(cause);
         self.died += 1;
@@ -419,8 +419,9 @@ impl Machine {
         } else if self.tally.is_full() {
             (Reason::DiedTooOften { deaths, window: policy.restart_window, cause }, Next::Fail)
         } else {
-            // One death of what has served is an accident, and callers wait meanwhile; how many start at once is bounded
-            // elsewhere. What dies again, or did not even start, has to wait.
+            // The first death of a process that has served is restarted at once, because callers wait; the
+            // launcher limits concurrent starts. A process that dies again, or did not become ready, has to
+            // wait.
             let wait = if deaths == 1 && matches!(self.phase, Phase::Up(_)) {
                 Duration::ZERO
             } else {
@@ -437,7 +438,7 @@ impl Machine {
         vec![Action::CancelLaunch]
     }
 
-    /// Waits only for what is left to go.
+    /// Waits until the remaining processes are gone.
     fn clear(&mut self, next: Next, now: Moment) {
         let until = now.saturating_add(KILL_AGAIN);
         self.phase = Phase::Draining { step: Step::Clearing, until, grace: Duration::ZERO, next };
@@ -449,8 +450,8 @@ impl Machine {
         vec![Action::AwaitCalls]
     }
 
-    /// Goes to a later step of draining. The grace period is granted twice: once to the calls in flight, once
-    /// to the process, which gets half of that to end itself and half to end on SIGTERM.
+    /// Enters a later step of draining. The grace period applies twice: once to the calls in flight, once to
+    /// the process, which gets half of it to shut down and half to end on SIGTERM.
     fn drain_step(&mut self, to: Step, now: Moment) -> Vec<Action> {
         let Phase::Draining { step, until, grace, .. } = &mut self.phase else { return Vec::new() };
         let (lasts, action) = match to {
@@ -464,7 +465,7 @@ impl Machine {
         vec![action]
     }
 
-    /// Goes to a state without a process, or to a new one. Called only when nothing is left of the last.
+    /// Enters a state without a process, or starts a new one. Called only when nothing of the last process is left.
     fn settle(&mut self, next: Next, now: Moment) -> Vec<Action> {
         match next {
             Next::Stop => self.phase = Phase::Stopped,

@@ -412,7 +412,7 @@ prop_compose! {
     }
 }
 
-/// The part of the world that the machine acts on: at most one process, and what can truly be heard of it.
+/// The environment that the machine acts on: at most one process, and the reports that are possible for it.
 #[derive(Default)]
 struct World {
     /// A launch is under way or its process exists.
@@ -453,7 +453,7 @@ impl World {
         }
     }
 
-    /// What may be heard now; `pick` chooses. `None`: nothing happens but time.
+    /// A report that is possible now; `pick` chooses. `None`: only time passes.
     fn next_report(&self, pick: u8, arbitrary: Report) -> Option<Report> {
         if !self.occupied {
             return None;
@@ -510,7 +510,7 @@ impl Life {
         self.world.perform(&actions, self.now);
     }
 
-    /// One thing that happens by itself. `false`: nothing can happen any more.
+    /// Lets one thing happen without an operator. `false`: nothing can happen any more.
     fn advance(&mut self, pick: u8, arbitrary: Report) -> bool {
         if let Some(report) = self.world.next_report(pick, arbitrary) {
             self.world.heard(&report);
@@ -599,7 +599,7 @@ proptest! {
         }
         life.take(Event::Stop { grace: None }, 0);
         let (began, mut left) = (life.now, 20);
-        // The plugin does nothing by itself any more: it neither exits nor answers unless it is killed.
+        // The plugin hangs from here on: it neither exits nor answers unless it is killed.
         while life.machine.state() != State::Stopped {
             prop_assert!(left > 0 && life.now <= began + bound, "stuck in {}", life.machine.state());
             left -= 1;

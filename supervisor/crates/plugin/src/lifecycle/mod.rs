@@ -1,6 +1,6 @@
-//! How one instance lives and dies: a pure [`machine`] and the three small things it counts with.
+//! The lifecycle of one instance: a pure state [`machine`] and its counters.
 //!
-//! Nothing in here does IO, reads a clock or draws a random number; the driver brings all three.
+//! Nothing in here does IO, reads a clock or generates a random number; the driver provides all three.
 
 pub(crate) mod backoff;
 pub(crate) mod checks;
@@ -12,10 +12,10 @@ pub(crate) mod tally;
 use std::fmt;
 use std::time::Duration;
 
-/// A point in time as the machine knows it: how long ago its driver began.
+/// A point in time for the machine: the time since its driver started.
 pub(crate) type Moment = Duration;
 
-/// What the operator wants of a plugin; kept apart from what is observed.
+/// The state that the operator wants; independent of the observed state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Desired {
     /// It should run, and be started again when it dies.
@@ -25,7 +25,7 @@ pub enum Desired {
 }
 
 impl Desired {
-    /// The word as the host API shows it.
+    /// The name as the host API shows it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,34 +41,34 @@ impl fmt::Display for Desired {
     }
 }
 
-/// What is observed of an instance, or of a plugin as a whole.
+/// The observed state of an instance, or of a plugin as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum State {
-    /// Registered; nobody has asked for it yet.
+    /// Registered, but not started yet.
     Discovered,
     /// Waiting for its turn to start, or being spawned.
     Starting,
     /// The process runs; handshake, Init and Capabilities are under way.
     Handshaking,
-    /// The handshake was valid, health is SERVING and Capabilities were read: it takes calls.
+    /// The handshake is valid, health is SERVING and Capabilities were read: it takes calls.
     Ready,
-    /// It failed its last health checks, but not yet too many of them; it takes no new calls.
+    /// It failed its last health checks, but not too many yet; it takes no new calls.
     Unhealthy,
-    /// No new calls; calls in flight may finish, then the process goes.
+    /// No new calls; calls in flight may finish, then the process is ended.
     Draining,
     /// It does not run, as desired.
     Stopped,
     /// It died and waits to be started again.
     Backoff,
-    /// It died too often, or may not be restarted: nothing happens until an operator says so.
+    /// It died too often, or may not be restarted: it stays down until an operator acts.
     Failed,
-    /// What was found may not be started (a wrong digest, a protection that is missing): like `Failed`, and
-    /// trying again without changing something would not help.
+    /// It may not be started (a wrong digest, a missing protection): like `Failed`, but a retry does not help
+    /// until something is changed.
     Refused,
 }
 
 impl State {
-    /// The word as the host API shows it.
+    /// The name as the host API shows it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Why an instance is where it is, in words for an operator that end with what to do next.
+//! Why an instance is in its state, in texts for an operator that end with what to do next.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use talon_sanitize::{Sanitized, inert};
 
 use crate::name::PluginName;
 
-/// Why processes end otherwise than by a stop: a closed set, for counting.
+/// Reasons for which processes end other than by a stop: a closed set, used in metrics.
 pub(crate) mod word {
-    /// An operator asked for a new one.
+    /// An operator requested a new process.
     pub(crate) const REQUESTED: &str = "requested";
     /// It did not become ready.
     pub(crate) const START_FAILED: &str = "start_failed";
-    /// It may not be started as it is.
+    /// It may not be started in its current form.
     pub(crate) const REFUSED: &str = "refused";
-    /// It ended by itself, or was killed by somebody else.
+    /// It exited, or was killed from outside.
     pub(crate) const EXITED: &str = "exited";
     /// It used more memory than it may.
     pub(crate) const OUT_OF_MEMORY: &str = "out_of_memory";
@@ -24,7 +24,7 @@ pub(crate) mod word {
     pub(crate) const IGNORED_DEADLINE: &str = "ignored_deadline";
 }
 
-/// The longest cause that is carried along, in bytes: a sentence or two. A longer one is cut.
+/// The longest stored cause, in bytes: a sentence or two. A longer one is truncated.
 const MAX_CAUSE_BYTES: usize = 2048;
 
 /// Why an instance is in its state, for states that need a reason.
@@ -42,7 +42,7 @@ pub(crate) enum Reason {
     DiedTooOften { deaths: u32, window: Duration, cause: Sanitized },
     /// It died, and its configuration says not to start it again.
     RestartsOff { cause: Sanitized },
-    /// It may not be started as it is.
+    /// It may not be started in its current form.
     Refused { cause: Sanitized },
 }
 
@@ -86,7 +86,7 @@ impl Reason {
 }
 
 impl Reason {
-    /// What happened, without what follows from it.
+    /// The cause, without its consequences.
     pub(crate) fn cause(&self) -> Option<&Sanitized> {
         match self {
             Self::StoppedByOperator | Self::PlannedRestart => None,
@@ -104,7 +104,7 @@ pub(crate) fn bounded(cause: Sanitized) -> Sanitized {
     cause.cut(MAX_CAUSE_BYTES)
 }
 
-/// A length of time as people say it: "5 min", "90 s", "250 ms".
+/// A duration for people: "5 min", "90 s", "250 ms".
 pub(crate) fn span(length: Duration) -> Sanitized {
     let (seconds, millis) = (length.as_secs(), length.subsec_millis());
     if seconds > 0 && millis == 0 && seconds.is_multiple_of(60) {

@@ -1,32 +1,32 @@
-//! The deaths within the last window, counted as s6 and systemd count them: it is how often something died
-//! *lately* that tells a bad hour from a broken program.
+//! Counts deaths within the last window, as s6 and systemd do: *recent* deaths tell a temporary problem from
+//! a broken program.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Moment;
 
-/// The most deaths a tally remembers. A `max_restarts` above it counts as it: with a few milliseconds for each
-/// start, more deaths do not fit into a window that anyone would wait for.
+/// The most deaths that are remembered; a larger `max_restarts` counts as this. A start takes a few
+/// milliseconds at least, so more deaths do not fit into a reasonable window.
 const MAX_REMEMBERED: usize = 4096;
 
-/// When this instance died, as far as it still matters.
+/// The recent deaths of an instance.
 #[derive(Debug, Clone)]
 pub(crate) struct Tally {
     window: Duration,
-    /// Never more than are needed to tell that there were too many.
+    /// As many as are needed to detect that there were too many.
     room: usize,
     deaths: VecDeque<Moment>,
 }
 
 impl Tally {
-    /// A tally that can tell whether there were more than `max_restarts` deaths within `window`.
+    /// A counter that detects more than `max_restarts` deaths within `window`.
     pub(crate) fn new(window: Duration, max_restarts: u32) -> Self {
         let room = usize::try_from(max_restarts).unwrap_or(MAX_REMEMBERED).min(MAX_REMEMBERED) + 1;
         Self { window, room, deaths: VecDeque::new() }
     }
 
-    /// Counts a death and returns how many there were within the window, this one included.
+    /// Records a death and returns how many there were within the window, including this one.
     pub(crate) fn record(&mut self, now: Moment) -> u32 {
         self.forget_before(now);
         if self.deaths.len() == self.room {
@@ -42,12 +42,12 @@ impl Tally {
         u32::try_from(inside).unwrap_or(u32::MAX)
     }
 
-    /// Whether that many deaths are more than allowed.
+    /// Whether there were more deaths than allowed.
     pub(crate) fn is_full(&self) -> bool {
         self.deaths.len() == self.room
     }
 
-    /// Forgets everything, because an operator said so.
+    /// Forgets all deaths, because an operator intervened.
     pub(crate) fn clear(&mut self) {
         self.deaths.clear();
     }

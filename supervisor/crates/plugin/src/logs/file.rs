@@ -1,4 +1,4 @@
-//! `<log_dir>/<plugin>.log`: one file a plugin, rotated by size, written by a task of its own.
+//! `<log_dir>/<plugin>.log`: one file per plugin, rotated by size, written by its own task.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,10 +13,10 @@ use super::LogLine;
 use crate::name::PluginName;
 use crate::settings::LogLimits;
 
-/// Lines that wait for the disk; what comes while so many wait is left out of the file and counted.
+/// The most lines that wait for the disk. Further lines are dropped from the file and counted.
 const QUEUE_LINES: usize = 1024;
 
-/// Lines written by one visit to the blocking pool.
+/// The most lines that one visit to the blocking pool writes.
 const BATCH_LINES: usize = 256;
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ enum Job {
     Flush(oneshot::Sender<()>),
 }
 
-/// The writing end.
+/// The sending half of the file writer.
 #[derive(Debug)]
 pub(super) struct FileLog {
     jobs: mpsc::Sender<Job>,
@@ -33,8 +33,8 @@ pub(super) struct FileLog {
 }
 
 impl FileLog {
-    /// `None` without a tokio runtime. A directory that cannot be written shows as lost lines and one warning,
-    /// not as a plugin that does not start.
+    /// `None` without a tokio runtime. If the directory cannot be written, lines are lost and one warning is logged;
+    /// the plugin still starts.
     pub(super) fn start(dir: &Path, plugin: &PluginName, limits: LogLimits) -> Option<Self> {
         let runtime = tokio::runtime::Handle::try_current().ok()?;
         let (jobs, queue) = mpsc::channel(QUEUE_LINES);
@@ -64,13 +64,13 @@ impl FileLog {
     pub(super) async fn flush(&self) {
         let (done, wait) = oneshot::channel();
         if self.jobs.send(Job::Flush(done)).await.is_ok() {
-            // The writer only goes without an answer when the runtime ends.
+            // Only the end of the runtime stops the writer before it answers.
             let _ = wait.await;
         }
     }
 }
 
-/// Takes what waits in batches until every sender is gone.
+/// Writes queued lines in batches until all senders are dropped.
 async fn run(mut queue: mpsc::Receiver<Job>, mut rotating: Rotating, lost: Arc<AtomicU64>) {
     let mut batch = Vec::with_capacity(BATCH_LINES);
     while queue.recv_many(&mut batch, BATCH_LINES).await > 0 {
@@ -101,7 +101,7 @@ struct Rotating {
     limit: u64,
     older: u32,
     open: Option<(File, u64)>,
-    /// Whether the last write failed: a full disk is reported when it begins and when it ends.
+    /// Whether the last write failed, so that a full disk is logged only when it begins and when it ends.
     failing: bool,
 }
 
@@ -158,7 +158,8 @@ impl Rotating {
 
     fn open_current(&self) -> io::Result<(File, u64)> {
         std::fs::DirBuilder::new().recursive(true).mode(0o750).create(&self.dir)?;
-        // NOFOLLOW and NONBLOCK: whoever may write to the directory must not make us write elsewhere, or hang.
+        // NOFOLLOW and NONBLOCK: other users with write access to the directory must not make us write elsewhere, or
+        // block.
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
         let file = std::fs::OpenOptions::new()
             .append(true)

@@ -1,12 +1,13 @@
-//! What plugins say: kept in memory, passed on live, written to a file, told to the supervisor's own log.
+//! The output of plugins: kept in memory, sent to live listeners, written to a file, and passed to the supervisor's
+//! log.
 //!
 //! ```text
 //! stdout, stderr, GRPCStdio ─► rate ─► ring of the last lines ─► live listeners
-//!                                   ├► <log_dir>/<plugin>.log, by a task of its own
-//!                                   └► tracing, target "plugin"; of the agent's process, "agent"
+//!                                   ├► <log_dir>/<plugin>.log, by its own task
+//!                                   └► tracing, target "plugin"; for the agent's process "agent"
 //! ```
 //!
-//! Nothing here waits for anything: whoever is too slow loses lines, and what was lost is counted.
+//! Nothing here waits for a reader: a slow one loses lines, and lost lines are counted.
 
 mod file;
 mod rate;
@@ -27,23 +28,23 @@ use crate::events::{EventKind, Events, NewEvent};
 use crate::name::PluginName;
 use crate::settings::Settings;
 
-/// How far a live listener may lag behind before it loses the oldest lines.
+/// How many lines a live listener may lag behind before it loses the oldest ones.
 const LIVE_LINES: usize = 256;
 
-/// What the kept lines of one plugin may weigh together, whatever their number: 4 MiB.
+/// The memory limit for the kept lines of one plugin, whatever their number: 4 MiB.
 const RING_BYTES: usize = 4 << 20;
 
-/// The agent's process, which is told of like a plugin.
+/// The name of the agent's process, which is logged like a plugin.
 const AGENT: &str = "talon-agent";
 
-/// How important a line is.
+/// The severity of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// For whoever debugs every step.
+    /// For debugging every step.
     Trace,
-    /// For whoever debugs.
+    /// For debugging.
     Debug,
-    /// Worth knowing; also what a line without a level gets.
+    /// Normal information; also the level of a line that has none.
     Info,
     /// Something may be wrong.
     Warn,
@@ -52,7 +53,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The word as the host API shows it.
+    /// The name in the host API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -71,19 +72,19 @@ impl fmt::Display for Level {
     }
 }
 
-/// Where a line came from.
+/// The source of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stream {
     /// The plugin's standard output.
     Stdout,
     /// The plugin's standard error.
     Stderr,
-    /// The supervisor's own remark about the plugin.
+    /// A note by the supervisor about the plugin.
     Supervisor,
 }
 
 impl Stream {
-    /// The word as the host API shows it.
+    /// The name in the host API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -105,28 +106,28 @@ impl fmt::Display for Stream {
 pub struct LogLine {
     /// When the supervisor read it.
     pub at: SystemTime,
-    /// Whose.
+    /// The plugin.
     pub plugin: PluginName,
     /// Which of its processes, from 0.
     pub instance: u32,
-    /// How important.
+    /// The severity.
     pub level: Level,
-    /// From where.
+    /// The source.
     pub stream: Stream,
-    /// Bounded, one line, sanitized as it was read.
+    /// The text: bounded, one line, sanitized when it was read.
     pub text: Sanitized,
 }
 
-/// The kept lines of a plugin, and those that come. No line is missing between the two, and none is in both.
+/// The kept lines of a plugin, and a channel for new ones. No line is missing or duplicated between them.
 #[derive(Debug)]
 pub struct LogTail {
     /// The last lines, oldest first.
     pub recent: Vec<LogLine>,
-    /// Lines from now on. A listener that lags gets `RecvError::Lagged` with the number it lost.
+    /// New lines. A listener that lags gets `RecvError::Lagged` with the number of lost lines.
     pub live: broadcast::Receiver<LogLine>,
 }
 
-/// Where the lines of one plugin go. Cheap to clone.
+/// The log of one plugin. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct LogSink {
     inner: Arc<Inner>,
@@ -139,10 +140,10 @@ struct Inner {
     line_bytes: usize,
     ring_lines: usize,
     kept: Mutex<Kept>,
-    /// Made for the first listener: its slots are there from then on, used or not, and few plugins ever have one.
+    /// Created for the first listener: a channel allocates all its slots, and few plugins ever have a listener.
     live: OnceLock<broadcast::Sender<LogLine>>,
     file: Option<FileLog>,
-    /// Lines the plugin logged, dropped ones among them.
+    /// Lines that the plugin logged, including dropped ones.
     lines: AtomicU64,
     dropped: AtomicU64,
 }
@@ -155,7 +156,7 @@ struct Kept {
 }
 
 impl LogSink {
-    /// The sink of one plugin. The file's writer is a task, so without a tokio runtime there is no file.
+    /// The log of one plugin. A task writes the file, so without a tokio runtime there is no file.
     #[must_use]
     pub fn new(plugin: &PluginName, settings: &Settings, events: Events) -> Self {
         let limits = settings.log_limits;
@@ -181,36 +182,37 @@ impl LogSink {
         self.inner.line_bytes
     }
 
-    /// The kept lines, and those that come.
+    /// The kept lines, and a channel for new ones.
     #[must_use]
     pub fn tail(&self) -> LogTail {
-        // Lines are sent under this lock, too: hence none between the two halves.
+        // Lines are also sent under this lock, so none is missing or duplicated.
         let kept = self.kept();
         let live = self.inner.live.get_or_init(|| broadcast::Sender::new(LIVE_LINES));
         LogTail { recent: kept.lines.iter().cloned().collect(), live: live.subscribe() }
     }
 
-    /// Lines the plugin logged so far, dropped ones among them.
+    /// The number of lines that the plugin logged, including dropped ones.
     #[must_use]
     pub fn lines(&self) -> u64 {
         self.inner.lines.load(Ordering::Relaxed)
     }
 
-    /// Lines dropped because the plugin logged more than it may, or faster than its file could take.
+    /// The number of dropped lines: the plugin exceeded its rate, or its file was too slow.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.inner.dropped.load(Ordering::Relaxed) + self.inner.file.as_ref().map_or(0, FileLog::lost)
     }
 
-    /// Waits until every line so far is in the file, if there is one.
+    /// Waits until all lines so far are in the file, if there is one.
     pub async fn flush(&self) {
         if let Some(file) = &self.inner.file {
             file.flush().await;
         }
     }
 
-    /// A line of the plugin, so many bytes long; false if it was dropped, because there are too many. Only a line that is not dropped is
-    /// read, by `read`, which gives its level and its sanitized text: a flood costs next to nothing.
+    /// Logs a line of the plugin with this length. Returns false if it was dropped by the rate limit. `read` returns
+    /// the level and the sanitized text. It is called only for lines that are not dropped, so a flood costs very
+    /// little.
     pub(crate) fn line(
         &self,
         instance: u32,
@@ -233,14 +235,14 @@ impl LogSink {
         true
     }
 
-    /// A remark of the supervisor's own. Never dropped: there are few of them.
-    /// It may quote the plugin, so it is sanitized here, whatever it is made of.
+    /// Logs a note of the supervisor. It is never dropped, because there are few of them. It may quote the plugin, so
+    /// it is sanitized here.
     pub(crate) fn note(&self, instance: u32, level: Level, text: impl Into<Raw<'static>>) {
         let text = text.into().line_within(self.inner.line_bytes);
         self.keep(&mut self.kept(), instance, Stream::Supervisor, level, text);
     }
 
-    /// Says how many lines were dropped since that was last said; for the end of a stream.
+    /// Logs the number of dropped lines that was not reported yet. Called at the end of a stream.
     pub(crate) fn settle(&self, instance: u32) {
         let mut kept = self.kept();
         if let Some(dropped) = kept.rate.take_dropped() {
@@ -273,7 +275,7 @@ impl LogSink {
         if let Some(file) = &self.inner.file {
             file.write(&line);
         }
-        // An error only says that nobody listens.
+        // An error only means that there are no listeners.
         if let Some(live) = self.inner.live.get().filter(|live| live.receiver_count() > 0) {
             let _ = live.send(line.clone());
         }
@@ -290,7 +292,8 @@ impl LogSink {
     }
 }
 
-/// Tells a line to the supervisor's own log. The agent is ours: who asks for more of it (`agent=debug`) does not want more of every plugin.
+/// Passes a line to the supervisor's log. The agent has its own target, so that `agent=debug` does not enable debug
+/// lines of every plugin.
 fn tell(line: &LogLine) {
     macro_rules! at {
         ($target:literal, $level:ident) => {

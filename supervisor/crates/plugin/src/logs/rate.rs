@@ -1,21 +1,21 @@
-//! How many lines one plugin may log: a token bucket that counts what it turns away.
+//! The rate limit of one plugin's log: a token bucket that counts dropped lines.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Between two reports of dropped lines: often enough to notice, too seldom to be a flood itself.
+/// The interval between reports of dropped lines: often enough to notice, seldom enough not to flood the log.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
 
-/// A longer line counts as several: what fills a disk is bytes. 256 is longer than lines for people are.
+/// A longer line counts as several, because bytes fill a disk. 256 is longer than a usual line for people.
 const BYTES_A_LINE: usize = 256;
 
-/// What happens to a line.
+/// The decision about a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It is logged.
     Pass,
-    /// It is logged, and before it how many were dropped since that was last said.
+    /// It is logged, after a report of how many lines were dropped since the last report.
     PassAndReport { dropped: u64 },
     /// It is dropped.
     Drop,
@@ -46,7 +46,7 @@ impl Rate {
             self.dropped += 1;
             return Verdict::Drop;
         }
-        // It may go below zero, so that a line that counts for more than a burst is not dropped for ever.
+        // May go below zero. Otherwise a line that counts for more than a burst could never pass.
         let lines = bytes.div_ceil(BYTES_A_LINE).max(1);
         self.tokens -= f64::from(u32::try_from(lines).unwrap_or(u32::MAX));
         let due = self.reported.is_none_or(|at| now.saturating_duration_since(at) >= REPORT_EVERY);
@@ -78,7 +78,7 @@ mod tests {
         let later = start + Duration::from_millis(150);
         assert_eq!(rate.take(later, 10), Verdict::PassAndReport { dropped: 2 });
         assert_eq!(rate.take(later, 10), Verdict::Drop);
-        // Within a second of the last report the count goes on silently.
+        // Within a second of the last report lines are counted without a report.
         let later = later + Duration::from_millis(150);
         assert_eq!(rate.take(later, 10), Verdict::Pass);
         assert_eq!(rate.take_dropped(), Some(1));

@@ -1,8 +1,8 @@
-//! What a plugin leaves behind when it ends by itself.
+//! Stops a plugin and inspects what it leaves behind.
 //!
-//! Behind a program that has ended its monitor clears up at once, so that there is nothing left to see. So the monitor is
-//! stopped while the program ends: nobody takes the program's exit, what it started lives on, and its directory is still
-//! there. Then the monitor goes on and does its work.
+//! Normally the monitor cleans up as soon as the program has exited, so that nothing is left to inspect. So the monitor
+//! is stopped (SIGSTOP) while the program ends: its exit status is not collected, the processes that it started live
+//! on, and its directory still exists. Afterwards the monitor continues and cleans up.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,14 +19,14 @@ use super::Probe;
 use super::wire::Wire;
 use crate::rundir::{SOCKET_DIR, TMP_DIR, magic_path};
 
-/// How many leftovers are named; the others are not counted either, since one is too many.
+/// How many leftovers are named. Others are not counted, since one is too many.
 const MAX_NAMED: usize = 4;
-/// How much of a name is shown.
+/// The longest name in messages, in bytes.
 const MAX_NAME_BYTES: usize = 64;
-/// How much of a process's status line is read: its name has 15 bytes.
+/// How much of `/proc/PID/stat` is read: the process name in it has up to 15 bytes.
 const MAX_STAT_BYTES: usize = 4096;
 
-/// By what it was asked to end.
+/// How the program is asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     /// go-plugin's `Shutdown`.
@@ -37,18 +37,18 @@ pub enum Asked {
     Interrupt,
 }
 
-/// What was there when the program had ended.
+/// What was there after the program had exited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
-    /// Whether it ended in time. Otherwise nothing else is known.
+    /// Whether it exited in time. If not, nothing else is known.
     pub ended: bool,
-    /// Processes that it started and left, by name.
+    /// The names of processes that it started and left running.
     pub processes: Vec<Sanitized>,
-    /// Sockets that it made and left.
+    /// Sockets that it created and left behind.
     pub sockets: Vec<Sanitized>,
 }
 
-/// A monitor that is stopped, until this is dropped.
+/// A stopped monitor. Dropping this lets it continue.
 struct Halted<'p>(&'p Probe);
 
 impl<'p> Halted<'p> {
@@ -60,22 +60,22 @@ impl<'p> Halted<'p> {
 
 impl Drop for Halted<'_> {
     fn drop(&mut self) {
-        // An error says that it is gone.
+        // An error means that the monitor has exited.
         let _ = self.0.alone.process().signal_monitor(Signal::CONT);
     }
 }
 
 impl Probe {
-    /// Asks the program to end and looks at what it leaves. With [`Asked::Shutdown`] and a plugin that does not know it, it
-    /// gets SIGTERM.
+    /// Asks the program to stop and inspects what it leaves behind. With [`Asked::Shutdown`], a plugin that does not
+    /// implement it gets SIGTERM.
     ///
     /// # Errors
-    /// When this machine does not let us watch.
+    /// When this machine does not allow watching the process.
     pub async fn end(&self, wire: Option<&Wire>, by: Asked, within: Duration) -> io::Result<End> {
         let gone = || io::Error::new(io::ErrorKind::NotFound, "it has ended already");
         let pid = i32::try_from(self.alone.process().pid()).ok().and_then(Pid::from_raw).ok_or_else(gone)?;
         let halted = Halted::new(self)?;
-        // Nobody takes its exit from here on, so that the number stays its own.
+        // From here on its exit status is not collected, so that the pid is not reused.
         let program = Exit::of(pid)?;
         let agreed = match (by, wire) {
             (Asked::Shutdown, Some(wire)) => wire.shutdown(within).await,
@@ -111,7 +111,7 @@ impl Probe {
     }
 }
 
-/// A process whose end can be awaited.
+/// A process whose exit can be awaited.
 struct Exit(AsyncFd<OwnedFd>);
 
 impl Exit {
@@ -126,7 +126,7 @@ impl Exit {
     }
 
     async fn awaited(&self) {
-        // An error says that the runtime ends.
+        // An error means that the runtime is shutting down.
         let _ = self.0.readable().await;
     }
 }
@@ -137,7 +137,7 @@ struct Running {
     name: String,
 }
 
-/// The living processes below a monitor, but for the program itself.
+/// The running processes below a monitor, without the program itself.
 fn below(monitor: u32, program: u32) -> io::Result<Vec<Sanitized>> {
     let all: Vec<Running> = std::fs::read_dir("/proc")?
         .flatten()
@@ -161,7 +161,7 @@ fn below(monitor: u32, program: u32) -> io::Result<Vec<Sanitized>> {
     Ok(named)
 }
 
-/// What is told of a process that is there and no zombie.
+/// Reads a process from `/proc`. `None` if it is gone or a zombie.
 fn running(pid: u32) -> Option<Running> {
     use std::io::Read;
 

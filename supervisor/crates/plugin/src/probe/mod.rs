@@ -1,7 +1,8 @@
-//! One process, step by step and from outside: for programs that judge a plugin rather than use it.
+//! Runs one process step by step, for programs that test a plugin rather than use it.
 //!
-//! What a [`Registry`] does in one go (start, handshake, connect, settings) is here a step each, by the same launcher, in
-//! the same jail, with the same checks of who is at the other end. What comes back is what the plugin sent, unread.
+//! A [`Registry`] does start, handshake, connect and settings in one go. Here each of them is a separate step, with the
+//! same launcher, the same jail and the same checks of the peer. Answers are returned as the plugin sent them,
+//! undecoded.
 //!
 //! ```text
 //! Prober ─start─► Probe ─handshake─► Handshake ─connect─► Wire ─call─► bytes
@@ -32,23 +33,23 @@ use crate::registry::Registry;
 use crate::settings::{Settings, SetupError};
 use crate::spec::PluginSpec;
 
-/// How long what was killed may take to be gone. It passes only on a machine that hardly moves; the processes' own tasks
-/// then go on.
+/// How long killed processes may take to disappear. It is exceeded only on an extremely slow machine; the processes'
+/// own tasks keep cleaning up.
 const CLEARING: Duration = Duration::from_secs(10);
 
 /// Starts processes one by one.
 pub struct Prober {
     launcher: Arc<Launcher>,
     settings: Arc<Settings>,
-    /// What was started and may not be gone.
+    /// Processes that were started and may still exist.
     started: Mutex<Vec<BoxFuture<'static, ()>>>,
 }
 
 impl Prober {
-    /// A prober, and a registry on the same directories for services that plugins need: what keeps their state.
+    /// A prober, and a registry on the same directories for services that plugins need, such as the state service.
     ///
     /// # Errors
-    /// [`SetupError`], as of [`Registry::new`].
+    /// [`SetupError`], as for [`Registry::new`].
     pub fn new(
         settings: Settings,
         stage: Arc<talon_jail::Stage>,
@@ -63,9 +64,9 @@ impl Prober {
     /// Starts a plugin's program. Its start timeout begins now.
     ///
     /// # Errors
-    /// [`Problem`] of [`Stage::Files`] or [`Stage::Jail`]: nothing was started.
+    /// [`Problem`] of [`Stage::Files`] or [`Stage::Jail`]; nothing was started.
     pub async fn start(&self, spec: &PluginSpec) -> Result<Probe, Problem> {
-        // Events are for who watches a supervisor; here nobody does.
+        // Events are for observers of a supervisor; a prober has none.
         let logs = LogSink::new(&spec.name, &self.settings, Events::new());
         let deadline = Instant::now() + spec.lifecycle.start_timeout;
         let alone = self.launcher.start_alone(spec, deadline, &logs).await?;
@@ -77,10 +78,10 @@ impl Prober {
         Ok(Probe { alone, logs, spec: spec.clone(), deadline })
     }
 
-    /// Waits until nothing is left of what was started. For once every [`Probe`] was dropped.
+    /// Waits until all started processes are gone. Call it after every [`Probe`] was dropped.
     pub async fn cleared(&self) {
         let started = std::mem::take(&mut *self.started.lock().unwrap_or_else(PoisonError::into_inner));
-        // The processes' own tasks clear up; who waits longer learns nothing more.
+        // The processes' own tasks clean up; waiting longer would not help.
         let _ = timeout(CLEARING, join_all(started)).await;
     }
 }
@@ -91,7 +92,7 @@ impl std::fmt::Debug for Prober {
     }
 }
 
-/// A process that runs. Dropping it kills the process and all it started.
+/// A running process. Dropping it kills the process and all processes that it started.
 pub struct Probe {
     alone: Alone,
     logs: LogSink,
@@ -102,37 +103,37 @@ pub struct Probe {
 /// The socket that a plugin listens on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Socket {
-    /// The one that it was handed.
+    /// The inherited one.
     Handed,
-    /// One of its own, with these permissions.
+    /// Its own one, with these permissions.
     Own {
         /// The lower nine bits of its mode.
         mode: u32,
     },
     /// A TCP port.
     Tcp,
-    /// It cannot be looked at.
+    /// It cannot be inspected.
     Unknown,
 }
 
 impl Probe {
-    /// Waits for the handshake line, as long as the start timeout lasts.
+    /// Waits for the handshake line, until the start timeout.
     ///
     /// # Errors
-    /// [`Problem`] says which step it was and what to do. The process is killed then.
+    /// [`Problem`] with the step and what to do. The process is killed then.
     pub async fn handshake(&mut self) -> Result<Handshake, Problem> {
         Ok(self.alone.handshake(&self.spec, self.deadline).await?)
     }
 
-    /// Whether it speaks the oldest protocol (`opentalon-v0`), so that it has to be started behind its bridge.
+    /// Whether it speaks the oldest protocol (`opentalon-v0`), so that it must be started behind its bridge.
     ///
     /// # Errors
-    /// [`Problem`], as of [`Probe::connect`].
+    /// [`Problem`], as for [`Probe::connect`].
     pub async fn is_framed(&self, handshake: &Handshake) -> Result<bool, Problem> {
         Ok(self.alone.is_framed(&self.spec, handshake).await?)
     }
 
-    /// Connects to the address of the handshake, once it is certain who is there.
+    /// Connects to the address of the handshake, after checking which process listens there.
     ///
     /// # Errors
     /// [`Problem`] of [`Stage::Line`], [`Stage::Address`] or [`Stage::Serves`].
@@ -144,50 +145,51 @@ impl Probe {
         }
     }
 
-    /// What it printed so far: its last lines (`log.ring_lines`), sanitized as they were read. The handshake line is not among them.
+    /// Its output so far: the last lines (`log.ring_lines`), sanitized when they were read. The handshake line is not
+    /// included.
     #[must_use]
     pub fn output(&self) -> Vec<LogLine> {
         let of_plugin = |line: &LogLine| line.stream != Stream::Supervisor;
         self.logs.tail().recent.into_iter().filter(of_plugin).collect()
     }
 
-    /// How many lines came on standard output before the handshake line.
+    /// The number of lines on standard output before the handshake line.
     #[must_use]
     pub fn stray_lines(&self) -> usize {
         self.alone.stray_lines()
     }
 
-    /// How many of its lines were dropped because there were too many.
+    /// The number of lines that were dropped by the rate limit.
     #[must_use]
     pub fn dropped_lines(&self) -> u64 {
         self.logs.dropped()
     }
 
-    /// What it said last, for a message.
+    /// Its last line of output, for messages.
     #[must_use]
     pub fn last_words(&self) -> Option<Sanitized> {
         self.output().last().map(|line| Raw::from(line.text.as_str()).line_within(200))
     }
 
-    /// The time that is left of its start.
+    /// The remaining time of its start timeout.
     #[must_use]
     pub fn start_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
-    /// Waits until the program has ended; says how.
+    /// Waits until the program has exited and returns its exit status as text.
     pub async fn exited(&self, within: Duration) -> Option<Sanitized> {
         let exit = timeout(within, self.alone.process().exited()).await.ok()?;
         Some(inert!("{}", exit))
     }
 
-    /// Which protections hold.
+    /// The jail's report: which protections are enforced.
     #[must_use]
     pub fn report(&self) -> &talon_jail::Report {
         self.alone.report()
     }
 
-    /// What it listens on.
+    /// The socket it listens on.
     #[must_use]
     pub fn socket(&self, handshake: &Handshake) -> Socket {
         let path = match &handshake.address {
@@ -203,17 +205,17 @@ impl Probe {
         mode.map_or(Socket::Unknown, |mode| Socket::Own { mode: mode & 0o777 })
     }
 
-    /// SIGTERM, through its monitor, as a supervisor sends it.
+    /// Sends SIGTERM through its monitor, as a supervisor does.
     pub fn terminate(&self) {
         self.alone.process().terminate();
     }
 
-    /// SIGINT, through its monitor, as a supervisor sends it.
+    /// Sends SIGINT through its monitor, as a supervisor does.
     pub fn interrupt(&self) {
         self.alone.process().interrupt();
     }
 
-    /// Kills what is left and waits until it is gone; false if it takes too long.
+    /// Kills all remaining processes and waits until they are gone; false after a timeout.
     pub async fn kill(self) -> bool {
         self.alone.process().kill_all();
         timeout(CLEARING, self.alone.process().gone()).await.is_ok()

@@ -1,4 +1,4 @@
-//! Why a start did not get further, and at which of its steps.
+//! Why a start failed, and at which step.
 
 use talon_sanitize::{Raw, Sanitized, inert};
 
@@ -10,31 +10,31 @@ use crate::spec::PluginSpec;
 /// The steps of a start, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
-    /// What lies on the disk was checked.
+    /// The files on the disk are checked.
     Files,
-    /// The jail was built.
+    /// The jail is built.
     Jail,
-    /// What comes before the handshake line was read.
+    /// Output before the handshake line is read.
     Noise,
-    /// A handshake line was awaited.
+    /// The handshake line is awaited.
     Handshake,
-    /// The line was read.
+    /// The line is parsed.
     Line,
-    /// Its versions were compared.
+    /// Its versions are compared.
     Version,
-    /// Its address was looked at.
+    /// Its address is checked.
     Address,
-    /// It was connected to.
+    /// The address is connected to.
     Serves,
 }
 
-/// Why a start did not get further.
+/// Why a start failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Problem {
-    /// At which step.
+    /// The step.
     pub stage: Stage,
-    /// A sentence that ends with what to do; texts of the plugin in it are bounded and sanitized.
+    /// A message that ends with what to do; the plugin's texts in it are bounded and sanitized.
     pub text: Sanitized,
 }
 

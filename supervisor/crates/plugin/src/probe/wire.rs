@@ -1,4 +1,4 @@
-//! Calls as bytes: a plugin's answer as it came, whatever it is.
+//! Calls whose answers are returned as undecoded bytes.
 
 use std::time::Duration;
 
@@ -18,40 +18,40 @@ pub struct Wire {
     service: String,
 }
 
-/// How one call is made.
+/// Options of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// What its deadline header says.
+    /// The deadline in its header.
     pub timeout: Option<Duration>,
-    /// How long an answer is waited for. Then the stream is reset.
+    /// How long to wait for the answer before the stream is reset.
     pub patience: Duration,
-    /// The largest answer that is read.
+    /// The largest accepted answer, in bytes.
     pub max_answer_bytes: usize,
 }
 
 impl Wire {
     pub(super) fn new(client: Client, spec: &PluginSpec) -> Self {
         let service = match crate::bridge::Bridge::of(spec.dialect) {
-            // A bridge is built with our SDK, whatever the program behind it serves.
+            // A bridge is built with our SDK, whatever program is behind it.
             Some(_) => crate::spec::DEFAULT_SERVICE.to_owned(),
             None => spec.service.clone(),
         };
         Self { client, service }
     }
 
-    /// Calls a method of `PluginService`, such as `Execute`, under the name that the plugin serves it by. Dropping the
+    /// Calls a method of `PluginService`, such as `Execute`, under the plugin's name for the service. Dropping the
     /// future resets the stream.
     ///
     /// # Errors
-    /// [`ExecuteError`]: a status of the plugin's, no answer in time, a broken connection.
+    /// [`ExecuteError`]: a status from the plugin, no answer in time, or a broken connection.
     pub async fn call(&self, method: &str, message: Bytes, call: Call) -> Result<Bytes, ExecuteError> {
         self.at(&format!("/{}/{method}", self.service), message, call).await
     }
 
-    /// Calls any method by its whole path.
+    /// Calls any method by its full path.
     ///
     /// # Errors
-    /// As of [`Wire::call`].
+    /// As for [`Wire::call`].
     pub async fn at(&self, path: &str, message: Bytes, call: Call) -> Result<Bytes, ExecuteError> {
         let Ok(path) = PathAndQuery::try_from(path) else {
             let message = inert!("the name of its service makes no path: correct its `service`");
@@ -61,7 +61,7 @@ impl Wire {
         self.client.raw(RawCall { path, message, timeout, patience, max_answer_bytes }).await
     }
 
-    /// Asks it to end by go-plugin's `Shutdown`; false if it does not know that.
+    /// Asks it to stop with go-plugin's `Shutdown`; false if it does not implement that.
     pub async fn shutdown(&self, within: Duration) -> bool {
         self.client.shutdown(within).await
     }

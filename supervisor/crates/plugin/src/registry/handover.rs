@@ -1,4 +1,4 @@
-//! Handing all processes over to another supervisor, and taking them up from one.
+//! Hands all processes over to another supervisor, and takes them over from one.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -16,15 +16,16 @@ use crate::plugin::Plugin;
 use crate::settings::{Settings, SetupError};
 
 impl Registry {
-    /// Like [`Registry::new`], with the processes that another supervisor handed over. It may be called before that one has let go of them
-    /// ([`Registry::release`], or its end): it has to hold its drivers still until then ([`Registry::pause`]), so that only one of
-    /// the two starts and ends anything. In that time both read what the processes print, so that a line may be split between
-    /// their logs. Each is taken up when its plugin is registered and
-    /// started, if it still is what that plugin should be; [`Registry::discard_unclaimed`] ends those that nobody asked for. What
-    /// else an earlier supervisor left is cleared. Blocking, within a tokio runtime.
+    /// Like [`Registry::new`], with the processes that another supervisor handed over. May be called before
+    /// that supervisor has released them ([`Registry::release`], or its end); until then it must keep its
+    /// drivers paused ([`Registry::pause`]), so that only one of the two starts and ends processes. In that
+    /// time both read the processes' output, so a line may be split between their logs. Each process is taken
+    /// over when its plugin is registered and started, if it still fits the plugin;
+    /// [`Registry::discard_unclaimed`] ends the unclaimed ones. Other leftovers of an earlier supervisor are
+    /// cleared. Blocking, within a tokio runtime.
     ///
     /// # Errors
-    /// As of [`Registry::new`]; the processes die then.
+    /// As for [`Registry::new`]; the processes die then.
     pub fn taking_over(
         settings: Settings,
         stage: Arc<talon_jail::Stage>,
@@ -36,12 +37,12 @@ impl Registry {
         Ok(Self::with_launcher(settings, launcher, events))
     }
 
-    /// Writes down what each process that is ready is made of, and duplicates its descriptors. Changes nothing: the processes go
-    /// on being ours, and this may be done again. Processes that are not ready are left out; they die with this supervisor, and so
-    /// do those beyond the 4,096 that one document has room for.
+    /// Describes each ready process and duplicates its descriptors. Changes nothing: the processes stay with
+    /// this supervisor, and the call may be repeated. Processes that are not ready are left out and die with
+    /// this supervisor, as do those beyond the 4,096 that one document can hold.
     ///
     /// # Errors
-    /// [`HandOverError`]; what is in the packer by then speaks of nothing.
+    /// [`HandOverError`]; ignore the content of the packer then.
     pub async fn hand_over(&self, packer: &mut Packer) -> Result<Handed, HandOverError> {
         if self.inner.closing.load(Ordering::Acquire) {
             return Err(HandOverError::ShuttingDown);
@@ -69,22 +70,23 @@ impl Registry {
         Ok(handed)
     }
 
-    /// Forgets all processes without ending them, for when somebody else has them, and stops what is left of services. What they
-    /// printed so far is in their logs when this returns, a line without an end as a line. Nothing of theirs is removed from here
-    /// on, neither now nor when the registry is dropped; those that nobody else holds die as their lifelines close, with this
-    /// process at the latest. No plugin can be registered afterwards.
+    /// Releases all processes without ending them, once another supervisor has them, and stops the services.
+    /// When this returns, their output so far is in their logs; an unfinished line is logged as a line. None
+    /// of their files is removed from here on, not even when the registry is dropped. Processes that no
+    /// supervisor holds die as their lifelines close, at the latest with this process. No plugin can be
+    /// registered afterwards.
     pub async fn release(&self) {
         {
-            // Under the lock, so that whoever registers has either been here before or sees it.
+            // Under the lock, so that a concurrent registration is either complete or sees `closing`.
             let _plugins = self.write();
             let _services = self.services();
             self.inner.closing.store(true, Ordering::Release);
         }
         let services = std::mem::take(&mut *self.services());
         join_all(services.iter().map(|service| service.retire(None))).await;
-        // From here on a process whose handle is dropped is left to itself.
+        // From here on dropping a process's handle leaves the process running.
         self.inner.launcher.let_go();
-        // Drivers that hold still do not hear that they are to end.
+        // Paused drivers do not receive the command to end.
         self.resume();
         let plugins = self.list();
         let text = format!("{} plugins are left to another supervisor", plugins.len());
@@ -95,30 +97,30 @@ impl Registry {
         self.write().clear();
     }
 
-    /// Takes back the cgroup controllers that were given on, if this process had to leave its unit's cgroup for a leaf of its own:
-    /// systemd before 254 could not start the next supervisor there otherwise. The plugins' limits do not hold until that one has
-    /// set them again. For the very end, and only if the next supervisor is started by the service manager. Gives whether there was
-    /// anything to do.
+    /// Disables the delegated cgroup controllers again, if this process had to move from its unit's cgroup
+    /// into a leaf: systemd before 254 could not start the next supervisor there otherwise. The plugins'
+    /// limits do not apply until the next supervisor sets them again. Call it at the very end, and only if
+    /// the service manager starts the next supervisor. Returns whether there was anything to do.
     pub fn let_go_of_groups(&self) -> bool {
         self.inner.launcher.let_go_of_groups()
     }
 
-    /// What became of the processes that were handed over; all zero if none were.
+    /// Counts of the processes that were handed over; all zero if none were.
     #[must_use]
     pub fn adopted(&self) -> Adopted {
         self.inner.launcher.adopted()
     }
 
-    /// The monitors of processes that were handed over and still live. They are nobody's children here, but everything below them
-    /// is a plugin's.
+    /// The monitors of handed-over processes that are still alive. They are not children of this process, but
+    /// all their descendants belong to plugins.
     #[must_use]
     pub fn monitors(&self) -> BTreeSet<u32> {
         self.inner.launcher.monitors()
     }
 
-    /// Ends the processes that were handed over and that no plugin has asked for, and gives how many there were. For when all
-    /// plugins are registered and have had their start ([`Plugin::settled`]): what is left belongs to plugins that were removed or
-    /// disabled, or to instances that are no longer wanted.
+    /// Ends the handed-over processes that no plugin claimed, and returns how many there were. Call it when
+    /// all plugins are registered and were started ([`Plugin::settled`]): the remaining processes belong to
+    /// removed or disabled plugins, or to instances beyond the configured number.
     pub fn discard_unclaimed(&self) -> usize {
         self.inner.launcher.discard_unclaimed()
     }

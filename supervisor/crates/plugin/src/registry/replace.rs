@@ -1,17 +1,17 @@
-//! A plugin's processes replaced by new ones without losing a call.
+//! Replaces a plugin's processes by new ones without losing a call.
 //!
 //! ```text
 //! old   serving ─────────────────────────────┐ draining: its calls end within the grace period ─► gone
 //!                                            │ swap, under the registry's lock
 //! new   starting ─► handshaking ─► all ready ┘ serving
-//!                         └─ one of them failed: taken away, and the old one goes on
+//!                         └─ one of them failed: removed, and the old one keeps serving
 //! ```
 //!
-//! The new one is ready when *all* of its instances are: one that comes up by halves is broken by halves. What the old one did
-//! is shared (log, approvals, declared name, numbers), and what the new one declares is told at the swap and only if it differs.
+//! The new plugin is ready when *all* of its instances are. It shares the old one's state (log, approvals,
+//! declared name, counters); its declaration is published at the swap, and only if it differs.
 //!
-//! An old one that went on because the new one failed is started again, if it dies by itself, from the program that it came up with
-//! last: what lies on the disk by then is the one that failed.
+//! If the new plugin failed, the old one keeps serving. If it then dies, it is restarted from the last
+//! program with which it became ready, because the disk holds the program that failed.
 
 use std::time::{Duration, Instant};
 
@@ -23,38 +23,38 @@ use crate::instances::View;
 use crate::lifecycle::State;
 use crate::plugin::OperateError;
 
-/// What is done about a plugin that does not run.
+/// How a replacement treats a plugin that does not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IfDown {
-    /// It is started: somebody asked for it by name.
+    /// It is started: the caller asked for this plugin by name.
     Start,
-    /// It stays down, unless whether it is `enabled` is what changed. What an operator stopped is not started by a file.
+    /// It stays down, unless its `enabled` setting changed: a file change does not start what an operator stopped.
     Leave,
 }
 
-/// What became of a plugin that was to be replaced.
+/// The result of a replacement.
 #[derive(Debug, Clone)]
 pub struct Replaced {
     /// The plugin as it is now.
     pub plugin: Plugin,
-    /// How it went.
+    /// The outcome.
     pub outcome: Outcome,
-    /// The digest of what ran before, lower-case hex; `None` if nothing ever did.
+    /// The digest of what ran before, lower-case hex; `None` if nothing was started before.
     pub old_digest: Option<String>,
-    /// The digest of what runs now; `None` if nothing does.
+    /// The digest of what runs now; `None` if nothing runs.
     pub new_digest: Option<String>,
-    /// From the beginning until new calls went to the new one.
+    /// From the beginning until new calls went to the new plugin.
     pub took: Duration,
 }
 
-/// How a replacement went.
+/// The outcome of a replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The new one serves, and the old one finishes its calls.
+    /// The new plugin serves, and the old one finishes its calls.
     Replaced,
-    /// Nothing served before; the new one does.
+    /// The plugin did not serve before, and serves now.
     Started,
-    /// It is not to run. What served before finishes its calls.
+    /// The plugin is not to run. The old one finishes its calls.
     Down,
 }
 
@@ -62,7 +62,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplaceError {
-    /// There is none of that name.
+    /// There is no plugin of that name.
     #[error("there is no plugin named {plugin}; `talon plugin list` shows those there are")]
     Unknown {
         /// The name.
@@ -78,18 +78,18 @@ pub enum ReplaceError {
         /// What was asked for.
         instances: u32,
     },
-    /// The new one did not become ready and was taken away; the old one goes on as before.
-    #[error("the new {plugin} did not become ready, and the one before goes on: {reason}")]
+    /// The new plugin did not become ready and was removed; the old one keeps serving.
+    #[error("the new {plugin} did not become ready, and the old one keeps serving: {reason}")]
     Kept {
         /// The name.
         plugin: PluginName,
         /// Why.
         reason: Sanitized,
     },
-    /// Nothing served before, and the new one does not either; it is the plugin now.
+    /// The plugin did not serve before, and the new one does not either; it is registered anyway.
     #[error(transparent)]
     NotReady(OperateError),
-    /// Somebody stopped it meanwhile; it stays as it was.
+    /// It was stopped meanwhile; nothing was changed.
     #[error(
         "{plugin} was stopped while it was being replaced, and nothing was changed; start it, or reload it again"
     )]
@@ -106,15 +106,16 @@ pub enum ReplaceError {
 }
 
 impl Registry {
-    /// Replaces what runs for the plugin of `spec`'s name by what `spec` says, and returns when new calls go there. Always has
-    /// new processes, also if nothing differs. One at a time for each plugin: a second one waits until nothing of what the first
-    /// replaced is left. It is carried out whether anybody waits for it or not.
+    /// Replaces the plugin of `spec`'s name by `spec`, and returns when new calls go to it. Always starts new
+    /// processes, even if nothing differs. Replacements of one plugin are serialized: the next one waits
+    /// until the processes that the first replaced are gone. Dropping the future does not cancel the
+    /// replacement.
     ///
-    /// As long as the new one is not ready both run, and the starts of both count against `start_concurrency`; it takes no longer
-    /// than `spec`'s start timeout from when it is its turn.
+    /// Both run until the new plugin is ready, and the starts of both count against `start_concurrency`; it
+    /// takes at most `spec`'s start timeout from when the start gets its turn.
     ///
     /// # Errors
-    /// [`ReplaceError`]; what served before serves on then.
+    /// [`ReplaceError`]; the old plugin keeps serving then.
     pub async fn replace(&self, spec: PluginSpec, if_down: IfDown) -> Result<Replaced, ReplaceError> {
         let registry = self.clone();
         match tokio::spawn(async move { registry.replace_now(spec, if_down).await }).await {
@@ -123,8 +124,8 @@ impl Registry {
         }
     }
 
-    /// Changes what is registered of a plugin without its processes noticing. `false`: there is none of that name, or it takes
-    /// new processes ([`PluginSpec::same_process`]); nothing was changed then.
+    /// Changes registered settings of a plugin without new processes. `false`: there is no plugin of that
+    /// name, or the change needs new processes ([`PluginSpec::same_process`]); nothing was changed then.
     pub async fn adjust(&self, spec: PluginSpec) -> bool {
         let Some((plugin, _turn)) = self.turn(&spec.name).await else { return false };
         let common = plugin.common();
@@ -137,23 +138,23 @@ impl Registry {
         true
     }
 
-    /// Notes that what a plugin should be now was refused before anything was started: it is told, and shown with the plugin
-    /// until a replacement succeeds.
+    /// Records that a new version of a plugin was refused before anything was started: the refusal is
+    /// reported, and shown with the plugin until a replacement succeeds.
     pub fn not_replaced(&self, name: &PluginName, reason: &Sanitized) {
         let Some(plugin) = self.get(name.as_str()) else { return };
         plugin.common().replacement_problem.store(Some(Arc::new(reason.clone())));
-        tracing::error!(plugin = %name, "not replaced, the one before goes on: {reason}");
-        let message = inert!("not replaced, the one before goes on: {}", reason);
+        tracing::error!(plugin = %name, "not replaced, the old one keeps serving: {reason}");
+        let message = inert!("not replaced, the old one keeps serving: {}", reason);
         let event = NewEvent::new(EventKind::ReplacementFailed, message).plugin(name).field("reason", reason);
         self.inner.events.emit(event);
     }
 
-    /// The plugin of this name, and the right to replace or remove it.
+    /// The plugin of this name, locked for a replacement or removal.
     pub(super) async fn turn(&self, name: &PluginName) -> Option<(Plugin, OwnedMutexGuard<()>)> {
         loop {
             let turn = self.get(name.as_str())?.common().turn.clone();
             let held = turn.clone().lock_owned().await;
-            // Whoever had it before may have replaced the plugin, or removed it and somebody added another.
+            // The previous holder may have replaced the plugin, or removed it, and another may have been added.
             let plugin = self.get(name.as_str())?;
             if Arc::ptr_eq(&plugin.common().turn, &turn) {
                 return Some((plugin, held));
@@ -189,7 +190,7 @@ impl Registry {
             self.take_away(new, turn, &error).await;
             return Err(error);
         }
-        // Somebody may have stopped the old one in the very moment in which it gave way.
+        // The old one may have been stopped at the moment of the swap.
         if served && starts && !old.is_wanted() {
             let _ = new.stop().await;
         }
@@ -208,7 +209,8 @@ impl Registry {
         Ok(replaced)
     }
 
-    /// Makes the new one, which starts at once if it is to. Whoever shuts down has either been here before or sees it.
+    /// Creates the new plugin and starts it if requested. A concurrent shutdown either sees it or has set
+    /// `closing` before.
     fn start_beside(&self, old: &Plugin, spec: PluginSpec, starts: bool) -> Result<Plugin, ReplaceError> {
         let _plugins = self.read();
         if self.inner.closing.load(Ordering::Acquire) {
@@ -220,7 +222,7 @@ impl Registry {
         Ok(new)
     }
 
-    /// Waits until every instance is ready, or the first one has failed. The launcher bounds that.
+    /// Waits until every instance is ready, or the first one has failed. The launcher bounds the wait.
     async fn all_ready(&self, new: &Plugin) -> Result<(), Sanitized> {
         let failed = |view: &Arc<View>| {
             matches!(view.state, State::Backoff | State::Failed | State::Refused | State::Stopped)
@@ -243,7 +245,7 @@ impl Registry {
         Err(reason.unwrap_or_else(|| "it was ready and ended at once; see its log".into()))
     }
 
-    /// The new one becomes the plugin.
+    /// Makes the new plugin the registered one.
     fn swap(&self, old: &Plugin, new: &Plugin, served: bool) -> Result<(), ReplaceError> {
         let mut plugins = self.write();
         let plugin = || old.name().clone();
@@ -261,7 +263,7 @@ impl Registry {
         Ok(())
     }
 
-    /// The new one is not wanted after all.
+    /// Removes the new plugin after a failed replacement.
     async fn take_away(&self, new: Plugin, turn: OwnedMutexGuard<()>, error: &ReplaceError) {
         if let ReplaceError::Kept { plugin, reason } = error {
             self.not_replaced(plugin, reason);
@@ -272,7 +274,7 @@ impl Registry {
         drop(turn);
     }
 
-    /// The old one finishes its calls and goes, and then it is the next one's turn. Nobody waits for it.
+    /// Lets the old plugin finish its calls and end, in the background; then the next replacement may begin.
     fn leave_behind(&self, old: Plugin, turn: OwnedMutexGuard<()>) {
         let registry = self.clone();
         tokio::spawn(async move {

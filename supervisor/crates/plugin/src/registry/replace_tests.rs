@@ -21,7 +21,7 @@ async fn answer(plugin: &Plugin) -> Bytes {
     plugin.executor().execute(call("greet", None)).await.unwrap()
 }
 
-/// What was told since, by kind.
+/// How many events of a kind were emitted since.
 fn kinds(events: &mut tokio::sync::broadcast::Receiver<Arc<crate::Event>>, kind: EventKind) -> usize {
     std::iter::from_fn(|| events.try_recv().ok()).filter(|event| event.kind == kind).count()
 }
@@ -126,7 +126,7 @@ async fn after_a_failed_replacement_a_restart_takes_what_came_up_last_unless_it_
     registry.not_replaced(plugin.name(), &"its file is gone".into());
     died().await;
     assert_eq!(of_last_good(), [true]);
-    // Its first attempt fails; those that follow are nobody's wish.
+    // Its first attempt fails; the following ones are automatic retries.
     script.plan([Plan::Fails]);
     plugin.restart().await.unwrap_err();
     plugin.reaches(|view| view.state == State::Ready).await;
@@ -134,7 +134,7 @@ async fn after_a_failed_replacement_a_restart_takes_what_came_up_last_unless_it_
     plugin.stop().await.unwrap();
     plugin.start().await.unwrap();
     assert_eq!(of_last_good(), [false]);
-    // To one that runs it is no wish for another process.
+    // For a running plugin it does not request another process.
     plugin.start().await.unwrap();
     died().await;
     assert_eq!(of_last_good(), [true]);
@@ -166,7 +166,7 @@ async fn what_does_not_run_is_started_if_that_is_meant() {
     let started = registry.replace(spec("hello"), IfDown::Start).await.unwrap();
     assert_eq!(started.outcome, Outcome::Started);
     assert_eq!(answer(&plugin).await, "0.2");
-    // Whether it is enabled is a word of its own.
+    // Whether it is enabled is a separate setting.
     let disabled = PluginSpec { enabled: false, ..spec("hello") };
     assert_eq!(registry.replace(disabled.clone(), IfDown::Leave).await.unwrap().outcome, Outcome::Down);
     assert!(plugin.newest().is_stopped() || !plugin.newest().is_wanted());
@@ -245,7 +245,7 @@ async fn nothing_is_left_when_the_supervisor_goes_in_the_middle() {
     while plugin.snapshot().calls_in_flight == 0 {
         tokio::task::yield_now().await;
     }
-    // The first is on its way out, the second serves.
+    // The first drains, the second serves.
     registry.replace(spec("hello"), IfDown::Start).await.unwrap();
     registry.shutdown(Duration::ZERO).await;
     in_flight.await.unwrap().unwrap_err();

@@ -1,10 +1,11 @@
-//! Sockets that we bind for a plugin, in its private directory as it is outside, where the plugin sees another one.
+//! Sockets that the supervisor binds for a plugin, in the private directory as the supervisor sees it. The plugin sees
+//! another directory at the same path.
 //!
-//! | name | what |
+//! | name | purpose |
 //! |---|---|
-//! | `l` | the listening socket that it is handed: there is no path that it could swap, and nobody else can have bound it. It tells us the path, which it learns from the kernel, so that the handshake reads as it would for a socket of its own |
-//! | `x` | its way to the supervisor's proxy; this one it is shown, at the same path |
-//! | `k` | its way to its key-values; it is shown this one, too |
+//! | `l` | the listening socket that the plugin inherits. The plugin cannot swap its path, and no other process can have bound it. The kernel tells the plugin the path, so that its handshake reads as for a socket of its own |
+//! | `x` | the connection to the supervisor's proxy; the plugin sees it at the same path |
+//! | `k` | the connection to its key-value store; the plugin sees it, too |
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -16,63 +17,64 @@ use talon_jail::Identity;
 
 use super::PrivateDir;
 
-/// Names that none of a plugin's own sockets has: those lie in directories of theirs.
+/// Names that differ from those of the plugin's own sockets, which are in subdirectories.
 const LISTENING: &str = "l";
 const PROXY: &str = "x";
 const STATE: &str = "k";
 
-/// Connections that may wait to be accepted. One plugin makes, or is made, a handful at a time.
+/// Connections that may wait to be accepted. A plugin makes, or gets, only a few at a time.
 const BACKLOG: i32 = 128;
 
 impl PrivateDir {
-    /// Makes the socket for the plugin to accept on. Whoever holds the descriptor keeps it listening, so ours must be
-    /// dropped once the plugin has its own: only then are connections refused when the plugin is gone.
+    /// Creates the socket on which the plugin accepts connections. A socket listens as long as any process holds its
+    /// descriptor. So ours must be dropped once the plugin has inherited it; only then are connections refused after
+    /// the plugin is gone.
     pub(crate) fn listen(&self) -> io::Result<OwnedFd> {
         let socket = self.bind(LISTENING, None)?;
         let place =
             openat(&self.fd, LISTENING, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-        // It is made once for each directory, so there is no earlier one to keep.
+        // It is created once for each directory, so there is no earlier one.
         let _ = self.listening.set(place);
         Ok(socket)
     }
 
-    /// The path that it was bound to.
+    /// The path of the listening socket.
     pub(crate) fn listening_path(&self) -> PathBuf {
         self.path.join(LISTENING)
     }
 
-    /// The very socket that was bound, to connect to; `None` if there is none.
+    /// The bound socket itself, to connect to; `None` if there is none.
     pub(crate) fn listening(&self) -> Option<BorrowedFd<'_>> {
         self.listening.get().map(AsFd::as_fd)
     }
 
-    /// Makes the socket for the supervisor's proxy to accept on, to which the plugin may connect.
+    /// Creates the socket for the supervisor's proxy, to which the plugin may connect.
     pub(crate) fn listen_for_proxy(&self, plugin: Option<Identity>) -> io::Result<OwnedFd> {
         self.bind(PROXY, plugin)
     }
 
-    /// The path that the plugin finds it at.
+    /// The path where the plugin finds it.
     pub(crate) fn proxy_path(&self) -> PathBuf {
         self.path.join(PROXY)
     }
 
-    /// Makes the socket for whoever serves the plugin its key-values to accept on, to which the plugin may connect.
+    /// Creates the socket for the plugin's key-value store, to which the plugin may connect.
     pub(crate) fn listen_for_state(&self, plugin: Option<Identity>) -> io::Result<OwnedFd> {
         self.bind(STATE, plugin)
     }
 
-    /// The path that the plugin finds it at.
+    /// The path where the plugin finds it.
     pub(crate) fn state_path(&self) -> PathBuf {
         self.path.join(STATE)
     }
 
-    /// A listening socket of ours, to which nobody else may connect but `plugin`.
+    /// Binds a listening socket to which only `plugin` may connect, or only our uid if it is `None`.
     fn bind(&self, name: &str, plugin: Option<Identity>) -> io::Result<OwnedFd> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
         let path: &Path = &self.path.join(name);
         bind(&socket, &SocketAddrUnix::new(path)?)?;
-        // Before anybody can connect.
+        // Permissions are set before `listen`, so that no other process can connect earlier.
         if let Some(plugin) = plugin {
             chownat(&self.fd, name, None, Some(Gid::from_raw(plugin.gid)), AtFlags::SYMLINK_NOFOLLOW)?;
         }
@@ -83,7 +85,7 @@ impl PrivateDir {
     }
 }
 
-/// The path by which a descriptor can be connected to.
+/// A path under which a descriptor can be connected to.
 pub(crate) fn magic_path(fd: BorrowedFd<'_>) -> PathBuf {
     format!("/proc/self/fd/{}", fd.as_raw_fd()).into()
 }

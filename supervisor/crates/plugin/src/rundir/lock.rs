@@ -1,4 +1,4 @@
-//! A lock that ends with its process, whatever ends that.
+//! A lock that the kernel releases when its process ends, for whatever reason.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -12,18 +12,18 @@ use rustix::io::Errno;
 /// How much of a lock file is read: a pid.
 const MAX_PID_BYTES: u64 = 32;
 
-/// A held lock; dropping it lets go.
+/// A locked file. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct DirLock {
     file: File,
 }
 
-/// Why a lock was not taken.
+/// Why a lock could not be acquired.
 #[derive(Debug)]
 pub(crate) enum LockError {
-    /// Somebody else holds it.
+    /// Another process holds it.
     Held {
-        /// Who, as the file says.
+        /// Its pid, according to the file.
         holder: Option<u32>,
     },
     /// The file cannot be used.
@@ -31,7 +31,7 @@ pub(crate) enum LockError {
 }
 
 impl DirLock {
-    /// Takes the lock without waiting, and writes our pid into its file.
+    /// Acquires the lock without waiting, and writes our pid into its file.
     pub(crate) fn take(path: &Path) -> Result<Self, LockError> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let mut file = std::fs::OpenOptions::new()
@@ -55,8 +55,8 @@ impl DirLock {
         Ok(Self::held(file))
     }
 
-    /// Goes on with a lock that another process of ours held: the same open file, so that at no time it is anybody else's. If it is
-    /// not the lock of this path, that one is taken.
+    /// Takes over a lock from another process of ours. Both share the open file, so the lock is held without
+    /// interruption. If the descriptor is not the lock of this path, that lock is acquired instead.
     pub(crate) fn take_over(path: &Path, lock: OwnedFd) -> Result<Self, LockError> {
         let file = File::from(lock);
         let place = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
@@ -72,14 +72,14 @@ impl DirLock {
     }
 
     fn held(mut file: File) -> Self {
-        // The pid is for people. A disk too full for it is no reason not to run.
+        // The pid is informational. A full disk must not prevent a start.
         let _ = file.set_len(0);
         let _ = file.rewind();
         let _ = writeln!(file, "{}", std::process::id());
         Self { file }
     }
 
-    /// A duplicate, with which another process can go on; who has it holds the lock, too.
+    /// A duplicate for another process. The lock is held as long as one of the two is open.
     pub(crate) fn share(&self) -> io::Result<OwnedFd> {
         Ok(self.file.try_clone()?.into())
     }

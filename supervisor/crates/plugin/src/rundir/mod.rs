@@ -9,9 +9,9 @@
 //!       s/  t/  h/              0700, the plugin's: socket, TMPDIR, HOME
 //! ```
 //!
-//! A jailed plugin finds another directory at the path of its own: a file system in memory with `s`, `t` and `h`, which
-//! exists for it alone, and of which we have a descriptor ([`PrivateDir::enter`]). Paths that it prints are the same
-//! either way. Ours has none of the three where a plugin does not run without a jail.
+//! A jailed plugin sees another directory at the same path: a file system in memory with `s`, `t` and `h` that exists
+//! only for this plugin. We hold a descriptor of it ([`PrivateDir::enter`]). So the paths that a plugin prints are the
+//! same with and without a jail. Our own directory contains `s`, `t` and `h` only for plugins without a jail.
 
 mod listen;
 mod lock;
@@ -38,18 +38,19 @@ pub(crate) use remove::remove_tree;
 use crate::settings::SetupError;
 use talon_sanitize::Raw;
 
-/// What fits into `sockaddr_un.sun_path` beside its closing NUL.
+/// The longest `sockaddr_un.sun_path`, without its terminating NUL.
 const MAX_SOCKET_PATH_BYTES: usize = 107;
 
-/// The longest path that a plugin makes for its socket below the runtime directory: OpenTalon's, with the ten
-/// digits that Go's temporary names can have, in the directory that a bridge makes for it. go-plugin's and our SDK's are
+/// The longest socket path that a plugin creates below the runtime directory: OpenTalon's, with ten digits of a
+/// temporary name from Go, in the directory that a bridge creates for it. The paths of go-plugin and our SDK are
 /// shorter.
 const LONGEST_SOCKET: &str = "/p/ffffff/t/0/opentalon-plugin-4294967295/plugin.sock";
 
-/// The longest runtime directory.
+/// The longest path of a runtime directory.
 pub(crate) const MAX_RUNTIME_DIR_BYTES: usize = MAX_SOCKET_PATH_BYTES - LONGEST_SOCKET.len();
 
-/// Private directories are numbered with six hexadecimal digits and then from the start again.
+/// Private directories are numbered with up to six hexadecimal digits; after the last number they start again at the
+/// first.
 const LAST_NUMBER: u32 = 0xff_ffff;
 
 const LOCK_FILE: &str = "supervisor.lock";
@@ -62,35 +63,35 @@ const SHARED_MODE: u32 = 0o711;
 const PRIVATE_MODE: u32 = 0o700;
 const GROUP_MODE: u32 = 0o750;
 
-/// What of a directory is another's to clear, because it is taken over.
+/// Entries of a directory that a previous supervisor left for takeover.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
-    /// The directory's lock, as whoever held it shared it.
+    /// The directory's lock, shared by its previous holder.
     pub(crate) lock: Option<OwnedFd>,
-    /// What stays.
+    /// The names of entries that must not be removed.
     pub(crate) names: BTreeSet<String>,
 }
 
-/// The supervisor's hold on its runtime directory.
+/// The supervisor's lock and handle on its runtime directory.
 #[derive(Debug)]
 pub(crate) struct RuntimeDir {
     path: PathBuf,
     plugins: OwnedFd,
     next: AtomicU32,
-    /// Whether what is in it is another supervisor's now.
+    /// Whether another supervisor has taken over the content.
     let_go: AtomicBool,
     lock: DirLock,
 }
 
 impl RuntimeDir {
-    /// Makes the directory if need be, checks it, locks it, and clears what an earlier supervisor left.
-    /// `own_uids` says whether plugins have other uids than we, who then have to reach it.
+    /// Creates the directory if needed, checks and locks it, and removes what an earlier supervisor left. `own_uids`
+    /// says whether plugins have their own uids, which then need access.
     #[cfg(test)]
     pub(crate) fn prepare(path: &Path, own_uids: bool) -> Result<Self, SetupError> {
         Self::take_over(path, own_uids, Left::default())
     }
 
-    /// The same, but for what another supervisor left to be taken over.
+    /// The same, but keeps the entries that another supervisor left for takeover.
     pub(crate) fn take_over(path: &Path, own_uids: bool, left: Left) -> Result<Self, SetupError> {
         let path = prepare_dir(path, "runtime_dir", own_uids)?;
         let length = path.as_os_str().len();
@@ -117,13 +118,13 @@ impl RuntimeDir {
         Ok(this)
     }
 
-    /// Its path, without symlinks.
+    /// The path without symlinks.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Removes every private directory, of this supervisor or of one that crashed. What does not look like ours
-    /// by name, type and owner stays.
+    /// Removes every private directory, of this supervisor or of one that crashed. An entry whose name, type or owner
+    /// is not ours stays.
     pub(crate) fn clear(&self) {
         self.clear_except(&BTreeSet::new());
     }
@@ -167,13 +168,13 @@ impl RuntimeDir {
             })
     }
 
-    /// A private directory for one process, owned by `owner` where it has a uid of its own.
+    /// Creates a private directory for one process, owned by `owner` if the process has its own uid.
     pub(crate) fn allocate(self: &Arc<Self>, owner: Option<Identity>) -> io::Result<PrivateDir> {
         let dir = self.allocate_empty(owner)?;
         for inner in [SOCKET_DIR, TMP_DIR, HOME_DIR] {
             mkdirat(&dir.fd, inner, Mode::from_raw_mode(PRIVATE_MODE))?;
             let fd = openat(&dir.fd, inner, dir_flags(), Mode::empty())?;
-            // While it is ours: of what is another's only CAP_FOWNER could change the mode.
+            // Set while we are the owner: later only CAP_FOWNER could change the mode.
             fchmod(&fd, Mode::from_raw_mode(PRIVATE_MODE))?;
             if let Some(owner) = owner {
                 fchown(&fd, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
@@ -182,7 +183,7 @@ impl RuntimeDir {
         Ok(dir)
     }
 
-    /// The same for one that runs in a jail or not at all: what it writes into are directories of the jail's.
+    /// The same without subdirectories, for a process in a jail, which has its own, or for none.
     pub(crate) fn allocate_empty(self: &Arc<Self>, owner: Option<Identity>) -> io::Result<PrivateDir> {
         let (name, fd) = self.make_numbered()?;
         let path = self.path.join(PLUGINS_DIR).join(&name);
@@ -225,12 +226,12 @@ impl RuntimeDir {
         })
     }
 
-    /// Leaves everything in it to another supervisor: nothing is removed from here on.
+    /// Marks the content as another supervisor's: nothing is removed from here on.
     pub(crate) fn let_go(&self) {
         self.let_go.store(true, Ordering::Release);
     }
 
-    /// Its lock, for the supervisor that goes on with it.
+    /// A duplicate of the lock, for the supervisor that takes over.
     pub(crate) fn share_lock(&self) -> io::Result<OwnedFd> {
         self.lock.share()
     }
@@ -253,49 +254,49 @@ impl RuntimeDir {
     }
 }
 
-/// The private directory of one process. Removed when dropped, at the latest.
+/// The private directory of one process. Dropping it removes the directory.
 #[derive(Debug)]
 pub(crate) struct PrivateDir {
     runtime: Arc<RuntimeDir>,
     name: String,
     path: PathBuf,
     fd: OwnedFd,
-    /// What the plugin finds at the path, if that is another directory.
+    /// The directory that the plugin sees at this path, if it is another one.
     inside: Mutex<Option<Arc<OwnedFd>>>,
-    /// The listening socket that was handed over, as a place to connect to.
+    /// The inherited listening socket, to connect to.
     listening: OnceLock<OwnedFd>,
     removed: AtomicBool,
 }
 
 impl PrivateDir {
-    /// Its path, without symlinks.
+    /// The path without symlinks.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its name, which nothing else has for as long as it is there.
+    /// Its name. It is unique as long as the directory exists.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The plugin finds this directory at the path, and no longer ours.
+    /// Sets the directory that the plugin sees at this path instead of ours.
     pub(crate) fn enter(&self, inside: OwnedFd) {
         *self.inside() = Some(Arc::new(inside));
     }
 
-    /// Whether it is another supervisor's now, with all that runs in it.
+    /// Whether another supervisor has taken it over, with the processes in it.
     pub(crate) fn is_let_go(&self) -> bool {
         self.runtime.let_go.load(Ordering::Acquire)
     }
 
-    /// Duplicates of what the plugin finds at the path, and of the socket that it was handed, for another supervisor.
+    /// Duplicates of the directory that the plugin sees and of its inherited socket, for another supervisor.
     pub(crate) fn share(&self) -> io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
         let inside = self.inside().as_ref().map(|inside| inside.try_clone()).transpose()?;
         let listening = self.listening.get().map(OwnedFd::try_clone).transpose()?;
         Ok((inside, listening))
     }
 
-    /// Opens something below it as the plugin sees it, whatever happens to its path. No symlink is followed.
+    /// Opens a path below it as the plugin sees it, even if the directory was renamed. No symlink is followed.
     pub(crate) fn open(&self, below: &Path) -> rustix::io::Result<OwnedFd> {
         let inside = self.inside().clone();
         let dir = inside.as_ref().map_or(self.fd.as_fd(), |inside| inside.as_fd());
@@ -318,12 +319,12 @@ impl PrivateDir {
         self.path.join(HOME_DIR)
     }
 
-    /// Removes it with all that is in it. Blocking.
+    /// Removes it with its content. Blocking.
     pub(crate) fn remove(&self) {
         if self.is_let_go() || self.removed.swap(true, Ordering::AcqRel) {
             return;
         }
-        // The file system lives as long as anybody holds it, with all that the plugin wrote.
+        // The file system in memory lives as long as a descriptor of it is open, so ours is closed here.
         *self.inside() = None;
         if let Err(error) = remove_tree(self.runtime.plugins.as_fd(), &self.name) {
             tracing::warn!(path = %self.path.display(), %error, "a plugin's private directory cannot be removed");
@@ -341,7 +342,7 @@ fn dir_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// A directory that is no link.
+/// Opens a directory; fails for a symlink.
 pub(crate) fn open_dir(path: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(path, dir_flags(), Mode::empty())
 }

@@ -1,4 +1,4 @@
-//! Directories that are ours: made, and trusted only if nobody else can take their place.
+//! Creates our directories, and trusts them only if no other user can replace them.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -12,19 +12,19 @@ use super::{PRIVATE_MODE, SHARED_MODE, open_dir};
 use crate::identity::may_change_uid;
 use crate::settings::SetupError;
 
-/// What the kernel shows for a uid that has no number in this user namespace; `nobody` on most systems.
+/// The uid that the kernel shows for an owner without a mapping in this user namespace; `nobody` on most systems.
 pub(crate) const OVERFLOW_UID: u32 = 65_534;
 
-const NO_PASSAGE: &str = "plugins run with uids of their own and cannot pass through it; run chmod o+x on it";
+const NO_PASSAGE: &str = "plugins run with their own uids and cannot pass through it; run chmod o+x on it";
 
-/// The first directory on the way to `path` that plugins with uids of their own cannot pass through, and why.
+/// The first directory on the way to `path` that plugins with their own uids cannot pass through, and the reason.
 pub(crate) fn obstacle(path: &Path) -> Option<(PathBuf, &'static str)> {
     let blocked = |dir: &&Path| rustix::fs::stat(*dir).is_ok_and(|stat| stat.st_mode & 0o001 == 0);
     path.ancestors().find(blocked).map(|dir| (dir.to_owned(), NO_PASSAGE))
 }
 
-/// Makes a directory of ours and checks that nobody else can take its place or write into it. Returns its path
-/// without symlinks, which is what plugins will print.
+/// Creates one of our directories and checks that no other user can replace it or write into it. Returns its path
+/// without symlinks, which plugins will print.
 pub(crate) fn prepare_dir(
     path: &Path,
     setting: &'static str,
@@ -38,8 +38,8 @@ pub(crate) fn prepare_dir(
     })
 }
 
-/// Makes and checks the data directory, as [`prepare_dir`]. Nobody else may look into it, and where plugins and services
-/// have uids of their own (`own_uids`), these may pass through it to what is theirs.
+/// Creates and checks the data directory, like [`prepare_dir`]. Other users may not read it. If plugins and services
+/// have their own uids (`own_uids`), they may pass through it to their own directories.
 pub(crate) fn prepare_data_dir(path: &Path, own_uids: bool) -> Result<PathBuf, SetupError> {
     let (mode, forbidden) = if own_uids { (SHARED_MODE, 0o066) } else { (PRIVATE_MODE, 0o077) };
     prepare(path, "state.data_dir", false, mode, &|stat| {
@@ -97,7 +97,7 @@ fn prepare(
         Err(e) => return Err(io_error("open", e.into())),
     };
     if created {
-        // Whatever the umask took away.
+        // The umask may have removed bits.
         fchmod(&fd, Mode::from_raw_mode(mode)).map_err(|e| io_error("chmod", e.into()))?;
     }
     let stat = fstat(&fd).map_err(|e| io_error("look at", e.into()))?;
@@ -116,7 +116,7 @@ fn prepare(
     Ok(real)
 }
 
-/// Nobody may rename the directory away, and plugins with uids of their own have to get through to it.
+/// Checks that no other user may rename the directory, and that plugins with their own uids can pass through to it.
 fn check_ancestors(real: &Path, others_pass: bool) -> Result<(), SetupError> {
     for (index, ancestor) in real.ancestors().enumerate() {
         let stat = rustix::fs::stat(ancestor).map_err(|e| SetupError::Io {
@@ -138,10 +138,10 @@ fn check_ancestors(real: &Path, others_pass: bool) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Who but root and we could put something else in the place of what is in this directory.
+/// Which users other than root and ours could replace the content of this directory; `None` if there are none.
 fn who_else_may_rename(stat: &Stat) -> Option<String> {
     let own = rustix::process::geteuid();
-    // Inside a user namespace everything of the outer system belongs to this uid, and nobody in there can be it.
+    // In a user namespace every owner from outside has this uid, and no process inside can have it.
     let outside = stat.st_uid == OVERFLOW_UID && !own.is_root();
     if stat.st_uid != 0 && stat.st_uid != own.as_raw() && !outside {
         return Some(format!("uid {} owns it and may rename what is in it", stat.st_uid));
@@ -153,7 +153,7 @@ fn who_else_may_rename(stat: &Stat) -> Option<String> {
     if stat.st_mode & 0o002 != 0 {
         return Some("everybody may rename what is in it".to_owned());
     }
-    // A service's group has others in it; a person's is theirs alone.
+    // The group of a service has other members; the group of a person usually has none.
     let own_group = !may_change_uid() && !own.is_root() && stat.st_gid == rustix::process::getegid().as_raw();
     (stat.st_mode & 0o020 != 0 && stat.st_gid != 0 && !own_group)
         .then(|| format!("members of group {} may rename what is in it", stat.st_gid))

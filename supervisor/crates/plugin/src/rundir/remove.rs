@@ -1,5 +1,5 @@
-//! Removes a tree that a plugin may have filled with anything: through descriptors, never following a symlink,
-//! with a bounded number of open descriptors however deep it nests.
+//! Removes a directory tree with arbitrary content of a plugin: through descriptors, without following symlinks, and
+//! with a bounded number of open descriptors at any depth.
 
 use std::ffi::CString;
 use std::io;
@@ -11,13 +11,13 @@ use rustix::io::Errno;
 use rustix::path::Arg;
 use rustix::process::geteuid;
 
-/// How deep the walk follows before it lifts a directory up to the top instead.
+/// The deepest level of the recursion; deeper directories are moved up to the top.
 const MAX_DEPTH: usize = 32;
 
-/// Names held in memory at once.
+/// The most names that are held in memory at once.
 const BATCH_NAMES: usize = 1024;
 
-/// Removes `name` in `parent` with all that is in it. Goes on after an error and returns the first.
+/// Removes `name` in `parent` with its content. Continues after an error and returns the first one.
 pub(crate) fn remove_tree(parent: BorrowedFd<'_>, name: impl Arg) -> io::Result<()> {
     let name = name.into_c_str()?.into_owned();
     match unlinkat(parent, &name, AtFlags::empty()) {
@@ -27,7 +27,7 @@ pub(crate) fn remove_tree(parent: BorrowedFd<'_>, name: impl Arg) -> io::Result<
     }
     let top = open_dir(parent, &name)?;
     let mut remover = Remover { top: top.as_fd(), lifted: 0, first_error: None };
-    // Directories lifted up to the top while it is emptied need another round.
+    // Directories that were moved to the top meanwhile need another round.
     loop {
         let lifted = remover.lifted;
         remover.empty(top.as_fd(), 0);
@@ -53,9 +53,9 @@ impl Remover<'_> {
         self.first_error.get_or_insert(error.into());
     }
 
-    /// Removes all that is in a directory, as far as it can be.
+    /// Removes the content of a directory, as far as possible.
     fn empty(&mut self, dir: BorrowedFd<'_>, depth: usize) {
-        // A batch that removes nothing would come again for ever.
+        // Stops at a batch in which nothing was removed; it would come again for ever.
         loop {
             let names = match names(dir) {
                 Ok(names) => names,
@@ -71,7 +71,7 @@ impl Remover<'_> {
         }
     }
 
-    /// Whether it is gone from here.
+    /// Removes one entry. Returns whether it is gone from this directory.
     fn entry(&mut self, dir: BorrowedFd<'_>, name: &CString, depth: usize) -> bool {
         match unlinkat(dir, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => return true,
@@ -102,7 +102,7 @@ impl Remover<'_> {
 
     /// Moves a deep directory to the top, where the next round finds it.
     fn lift(&mut self, dir: BorrowedFd<'_>, name: &CString) -> bool {
-        // Opened for its chmod alone: moving a directory writes to it.
+        // Opened only for its chmod: moving a directory writes to it.
         let _ = open_dir(dir, name);
         self.lifted += 1;
         match renameat(dir, name, self.top, format!(".lifted-{}", self.lifted)) {
@@ -130,14 +130,14 @@ fn names(dir: BorrowedFd<'_>) -> rustix::io::Result<Vec<CString>> {
     Ok(names)
 }
 
-/// Opens a directory for emptying, taking back permissions that its owner took from itself.
+/// Opens a directory to empty it, and restores permissions that its owner removed.
 fn open_dir(parent: BorrowedFd<'_>, name: &CString) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = match openat(parent, name, flags, Mode::empty()) {
         Err(Errno::ACCESS) => {
             let path_only = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let fd = openat(parent, name, path_only, Mode::empty())?;
-            // Of what is ours the mode can be changed.
+            // Only the owner may change the mode.
             let _ = chownat(&fd, "", Some(geteuid()), None, AtFlags::EMPTY_PATH);
             let magic = format!("/proc/self/fd/{}", fd.as_raw_fd());
             std::fs::set_permissions(magic, std::fs::Permissions::from_mode(0o700))?;
@@ -145,8 +145,8 @@ fn open_dir(parent: BorrowedFd<'_>, name: &CString) -> io::Result<OwnedFd> {
         }
         other => other?,
     };
-    // Without effect where we may not; the removal tells then. In another's directory its mode may forbid the removal (the
-    // sticky bit, no right to write), and only its owner may change that.
+    // May fail without the privilege; then the removal reports the error. The mode of another user's directory can
+    // forbid the removal (sticky bit, no write permission), and only its owner may change it.
     let _ = fchown(&fd, Some(geteuid()), None);
     let _ = fchmod(&fd, Mode::from_raw_mode(0o700));
     Ok(fd)

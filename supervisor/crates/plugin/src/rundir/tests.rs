@@ -2,7 +2,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use super::*;
 
-/// A directory whose path is short enough, and which everybody may pass through.
+/// A directory with a short enough path, which every user may pass through.
 fn scratch() -> tempfile::TempDir {
     let dir = tempfile::Builder::new().prefix("t").tempdir_in("/tmp").unwrap();
     std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -67,7 +67,7 @@ fn a_directory_below_one_of_somebody_else_is_refused() {
         RuntimeDir::prepare(&run, false).map(drop).map_err(|error| error.to_string())
     };
     assert!(problem(4242, 0, 0o755).unwrap_err().contains("uid 4242 owns it"));
-    // Whoever owns a sticky directory may rename what is in it all the same.
+    // The owner of a sticky directory may still rename its content.
     assert!(problem(4242, 0, 0o1755).unwrap_err().contains("uid 4242 owns it"));
     assert!(problem(0, 4242, 0o775).unwrap_err().contains("members of group 4242"));
     assert_eq!(problem(0, 4242, 0o1775), Ok(()));

@@ -16,17 +16,18 @@ use crate::logs::{Level, LogSink};
 use crate::seam::{Launch, ProcessHandle};
 use crate::snapshot::not_enforced;
 
-/// Ends within this time make the waits longer. Five minutes, as plugins have by default: whoever ran for longer is
-/// started again after the first, shortest wait.
+/// The time window in which exits make the waits longer. Five minutes, as the default of plugins: a service that ran
+/// longer is restarted after the first, shortest wait.
 const RESTART_WINDOW: Duration = Duration::from_secs(300);
 
-/// Ends that are counted: twice as many as there are doublings from a millisecond to an hour. More make no wait longer.
+/// The most exits that are counted: twice the number of doublings from a millisecond to an hour. More exits make no
+/// wait longer.
 const MAX_COUNTED: u32 = 44;
 
-/// How long a killed process may take to go before a stop leaves it to its monitor.
+/// How long a killed process may take to exit before a stop leaves it to its monitor.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 
-/// The number by which its lines are told: there is one process of it.
+/// The instance number in its log lines; a service has only one process.
 const INSTANCE: u32 = 0;
 
 pub(super) struct Driver {
@@ -39,7 +40,7 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    /// Until it is stopped.
+    /// Runs until the service is stopped.
     pub(super) async fn run(self) {
         let epoch = Instant::now();
         let random = RandomState::new();
@@ -63,9 +64,9 @@ impl Driver {
         }
     }
 
-    /// From a start to the end, after which nothing of it is left. Says how it ended.
+    /// Runs one process from its start until all of it is gone. Returns how it ended.
     async fn once(&self) -> Sanitized {
-        // Bounded by itself. A stop that comes meanwhile finds the process, and ends it as any other.
+        // The launcher has its own time limit. A stop during the start takes effect once the process runs.
         let started = match self.launcher.service(&self.spec, &self.logs).await {
             Ok(started) => started,
             Err(refusal) => return inert!("could not be started: {}", refusal.cause),
@@ -87,11 +88,11 @@ impl Driver {
             let mut status = self.shared.status();
             (status.running, status.pid) = (false, None);
         }
-        // What it started goes, too, before another has its home.
+        // Its child processes are killed, too, before the next process uses its home.
         process.kill_all();
         self.clear(&*process).await;
         match started.words.await {
-            // One that was asked to end has said all that there is to say in its log.
+            // After a requested stop its last output is not part of the message; it is in its log.
             Some(words) if !self.stop.is_cancelled() => {
                 inert!("ended with {}; its last words: {}", exit, words)
             }
@@ -99,7 +100,7 @@ impl Driver {
         }
     }
 
-    /// Waits until nothing of it is left; while it is to be stopped, not for ever.
+    /// Waits until all of the process is gone; during a stop for a bounded time.
     async fn clear(&self, process: &dyn ProcessHandle) {
         let bound = async {
             self.stop.cancelled().await;
@@ -114,7 +115,7 @@ impl Driver {
         }
     }
 
-    /// Ends it, politely first.
+    /// Stops the process: first by request, then SIGTERM, then SIGKILL.
     async fn end(&self, process: &dyn ProcessHandle) -> Sanitized {
         let grace = *self.shared.grace();
         self.link.stopping();
@@ -126,7 +127,7 @@ impl Driver {
             return exit;
         }
         process.kill_all();
-        timeout(KILL_WAIT, process.exited()).await.unwrap_or_else(|_| "no word after SIGKILL".into())
+        timeout(KILL_WAIT, process.exited()).await.unwrap_or_else(|_| "no exit status after SIGKILL".into())
     }
 
     fn note_start(&self, pid: u32, uid: u32, report: &talon_jail::Report) {

@@ -1,4 +1,4 @@
-//! Where a service keeps what has to stay: `<data_dir>/<name>`, its own and nobody else's.
+//! The home of a service: `<data_dir>/<name>`, a private directory for its persistent data.
 
 use std::io;
 use std::ops::RangeInclusive;
@@ -16,25 +16,25 @@ use crate::settings::SetupError;
 
 const MODE: u32 = 0o700;
 
-/// A directory below the data directory, and who it belongs to.
+/// A directory below the data directory, and its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     /// Its path, without symlinks.
     pub dir: PathBuf,
-    /// Whose it is; `None` where it is ours, because services run with our uid.
+    /// The owner; `None` if it is our own uid, because services run with it.
     pub identity: Option<Identity>,
 }
 
 impl Home {
-    /// Makes `<data_dir>/<below>` for the service `name` with mode 0700, or checks the one that is there; makes and checks
-    /// the data directory, too. Its owner has the uid of `uid_range` that is the name's for good (`identities.json`);
-    /// without a range, and where we may give nothing away, it is ours. Blocking.
+    /// Creates `<data_dir>/<below>` for the service `name` with mode 0700, or checks the existing one; creates and
+    /// checks the data directory, too. The owner is the uid of `uid_range` that is permanently assigned to the name
+    /// (`identities.json`). Without a range, or without the privilege to change owners, it is our own uid. Blocking.
     ///
-    /// `below` is one plain name.
+    /// `below` is one plain file name.
     ///
     /// # Errors
-    /// [`SetupError`]: [`SetupError::Exposed`] for a directory that others may look into, or that is another's; it says what
-    /// to run.
+    /// [`SetupError`]: [`SetupError::Exposed`] for a directory that other users may read, or that has another owner; it
+    /// says which command to run.
     pub fn prepare(
         data_dir: &Path,
         name: &PluginName,
@@ -71,7 +71,7 @@ fn prepare(dir: &Path, identity: Option<Identity>) -> Result<(), SetupError> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
         Err(error) => return Err(io_error("create", error)),
     };
-    // Whose it is can be seen without a right to look into it.
+    // The owner can be read without permission to read the directory.
     let path_only = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = match rustix::fs::open(dir, path_only, Mode::empty()) {
         Ok(fd) => fd,
@@ -82,7 +82,8 @@ fn prepare(dir: &Path, identity: Option<Identity>) -> Result<(), SetupError> {
         Err(error) => return Err(io_error("open", error.into())),
     };
     if made {
-        // Whatever the umask took away. The directory above is ours alone, so that it is the one that was just made.
+        // The umask may have removed bits. Only we can write to the parent, so this is the directory that was just
+        // created.
         chmod(dir, Mode::from_raw_mode(MODE)).map_err(|e| io_error("chmod", e.into()))?;
     }
     let stat = fstat(&fd).map_err(|e| io_error("look at", e.into()))?;
@@ -103,7 +104,7 @@ fn prepare(dir: &Path, identity: Option<Identity>) -> Result<(), SetupError> {
         return Ok(());
     }
     match identity {
-        // Just made, or by one of us that did not come further.
+        // Just created, now or by an earlier supervisor that stopped before changing the owner.
         Some(identity) if stat.st_uid == own && is_empty(dir).map_err(|e| io_error("read", e))? => chownat(
             &fd,
             "",

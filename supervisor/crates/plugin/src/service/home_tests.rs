@@ -72,7 +72,7 @@ fn anothers_is_refused_with_what_to_run() {
     let text = refusal(&data);
     assert!(text.contains("belongs to uid 4242, and uid 74900 is to use it"), "{text}");
     assert!(text.contains(&format!("run `chown -R 74900:74900 {}`", home.display())), "{text}");
-    // One of ours is taken as long as there is nothing in it: somebody was stopped before it was given away.
+    // A directory of ours is accepted while it is empty: an earlier start was interrupted before the chown.
     chown(&home, Some(0), Some(0)).unwrap();
     prepared(&data).unwrap();
     assert_eq!(home.metadata().unwrap().uid(), 74_900);

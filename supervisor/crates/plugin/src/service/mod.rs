@@ -1,16 +1,17 @@
-//! Programs of our own beside the plugins: unprivileged, jailed, and kept running for as long as the supervisor lives.
+//! Our own programs beside the plugins: unprivileged, jailed, and kept running as long as the supervisor lives.
 //!
 //! ```text
-//! Registry::service(spec, link) ─► driver task ── start ─► Link::started(our end of its standard input)
-//!                                        ▲                     │ whatever ended it
-//!                                        └── wait ◄── Link::ended(how, again in)
+//! Registry::service(spec, hooks) ─► driver task ── start ─► ServiceHooks::on_started(our end of its standard input)
+//!                                         ▲                     │ it exits
+//!                                         └── wait ◄── ServiceHooks::on_ended(how, again in)
 //! ```
 //!
-//! A service is what the supervisor itself must not do: it opens databases, say. So it gets as little as a plugin does (a
-//! uid of its own, a private directory, a jail, limits), and besides that a directory that stays, its home.
+//! A service does what the supervisor must not do in its own process, such as opening databases. It gets as few
+//! privileges as a plugin: its own uid, a private directory, a jail, limits. In addition it has a persistent directory,
+//! its home.
 //!
-//! It is started again for ever. What it serves is missed as long as it is away, and nobody is there to tell it to try
-//! once more; the wait between two starts is bounded from both sides, so that one which cannot start costs little.
+//! It is restarted for ever, because no operator is there to restart it while its clients wait. The wait between two
+//! starts has a lower and an upper bound, so that a service which cannot start costs little.
 
 mod driver;
 mod home;
@@ -29,7 +30,8 @@ use crate::logs::LogSink;
 use crate::name::PluginName;
 use crate::seam::Launch;
 
-/// The handle on a service. Cheap to clone; when the last one is dropped, the registry's among them, it is stopped.
+/// A handle on a service. Cheap to clone. When the last one is dropped, including the registry's, the service is
+/// stopped.
 #[derive(Debug, Clone)]
 pub struct Service {
     handle: Arc<Handle>,
@@ -40,19 +42,19 @@ struct Handle {
     name: PluginName,
     logs: LogSink,
     shared: Arc<Shared>,
-    /// True once it will not be started again and nothing of it is left, as far as can be known.
+    /// True once it will not be restarted and all of it is gone, as far as we can know.
     ended: watch::Receiver<bool>,
     stop: CancellationToken,
     _guard: DropGuard,
 }
 
-/// What the handles and the driver share.
+/// State that the handles and the driver share.
 #[derive(Debug)]
 struct Shared {
     status: Mutex<ServiceStatus>,
-    /// The spec's, or less.
+    /// The grace period of the spec, or a shorter one.
     grace: Mutex<Duration>,
-    /// Told when its process is to be killed and another started.
+    /// Notified when its process should be killed and replaced.
     replace: Notify,
 }
 
@@ -66,25 +68,25 @@ impl Shared {
     }
 }
 
-/// How a service is.
+/// The status of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceStatus {
-    /// Its process, while it runs.
+    /// The pid, while it runs.
     pub pid: Option<u32>,
-    /// Who it runs as.
+    /// The uid it runs as.
     pub uid: u32,
-    /// How often it was started again.
+    /// How often it was restarted.
     pub restarts: u64,
     /// Whether it runs.
     pub running: bool,
-    /// How it ended last, or why it could not be started; `None` if it never did.
+    /// How it ended last, or why it could not be started; `None` if that never happened.
     pub last_end: Option<Sanitized>,
-    /// Protections of its last start that do not hold, or only by a stand-in, as plugins' snapshots have them.
+    /// Protections that were not enforced at its last start, or only by a substitute; as in plugins' snapshots.
     pub not_enforced: Vec<Sanitized>,
 }
 
 impl Service {
-    /// Starts it, and goes on starting it until `stop`. Must be called within a tokio runtime.
+    /// Starts the service and restarts it until `stop`. Must be called within a tokio runtime.
     pub(crate) fn run(
         launcher: Arc<dyn Launch>,
         spec: ServiceSpec,
@@ -130,31 +132,32 @@ impl Service {
         &self.handle.name
     }
 
-    /// How it is now.
+    /// The current status.
     #[must_use]
     pub fn status(&self) -> ServiceStatus {
         self.handle.shared.status().clone()
     }
 
-    /// Its last lines, and those that come.
+    /// Its last log lines, and a channel for new ones.
     #[must_use]
     pub fn logs(&self) -> crate::logs::LogTail {
         self.handle.logs.tail()
     }
 
-    /// Kills its process, for whoever finds that it does not answer any more; it is started again as after any other end.
-    /// Nothing happens while there is none.
+    /// Kills its process, for a caller that finds it unresponsive. It is restarted as after any other exit. Does
+    /// nothing while there is no process.
     pub fn replace(&self) {
         self.handle.shared.replace.notify_waiters();
     }
 
-    /// Stops it for good. It is asked ([`Link::stopping`]), gets SIGTERM after its grace period and SIGKILL after that
-    /// time once more; when this returns, at the latest some seconds after twice its grace period, nothing of it is left.
+    /// Stops it permanently. It is asked to stop ([`Link::stopping`]), gets SIGTERM after its grace period, and SIGKILL
+    /// after the same time again. When this returns, at most some seconds after twice the grace period, all of it is
+    /// gone.
     pub async fn stop(&self) {
         self.retire(None).await;
     }
 
-    /// Stops it for good, within `grace` or its own shorter grace period.
+    /// Stops it permanently, within `grace` or its own shorter grace period.
     pub(crate) async fn retire(&self, grace: Option<Duration>) {
         let handle = &self.handle;
         if let Some(grace) = grace {
@@ -162,12 +165,12 @@ impl Service {
             *held = grace.min(*held);
         }
         handle.stop.cancel();
-        // An error says that its driver is gone without a word, and its process with it.
+        // An error means that the driver task ended early, and its process with it.
         let _ = handle.ended.clone().wait_for(|ended| *ended).await;
         handle.logs.flush().await;
     }
 
-    /// Whether it will not be started again.
+    /// Whether it will not be restarted.
     pub(crate) fn has_ended(&self) -> bool {
         *self.handle.ended.borrow() || self.handle.ended.has_changed().is_err()
     }

@@ -13,7 +13,7 @@ use crate::spec::SandboxSettings;
 
 const GRACE: Duration = Duration::from_secs(4);
 
-/// What a link was told, in order.
+/// The calls to the hooks, in order.
 #[derive(Debug, Default)]
 struct Told {
     log: Mutex<VecDeque<String>>,
@@ -44,7 +44,7 @@ impl Told {
 
 struct TestLink {
     told: Arc<Told>,
-    /// Whose latest process ends when it is asked to.
+    /// The script whose latest process exits when it is asked to.
     polite: Option<Arc<Script>>,
 }
 
@@ -110,7 +110,7 @@ async fn it_is_started_again_for_ever_and_later_each_time() {
     assert_eq!(service.status().last_end.unwrap(), "ended with killed by SIGSEGV; its last words: farewell");
     assert!(!service.status().running && service.status().pid.is_none());
 
-    // Who lived for long is back soon.
+    // After a long run the restart comes soon.
     assert_eq!(told.next().await, "started 100 70000");
     tokio::time::sleep(Duration::from_secs(301)).await;
     script.latest().exit("exit code 1");
@@ -146,7 +146,7 @@ async fn it_is_asked_first_and_then_made_to_stop() {
         let began = Instant::now();
         service.stop().await;
         assert_eq!(began.elapsed(), took);
-        // What it started goes whatever became of it.
+        // Its child processes are killed in any case.
         assert_eq!(*script.latest().told.lock().unwrap(), signals);
         assert_eq!(told.next().await, "stopping");
         assert_eq!(told.next().await, format!("ended with {how} (over)"));
@@ -177,7 +177,7 @@ async fn it_is_no_plugin_and_goes_after_them() {
     assert!(registry.get("talon-state").is_none());
     let began = Instant::now();
     registry.shutdown(Duration::from_secs(1)).await;
-    // Within the time that the shutdown gives, not its own.
+    // Within the time of the shutdown, not its own grace period.
     assert!(began.elapsed() < GRACE, "{:?}", began.elapsed());
     assert_eq!(state.told.lock().unwrap().first(), Some(&"SIGTERM"));
     assert!(service.has_ended());

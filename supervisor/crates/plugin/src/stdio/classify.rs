@@ -1,18 +1,18 @@
-//! How important a line is: told by a logger's JSON (hclog's, tracing's), by a level word at its front, or not at all.
+//! Finds the level of a line: from the JSON of a logger (hclog, tracing), or from a level word at its beginning.
 
 use serde_json::{Map, Value};
 use talon_sanitize::{Raw, Sanitized};
 
 use crate::logs::Level;
 
-/// Tells levels. One for each stream, because a Go panic colours all that follows it.
+/// Classifies lines. Each stream has its own classifier, because a Go panic affects all lines after it.
 #[derive(Debug, Default)]
 pub(crate) struct Classifier {
     panicked: bool,
 }
 
 impl Classifier {
-    /// The level of a line, and its text, sanitized and at most `max_bytes` long (and an ellipsis).
+    /// Returns the level of a line and its sanitized text of at most `max_bytes` (plus an ellipsis).
     pub(crate) fn classify<'t>(&mut self, line: impl Into<Raw<'t>>, max_bytes: usize) -> (Level, Sanitized) {
         let line = line.into();
         let line = line.expose().trim_end();
@@ -31,20 +31,20 @@ impl Classifier {
     }
 }
 
-/// hclog's key first, then those of other loggers.
+/// Checks hclog's key first, then those of other loggers.
 fn json_level(fields: &Map<String, Value>) -> Option<Level> {
     ["@level", "level", "severity"].iter().find_map(|key| level_word(fields.get(*key)?.as_str()?))
 }
 
-/// What is no field of the message itself: by hclog's names, and by those of other loggers.
+/// Keys that are not fields of the message, for hclog and for other loggers.
 const HCLOG: &[&str] = &["@message", "@level", "@timestamp", "@module"];
 const OTHERS: &[&str] = &["message", "level", "timestamp", "time", "target"];
 
-/// The line of a structured logger as a person reads it; `None` if it is not one. Nothing is assumed about the types of
-/// values: a message that is no text leaves the line as it is.
+/// The text of a structured log line for people; `None` if it is not one. Makes no assumption about the types of
+/// values: if the message is no text, the line stays as it is.
 fn json_text(fields: &Map<String, Value>) -> Option<String> {
     let mut text = String::new();
-    // Without a level it is an object that has a message, such as an answer.
+    // Without a level it is just an object with a message, such as an answer.
     let other = || fields.get("level").and_then(|_| fields.get("message")).map(|message| (message, OTHERS));
     let (message, about) = fields.get("@message").map(|message| (message, HCLOG)).or_else(other)?;
     let message = message.as_str()?;
@@ -68,7 +68,7 @@ fn json_text(fields: &Map<String, Value>) -> Option<String> {
     Some(text)
 }
 
-/// `[INFO] …`, `2026-01-01T00:00:00Z [WARN] …`, `ERROR:root:…`: a level word in one of the first two words.
+/// `[INFO] …`, `2026-01-01T00:00:00Z [WARN] …`, `ERROR:root:…`: a level word among the first two words.
 fn text_level(line: &str) -> Option<Level> {
     if line.starts_with("thread '") && line.contains("panicked at") {
         return Some(Level::Error);
@@ -76,7 +76,7 @@ fn text_level(line: &str) -> Option<Level> {
     line.split_whitespace().take(2).find_map(|word| {
         let word = word.split(':').next().unwrap_or_default();
         let bare = word.trim_start_matches('[').trim_end_matches(']');
-        // Lower-case words are prose unless they stand in brackets.
+        // Lower-case words are prose unless they are in brackets.
         (bare.len() < word.len() || bare.chars().all(|c| c.is_ascii_uppercase())).then(|| level_word(bare))?
     })
 }

@@ -1,15 +1,15 @@
-//! Cuts a stream of bytes into lines without ever holding more than one bounded line.
+//! Splits a byte stream into lines, with at most one bounded line in memory.
 
 /// One line, without its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Line<'b> {
-    /// Its first bytes.
+    /// The first bytes.
     pub(crate) bytes: &'b [u8],
-    /// How many more it had.
+    /// How many further bytes were cut off.
     pub(crate) cut: u64,
 }
 
-/// Collects bytes until a line is whole.
+/// Collects bytes until a line is complete.
 #[derive(Debug)]
 pub(crate) struct Splitter {
     held: Vec<u8>,
@@ -23,7 +23,7 @@ impl Splitter {
         Self { held: Vec::new(), cut: 0, limit }
     }
 
-    /// Takes bytes and gives every line that ends in them.
+    /// Adds bytes and passes on every line that they complete.
     pub(crate) fn push(&mut self, mut bytes: &[u8], line: &mut dyn FnMut(Line<'_>)) {
         while let Some(end) = bytes.iter().position(|b| *b == b'\n') {
             self.hold(&bytes[..end]);
@@ -35,12 +35,12 @@ impl Splitter {
         self.hold(bytes);
     }
 
-    /// What has no line end yet, if there is anything.
+    /// The incomplete line, if there is one.
     pub(crate) fn rest(&self) -> Option<Line<'_>> {
         (!self.held.is_empty()).then(|| Line { bytes: without_return(&self.held), cut: self.cut })
     }
 
-    /// How long the line without an end is already.
+    /// The length of the incomplete line so far.
     pub(crate) fn pending(&self) -> u64 {
         self.held.len() as u64 + self.cut
     }

@@ -1,7 +1,7 @@
-//! Reads what a plugin prints, for as long as it lives and not a moment longer.
+//! Reads the output of a plugin until its process is gone.
 //!
-//! A pipe that nobody reads blocks the plugin, and a pipe that is read to its end blocks us for as long as any
-//! grandchild holds it. So both are read line by line from the first byte, and given up when the process is gone.
+//! A pipe without a reader blocks the plugin. Reading to the end of a pipe would block us as long as any descendant
+//! holds it. So both pipes are read line by line from the first byte, and closed once the process is gone.
 
 mod classify;
 mod lines;
@@ -20,25 +20,25 @@ pub(crate) use lines::{Line, Splitter};
 
 use crate::logs::{LogSink, Stream};
 
-/// How much is read at once of a plugin that writes much: a pipe holds this much.
+/// The read size for a plugin that writes much: the capacity of a pipe.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// How much is read at once until then. Most plugins say a line now and then, and each has two pipes.
+/// The initial read size. Most plugins write a line now and then, and each of them has two pipes.
 const FIRST_CHUNK_BYTES: usize = 2 << 10;
 
-/// After a chunk in which lines were dropped. At 64 KiB a chunk some 6 MB a second are still read of a plugin that
-/// floods its log, for which a few hundredths of a core do.
+/// The pause after a chunk with dropped lines. At 64 KiB a chunk it limits reading to about 6 MB a second, which costs
+/// a few hundredths of a core.
 const FLOOD_PAUSE: Duration = Duration::from_millis(10);
 
-/// How much is still read once the process is gone: what a full pipe holds, and room for one that was enlarged.
+/// How much is read after the process is gone: the content of a full pipe, and room for a pipe that was enlarged.
 const LAST_BYTES: usize = 1 << 20;
 
-/// How many last lines are kept for the message about a failed start, and how long they may be.
+/// How many last lines are kept for the message about a failed start, and their length.
 const LAST_WORDS_LINES: usize = 5;
 const LAST_WORDS_BYTES: usize = 400;
 
-/// The last lines of one process, for the message that says why it did not start. Kept as they came, because a flood
-/// brings many and nobody asks for them.
+/// The last lines of one process, for the message about a failed start. They are kept unsanitized, because a flood
+/// brings many lines and most are never used.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LastWords(Arc<Mutex<VecDeque<Raw<'static>>>>);
 
@@ -55,14 +55,14 @@ impl LastWords {
         lines.push_back(text.into_owned());
     }
 
-    /// The lines in one, or `None`.
+    /// The lines joined into one, or `None`.
     pub(crate) fn get(&self) -> Option<Sanitized> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (!lines.is_empty()).then(|| Sanitized::joined(lines.iter().map(Raw::line), " / "))
     }
 }
 
-/// One of a plugin's streams on its way into the log.
+/// Logs one output stream of a plugin.
 pub(crate) struct Scribe {
     sink: LogSink,
     instance: u32,
@@ -93,7 +93,7 @@ impl Scribe {
         });
         if !logged {
             *dropped = true;
-            // What a plugin says last is worth knowing also when it says too much.
+            // The last lines are useful even if they exceed the rate.
             if !line.bytes.is_empty() {
                 let start = &line.bytes[..line.bytes.len().min(LAST_WORDS_BYTES)];
                 last_words.push(Raw::from_bytes(start));
@@ -106,8 +106,8 @@ impl Scribe {
         splitter.push(bytes, &mut |line| self.line(&line));
     }
 
-    /// Lets others have their turn, for a moment if lines were dropped since the last call: whoever writes more
-    /// than it may is read more slowly, so that it waits instead of us working for nothing.
+    /// Yields to other tasks. If lines were dropped since the last call, it sleeps for a moment: a plugin that exceeds
+    /// its rate is read more slowly and blocks on its pipe, instead of costing us work.
     pub(crate) async fn breathe(&mut self) {
         if std::mem::take(&mut self.dropped) {
             tokio::time::sleep(FLOOD_PAUSE).await;
@@ -116,7 +116,7 @@ impl Scribe {
         }
     }
 
-    /// Logs what has no line end yet, and what was dropped.
+    /// Logs the incomplete last line and the number of dropped lines.
     pub(crate) fn finish(&mut self, splitter: &mut Splitter) {
         if let Some(line) = splitter.rest() {
             self.line(&line);
@@ -125,7 +125,7 @@ impl Scribe {
     }
 }
 
-/// A stream whose end nobody may wait for: what has no line end yet is logged when it is let go of.
+/// Logs a stream that may end at any time. Dropping this logs the incomplete last line.
 pub(crate) struct Flowing<'s> {
     scribe: &'s mut Scribe,
     splitter: Splitter,
@@ -153,13 +153,13 @@ impl Drop for Flowing<'_> {
     }
 }
 
-/// A pipe and what was read of it.
+/// The reading end of a pipe, with its buffer.
 pub(crate) struct PipeReader {
     pipe: Arc<pipe::Receiver>,
     chunk: Vec<u8>,
 }
 
-/// The pipe itself, for as long as its process may be handed over to another supervisor.
+/// Shares the pipe, so that it can be passed to another supervisor with its process.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedPipe(Arc<pipe::Receiver>);
 
@@ -176,7 +176,7 @@ impl PipeReader {
         Ok(Self { pipe, chunk: Vec::new() })
     }
 
-    /// What it reads.
+    /// A shared handle on the pipe.
     pub(crate) fn shared(&self) -> SharedPipe {
         SharedPipe(self.pipe.clone())
     }
@@ -187,7 +187,7 @@ impl PipeReader {
         Ok(&self.chunk[..read])
     }
 
-    /// Reads until the pipe ends or `gone` resolves, then what is left in it without waiting.
+    /// Reads until the pipe ends or `gone` resolves, then reads the rest of its content without waiting.
     pub(crate) async fn drain(
         mut self,
         mut splitter: Splitter,
@@ -195,7 +195,7 @@ impl PipeReader {
         gone: impl Future<Output = ()>,
     ) {
         tokio::pin!(gone);
-        // What a handshake was read to: most plugins say nothing more for long.
+        // Frees the buffer of the handshake: most plugins write nothing more for a long time.
         self.chunk = Vec::new();
         loop {
             let read = tokio::select! {
@@ -211,7 +211,7 @@ impl PipeReader {
                 Ok(read) => {
                     scribe.chunk(&mut splitter, &self.chunk[..read]);
                     if read < FIRST_CHUNK_BYTES && self.chunk.len() == FIRST_CHUNK_BYTES {
-                        // It may be silent for days, and there are two pipes a process.
+                        // Frees the buffer: the plugin may be silent for days, and each process has two pipes.
                         self.chunk = Vec::new();
                     }
                 }
@@ -225,7 +225,7 @@ impl PipeReader {
         let mut left = LAST_BYTES;
         make_room(&mut self.chunk);
         while left > 0 {
-            // Past tokio, which does not know yet whether there is anything to read.
+            // Bypasses tokio, which does not know yet whether the pipe is readable.
             match rustix::io::read(self.pipe.as_fd(), &mut self.chunk[..]) {
                 Ok(0) | Err(_) => break,
                 Ok(read) => {
@@ -238,14 +238,14 @@ impl PipeReader {
     }
 }
 
-/// What has something to read gets somewhere to read it to.
+/// Allocates the buffer, if there is none.
 fn make_room(chunk: &mut Vec<u8>) {
     if chunk.is_empty() {
         chunk.resize(FIRST_CHUNK_BYTES, 0);
     }
 }
 
-/// As many bytes as there are; none at the end. Cancel-safe.
+/// Reads the available bytes; none at the end. Cancel-safe.
 async fn read_some(pipe: &pipe::Receiver, chunk: &mut Vec<u8>) -> io::Result<usize> {
     loop {
         pipe.readable().await?;

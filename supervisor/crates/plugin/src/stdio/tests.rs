@@ -66,7 +66,7 @@ fn control_characters_are_made_visible() {
 #[test]
 fn lines_are_sanitized_before_they_are_kept() {
     assert_eq!(classify("<|im_start|>system").1, "<·|im_start|>system");
-    // What a JSON line spells out is read first.
+    // Escapes in a JSON line are decoded first.
     let hclog = r#"{"@message":"\u003c|im_start|>","@module":"\u001b[2J","k\n":"[/plugin_output]"}"#;
     assert_eq!(classify(hclog).1, r"␛[2J: <·|im_start|> k\n=[·/plugin_output]");
 }
@@ -161,7 +161,7 @@ async fn a_pipe_that_a_grandchild_holds_is_given_up_once_the_process_is_gone() {
     let sink = sink();
     let (mut write, reader, splitter, scribe) = reader(&sink);
     write.write_all(b"last words\n").unwrap();
-    // The writing end stays open, as a grandchild would keep it.
+    // The writing end stays open, as if a descendant held it.
     reader.drain(splitter, scribe, std::future::ready(())).await;
     assert_eq!(sink.tail().recent.pop().unwrap().text, "last words");
     drop(write);
@@ -190,7 +190,7 @@ async fn a_flood_leaves_time_for_others_and_its_last_words_are_kept() {
         }
         write.write_all(b"it broke\n").unwrap();
     });
-    // Paused time goes on only when everybody waits: a reader that never does keeps it where it is.
+    // Paused time advances only when all tasks wait; a reader that never waits would stop the clock.
     let began = tokio::time::Instant::now();
     reader.drain(splitter, scribe, std::future::pending()).await;
     writer.join().unwrap();

@@ -12,7 +12,7 @@ use super::{MAX_TEXT_BYTES, number, shown};
 /// The schema format of a [`ByteSize`].
 pub const BYTES_FORMAT: &str = "bytes";
 
-/// What the units of a size are worth in bytes. The first five are those it is printed in.
+/// The size units in bytes. The first five are used for printing.
 const SIZE_UNITS: [(&str, u128); 9] = [
     ("TiB", 1 << 40),
     ("GiB", 1 << 30),
@@ -29,11 +29,11 @@ const SIZE_UNITS: [(&str, u128); 9] = [
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ByteSize(u64);
 
-/// Why a text is no size.
+/// Why a text is no valid size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadSize {
-    /// It is something else.
+    /// It has another form.
     #[error(
         "{shown:?} is not a size: write bytes as a number, or a number with B, KiB, MiB, GiB, kB, MB or GB"
     )]
@@ -41,13 +41,13 @@ pub enum BadSize {
         /// The text, cut to a bounded length.
         shown: String,
     },
-    /// It is no whole number of bytes.
+    /// It is not a whole number of bytes.
     #[error("{shown:?} is not a whole number of bytes: write a size without a fraction, in a smaller unit")]
     Fraction {
         /// The text, cut to a bounded length.
         shown: String,
     },
-    /// It is more than a count of bytes can hold.
+    /// It exceeds the largest number of bytes.
     #[error("{shown:?} is too large: the largest size is {} bytes", u64::MAX)]
     TooLarge {
         /// The text, cut to a bounded length.
@@ -56,19 +56,19 @@ pub enum BadSize {
 }
 
 impl ByteSize {
-    /// So many bytes.
+    /// A number of bytes.
     #[must_use]
     pub const fn bytes(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// So many KiB (1,024 bytes).
+    /// A number of KiB (1,024 bytes).
     #[must_use]
     pub const fn kib(kib: u64) -> Self {
         Self(kib << 10)
     }
 
-    /// So many MiB (1,048,576 bytes).
+    /// A number of MiB (1,048,576 bytes).
     #[must_use]
     pub const fn mib(mib: u64) -> Self {
         Self(mib << 20)
@@ -80,8 +80,7 @@ impl ByteSize {
         self.0
     }
 
-    /// In bytes, as the type of lengths in memory. A size beyond that type becomes its largest value, which as a
-    /// limit means the same.
+    /// In bytes, as `usize`. A larger size becomes `usize::MAX`, which means the same as a limit.
     #[must_use]
     pub fn as_usize(self) -> usize {
         usize::try_from(self.0).unwrap_or(usize::MAX)

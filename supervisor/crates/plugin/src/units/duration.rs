@@ -9,14 +9,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::{MAX_TEXT_BYTES, number, shown};
 
-/// The longest duration, 365 days: whoever writes more means "for ever" or has slipped a unit, and sums of a few
-/// such durations stay far away from the end of any clock.
+/// The longest duration, 365 days. A longer one means "for ever" or is a wrong unit, and sums of a few such durations
+/// cannot overflow any clock.
 pub const MAX_DURATION: std::time::Duration = std::time::Duration::from_secs(365 * 24 * 60 * 60);
 
-/// The schema format of a [`Duration`], by which the config's checks know one.
+/// The schema format of a [`Duration`], by which the config's checks recognise it.
 pub const DURATION_FORMAT: &str = "duration";
 
-/// What the units of a duration are worth in nanoseconds, longest first.
+/// The duration units in nanoseconds, longest first.
 const DURATION_UNITS: [(&str, u128); 7] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
@@ -27,11 +27,11 @@ const DURATION_UNITS: [(&str, u128); 7] = [
     ("ns", 1),
 ];
 
-/// A length of time that is written with its unit: `500ms`, `30s`, `1m30s`, `1.5h`.
+/// A duration that is written with its unit: `500ms`, `30s`, `1m30s`, `1.5h`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Duration(std::time::Duration);
 
-/// Why a text is no duration.
+/// Why a text is no valid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadDuration {
@@ -41,7 +41,7 @@ pub enum BadDuration {
         /// The text.
         shown: String,
     },
-    /// It is something else.
+    /// It has another form.
     #[error("{shown:?} is not a duration: write it like \"500ms\", \"30s\", \"1m30s\" or \"2h\"")]
     Malformed {
         /// The text, cut to a bounded length.
@@ -56,16 +56,16 @@ pub enum BadDuration {
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(std::time::Duration::ZERO);
 
-    /// So many milliseconds.
+    /// A number of milliseconds.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(std::time::Duration::from_millis(millis))
     }
 
-    /// So many seconds.
+    /// A number of seconds.
     #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self(std::time::Duration::from_secs(seconds))
@@ -112,7 +112,7 @@ impl FromStr for Duration {
             }
             let unit = if unit == "µs" || unit == "μs" { "us" } else { unit };
             let index = DURATION_UNITS.iter().position(|(name, _)| *name == unit).ok_or_else(malformed)?;
-            // Longest unit first, each once: "30s1m" and "1m1m" are slips, not sums.
+            // Longest unit first, each once: "30s1m" and "1m1m" are mistakes, not sums.
             if index < longest_allowed {
                 return Err(malformed());
             }

@@ -1,9 +1,8 @@
-//! Durations, sizes and ranges of uids as people write them: `1m30s`, `64KiB`, `70000-79999`. The same in the config
-//! file, in a `plugin.yaml` and on the command line.
+//! Durations, sizes and uid ranges as people write them: `1m30s`, `64KiB`, `70000-79999`. The same syntax is used in
+//! the config file, in a `plugin.yaml` and on the command line.
 //!
-//! Every type reads what it prints. A duration always carries a unit, because `timeout: 30` has been read as
-//! seconds, as milliseconds and as nanoseconds by somebody; a size may be a bare number, because bytes are the
-//! only unit a key that ends in `_bytes` can mean.
+//! Every type can parse what it prints. A duration always has a unit, because `timeout: 30` could mean seconds,
+//! milliseconds or nanoseconds. A size may be a bare number, because keys that end in `_bytes` can only mean bytes.
 
 mod bytes;
 mod duration;
@@ -13,10 +12,10 @@ pub use bytes::{BYTES_FORMAT, BadSize, ByteSize};
 pub use duration::{BadDuration, DURATION_FORMAT, Duration, MAX_DURATION};
 pub use uids::{BadUidRange, UID_RANGE_FORMAT, UidRange};
 
-/// The longest text that is looked at; every sensible duration or size is shorter.
+/// The longest text that is parsed; every sensible duration or size is shorter.
 const MAX_TEXT_BYTES: usize = 64;
 
-/// A text for a message: short, whatever it was.
+/// Truncates a text for a message.
 fn shown(text: &str) -> String {
     const SHOWN_CHARS: usize = 40;
     let mut shown: String = text.chars().take(SHOWN_CHARS).collect();
@@ -26,9 +25,9 @@ fn shown(text: &str) -> String {
     shown
 }
 
-/// A decimal number at the start of a text, as `whole + fraction / scale`, and what follows it.
+/// Parses a decimal number at the start of a text, as `whole + fraction / scale`. Also returns the rest of the text.
 fn number(text: &str) -> Option<(u128, u128, u128, &str)> {
-    /// Beyond nine decimals there is no nanosecond left to tell.
+    /// More than nine decimals would be less than a nanosecond.
     const MAX_DECIMALS: usize = 9;
     let digits = |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (whole, rest) = text.split_at(digits(text));

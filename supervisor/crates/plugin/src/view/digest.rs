@@ -1,4 +1,4 @@
-//! Digests of what is executed.
+//! Digests of programs and plugin directories.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,11 +11,11 @@ use sha2::{Digest, Sha256};
 
 use super::tree::{self, Entry, MAX_BYTES, TreeError};
 
-/// How much is read at once.
+/// The read size.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// The SHA-256 of a file's content from its start, in lower-case hex. Its position is neither used nor moved: several starts may
-/// look at one descriptor at once.
+/// The SHA-256 of a file's content, in lower-case hex. Does not use or change the file position, so several starts can
+/// share one descriptor.
 ///
 /// # Errors
 /// When it cannot be read, or holds more than [`MAX_BYTES`].
@@ -23,7 +23,7 @@ pub(crate) fn of_file(file: &File) -> io::Result<String> {
     copy(file, &mut io::sink())
 }
 
-/// Copies a file's content from its start and returns the SHA-256 of exactly what was written.
+/// Copies a file's content from its start and returns the SHA-256 of exactly the written bytes.
 pub(crate) fn copy(from: &File, to: &mut dyn Write) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut chunk = vec![0; CHUNK_BYTES];
@@ -46,9 +46,9 @@ pub(crate) fn copy(from: &File, to: &mut dyn Write) -> io::Result<String> {
 
 /// The digest of a directory: one SHA-256 over a record for each entry in the order of the walk.
 ///
-/// A record is a letter (`d` directory, `f` file, `x` executable file, `l` link), the path below the root, NUL,
-/// the file's own SHA-256 in hex or the link's target, NUL. Paths hold no NUL, so no two trees share a text.
-/// Of modes only "executable" counts: the rest differs with every umask, and the view has its own.
+/// A record is a letter (`d` directory, `f` file, `x` executable file, `l` link), the path below the root, NUL, the
+/// file's own SHA-256 in hex or the link's target, NUL. Paths contain no NUL, so different trees give different input.
+/// Of the mode only the execute bit counts: the other bits depend on the umask, and a view sets its own.
 pub(crate) struct TreeDigest(Sha256);
 
 impl TreeDigest {
@@ -81,10 +81,10 @@ impl TreeDigest {
     }
 }
 
-/// The digest of a directory as it lies there; `skip` is a name directly in it that does not count.
+/// The digest of a directory on the disk; `skip` is a name directly in it that is ignored.
 ///
 /// # Errors
-/// [`TreeError`] for everything that could not be part of a view either.
+/// [`TreeError`] for everything that a view could not contain either.
 pub(crate) fn of_tree(root: &Path, skip: Option<&OsStr>) -> Result<String, TreeError> {
     let mut digest = TreeDigest::new();
     tree::walk(root, skip, &mut |path, entry| {

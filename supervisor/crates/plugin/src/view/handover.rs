@@ -1,4 +1,4 @@
-//! Views that outlive their supervisor.
+//! Handover of views to the next supervisor.
 
 use std::ffi::OsString;
 use std::io;
@@ -12,7 +12,8 @@ use crate::name::PluginName;
 use crate::rundir::open_dir;
 
 impl View {
-    /// What another supervisor has to know of it. Its script's name is text, as everything that is in a configuration.
+    /// The record of this view for another supervisor. The script's name is UTF-8, because it comes from the
+    /// configuration.
     pub(crate) fn hand_over(&self) -> HandedView {
         HandedView {
             name: self.name.clone(),
@@ -24,8 +25,8 @@ impl View {
 }
 
 impl Views {
-    /// The view that a process of another supervisor's runs from. It counts as the plugin's latest from here on, so that it is
-    /// used again if it still is what its source is.
+    /// Adopts the view that a process of another supervisor runs from. It becomes the plugin's latest view, so that it
+    /// is reused if its source has not changed.
     pub(crate) fn adopt(&self, plugin: &PluginName, handed: &HandedView) -> io::Result<Arc<View>> {
         let HandedView { name, digest, script, gid } = handed;
         let plain = |script: &String| !script.contains('/') && !script.starts_with('.');
@@ -36,7 +37,7 @@ impl Views {
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = latest.entry(plugin.clone()).or_default().clone();
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        // Its instances share it.
+        // The instances of a plugin share one view.
         if let Some(view) = slot.as_ref().filter(|view| view.name == *name) {
             return Ok(view.clone());
         }
@@ -54,12 +55,12 @@ impl Views {
         Ok(view)
     }
 
-    /// Leaves all of them to another supervisor: nothing is removed from here on.
+    /// Leaves all views to another supervisor: nothing is removed from here on.
     pub(crate) fn let_go(&self) {
         self.let_go.store(true, Ordering::Release);
     }
 
-    /// The lock, for the supervisor that goes on with them.
+    /// A duplicate of the lock, for the supervisor that takes over.
     pub(crate) fn share_lock(&self) -> io::Result<OwnedFd> {
         self.lock.share()
     }

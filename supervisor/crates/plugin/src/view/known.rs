@@ -1,17 +1,18 @@
-//! Digests of programs that were read before and have not changed since.
+//! Caches digests of programs that have not changed since they were read.
 //!
-//! To read a program of a few MiB costs a start as much as its whole jail. So what was found is remembered by what the
-//! kernel says of the file, its ctime first of all: any change of the content moves that on, and nobody can set it back,
-//! as it is possible with the time of the last modification. Where it would not tell, the file is read at every start:
+//! Reading a program of a few MiB takes as long as building its jail. So digests are cached under the file's metadata,
+//! above all its ctime: every change of the content updates it, and unlike the mtime it cannot be set back. Where the
+//! ctime is not reliable, the file is read at every start:
 //!
-//! | when | why |
+//! | condition | reason |
 //! |---|---|
-//! | it changed within the last [`SETTLED`] | the clock behind a ctime stands still for some milliseconds at a time, so that one more change could have the same |
-//! | it lies elsewhere than on one of [`TELLING`] | a network's or a program's file system says what it likes, and one in memory does not see what is written through a mapping |
-//! | what was written through a mapping cannot be written back | of a page only the first such write moves the ctime on, until it was written back. So that is done before the file is read |
-//! | it changed while it was read | what was found is of no one state of it |
+//! | it changed within the last [`SETTLED`] | the clock behind the ctime advances in steps of some milliseconds, so another change could have the same ctime |
+//! | it is on a file system not among [`TELLING`] | network and FUSE file systems report any ctime they like, and file systems in memory miss writes through a mapping |
+//! | pages written through a mapping cannot be written back | only the first such write to a page updates the ctime until write-back; so the file is written back before it is read |
+//! | it changed while it was read | the digest may mix two states of the file |
 //!
-//! What lies between this and the execution is what it is after a reading: a file that is executed cannot be written to.
+//! Between this check and the execution the risk is the same as after reading the file: a file that is being executed
+//! cannot be written to.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -23,25 +24,25 @@ use rustix::fs::{fdatasync, fstat, fstatfs};
 
 use super::digest;
 
-/// How long ago the last change has to be. A minute is thousands of times what a clock stands still for. It is also longer than
-/// the kernel keeps what was written from the disk (30 s and a bit), so that no start waits for that.
+/// The minimum time since the last change. A minute is thousands of clock steps. It also exceeds the kernel's
+/// write-back delay (a little over 30 s), so no start waits for write-back.
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// Local file systems whose files have a ctime that moves on with each write, also through a mapping: ext2 to ext4, XFS, Btrfs,
-/// F2FS (linux/magic.h).
+/// The magic numbers of local file systems that update the ctime with each write, also through a mapping: ext2 to ext4,
+/// XFS, Btrfs, F2FS (linux/magic.h).
 const TELLING: [u32; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010];
 
-/// The most that are remembered: eight for each of five hundred plugins, at some 150 bytes. One more, and all are forgotten.
+/// The most cached digests: eight for each of five hundred plugins, at about 150 bytes. A full cache is cleared.
 const MOST: usize = 4096;
 
-/// What was found so far.
+/// The cached digests.
 #[derive(Debug)]
 pub(crate) struct Known {
     digests: Mutex<HashMap<Print, Arc<str>>>,
     settled: Duration,
 }
 
-/// What the kernel says of a file. Two contents of one file never have the same.
+/// The metadata of a file. It is different for any two contents of the same file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Print {
     device: u64,
@@ -59,16 +60,16 @@ impl Default for Known {
 }
 
 impl Known {
-    /// The SHA-256 of a file's content, as [`digest::of_file`] gives it. Blocking: it may have to be read.
+    /// The SHA-256 of a file's content, like [`digest::of_file`]. Blocking, because it may read the file.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the file cannot be read.
     pub(crate) fn of(&self, file: &File) -> io::Result<String> {
         let before = Print::of(file)?;
         if let Some(known) = self.digests().get(&before) {
             return Ok(known.to_string());
         }
-        // Before it is read: what is written through a mapping from then on shows.
+        // Before reading: later writes through a mapping then update the ctime.
         let tells = self.is_settled(&before) && is_telling(file) && fdatasync(file).is_ok();
         let digest = digest::of_file(file)?;
         if tells && Print::of(file)? == before {
@@ -85,8 +86,8 @@ impl Known {
         let (seconds, nanoseconds) = print.changed;
         let Ok(seconds) = u64::try_from(seconds) else { return false };
         let changed = Duration::from_secs(seconds) + Duration::from_nanos(nanoseconds);
-        // Of that clock, since a ctime is of it. Set back, it makes a time one to come, and the file is read again; set forward, it
-        // gives later changes later times.
+        // The system clock, because ctimes come from it. If it is set back, the ctime lies in the future and the file
+        // is read again; if it is set forward, later changes get later ctimes.
         SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .ok()
@@ -112,7 +113,7 @@ impl Print {
     }
 }
 
-/// Whether it lies where a ctime can be relied on.
+/// Whether the file is on a file system with reliable ctimes.
 fn is_telling(file: &File) -> bool {
     let kind = fstatfs(file).ok().and_then(|fs| u32::try_from(fs.f_type).ok());
     kind.is_some_and(|kind| TELLING.contains(&kind))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::*;
 
-/// A file, open for reading; `None` where files of the test lie on a file system that is not relied on.
+/// A file, open for reading; `None` if the test's file system has no reliable ctime.
 fn file(dir: &tempfile::TempDir, content: &[u8]) -> Option<(PathBuf, File)> {
     let path = dir.path().join("program");
     std::fs::write(&path, content).unwrap();
@@ -16,7 +16,7 @@ fn file(dir: &tempfile::TempDir, content: &[u8]) -> Option<(PathBuf, File)> {
     Some((path, file))
 }
 
-/// Remembers what changed just now, too.
+/// A cache that also keeps digests of files that changed just now.
 fn eager() -> Known {
     Known { settled: Duration::ZERO, ..Known::default() }
 }
@@ -32,7 +32,7 @@ fn what_was_read_is_not_read_again() {
     let known = eager();
     let digest = known.of(&file).unwrap();
     assert_eq!(digest, digest::of_file(&file).unwrap());
-    // Nothing else can give what was never in the file.
+    // A digest that was never in the file can only come from the cache.
     let print = Print::of(&file).unwrap();
     known.digests().insert(print, "remembered".into());
     assert_eq!(known.of(&file).unwrap(), "remembered");
@@ -48,7 +48,7 @@ fn a_change_shows_whatever_is_said_of_its_time() {
     assert_eq!(remembered(&known), 1);
     let mut writer = OpenOptions::new().write(true).open(&path).unwrap();
     let modified = file.metadata().unwrap().modified().unwrap();
-    // Until the clock has moved on, which is why what changed just now is not remembered.
+    // Until the clock has advanced. This is why recently changed files are not cached.
     while Print::of(&file).unwrap().changed == before.changed {
         writer.seek(SeekFrom::Start(0)).unwrap();
         writer.write_all(b"A program").unwrap();

@@ -1,7 +1,7 @@
 //! Read-only views: what was checked is what runs.
 //!
-//! A script is opened by its interpreter, by path, after we looked at it, and a directory by whatever is in it.
-//! Both are copied, hashed while they are copied, and run from the copy, which only we can change:
+//! An interpreter opens its script by path after we have checked it, and a plugin opens files of its directory at any
+//! time. So scripts and directories are copied and hashed in one pass, and run from the copy, which only we can change:
 //!
 //! ```text
 //! <data_dir>/views/<supervisor>/     one for each runtime directory; its lock says whether it is in use
@@ -9,11 +9,11 @@
 //!   1/  2/  …                        0750, ours; the group is the plugin's; files 0444 or 0555, directories 0555
 //! ```
 //!
-//! A script that only root may change, below `/usr` and the like, runs from where it lies: it may need what lies
-//! beside it, and is as safe as its interpreter.
+//! A script that only root may change, below `/usr` and the like, runs in place: it may need the files beside it, and
+//! is as safe as its interpreter.
 //!
-//! Views lie in the data directory because `/run`, where the runtime directory usually is, is often mounted
-//! noexec, and always lies in memory.
+//! Views are in the data directory, because `/run`, the usual place of the runtime directory, is in memory and often
+//! mounted noexec.
 
 pub(crate) mod digest;
 mod handover;
@@ -49,7 +49,7 @@ use tree::{Entry, walk};
 const VIEWS_DIR: &str = "views";
 const LOCK_FILE: &str = "lock";
 
-/// Why there is no view. The texts end with what to do next.
+/// Why a view cannot be made. The messages end with what to do next.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum ViewError {
@@ -72,15 +72,15 @@ pub(crate) enum ViewError {
         /// Why, and what to do.
         problem: &'static str,
     },
-    /// Nothing can be executed from where the copies lie.
+    /// The copies are on a file system without execute permission.
     #[error("{} is mounted noexec, so no script can run from there: choose another state.data_dir", path.display())]
     NoExec {
-        /// Where the copies lie.
+        /// The directory of the copies.
         path: PathBuf,
     },
 }
 
-/// What a view is made of.
+/// The source of a view.
 pub(crate) enum Source<'s> {
     /// A directory plugin.
     Directory(&'s Path),
@@ -94,11 +94,11 @@ pub(crate) struct Views {
     path: PathBuf,
     dir: Arc<OwnedFd>,
     next: AtomicU64,
-    /// The latest view of each plugin, each behind its own lock: a large copy holds up nobody else.
+    /// The latest view of each plugin. Each has its own lock, so that a large copy does not block other plugins.
     latest: Mutex<HashMap<PluginName, Arc<Latest>>>,
-    /// Whether what is in it is another supervisor's now.
+    /// Whether another supervisor has taken them over.
     let_go: Arc<AtomicBool>,
-    /// Of programs that run from where they lie.
+    /// Digests of programs that run in place.
     known: Known,
     lock: DirLock,
 }
@@ -106,14 +106,14 @@ pub(crate) struct Views {
 /// The latest view of one plugin.
 type Latest = Mutex<Option<Arc<View>>>;
 
-/// One view; removed when nobody uses it any more.
+/// One view. Dropping the last reference removes it.
 #[derive(Debug)]
 pub(crate) struct View {
     path: PathBuf,
     digest: String,
     name: String,
     parent: Arc<OwnedFd>,
-    /// Whether it is another supervisor's now.
+    /// Whether another supervisor has taken it over.
     let_go: Arc<AtomicBool>,
     script: Option<OsString>,
     gid: Option<u32>,
@@ -125,17 +125,17 @@ impl View {
         &self.path
     }
 
-    /// Of what is in it: a directory's digest, or a script's.
+    /// The digest of its content: a directory, or one script.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// Whether a process with this gid can be started from it again.
+    /// Whether another process with this gid can run from it.
     pub(crate) fn still_serves(&self, gid: Option<u32>) -> bool {
         self.gid == gid && self.is_intact()
     }
 
-    /// Whether it still holds what was copied; without uids of their own plugins could change it.
+    /// Whether the content is unchanged; plugins without their own uids could change it.
     fn is_intact(&self) -> bool {
         let now = match &self.script {
             None => digest::of_tree(&self.path, None).ok(),
@@ -157,16 +157,17 @@ impl Drop for View {
 }
 
 impl Views {
-    /// Prepares the place for the views of the supervisor with this runtime directory, and clears what
-    /// supervisors left that are no longer there.
+    /// Prepares the directory for the views of the supervisor with this runtime directory, and removes views of
+    /// supervisors that no longer run.
     #[cfg(test)]
     pub(crate) fn prepare(data_dir: &Path, runtime_dir: &Path) -> Result<Self, SetupError> {
         Self::take_over(data_dir, runtime_dir, Left::default())
     }
 
-    /// The same, but for what another supervisor left to be taken over.
+    /// The same, but keeps the views that another supervisor left for takeover.
     pub(crate) fn take_over(data_dir: &Path, runtime_dir: &Path, left: Left) -> Result<Self, SetupError> {
-        // Whether plugins can get here is asked when the first needs to: programs that run by descriptor do not.
+        // Whether plugins can reach this directory is checked for the first view: programs that run by descriptor need
+        // none.
         let views = prepare_dir(&data_dir.join(VIEWS_DIR), "state.data_dir", false)?;
         let id = hex::encode(&Sha256::digest(runtime_dir.as_os_str().as_bytes())[..8]);
         clear_abandoned(&views, &id);
@@ -202,12 +203,12 @@ impl Views {
         Ok(this)
     }
 
-    /// The digest of a program that runs from where it lies. Blocking.
+    /// The digest of a program that runs in place. Blocking.
     pub(crate) fn digest_of(&self, file: &File) -> io::Result<String> {
         self.known.of(file)
     }
 
-    /// Removes every view. Those in use go when their processes do, or now: this is for start and shutdown.
+    /// Removes all views, also those in use. For start and shutdown.
     pub(crate) fn clear(&self) {
         self.clear_except(&BTreeSet::new());
     }
@@ -226,8 +227,8 @@ impl Views {
         }
     }
 
-    /// The view of a plugin as its source is now: the one there is if nothing changed, or a new copy. `gid` may
-    /// read it. Blocking; reads all of the source.
+    /// The view of a plugin's current source: the existing one if nothing changed, or a new copy. `gid` may read it.
+    /// Blocking; reads the whole source.
     pub(crate) fn of(
         &self,
         plugin: &PluginName,
@@ -265,7 +266,7 @@ impl Views {
             return Err(ViewError::Unreachable { path, problem });
         }
         let name = self.next.fetch_add(1, Ordering::Relaxed).to_string();
-        // From here on an error removes what was copied so far.
+        // From here on dropping the view removes an incomplete copy.
         let mut view = View {
             path: self.path.join(&name),
             digest: String::new(),
@@ -301,7 +302,7 @@ impl Views {
     }
 }
 
-/// Copies a directory plugin, without its manifest, and returns the digest of the copy.
+/// Copies a directory plugin without its manifest, and returns the digest of the copy.
 fn copy_tree(from: &Path, to: &Path) -> Result<String, ViewError> {
     let mut tree = digest::TreeDigest::new();
     let mut directories = Vec::new();
@@ -323,13 +324,13 @@ fn copy_tree(from: &Path, to: &Path) -> Result<String, ViewError> {
             }
         };
         copied.map_err(|source| {
-            // The walk only knows errors of the source, so it is stopped with one of those.
+            // The walk only supports errors of the source, so one of those stops it.
             failed = Some(ViewError::Copy { path: target, source });
             TreeError::TooLarge { path: from.to_owned() }
         })
     })
     .map_err(|error| failed.take().unwrap_or(ViewError::Tree(error)))?;
-    // Innermost first, and only now: nothing can be put into a directory that nobody may write to.
+    // Innermost first, and only after copying: no file can be created in a read-only directory.
     for directory in directories.iter().rev() {
         std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o555))
             .map_err(|source| ViewError::Copy { path: directory.clone(), source })?;
@@ -337,7 +338,7 @@ fn copy_tree(from: &Path, to: &Path) -> Result<String, ViewError> {
     Ok(tree.finish())
 }
 
-/// Copies one file and returns the digest of what was written.
+/// Copies one file and returns the digest of the written bytes.
 fn copy_file(from: &File, to: &Path, executable: bool) -> io::Result<String> {
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
     let digest = digest::copy(from, &mut file)?;
@@ -345,7 +346,7 @@ fn copy_file(from: &File, to: &Path, executable: bool) -> io::Result<String> {
     Ok(digest)
 }
 
-/// Removes the views of supervisors that are gone: the lock of theirs can be had.
+/// Removes the views of supervisors that no longer run, whose lock is free.
 fn clear_abandoned(views: &Path, own_id: &str) {
     let Ok(entries) = std::fs::read_dir(views) else { return };
     for entry in entries.flatten() {

@@ -1,4 +1,4 @@
-//! Opens a program so that what is looked at is what runs.
+//! Opens a program so that the checked file is the one that runs.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,14 +13,14 @@ use super::trust;
 pub(crate) enum Kind {
     /// ELF: executed by descriptor.
     Native,
-    /// `#!`: its interpreter opens it by path, so the path must lead into a view.
+    /// `#!`: its interpreter opens it by path, so the path must be inside a view.
     Script,
 }
 
 /// A program, open for reading.
 #[derive(Debug)]
 pub(crate) struct OpenProgram {
-    /// At its start.
+    /// Positioned at its start.
     pub(crate) file: File,
     /// How it runs.
     pub(crate) kind: Kind,
@@ -50,12 +50,12 @@ pub enum ProgramError {
         /// The file.
         path: PathBuf,
     },
-    /// Somebody else may change it, or the directory it lies in.
+    /// Another user may change it, or the directory it is in.
     #[error("{} cannot be trusted: {problem}", path.display())]
     Untrusted {
         /// The file or directory.
         path: PathBuf,
-        /// Who may, and what to do.
+        /// Who may change it, and what to do.
         problem: String,
     },
     /// Neither ELF nor script.
@@ -68,15 +68,14 @@ pub enum ProgramError {
 
 /// Resolves symlinks in `path`, opens what it names and checks it and its directory.
 ///
-/// Returns the path that was opened, too. Symlinks are followed, because installations switch versions with
-/// them (and `/usr/bin/python3` is one); it is their target that has to be trustworthy, and the target that is
-/// opened, without following anything further.
+/// Also returns the path that was opened. Symlinks are followed, because installations switch versions with them (and
+/// `/usr/bin/python3` is one). Their target must be trustworthy, and it is opened without following further links.
 pub(crate) fn open(path: &Path) -> Result<(PathBuf, OpenProgram), ProgramError> {
     let io_error = |source: io::Error| ProgramError::Io { path: path.to_owned(), source };
     let real = path.canonicalize().map_err(io_error)?;
     if let Some(parent) = real.parent() {
         let stat = rustix::fs::stat(parent).map_err(|e| io_error(e.into()))?;
-        // A sticky directory keeps others from replacing the file, so it will do for the parent of one file.
+        // A sticky directory keeps other users from replacing the file, so it is acceptable as the parent of one file.
         let sticky = stat.st_mode & 0o1000 != 0;
         if let Some(problem) = trust::who_else_may_write(&stat).filter(|_| !sticky) {
             return Err(ProgramError::Untrusted { path: parent.to_owned(), problem });
@@ -88,7 +87,7 @@ pub(crate) fn open(path: &Path) -> Result<(PathBuf, OpenProgram), ProgramError> 
     Ok((real, program))
 }
 
-/// Opens a program of our own, as [`open`] does: it has to be a native one, root's or ours.
+/// Opens one of our own programs, like [`open`]. It must be native and belong to root or us.
 pub(crate) fn open_own(path: &Path) -> Result<(PathBuf, File), ProgramError> {
     let (real, OpenProgram { file, kind }) = open(path)?;
     let stat = fstat(&file).map_err(|e| ProgramError::Io { path: real.clone(), source: e.into() })?;
@@ -100,7 +99,7 @@ pub(crate) fn open_own(path: &Path) -> Result<(PathBuf, File), ProgramError> {
     Err(ProgramError::Untrusted { path: real, problem })
 }
 
-/// Opens a program inside a view, whose content is checked already; its symlinks were, too.
+/// Opens a program inside a view, whose content and symlinks were checked before.
 pub(crate) fn open_in_view(path: &Path) -> Result<OpenProgram, ProgramError> {
     let file = File::open(path).map_err(|source| ProgramError::Io { path: path.to_owned(), source })?;
     inspect(path, file)

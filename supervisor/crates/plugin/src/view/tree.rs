@@ -1,4 +1,4 @@
-//! Walks a plugin's directory through descriptors: never by path, never through a symlink, never without end.
+//! Walks a plugin's directory through descriptors: bounded, not by path, and without following symlinks.
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs::File;
@@ -11,17 +11,17 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat
 
 use super::trust;
 
-/// The most files, links and directories that a directory plugin may hold. 20,000 is several times a large
-/// virtual environment; what is beyond it is more likely a wrong directory, such as a home.
+/// The most files, links and directories of a directory plugin. 20,000 is several times a large virtual environment;
+/// more is probably a wrong directory, such as a home.
 pub(crate) const MAX_ENTRIES: usize = 20_000;
 
-/// The most bytes that its files may hold together: 1 GiB, which is copied at the first start.
+/// The most bytes of its files together: 1 GiB, which is copied at the first start.
 pub(crate) const MAX_BYTES: u64 = 1 << 30;
 
-/// How deep its directories may nest: each level holds one descriptor open while it is walked.
+/// How deep its directories may nest: the walk holds one descriptor open for each level.
 pub(crate) const MAX_DEPTH: usize = 32;
 
-/// Where absolute symlinks may lead: programs and libraries that belong to the system.
+/// Where absolute symlinks may lead: programs and libraries of the system.
 const SYSTEM_DIRS: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives", "/nix/store"];
 
@@ -37,12 +37,12 @@ pub enum TreeError {
         /// Why.
         source: io::Error,
     },
-    /// Somebody else may change something in it.
+    /// Another user may change something in it.
     #[error("{} cannot be trusted: {problem}", path.display())]
     Untrusted {
         /// What.
         path: PathBuf,
-        /// Who may, and what to do.
+        /// Who may change it, and what to do.
         problem: String,
     },
     /// It is too large.
@@ -73,16 +73,16 @@ pub enum TreeError {
     },
 }
 
-/// One thing in a directory, in the order of a sorted depth-first walk.
+/// One entry of a directory, in the order of a sorted depth-first walk.
 #[derive(Debug)]
 pub(crate) enum Entry<'e> {
-    /// Before everything in it.
+    /// A directory. Comes before its content.
     Dir,
     /// A regular file.
     File {
         /// Open for reading, at its start.
         file: &'e mut File,
-        /// Whether anybody may execute it.
+        /// Whether any user may execute it.
         executable: bool,
     },
     /// A symlink that stays inside or leads to the system's directories.
@@ -92,7 +92,7 @@ pub(crate) enum Entry<'e> {
     },
 }
 
-/// Walks `root`, giving `visit` each entry with its path below the root; the root itself and `skip` (a name
+/// Walks `root` and calls `visit` for each entry with its path below the root. The root itself and `skip` (a name
 /// directly in the root) are left out.
 pub(crate) fn walk(
     root: &Path,
@@ -173,7 +173,7 @@ impl Walker<'_> {
                 self.directory(fd, relative, depth + 1)
             }
             FileType::RegularFile => {
-                // Should the file have been swapped for a pipe since, NONBLOCK keeps the opening from hanging.
+                // NONBLOCK: if the file was swapped for a pipe meanwhile, opening it does not block.
                 let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
                 let fd = openat(dir, name, flags, Mode::empty()).map_err(|e| self.error(relative, e))?;
                 let stat = fstat(&fd).map_err(|e| self.error(relative, e))?;
@@ -182,7 +182,7 @@ impl Walker<'_> {
                 }
                 check_trust(&self.root.join(relative), &stat)?;
                 let executable = trust::is_executable(&stat);
-                // Counted by size before it is read; a file that grows meanwhile is caught by the copier.
+                // Counted by size before reading; the copier detects a file that grows meanwhile.
                 self.bytes = self.bytes.saturating_add(u64::try_from(stat.st_size).unwrap_or(u64::MAX));
                 if self.bytes > MAX_BYTES {
                     return Err(TreeError::TooLarge { path: self.root.to_owned() });
@@ -203,8 +203,8 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a path without symlinks names something that belongs to the system: below one of its directories, and
-/// nobody but root may change it or its directory.
+/// Whether a path without symlinks belongs to the system: it is below a system directory, and only root may change it
+/// and its directory.
 pub(crate) fn is_system_file(real: &Path) -> bool {
     let roots_alone =
         |path: &Path| rustix::fs::stat(path).is_ok_and(|stat| stat.st_uid == 0 && stat.st_mode & 0o022 == 0);
@@ -213,10 +213,10 @@ pub(crate) fn is_system_file(real: &Path) -> bool {
         && real.parent().is_some_and(roots_alone)
 }
 
-/// Whether a symlink at `link` (below the root) leads to the inside or to a system directory.
+/// Whether a symlink at `link` (below the root) leads inside the root or to a system directory.
 ///
-/// `..` may stand only at the front of a relative target: there it goes up from a real directory. Behind a
-/// name it would go up from wherever that name leads.
+/// `..` is allowed only at the beginning of a relative target, where it goes up from a real directory. After a name it
+/// would go up from the target of that name.
 fn link_may_stay(link: &Path, target: &Path) -> bool {
     if target.is_absolute() {
         return target.components().all(|c| matches!(c, Component::RootDir | Component::Normal(_)))

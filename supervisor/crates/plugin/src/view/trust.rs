@@ -1,22 +1,21 @@
-//! Who else could change a file that we are about to run.
+//! Which other users could change a file that we are about to run.
 
 use rustix::fs::Stat;
 
 use crate::identity::may_change_uid;
 use crate::rundir::OVERFLOW_UID;
 
-/// Whether a mode bit is set; kept here because libc types the mode differently on each platform.
+/// Whether a mode bit is set. Kept in one place, because libc types the mode differently on each platform.
 fn has(stat: &Stat, bit: u32) -> bool {
     stat.st_mode & bit != 0
 }
 
-/// Why somebody else may change this file or directory, or `None`.
+/// The reason if other users may change this file or directory, or `None`.
 ///
-/// "Somebody else" is everybody, or the members of a group that is neither root's nor, for a supervisor that a person
-/// started, its own primary group: people whose umask is 002 have files that their own group may write. A service's group
-/// has others in it, its clients for one.
-/// A sticky bit does not help: it lets everybody add a plugin. The owner is not looked at, because who may
-/// place plugins for us is the operator's choice.
+/// Other users are everybody, or the members of a group that is neither root's nor, for a supervisor that a person
+/// started, that person's primary group: with a umask of 002 people have files that their own group may write. The
+/// group of a service has other members, such as its clients. A sticky bit does not help, because it lets everybody add
+/// a plugin. The owner is not checked, because the operator decides who may install plugins.
 pub(crate) fn who_else_may_write(stat: &Stat) -> Option<String> {
     if has(stat, 0o002) {
         return Some("everybody may write to it; run chmod o-w on it".to_owned());
@@ -29,17 +28,17 @@ pub(crate) fn who_else_may_write(stat: &Stat) -> Option<String> {
     None
 }
 
-/// Whether this file is root's, our own, or of whoever owns the program that we are: for what has to be part of Talon
-/// itself. Who could have changed us need not change it.
+/// Whether this file belongs to root, to us, or to the owner of our own program. For parts of Talon itself: a user who
+/// could have changed our program need not change this file.
 pub(crate) fn is_roots_or_ours(stat: &Stat) -> bool {
     let uid = rustix::process::geteuid();
-    // Inside a user namespace everything of the outer system belongs to this uid, and nobody in there can be it.
+    // In a user namespace every owner from outside has this uid, and no process inside can have it.
     let outside = stat.st_uid == OVERFLOW_UID && !uid.is_root();
     let maker = rustix::fs::stat("/proc/self/exe").is_ok_and(|image| image.st_uid == stat.st_uid);
     stat.st_uid == 0 || stat.st_uid == uid.as_raw() || outside || maker
 }
 
-/// Whether anybody may execute this file.
+/// Whether any user may execute this file.
 pub(crate) fn is_executable(stat: &Stat) -> bool {
     has(stat, 0o111)
 }

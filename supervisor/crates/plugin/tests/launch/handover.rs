@@ -1,4 +1,5 @@
-//! Processes that outlive their supervisor, in one process: the first registry lets go of them, the second takes them up.
+//! Processes that outlive their supervisor, within one process: the first registry releases them, the second adopts
+//! them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +13,14 @@ use talon_plugin::{Events, Plugin, PluginSpec, Registry, Settings, StateSockets}
 use super::state::tried;
 use super::{FIXTURE, Host, call, call_with, host, host_with, name, settings, spec};
 
-/// What a registry hands over, as it arrives elsewhere.
+/// The handover of a registry, as the next supervisor receives it.
 async fn parcel(registry: &Registry) -> Inherited {
     let mut packer = Packer::default();
     let handed = registry.hand_over(&mut packer).await.unwrap();
     changed(handed, packer, |_| {})
 }
 
-/// The same, with a document that somebody has changed.
+/// The same, with a modified document.
 fn changed(handed: Handed, packer: Packer, change: impl FnOnce(&mut serde_json::Value)) -> Inherited {
     let mut document = serde_json::to_value(&handed).unwrap();
     change(&mut document);
@@ -61,7 +62,7 @@ pub(super) async fn ended(pid: u32) {
     let Ok(pidfd) = pidfd_open(Pid::from_raw(pid.cast_signed()).unwrap(), PidfdFlags::empty()) else {
         return;
     };
-    #[expect(deprecated, reason = "its successor is unsafe; this one is owned, and nobody else has it")]
+    #[expect(deprecated, reason = "its successor is unsafe; this one is owned exclusively")]
     let pidfd = tokio::io::unix::AsyncFd::new(pidfd).unwrap();
     tokio::time::timeout(Duration::from_secs(60), pidfd.readable()).await.unwrap().unwrap().retain_ready();
 }
@@ -70,7 +71,7 @@ fn logged(plugin: &Plugin, text: &str) -> bool {
     plugin.logs().recent.iter().any(|line| line.text.contains(text))
 }
 
-/// It runs on as it was, for somebody else.
+/// The process keeps running under the next supervisor.
 async fn runs_on(host: Host, spec: PluginSpec, range: u32) -> (Host, Plugin) {
     let plugin = host.up(spec.clone()).await;
     assert_eq!(call(&plugin, "count").await, "call 1 after 1 Init");
@@ -285,7 +286,7 @@ async fn each_instance_goes_on_as_itself() {
         plugin.snapshot().instances.iter().map(|instance| instance.pid).collect()
     };
     let before = pids(&plugin);
-    // One fewer is wanted.
+    // One instance fewer is configured.
     let next = host.handed_on(76).await;
     let plugin = next.up(PluginSpec { instances: 2, ..three() }).await;
     plugin.settled().await;
@@ -334,10 +335,10 @@ async fn its_way_out_and_its_key_values_go_on() {
     assert_eq!(tried(&plugin, "state", "").await, "fine you are serve");
     let answer = tried(&plugin, "proxy", &here).await;
     assert!(answer.starts_with("fine HTTP/1.1 200"), "{answer}");
-    // Where nobody serves its key-values any more, its environment would lie.
+    // Without a server for its key-values, its environment would be wrong.
     let next = host.handed_on(80).await;
     let plugin = next.up(spec).await;
-    assert!(logged(&plugin, "its way to its key-values"), "{:#?}", plugin.logs().recent);
+    assert!(logged(&plugin, "its key-value socket"), "{:#?}", plugin.logs().recent);
     assert_ne!(self::pid(&plugin), pid);
     next.done().await;
 }

@@ -1,4 +1,4 @@
-//! What is started again when the replacement of a plugin has failed, and then the one that went on dies.
+//! Which program is started if the replacement of a plugin has failed and the running one then dies.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use talon_plugin::{IfDown, Plugin, PluginSpec, ReplaceError, State};
 use super::handover::{ended, pid};
 use super::{FIXTURE, Host, call, host, name, sha256, spec};
 
-/// What stands in for a release that does not work.
+/// A release that does not work.
 const BROKEN: &str = "#!/bin/sh\necho no such library >&2\nexit 3\n";
 
 const FROM_LAST_READY: &str =
     "started again from the program that was last ready; what lies on the disk failed:";
 
-/// As a careful installer does: beside it, and moved over.
+/// Installs like a careful package manager: writes a new file and renames it.
 fn install(path: &Path, content: &[u8]) {
     let beside = path.with_extension("new");
     std::fs::write(&beside, content).unwrap();
@@ -24,7 +24,7 @@ fn install(path: &Path, content: &[u8]) {
     std::fs::rename(beside, path).unwrap();
 }
 
-/// The fixture, and behind it what nobody reads: another release.
+/// The fixture with ignored bytes appended, as another release.
 fn release(number: u8) -> Vec<u8> {
     let mut program = std::fs::read(FIXTURE).unwrap();
     program.push(number);
@@ -137,7 +137,7 @@ async fn scripts_and_directories_outlive_their_files() {
         assert_ne!(plugin.snapshot().digest, digest);
         assert_eq!(call(&plugin, "count").await, "call 1 after 1 Init");
     }
-    // What nobody can be started from any more is removed: of each the newest copy is left.
+    // Copies that cannot be needed any more are removed: the newest copy of each plugin stays.
     for name in ["script", "whole"] {
         host.registry.deregister(&super::name(name)).await;
     }
@@ -159,7 +159,7 @@ async fn an_operator_s_restart_looks_at_the_disk() {
     let mut lines = plugin.logs();
     let error = plugin.restart().await.unwrap_err().to_string();
     assert!(error.contains("exit code 3"), "{error}");
-    // It failed, and what follows by itself is a restart as any other.
+    // The replacement failed; what follows is a normal restart.
     while plugin.snapshot().state != State::Ready {
         let _ = lines.live.recv().await.unwrap();
         plugin.settled().await;

@@ -104,7 +104,7 @@ fn served(host: Host, spec: ServiceSpec) -> Scene {
     Scene { host, service, link, news, home }
 }
 
-/// The fixture as a service that behaves so.
+/// The fixture as a service with this behaviour.
 fn scene(range: u32, manner: &str) -> Scene {
     let host = host(range);
     let home = home(&host, range);
@@ -222,7 +222,7 @@ async fn one_that_is_killed_is_back_with_another_socket() {
     let (second, _) = scene.started().await;
     assert_ne!(first, second);
     assert_eq!(scene.service.status().restarts, 1);
-    // The end of its socket ends it, too: whoever has the other end decides.
+    // Closing its socket ends it, too: the peer decides.
     *scene.link.control.lock().unwrap() = None;
     let (how, again) = scene.ended().await;
     assert!(again && how.starts_with("ended with exit code 0"), "{how}");
@@ -255,7 +255,7 @@ async fn a_program_that_others_may_change_is_not_started() {
     scene.host.done().await;
 }
 
-/// Hands sockets on to a service.
+/// Passes sockets to a service.
 #[derive(Debug, Default)]
 struct HandsOn {
     control: Mutex<Option<OwnedFd>>,

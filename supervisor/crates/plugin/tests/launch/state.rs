@@ -1,4 +1,4 @@
-//! The plugins' way to their key-values, with somebody at the other end who says whom it takes them for.
+//! The plugins' sockets for key-values, with a server that answers which plugin it takes the client for.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::{Host, call, host, host_with, name, spec};
 
-/// Greets whoever connects by the name that the socket stands for.
+/// Greets each client by the name that the socket stands for.
 #[derive(Debug, Default)]
 pub(super) struct Greeter {
     served: Arc<AtomicUsize>,
@@ -105,7 +105,7 @@ async fn a_plugin_does_not_reach_anothers() {
     let other = host.up(named("two")).await;
     let outcome = tried(&other, "connect", &own).await;
     assert!(outcome.contains("No such file"), "{outcome}");
-    // It can write beside its own socket in directories of its own only.
+    // Beside its socket it can write only in its own directories.
     let outcome = tried(&plugin, "write", &own.replace("/k", "/x")).await;
     assert!(outcome.contains("(os error"), "{outcome}");
     host.done().await;

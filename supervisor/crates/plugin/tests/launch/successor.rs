@@ -1,4 +1,4 @@
-//! The same as in `handover.rs` with a supervisor that is another process, and ends: the processes are nobody's children here.
+//! Like `handover.rs`, but the supervisor is another process and exits, so that the plugins are orphans here.
 
 use std::io::{IoSliceMut, Write};
 use std::mem::MaybeUninit;
@@ -63,7 +63,7 @@ fn receive(socket: &UnixStream) -> (Inherited, u32) {
 }
 
 impl Predecessor {
-    /// It lets go and ends, and the next one has its directories.
+    /// The supervisor releases its processes and exits, and the next one takes over its directories.
     fn succeeded(mut self) -> (Host, u32) {
         self.socket.write_all(b"!").unwrap();
         assert!(self.child.wait().unwrap().success());
@@ -88,7 +88,7 @@ async fn a_process_outlives_its_supervisor() {
     assert_eq!(host.registry.monitors().len(), 1);
     let uid = plugin.snapshot().instances[0].uid.unwrap();
     assert_eq!(uid != rustix::process::geteuid().as_raw(), is_root());
-    // Its end is seen, though it is no child of this process, and so is that nothing is left of it.
+    // Its exit and the end of its descendants are noticed, though it is no child of this process.
     kill(inherited);
     let mut changes = plugin.logs();
     while plugin.snapshot().state != State::Ready || pid(&plugin) == inherited {
@@ -133,7 +133,7 @@ async fn a_parcel_that_nobody_takes_ends_everything() {
     assert!(child.wait().unwrap().success());
     drop(inherited);
     ended(pid).await;
-    // Nothing is in the way of a supervisor that knows nothing of all this.
+    // A supervisor without any handover can start.
     let registry = super::registry(settings(dir.path(), range)).unwrap();
     let host = Host { dir, registry };
     assert!(host.private_dirs().is_empty());

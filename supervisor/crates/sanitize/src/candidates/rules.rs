@@ -1,17 +1,17 @@
-//! What the first stage asks of three bytes in a row. A rule holds of every place it is meant for, and of a few others; see
-//! [`Halves`].
+//! The rules of the first stage on three adjacent bytes. A rule matches every place it is meant for, and a few others;
+//! see [`Halves`].
 
 use crate::quick::{KEY_LISTS, NAME_LISTS, REFERENCE_LISTS, SPEAKERS_REVERSED, TURN_LISTS};
 use crate::sets::{Halves, Set};
 
-/// What the folded view writes for a byte that may fold to something else or spell it: beyond ASCII, or `&`, `%`, `\`.
+/// The folded view of a byte that may fold to something else or be part of an escape: beyond ASCII, or `&`, `%`, `\`.
 pub(super) const FOREIGN: u8 = 0x80;
 
-/// What it writes for white space and other controls, `_` and `-`: they may stand between two letters of one word. The end
-/// of the text is one.
+/// The folded view of white space and other controls, `_` and `-`: they may stand between two letters of one word. The
+/// end of the text counts as one.
 pub(super) const LOOSE: u8 = 0x90;
 
-/// What a byte is by itself. Of each the halves do not mix, so all of these are exact.
+/// The classes of single bytes. The nibbles of each class do not mix, so all of these are exact.
 pub(super) static CLASSES: Halves = Halves::of(&[
     Set::of(b" "),
     Set::of(b"\t\x0c"),
@@ -22,15 +22,15 @@ pub(super) static CLASSES: Halves = Halves::of(&[
     Set::of(b"\\"),
     Set::BEYOND,
 ]);
-/// The classes in which a byte is indentation, and so on.
+/// The classes of indentation, and so on.
 pub(super) const INDENT: u8 = 0b0000_0011;
 pub(super) const CONTROL: u8 = 0b0000_0100;
 pub(super) const IS_LOOSE: u8 = 0b0001_1111;
 pub(super) const ESCAPE: u8 = 0b0110_0000;
 pub(super) const IS_FOREIGN: u8 = 0b1110_0000;
 
-/// What tells that something may begin nearby, characters beyond ASCII aside: openers, escapes, colons, breaks and other controls.
-/// Most of prose has none of them in 64 bytes. Of each set the halves do not mix, so all of these are exact.
+/// Bytes near which syntax may begin, characters beyond ASCII aside: openers, escapes, colons, breaks and other
+/// controls. Most 64-byte blocks of prose have none. The nibbles of each set do not mix, so all of these are exact.
 pub(super) static TELLING: Halves = Halves::of(&[
     Set::of(b"\0\x01\x02\x03\x04\x05\x06\x07\x08\n\x0b\r\x0e\x0f"),
     Set::of(b"\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"),
@@ -41,36 +41,36 @@ pub(super) static TELLING: Halves = Halves::of(&[
     Set::of(b"["),
     Set::of(b"~\x7f"),
 ]);
-/// Those that are places by themselves, whatever comes behind them.
+/// Bytes that are candidates whatever follows them.
 pub(super) const SINGLE: u8 = 0b1100_0000;
 
-/// Eight rules on three bytes in a row.
+/// Eight rules on three adjacent bytes.
 pub(super) struct Table {
-    /// For each of the three the rules that its low half, and those that its high half, may take part in.
+    /// For each of the three bytes, the rules that its low and its high nibble may take part in.
     pub(super) halves: [Halves; 3],
 }
 
-/// Rules on a byte as it is and the two folded ones behind it: the places of openers and escapes.
+/// Rules on one unfolded byte and the two folded ones behind it: the places of openers and escapes.
 pub(super) static OPENERS: Table = Table::of([
-    // JSON is full of quotes: those in front of what the keys that matter begin with. Two rules, so that the halves of the
-    // letters do not mix.
+    // JSON is full of quotes: only those in front of the first letters of relevant keys. Two rules, so that the nibbles
+    // of the letters do not mix.
     begins_key(b"abcdefghijklmno"),
     begins_key(b"pqrstuvwxyz"),
     [Set::of(b"\""), OPEN, Set::ALL],
     [Set::of(b"&"), REFERENCES.letters(0), REFERENCES.letters(1).or(FOREIGNERS)],
     [Set::of(b"&#"), Set::of(b"#").or(FOREIGNERS), Set::ALL],
-    // The first digit of what matters, and the `u` of `%u003c`.
+    // The first digit of relevant escapes, and the `u` of `%u003c`.
     [Set::of(b"%"), Set::of(b"0235678au").or(FOREIGNERS), Set::ALL],
-    // And `|>`, which has a half in common.
+    // And `|>`, which shares a nibble.
     [Set::of(b"\\|"), Set::of(b"nrux:>").or(FOREIGNERS), Set::ALL],
     [Set::of(b"`"), Set::of(b"`").or(FOREIGNERS), Set::ALL],
 ]);
 
-/// The rules of [`FOLDED`] on a line's first characters that are no indentation.
+/// The rules of [`FOLDED`] on a line's first characters behind the indentation.
 pub(super) const TURNS: u8 = 0b0011_1111;
-/// The one on a place itself.
+/// The rule on the place itself.
 pub(super) const PLACES: u8 = 0b0100_0000;
-/// The one that holds one byte in front of the place: of the last two letters of a speaker and the colon.
+/// The rule on the byte before the place: the last two letters of a speaker and the colon.
 pub(super) const SPEAKER: u8 = 0b1000_0000;
 
 /// Rules on three folded bytes.
@@ -82,12 +82,12 @@ pub(super) static FOLDED: Table = Table::of([
     [TURN_WORDS.letters(0), TURN_WORDS.of_lengths(2, 2).letters(1).or(OPEN), Set::ALL],
     [OPEN, Set::ALL, Set::ALL],
     [Set::of(b">"), Set::of(b">").or(FOREIGNERS), Set::ALL],
-    // White space and what nobody sees, in front of a colon.
+    // White space and invisible characters in front of a colon.
     [OPEN, Set::of(b":"), Set::ALL],
     [SPEAKERS.letters(1).or(OPEN).or(Set::of(b";")), SPEAKERS.letters(0), Set::of(b":")],
 ]);
 
-/// Rules on the first three folded bytes of a tag's name, of which white space may tear every one.
+/// Rules on the first three folded bytes of a tag's name. White space may stand between any of them.
 pub(super) static NAMES: Table = Table::of([
     begins_name(b"abc"),
     begins_name(b"defgh"),
@@ -100,7 +100,7 @@ pub(super) static NAMES: Table = Table::of([
     [NAME_WORDS.of_lengths(2, 2).letters(0), NAME_WORDS.of_lengths(2, 2).letters(1), NAME_ENDS],
 ]);
 
-/// What a byte is to a name.
+/// The classes of bytes in a name.
 pub(super) static NAME_CLASSES: Halves = Halves::of(&[
     Set::of(b"0123456789"),
     Set::of(b"ABCDEFGHIJKLMNO"),
@@ -120,12 +120,12 @@ const NAME_ENDS: Set = Set::of(b">=/}").or(LOOSENED);
 const KEYS: Words = Words::of(&KEY_LISTS);
 const REFERENCES: Words = Words::of(&REFERENCE_LISTS);
 const TURN_WORDS: Words = Words::of(&TURN_LISTS);
-/// Backwards.
+/// Reversed.
 const SPEAKERS: Words = Words::of(&[&SPEAKERS_REVERSED]);
 
 const LOOSENED: Set = Set::of(&[LOOSE]);
 const FOREIGNERS: Set = Set::of(&[FOREIGN]);
-/// Tabs and line breaks too: they are told apart by a look of their own.
+/// Tabs and line breaks too: separate rules distinguish them.
 const CONTROLS: [u8; 32] = {
     let mut controls = [0; 32];
     let mut byte = 0;
@@ -138,19 +138,19 @@ const CONTROLS: [u8; 32] = {
 
 const OPEN: Set = Set::of(&[FOREIGN, LOOSE]);
 
-/// A key that begins with one of these letters.
+/// Keys that begin with one of these letters.
 const fn begins_key(initials: &[u8]) -> [Set; 3] {
     let words = KEYS.beginning_with(initials);
     [Set::of(b"\""), words.letters(0), words.letters(1).or(OPEN)]
 }
 
-/// A name of three and more letters that begins with one of these.
+/// Names of three or more letters that begin with one of these.
 const fn begins_name(initials: &[u8]) -> [Set; 3] {
     let words = NAME_WORDS.beginning_with(initials).of_lengths(3, usize::MAX);
     [words.letters(0), words.letters(1), words.letters(2).or(LOOSENED)]
 }
 
-/// A turn of three and more letters that begins with one of these.
+/// Turns of three or more letters that begin with one of these.
 const fn begins_turn(initials: &[u8]) -> [Set; 3] {
     let words = TURN_WORDS.beginning_with(initials).of_lengths(3, usize::MAX);
     [words.letters(0), words.letters(1), words.letters(2).or(OPEN)]
@@ -168,11 +168,11 @@ impl Table {
     }
 }
 
-/// Words of some lists.
+/// The words of some lists.
 #[derive(Clone, Copy)]
 struct Words {
     lists: &'static [&'static [&'static str]],
-    /// The letters that they begin with.
+    /// The letters that the words begin with.
     initials: Set,
     min: usize,
     max: usize,
@@ -191,7 +191,7 @@ impl Words {
         Self { min, max, ..self }
     }
 
-    /// The letters that they have at `index`, which each of them must have.
+    /// The letters at `index` of the words, which must all be that long.
     const fn letters(self, index: usize) -> Set {
         let mut set = Set::of(&[]);
         let mut list = 0;

@@ -1,7 +1,7 @@
-//! The first stage's work on a block of 64 bytes: a bit for each byte at which something may begin.
+//! Classifies a block of 64 bytes for the first stage: a bit for each byte at which syntax may begin.
 //!
-//! What three bytes decide is looked up in [`super::rules`]; what depends on more (a line's indentation, an escape some bytes
-//! back) is arithmetic on the bits.
+//! What three bytes decide is looked up in [`super::rules`]; what depends on more (a line's indentation, an escape some
+//! bytes back) is arithmetic on the bits.
 
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch, u8x64};
@@ -14,7 +14,7 @@ use crate::sets::{BLOCK, any};
 
 const NOTHING: [u8; BLOCK] = [0; BLOCK];
 
-/// What one block leaves to the next.
+/// The state that one block passes to the next.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Carry {
     /// The name of a speaker ends in the next block's first byte.
@@ -23,8 +23,8 @@ pub(super) struct Carry {
     escapes: u64,
 }
 
-/// The places in each of the blocks, and in `behind`, which comes behind the last of them, if `out` has one more. Behind that
-/// there is nothing.
+/// The candidates in each of the blocks, and in `behind`, which follows the last of them, if `out` has one more. The
+/// text ends behind that.
 pub(super) fn judge(blocks: &[[u8; BLOCK]], behind: &[u8; BLOCK], carry: &mut Carry, out: &mut [u64]) {
     judge_at(Level::new(), blocks, behind, carry, out)
 }
@@ -56,7 +56,7 @@ fn judge_blocks<S: Simd>(
         let raw = u8x64::from_slice(simd, bytes);
         let telling = TELLING.look_up(simd, raw);
         if any(simd, telling, u8::MAX) == 0 && next[0] != b':' && next[1] != b':' {
-            // What begins in a block begins with a byte that tells, or ends at a colon up to two bytes further on.
+            // Syntax of this block begins with an indicator byte, or ends at a colon up to two bytes further on.
             *places = carried.speaker | leads(simd, raw);
             let semicolons = raw.simd_eq(u8x64::splat(simd, b';')).to_bitmask();
             carried = Carry { speaker: 0, escapes: semicolons };
@@ -72,7 +72,7 @@ fn judge_blocks<S: Simd>(
     *carry = carried;
 }
 
-/// 64 bytes and what is known of each alone.
+/// 64 bytes and their classes.
 #[derive(Clone, Copy)]
 struct Block<S: Simd> {
     raw: u8x64<S>,
@@ -90,7 +90,7 @@ impl<S: Simd> Block<S> {
         let folded = is(IS_LOOSE).select(all(LOOSE), is(IS_FOREIGN).select(all(FOREIGN), raw | all(0x20)));
         let mut block = Self { raw, classes, folded };
         if raw.simd_ge(all(0x80)).any_true() {
-            // Chinese and Korean: nothing of theirs folds to a letter.
+            // Chinese and Korean: none of them folds to a letter.
             let settled = raw.simd_ge(all(0xe4)) & raw.simd_le(all(0xe9))
                 | raw.simd_eq(all(0xeb))
                 | raw.simd_eq(all(0xec));
@@ -99,7 +99,7 @@ impl<S: Simd> Block<S> {
         block
     }
 
-    /// Where something may begin. `telling` is what [`TELLING`] says of each byte, and `following` the next block, folded.
+    /// The candidates. `telling` is the class of each byte in [`TELLING`], and `following` the next block, folded.
     #[inline(always)]
     fn judge(self, simd: S, telling: u8x64<S>, following: u8x64<S>, carry: &mut Carry) -> u64 {
         let Self { raw, folded, .. } = self;
@@ -123,9 +123,9 @@ impl<S: Simd> Block<S> {
         let controls = any(self.classes, CONTROL) & !(indent | breaks);
         let mut turns = any(rules, TURNS) | UNSEEN;
         if controls != 0 {
-            // The return of a break of two characters says nothing.
+            // The carriage return of a two-character line break is no candidate.
             places |= controls & !(is(b'\r') & breaks >> 1);
-            // A backspace takes the second character of a line away.
+            // A backspace deletes the second character of a line.
             turns |= controls >> 2;
         }
         places |= lines(breaks, indent, turns);
@@ -145,7 +145,7 @@ impl<S: Simd> Block<S> {
 }
 
 impl<S: Simd> Block<S> {
-    /// The angles behind which a tag may stand that matters. `names` are the places where a suspicious name may begin.
+    /// The angles behind which a relevant tag may stand. `names` are the places where a suspicious name may begin.
     #[inline(always)]
     fn tags(self, simd: S, angles: u64, names: u64) -> u64 {
         let is = |byte| self.raw.simd_eq(u8x64::splat(simd, byte)).to_bitmask();
@@ -155,7 +155,7 @@ impl<S: Simd> Block<S> {
         let begins = behind & !slashes | (behind & slashes) << 1;
         let kinds = NAME_CLASSES.look_up(simd, self.raw);
         let (letters, words) = (any(kinds, ALPHANUMERIC), any(kinds, u8::MAX));
-        // Where the first word ends, and where all of them do: as in `lines`.
+        // The end of the first word, and of all words: as in `lines`.
         let first = begins.wrapping_add(letters) & !letters;
         let (last_end, open) = begins.overflowing_add(words);
         let ends = last_end & !words;
@@ -163,7 +163,7 @@ impl<S: Simd> Block<S> {
         // `< name`, `<]<`, `<<`
         let begins_so = begins & (names | any(kinds, SPACE) | is(b']')) | behind & angles;
         let mut found = angles & (begins_so >> 1 | (begins_so & slashes << 1) >> 2);
-        // What may make the name go on. A slash does at the end of the text.
+        // Bytes that may continue the name. A slash does at the end of the text.
         let goes_on = any(self.classes, IS_LOOSE | IS_FOREIGN) | is(b':') | is(b'|');
         let slash = slashes & !(is(b'>') >> 1);
         let mut going_on = ends & (goes_on | slash) | first & is(b'-');
@@ -179,22 +179,22 @@ impl<S: Simd> Block<S> {
     }
 }
 
-/// The rules that hold of each place.
+/// The rules that match at each place.
 #[inline(always)]
 fn look_up<S: Simd>(simd: S, table: &Table, [first, second, third]: [u8x64<S>; 3]) -> u8x64<S> {
     let [one, two, three] = &table.halves;
     one.look_up(simd, first) & two.look_up(simd, second) & three.look_up(simd, third)
 }
 
-/// The bytes of which the second one behind them is in the next block, and may be a backspace.
+/// The bytes for which the second byte behind them is in the next block, and may be a backspace.
 const UNSEEN: u64 = 0b11 << (BLOCK - 2);
 
-/// The line breaks behind which a turn may stand, indentation aside. `turns` are the places where one may begin.
+/// The line breaks behind which a turn may stand after indentation. `turns` are the places where one may begin.
 #[inline(always)]
 fn lines(breaks: u64, indent: u64, turns: u64) -> u64 {
-    // Adding to a run of ones moves a one to the place behind its end.
+    // Adding to a run of ones carries a one to the place behind its end.
     let (sum, open) = (breaks << 1).overflowing_add(indent);
-    // Nor does a turn begin in a blank line.
+    // A turn does not begin in a blank line.
     let turns = sum & !(indent | breaks) & turns;
     let mut found = breaks & turns >> 1;
     // The next block decides, and does not see the break.
@@ -227,8 +227,8 @@ fn near(escapes: u64, before: u64) -> u64 {
 }
 
 /// The bytes that begin a character that is invisible, a control, or passes for an opener: U+0080–U+00BF, U+0280–U+02FF
-/// (ʺ ˂ ˋ), U+0340–U+037F (͏), U+0580–U+063F (։ ׃), U+1000–U+3FFF, U+A000–U+AFFF (꞉ ꓽ), U+F000–U+FFFF, and the planes of
-/// 0x1xxxx and 0xExxxx.
+/// (ʺ ˂ ˋ), U+0340–U+037F (͏), U+0580–U+063F (։ ׃), U+1000–U+3FFF, U+A000–U+AFFF (꞉ ꓽ), U+F000–U+FFFF, and the planes
+/// of 0x1xxxx and 0xExxxx.
 #[inline(always)]
 fn leads<S: Simd>(simd: S, raw: u8x64<S>) -> u64 {
     let all = |byte| u8x64::splat(simd, byte);
@@ -263,7 +263,7 @@ mod tests {
         levels
     }
 
-    /// Every block looked at closely, whatever its bytes tell.
+    /// Classifies every block in full, without the early exit.
     fn closely(level: Level, blocks: &[[u8; BLOCK]]) -> Vec<u64> {
         #[inline(always)]
         fn each<S: Simd>(simd: S, blocks: &[[u8; BLOCK]]) -> Vec<u64> {

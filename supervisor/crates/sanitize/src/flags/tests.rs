@@ -1,4 +1,4 @@
-//! What is told, and what ordinary text is not troubled with.
+//! What is flagged, and which ordinary text is not.
 
 use proptest::prelude::*;
 

@@ -1,23 +1,23 @@
-//! Which three letters the words of a list begin with, as tables made when this is compiled.
+//! The possible first three letters of a list of words, as tables that are built at compile time.
 
 use crate::swar::Eight;
 
-/// Which three letters the words of a list begin with.
+/// The possible first three letters of a list of words.
 ///
-/// A letter, or the end of a word, is one symbol each; a symbol that a fold could turn into any of them leaves the
-/// question open, and so does white space, which may tear a word.
+/// A letter, or the end of a word, is one symbol each. A symbol that folding could turn into any of them matches
+/// everything, and so does white space, which may split a word.
 pub(super) struct Beginnings {
-    /// For the first two symbols the bits of the third.
+    /// Indexed by the first two symbols: a bit for each third symbol.
     third: [[u32; 32]; 32],
 }
 
-/// What ends a word.
+/// The end of a word.
 const STOP: u8 = 26;
 
 /// White space, what may fold to a letter, and the end of the text.
 const ANY: u8 = 27;
 
-/// Digits, which no word has.
+/// Digits, which occur in no word.
 const DIGIT: u8 = 28;
 
 static SYMBOLS: [u8; 256] = {
@@ -28,9 +28,9 @@ static SYMBOLS: [u8; 256] = {
             letter @ b'a'..=b'z' => letter - b'a',
             letter @ b'A'..=b'Z' => letter - b'A',
             b'0'..=b'9' => DIGIT,
-            // Chinese and Korean: nothing of theirs folds to a letter.
+            // Chinese and Korean: none of them folds to a letter.
             0xe4..=0xe9 | 0xeb..=0xec => STOP,
-            // White space and other controls, what may fold to a letter, and an underscore, which counts for nothing.
+            // White space and other controls, what may fold to a letter, and an underscore, which is ignored.
             ..=b' ' | b'_' | b'-' | b'&' | b'\\' | b'%' | 0x7f.. => ANY,
             _ => STOP,
         };
@@ -42,7 +42,7 @@ static SYMBOLS: [u8; 256] = {
 impl Beginnings {
     pub(super) const fn of(lists: &[&[&str]]) -> Self {
         let mut third = [[0; 32]; 32];
-        // Nothing is known of a word that begins with an open symbol.
+        // A word that begins with an ambiguous symbol may be any word.
         let mut symbol = 0;
         while symbol < 32 {
             third[ANY as usize][symbol] = u32::MAX;
@@ -65,7 +65,7 @@ impl Beginnings {
         self.may_begin_with(word.byte(0), word.byte(1), word.byte(2))
     }
 
-    /// The same without the white space between the letters, which costs more and settles more.
+    /// The same after skipping the white space between the letters, which is slower and more exact.
     #[cold]
     pub(super) fn may_be_torn(&self, bytes: &[u8], at: usize) -> bool {
         let mut letters = bytes[at.min(bytes.len())..].iter().filter(|byte| !byte.is_ascii_whitespace());
@@ -82,7 +82,7 @@ impl Beginnings {
 
 const fn add(third: &mut [[u32; 32]; 32], word: &[u8]) {
     let first = (word[0] - b'a') as usize;
-    // An open symbol in the second place.
+    // An ambiguous symbol in the second place.
     third[first][ANY as usize] = u32::MAX;
     if word.len() == 1 {
         third[first][STOP as usize] = u32::MAX;

@@ -1,4 +1,4 @@
-//! Keys of JSON, and the values of `type`.
+//! Prefilters for JSON keys, and for the values of `type`.
 
 use super::beginnings::Beginnings;
 use super::{is_foreign, length};
@@ -6,7 +6,7 @@ use crate::names;
 use crate::swar::Eight;
 use crate::words::CALL_KEYS;
 
-/// Whether one of the keys that matter may stand behind the quote.
+/// Whether a relevant key may stand behind the quote.
 #[inline]
 pub(super) fn may_be_key(bytes: &[u8], behind: usize, next: u8) -> bool {
     if !next.is_ascii_whitespace() {
@@ -28,7 +28,7 @@ fn may_be_tight_key(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// The same where white space may stand inside the key, and accents on its letters.
+/// The same with white space inside the key, and accents on its letters.
 fn may_be_torn_key(bytes: &[u8]) -> bool {
     let (mut first, mut count, mut at) = ([0; 3], 0, 0);
     while let (Some(slot), Some(&byte)) = (first.get_mut(count), bytes.get(at)) {
@@ -51,15 +51,15 @@ fn may_be_torn_key(bytes: &[u8]) -> bool {
 /// The first byte of the characters from U+00C0 to U+00FF.
 const LATIN: u8 = 0xc3;
 
-/// What a letter of those folds to, by its second byte; none of what may fold to more or to nothing.
+/// What a letter of those folds to, by its second byte; `None` if it may fold to several letters or to nothing.
 fn unaccented(second: &u8) -> Option<u8> {
     const LETTERS: &[u8; 64] = b"aaaaaa.ceeeeiiii.nooooo..uuuuy..aaaaaa.ceeeeiiii.nooooo..uuuuy.y";
     LETTERS.get(usize::from(second & 0x3f)).copied().filter(u8::is_ascii_lowercase)
 }
 
-/// The word up to the quote, if it is one of ASCII characters that fold to nothing but lower case.
+/// The word up to the quote, if it consists of ASCII characters that folding only lower-cases.
 fn plain_word(bytes: &[u8]) -> Option<&[u8]> {
-    /// The longest key and value that matter have some 32.
+    /// The longest relevant key or value has some 32.
     const MAX_WORD: usize = 40;
     let near = &bytes[..bytes.len().min(MAX_WORD)];
     let end = near.iter().position(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'-'))?;
@@ -72,17 +72,17 @@ fn is_call_key(word: &[u8]) -> bool {
     core::str::from_utf8(&folded).is_ok_and(|key| key == "type" || names::is_call_key(key))
 }
 
-/// Whether what follows the key `type` may be one of the values that matter.
+/// Whether a relevant value may follow the key `type`.
 fn may_be_call_type(rest: &[u8]) -> bool {
     let colon = length(rest, u8::is_ascii_whitespace);
     let Some(behind) = rest[colon..].strip_prefix(b":") else {
-        // Nothing, or something that folds to a colon or to nothing.
+        // The end, or something that may fold to a colon or to nothing.
         return rest.get(colon).is_none_or(|&byte| is_foreign(byte));
     };
     let quote = length(behind, u8::is_ascii_whitespace);
     match behind.get(quote) {
         Some(b'"') => match plain_word(&behind[quote + 1..]) {
-            // Of single words one counts.
+            // Only one single word is relevant.
             Some(word) => {
                 word.contains(&b'_') || word.contains(&b'-') || word.eq_ignore_ascii_case(b"function")
             }

@@ -1,11 +1,11 @@
-//! Lines that may begin with a turn, and words in front of a colon that may name a speaker.
+//! Prefilters for lines that may begin with a turn, and for words in front of a colon that may name a speaker.
 
 use super::beginnings::Beginnings;
 use super::is_foreign;
 use crate::swar::Eight;
 
-/// Whether the name of a speaker may end in this byte: in the last letter of one, in what spells it, or in what is not
-/// seen behind it.
+/// Whether the name of a speaker may end in this byte: its last letter, a byte of an escape, or an invisible character
+/// behind it.
 static ENDS_SPEAKER: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -21,7 +21,7 @@ static ENDS_SPEAKER: [bool; 256] = {
     table
 };
 
-/// The names of speakers, backwards, as [`crate::shapes::speaker`] reads them.
+/// The names of speakers, reversed, as [`crate::shapes::speaker`] reads them.
 pub(crate) const SPEAKERS_REVERSED: [&str; 9] =
     ["resu", "namuh", "tnatsissa", "metsys", "tobtahc", "tob", "tpg", "noclaf", "noitasrevnoc"];
 
@@ -34,7 +34,7 @@ pub(super) fn may_be_speaker(text: &[u8]) -> bool {
         return false;
     }
     match *text {
-        // Most words in front of a colon.
+        // The usual case: most words in front of a colon.
         [.., third, second, first] if !SPEAKERS.may_begin_with(first, second, third) => {
             may_end_in_escape(text, 3 + MAX_ESCAPE)
         }
@@ -71,7 +71,7 @@ fn may_end_in_escape(text: &[u8], length: usize) -> bool {
     nearest.iter().any(|byte| matches!(byte, b'\\' | b'%' | b';'))
 }
 
-/// Read as [`SPEAKERS_REVERSED`] are. What nobody sees leaves the question open.
+/// For reading backwards, like [`SPEAKERS_REVERSED`]. An invisible character matches anything.
 static SPEAKERS: Beginnings = Beginnings::of(&[&SPEAKERS_REVERSED]);
 
 /// Whether the line that begins at `at` may begin with a turn.
@@ -89,7 +89,7 @@ pub(crate) fn may_begin_turn(bytes: &[u8], at: usize) -> bool {
         return false;
     }
     let word = Eight::at(bytes, at);
-    // A backspace takes the second letter away.
+    // A backspace deletes the second letter.
     if word.byte(2) == 8 {
         return true;
     }

@@ -1,4 +1,4 @@
-//! Names of tags and brackets.
+//! Prefilters for the names of tags and brackets.
 
 use super::beginnings::Beginnings;
 use super::{is_foreign, length};
@@ -6,16 +6,16 @@ use crate::names::{self, Strength};
 use crate::swar::Eight;
 use crate::words::{TOOLISH, WHOLE_NAMES};
 
-/// What the byte behind a name makes of it.
+/// What the byte behind a name says about it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Delimiter {
-    /// No tag and no bracket goes on like this.
+    /// A tag or bracket cannot continue like this.
     Other,
     /// It ends the name: the name decides.
     Exact,
-    /// White space, behind which the name may go on.
+    /// White space, behind which the name may continue.
     Space,
-    /// The name may go on, or the text ends: a window decides.
+    /// The name may continue, or the text ends: a window decides.
     Open,
 }
 
@@ -34,11 +34,11 @@ static DELIMITERS: [Delimiter; 256] = {
     table
 };
 
-/// What tells tags from brackets.
+/// The differences between tags and brackets.
 #[derive(Clone, Copy)]
 struct Kind {
     strength: fn(&str) -> Strength,
-    /// What stands in brackets may be a heading of many words, which a window decides.
+    /// True for tags. A bracket may hold a heading of many words, which a window decides.
     tag: bool,
     /// The bracket that makes a sentinel behind the opener: `]<]`, `[>[`.
     sentinel: u8,
@@ -88,7 +88,7 @@ fn follows_tools(text: &[u8]) -> bool {
 fn may_be_name(bytes: &[u8], at: usize, kind: Kind) -> bool {
     let word = Eight::at(bytes, at);
     let length = word.word_length();
-    // The mark: nothing tolerates it behind its opener.
+    // The mark: no shape allows it behind its opener.
     if length == 0 && word.byte(0) == 0xc2 && word.byte(1) == 0xb7 {
         return false;
     }
@@ -135,9 +135,9 @@ fn behind_space(bytes: &[u8], at: usize, kind: Kind) -> bool {
 }
 
 /// Whether the word of this length at `at`, with white space behind it, may be a name with attributes, or the first
-/// piece of a name torn by white space.
+/// part of a name that is split by white space.
 fn may_be_torn(bytes: &[u8], at: usize, length: usize, kind: Kind) -> bool {
-    /// No window reaches further.
+    /// No window is longer.
     const MAX_WORDS: usize = 4096;
     let mut end = at + length;
     loop {
@@ -160,7 +160,7 @@ fn may_be_torn(bytes: &[u8], at: usize, length: usize, kind: Kind) -> bool {
     }
 }
 
-/// Whether a slash stands at `at` and the text may end behind it, with a name that may become any other.
+/// Whether a slash stands at `at` and the text may end behind it: the name may then become any other.
 #[inline]
 fn may_end_behind_slash(bytes: &[u8], at: usize) -> bool {
     if bytes[at] != b'/' || bytes.get(at + 1) == Some(&b'>') {
@@ -170,7 +170,8 @@ fn may_end_behind_slash(bytes: &[u8], at: usize) -> bool {
     behind.get(length(behind, u8::is_ascii_whitespace)).is_none_or(|&byte| is_foreign(byte))
 }
 
-/// Whether a tag may go on with what is behind its words: of the operators of source code only `|>`, and what `&` may spell.
+/// Whether a tag may continue with what is behind its words: of the operators of source code only `|>`, and `&`
+/// escapes.
 fn goes_on(rest: &[u8]) -> bool {
     let operator = match rest {
         [b'&', b'&', ..] => 2,
@@ -185,13 +186,13 @@ fn goes_on(rest: &[u8]) -> bool {
     }
 }
 
-/// Whether words with white space between them may be a suspicious name, the first of them, which is so long, or all of them
-/// together. Elements with attributes are most of what comes here: `<script type=`.
+/// Whether words with white space between them may be a suspicious name: the first of them, which has this length, or
+/// all of them together. Most of what comes here are elements with attributes: `<script type=`.
 fn may_be_apart(words: &[u8], length: usize) -> bool {
     let mut joined = [0; MAX_WORD];
     let mut end = 0;
     for &byte in words.iter().filter(|byte| !byte.is_ascii_whitespace()) {
-        // A hyphen makes several words of it, and so would what is longer.
+        // A hyphen splits it into several words, and a longer name is none of ours.
         let (b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z', Some(slot)) = (byte, joined.get_mut(end)) else {
             return true;
         };
@@ -201,7 +202,7 @@ fn may_be_apart(words: &[u8], length: usize) -> bool {
     is_suspicious(&words[..length], TAG) || is_suspicious(&joined[..end], TAG)
 }
 
-/// The longest single word that counts has 17 letters.
+/// The longest relevant single word has 17 letters.
 const MAX_WORD: usize = 20;
 
 fn is_suspicious(word: &[u8], kind: Kind) -> bool {
@@ -214,8 +215,8 @@ fn is_suspicious(word: &[u8], kind: Kind) -> bool {
     core::str::from_utf8(folded).is_ok_and(|word| known(word) || word.strip_suffix("name").is_some_and(known))
 }
 
-/// Single words that are names of tags or brackets, and those that names of several words go on from. That a name of
-/// several words is one is seen by its `_` or `-`.
+/// Single words that are names of tags or brackets, and the first words of longer names. Names of several words are
+/// recognized by their `_` or `-`.
 pub(crate) const NAME_LISTS: [&[&str]; 3] = [
     &TOOLISH,
     &WHOLE_NAMES,

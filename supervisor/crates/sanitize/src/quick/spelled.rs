@@ -1,4 +1,4 @@
-//! Characters that are spelled out: references of HTML, and percent signs.
+//! Prefilters for escaped characters: HTML references and percent escapes.
 
 use super::beginnings::Beginnings;
 use super::key::may_be_key;
@@ -9,7 +9,7 @@ use crate::fold::{Folded, fold};
 use crate::invisible::is_invisible;
 use crate::swar::Eight;
 
-/// Whether `&` and what is behind it may spell an opener or a line break.
+/// Whether `&` and what is behind it may stand for an opener or a line break.
 pub(super) fn may_be_reference(bytes: &[u8], behind: usize, next: u8) -> bool {
     let rest = &bytes[behind..];
     match next {
@@ -25,9 +25,9 @@ pub(super) fn may_be_reference(bytes: &[u8], behind: usize, next: u8) -> bool {
             _ => true,
         },
         _ if !BEGINNINGS.may_begin(Eight::at(bytes, behind)) => false,
-        // Nothing that can be seen, white space neither, stands between its letters.
+        // Neither visible characters nor white space stand between its letters.
         _ if rest.iter().skip(1).take(2).any(|&byte| matches!(byte, 0..=b' ' | b'_' | b'-' | 0x7f)) => false,
-        // `&amp;` spells more only if a reference goes on behind it.
+        // `&amp;` decodes further only if a reference continues behind it.
         b'a' => match rest.strip_prefix(b"amp;").map(<[u8]>::first) {
             Some(Some(&byte)) => byte == b'#' || begins_reference(Eight::at(rest, 4)),
             _ => true,
@@ -40,17 +40,17 @@ pub(super) fn may_be_reference(bytes: &[u8], behind: usize, next: u8) -> bool {
     }
 }
 
-/// Whether the bytes begin with so many of this one, which is more than an escape in front of them could use.
+/// Whether the bytes begin with this many of the same byte, more than an escape in front of them could use.
 pub(super) fn is_run(bytes: &[u8], byte: u8, length: usize) -> bool {
     bytes.get(..length).is_some_and(|run| run.iter().all(|&other| other == byte))
 }
 
-/// Whether the word begins with the name of a reference that matters. `lt` counts whatever comes behind it.
+/// Whether the word begins with the name of a relevant reference. `lt` counts whatever follows it.
 fn begins_reference(word: Eight) -> bool {
     BEGINNINGS.may_begin(word) || word.byte(0) | 0x20 == b'l' && word.byte(1) | 0x20 == b't'
 }
 
-/// Whether a numeric reference may spell something that matters; `&#8217;` and the like stand in every page.
+/// Whether a numeric reference may stand for a relevant character; `&#8217;` and the like are in every page.
 fn may_be_number(digits: &[u8]) -> bool {
     let length = length(digits, u8::is_ascii_digit);
     if length == 0 || digits.get(length) != Some(&b';') {
@@ -66,7 +66,7 @@ fn may_be_number(digits: &[u8]) -> bool {
     }
 }
 
-/// Whether `%` and two digits may spell an opener, an escape or a line break.
+/// Whether `%` and two digits may stand for an opener, an escape or a line break.
 pub(super) fn may_be_percent(first: u8, second: u8) -> bool {
     let second = second | 0x20;
     match first {
@@ -82,7 +82,7 @@ pub(super) fn may_be_percent(first: u8, second: u8) -> bool {
     }
 }
 
-/// Whether the character beyond ASCII may be read as the digit behind a percent sign, or not be read at all. `12%，` is.
+/// Whether the non-ASCII character may fold to the digit behind a percent sign, or to nothing. The one in `12%，` does.
 #[cold]
 pub(super) fn may_be_digit(bytes: &[u8]) -> bool {
     let near = &bytes[..bytes.len().min(char::MAX_LEN_UTF8)];
@@ -97,7 +97,7 @@ pub(super) fn may_be_digit(bytes: &[u8]) -> bool {
         }
 }
 
-/// The references of [`crate::entity`] that spell an opener, an escape or a line break; `lt` besides.
+/// The references of [`crate::entity`] that stand for an opener, an escape or a line break, without `lt`.
 const REFERENCES: [&str; 14] = [
     "amp", "bsol", "colon", "grave", "lang", "laquo", "lbrack", "lobrk", "lsaquo", "lsqb", "newline", "num",
     "percnt", "quot",

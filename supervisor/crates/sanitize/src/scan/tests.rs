@@ -30,7 +30,7 @@ fn check(text: &str) {
     }
 }
 
-/// Pieces of control syntax, of what disguises it, and of what it is taken apart by.
+/// Pieces of control syntax, of disguises for it, and of separators.
 const PIECES: [&str; 128] = [
     "<",
     "</",

@@ -43,7 +43,7 @@ pub(crate) fn bracket(window: &mut Window<'_, '_>, before: Option<char>, ending:
     }
     let name = Name::read(window, index, false);
     let spelled = &window.text[window.start_of(index)..window.end_of(name.next.max(index + 1) - 1)];
-    // What is spelled out is no code, whatever its case.
+    // Escaped text is not code, whatever its case.
     let lower_case = !spelled.contains(char::is_uppercase) && !spelled.contains(['&', '\\', '%']);
     let type_name = is_type_name(spelled);
     let loose = Name::read(window, index, true);
@@ -64,7 +64,7 @@ pub(crate) fn bracket(window: &mut Window<'_, '_>, before: Option<char>, ending:
     torn(window, at, index, closer, code)
 }
 
-/// How the name is written, which tells an index or an attribute of a programming language from a delimiter.
+/// How the name is written, which distinguishes an index or an attribute of a programming language from a delimiter.
 struct Written {
     before: Option<char>,
     lower_case: bool,
@@ -98,7 +98,7 @@ fn judge(
             let named = matches!(byte, b']' | b':' | b'=') || ours;
             if named || attribute(window, next, ending) { mark } else { Verdict::Clean }
         }
-        // Nobody closes an index: `[/MODEL_SETTINGS]`.
+        // An index has no closer: `[/MODEL_SETTINGS]`.
         Strength::None if byte == b']' && closer && !written.lower_case && name.as_str().contains('_') => {
             Verdict::Closer { at, family, key: name.key() }
         }
@@ -121,7 +121,7 @@ fn judge(
         }
         Strength::Weak if byte == b']' && !code => {
             let end = ending == Ending::Open && window.get(next + 1) == END && name.as_str() == "args";
-            // A usage text goes on with a space or dots.
+            // In a usage text a space or dots follow.
             let tight = name.as_str() == "args" && window.get(next + 1).is_ascii_alphanumeric();
             if end || tight || payload(window, next + 1) {
                 mark
@@ -133,7 +133,7 @@ fn judge(
     }
 }
 
-/// `[to ol_call]`, `[IN ST]`: a name torn by white space that nothing else is called.
+/// `[to ol_call]`, `[IN ST]`: a name split by white space that has no other use.
 fn torn(window: &mut Window<'_, '_>, at: usize, start: usize, closer: bool, code: bool) -> Verdict {
     let mark = Verdict::Mark { at, family: Family::Bracket };
     let name = Name::read(window, start, true);
@@ -157,7 +157,7 @@ fn torn(window: &mut Window<'_, '_>, at: usize, start: usize, closer: bool, code
     }
 }
 
-/// `[|name|]`; an array of one variable looks the same, so the name has to speak of turns or tools.
+/// `[|name|]`; an array of one variable looks the same, so the name has to be about turns or tools.
 fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, ending: Ending) -> Verdict {
     let index = window.skip_space(bar + 1);
     let name = Name::read(window, index, true);
@@ -189,11 +189,11 @@ pub(crate) fn tilde(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
     if name.len > MAX_LETTERS || !matches!(close, b']' | b'[') && !unfinished {
         return Verdict::Clean;
     }
-    // Backwards: letters, then a bracket, white space and what cannot be seen aside.
+    // Backwards: letters, then a bracket, ignoring white space and invisible characters.
     let (mut end, mut letters) = (at, 0);
     while letters <= MAX_LETTERS {
         let Some((start, c)) = text[..end].char_indices().next_back() else {
-            // At the very beginning, the bracket may be the end of what stands in front.
+            // At the very beginning, the bracket may belong to text in front of it.
             return if letters == 0 && name.len > 0 && close == b']' { mark } else { Verdict::Clean };
         };
         let skipped = is_invisible(c) || matches!(fold(c), Folded::One(b' ' | b'\n') | Folded::Nothing);

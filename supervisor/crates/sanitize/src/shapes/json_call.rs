@@ -23,7 +23,7 @@ const CALL_SIBLINGS: [&str; 9] = [
 /// syntax tree has others.
 const PLAIN_SIBLINGS: [&str; 6] = ["type", "name", "id", "index", "status", "role"];
 
-/// What sibling searches may read in one text altogether, so that the work stays linear.
+/// How many bytes all sibling searches in one text may read, so that the work stays linear.
 pub(crate) struct Budget(usize);
 
 impl Budget {
@@ -79,13 +79,13 @@ pub(crate) fn json_call(window: &mut Window<'_, '_>, ending: Ending, budget: &mu
         _ => return Verdict::Clean,
     }
     let (before, after) = (window.from, window.end_of(close));
-    // Schemas and syntax trees have functions and their calls; of the others there are only calls.
+    // Schemas and syntax trees have functions and their calls too; the other types exist in calls only.
     let certain = !matches!(kind.as_str(), "function" | "function_call");
     if !certain && is_no_call(window.text, before, after, budget) { Verdict::Clean } else { mark }
 }
 
-/// Whether the object around `"type": "…"` provably is something else. What cannot be read as strict JSON, or
-/// not within the bounds, proves nothing.
+/// Whether the object around `"type": "…"` is provably something else. If it is not strict JSON, or not within the
+/// bounds, that is not proven.
 fn is_no_call(text: &str, before: usize, after: usize, budget: &mut Budget) -> bool {
     /// JSON in a string in a string in a string: deeper nesting proves nothing.
     const MAX_ESCAPES: usize = 7;

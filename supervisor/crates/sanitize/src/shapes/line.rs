@@ -15,14 +15,14 @@ pub(crate) enum Role {
     Assistant,
     System,
     User,
-    /// A model by another name: `Bot:`, `GPT:`. It counts beside somebody who asks it.
+    /// A model by another name: `Bot:`, `GPT:`. It counts only beside a person who asks it.
     Bot,
 }
 
 /// How many roles there are.
 const ROLES: usize = 5;
 
-/// The speakers that a text names.
+/// The roles that a text names.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Speakers([bool; ROLES]);
 
@@ -31,12 +31,12 @@ impl Speakers {
         self.0[role as usize] = true;
     }
 
-    /// Whether somebody speaks to somebody else, neither of them under a name of everyday life.
+    /// Whether at least two roles speak, not counting everyday names.
     pub(crate) fn converse(self) -> bool {
         self.0[..Role::Bot as usize].iter().filter(|&&seen| seen).count() > 1
     }
 
-    /// Whether a person asks and a model answers, here or there.
+    /// Whether a person asks and a model answers, in either set.
     pub(crate) fn ask_and_answer(self, there: Self) -> bool {
         let is = |role: Role| self.0[role as usize] || there.0[role as usize];
         (is(Role::Human) || is(Role::User)) && (is(Role::Assistant) || is(Role::Bot))
@@ -46,11 +46,11 @@ impl Speakers {
 /// A step of a ReAct loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum React {
-    /// `Action:`, also a word of everyday minutes: it takes an input behind it.
+    /// `Action:`, also a word of everyday minutes: it counts only with an input behind it.
     Action,
-    /// `Action Input:`, which nobody else writes.
+    /// `Action Input:`, which has no other use.
     Input,
-    /// `Observation:`, `Thought:`, `Final Answer:`: they count beside a step that does.
+    /// `Observation:`, `Thought:`, `Final Answer:`: they count beside one of the other steps.
     Other,
 }
 
@@ -58,15 +58,15 @@ pub(crate) enum React {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineStart {
     Nothing,
-    /// A turn; a mark would go to this offset, in front of the colon.
+    /// A turn; a mark would be inserted at this offset, in front of the colon.
     Turn(Role, usize),
-    /// A turn that something unseen inside breaks; others count beside it.
+    /// A turn that an invisible character breaks; other turns count beside it.
     Broken(Role),
-    /// Likewise a step.
+    /// A step that is broken the same way.
     BrokenStep,
-    /// A heading that turns follow; likewise.
+    /// A heading that turns follow, with the offset of the mark.
     Beginning(usize),
-    /// A step of a ReAct loop; likewise.
+    /// A step of a ReAct loop, with the offset of the mark.
     React(React, usize),
     /// `>>>name` alone on its line: a mark goes to this offset.
     Marker(usize),
@@ -95,7 +95,7 @@ const WORDS: [&[u8]; 17] = [
 /// Longest of [`WORDS`].
 const MAX_WORD: usize = 23;
 
-/// Reads the start of a line. White space inside the words is ignored: it is no part of them in any spelling.
+/// Reads the start of a line. White space inside the words is ignored, however it is written.
 pub(crate) fn line_start(window: &mut Window<'_, '_>) -> LineStart {
     let mut start = 0;
     while window.get(start) == b' ' {
@@ -114,7 +114,7 @@ pub(crate) fn line_start(window: &mut Window<'_, '_>) -> LineStart {
                 index = unseen(window, index).unwrap_or(index);
             }
             b':' if len > 0 => break,
-            // A backspace takes the character in front of it away.
+            // A backspace deletes the character in front of it.
             _ if len > 0 && window.get(index + 1) == OTHER && is_backspace(window, index + 1) => {
                 broken = true;
                 index += 1;
@@ -143,9 +143,9 @@ fn is_backspace(window: &Window<'_, '_>, index: usize) -> bool {
     window.text[window.start_of(index)..].starts_with('\u{8}')
 }
 
-/// The last unit of what cannot be seen at `index`: one character, or a terminal's escape sequence.
+/// The last unit of the invisible text at `index`: one character, or a terminal's escape sequence.
 fn unseen(window: &mut Window<'_, '_>, index: usize) -> Option<usize> {
-    /// The longest escape sequence that anybody writes, and a link's address.
+    /// The longest escape sequence in use, and a link's address.
     const MAX_SEQUENCE: usize = 64;
     let c = window.text[window.start_of(index)..].chars().next()?;
     let operating = c == '\u{1b}' && window.get(index + 1) == b']';
@@ -218,7 +218,7 @@ pub(crate) fn heading(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
         name.as_str(),
         "instruction" | "instructions" | "response" | "assistant" | "human" | "user" | "system"
     );
-    // Headings of exercises too; beside one of the above they belong to the prompt.
+    // Headings of exercises too; beside one of the above they belong to a prompt.
     let beside = matches!(
         name.as_str(),
         "input"
@@ -280,7 +280,7 @@ pub(crate) fn fence(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
     Verdict::Clean
 }
 
-/// Whether the word stands in front, white space aside. It is given backwards.
+/// Whether the word, given reversed, stands in front, ignoring white space.
 pub(super) fn follows(text: &str, at: usize, reversed: &[u8]) -> bool {
     /// How far to look back, in bytes: the word, spelled out, and some white space.
     const MAX_BACK: usize = 96;
@@ -304,8 +304,8 @@ pub(super) fn follows(text: &str, at: usize, reversed: &[u8]) -> bool {
     false
 }
 
-/// The speaker whose name stands in front of the colon at `colon`, in the middle of a line, and where a mark goes.
-/// No role if what stands there only introduces a conversation.
+/// The speaker whose name stands in front of the colon at `colon`, in the middle of a line, and the offset of the mark.
+/// No role if the word only introduces a conversation.
 pub(crate) fn speaker(text: &str, colon: usize) -> Option<(Option<Role>, usize)> {
     /// How far to look back, in bytes: a name, spelled out letter by letter.
     const MAX_BACK: usize = 96;
@@ -323,7 +323,7 @@ pub(crate) fn speaker(text: &str, colon: usize) -> Option<(Option<Role>, usize)>
     let mut word = [0u8; 12];
     let (mut len, mut mark, mut end) = (0, colon, colon);
     let mut found: Option<Option<Role>> = None;
-    // Part of a longer word counts only in capitals: one was put into another.
+    // As part of a longer word it counts only in capitals, when one word was put into another.
     let (mut whole, mut capitals) = (false, true);
     while colon - end <= MAX_BACK {
         let Some((before, c)) = text[..end].char_indices().next_back() else {
@@ -362,7 +362,7 @@ pub(crate) fn speaker(text: &str, colon: usize) -> Option<(Option<Role>, usize)>
         end = start;
     }
     let role = found?;
-    // A bot is spoken about; one that speaks is written in capitals.
+    // A bot in lower case is spoken about; one that speaks is written in capitals.
     let spoken = role != Some(Role::Bot) || text[..mark].chars().rev().take(len).any(|c| !c.is_lowercase());
     (whole && spoken).then_some((role, mark))
 }

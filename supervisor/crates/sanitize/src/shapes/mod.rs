@@ -1,5 +1,5 @@
-//! The shapes of control syntax, one file a kind. Each looks at a [`Window`] of the skeleton that begins at a
-//! possible opener and says what is to be done there.
+//! The shapes of control syntax, one file for each kind. Each inspects a [`Window`] of the skeleton that begins at a
+//! possible opener and returns a verdict.
 
 mod bracket;
 mod json_call;
@@ -17,41 +17,41 @@ pub(crate) use json_call::{Budget, json_call};
 pub(crate) use line::{LineStart, React, Role, Speakers, fence, heading, line_start, speaker};
 pub(crate) use tag::{closing_bar, tag};
 
-/// What one opener turned out to be.
+/// The result for one opener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Not control syntax.
     Clean,
     /// Control syntax: insert a mark at this offset of the original.
     Mark { at: usize, family: Family },
-    /// The closer of a name that everyday text uses too: marked, and so are the openers waiting for it.
+    /// The closer of a name that everyday text uses too: it is marked, and so are its openers.
     Closer { at: usize, family: Family, key: u64 },
-    /// The opener of such a name: marked if its closer follows, or, if it names a speaker, beside another one.
+    /// The opener of such a name: marked if its closer follows, or, if it names a speaker, beside another speaker.
     Opener { at: usize, family: Family, key: u64, role: Option<Role> },
     /// Control syntax that names a speaker.
     Speaker { at: usize, family: Family, role: Role },
-    /// Control syntax if the text holds an unmistakable heading of a prompt too.
+    /// Control syntax only if the text also holds an unmistakable heading of a prompt.
     Beside { at: usize, family: Family },
 }
 
-/// What comes behind the last character of the text.
+/// What follows the last character of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Unknown: other text may be put behind it, so an unfinished delimiter counts.
+    /// Unknown: other text may follow, so an unfinished delimiter counts.
     Open,
     /// The closing quote of a JSON string.
     Closed,
 }
 
-/// Longest name a delimiter is read for; the longest in use has 36 characters.
+/// The longest name that is read; the longest in use has 36 characters.
 const MAX_NAME: usize = 64;
 
-/// A name, folded, with what was skipped inside it.
+/// A folded name.
 #[derive(Debug)]
 pub(crate) struct Name {
     bytes: [u8; MAX_NAME],
     len: usize,
-    /// Index of the unit that ended it.
+    /// Index of the unit behind it.
     next: usize,
     /// White space was dropped inside.
     spaced: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Name {
 
 impl Name {
     /// Reads letters, digits, `_` and `-`. White space is dropped beside `_` only, or anywhere if `loose`.
-    /// A name that is too long comes out empty.
+    /// A name that is too long is returned empty.
     fn read(window: &mut Window<'_, '_>, mut index: usize, loose: bool) -> Self {
         let mut name = Self { bytes: [0; MAX_NAME], len: 0, next: index, spaced: false };
         loop {
@@ -154,15 +154,15 @@ fn follows_identifier(before: Option<char>) -> bool {
     before.is_some_and(|c| c.is_alphanumeric() || matches!(c, '_' | ')' | ']' | ':'))
 }
 
-/// The folded character that ends at `end`, spelled out or not, and where it starts.
+/// The folded character that ends at `end`, escaped or not, and where it starts.
 pub(crate) fn spelled_before(text: &str, end: usize) -> (u8, usize) {
-    /// The longest spelling, `&amp;amp;#x0003c;`, and some more.
+    /// Longer than the longest escape, `&amp;amp;#x0003c;`.
     const MAX_SPELLING: usize = 24;
     let Some((last, c)) = text[..end].char_indices().next_back() else { return (END, 0) };
     if c == ';' || c.is_ascii_alphanumeric() || c == '}' {
         let from = text.floor_char_boundary(end.saturating_sub(MAX_SPELLING));
         let mut units = Vec::new();
-        // The earliest start is the whole of it: `&amp;lt;` rather than `&lt;`.
+        // The earliest start gives all of it: `&amp;lt;` rather than `&lt;`.
         for start in from..last {
             if matches!(text.as_bytes()[start], b'&' | b'\\' | b'%') {
                 let mut window = Window::new(&text[..end], start, &mut units);

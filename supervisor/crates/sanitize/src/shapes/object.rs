@@ -1,12 +1,12 @@
-//! Reads the JSON object around a place, to find the keys beside it.
+//! Reads the JSON object around an offset, to find the neighbouring keys.
 
 use super::json_call::Siblings;
 
 /// How much of the text may be read to find the siblings of one `type`, in bytes each way. An ABI entry has
-/// about 500; what is longer counts as a call.
+/// about 500; a longer object counts as a call.
 pub(super) const MAX_OBJECT: usize = 4096;
 
-/// Reads strict JSON away from a place that is known to lie between two tokens.
+/// Reads strict JSON in both directions from an offset between two tokens.
 pub(super) struct Reader<'t, 'b> {
     bytes: &'t [u8],
     escapes: usize,
@@ -14,12 +14,12 @@ pub(super) struct Reader<'t, 'b> {
 }
 
 impl<'t, 'b> Reader<'t, 'b> {
-    /// `escapes` backslashes stand in front of the quotes that delimit strings.
+    /// `escapes` is the number of backslashes in front of the quotes that delimit strings.
     pub(super) fn new(bytes: &'t [u8], escapes: usize, budget: &'b mut usize) -> Self {
         Self { bytes, escapes, budget }
     }
 
-    /// To the brace that closes the object.
+    /// Reads to the brace that closes the object.
     pub(super) fn forward(&mut self, from: usize, siblings: &mut Siblings) -> Option<()> {
         let end = self.bytes.len().min(from + MAX_OBJECT);
         let (mut at, mut depth) = (from, 0usize);
@@ -56,7 +56,7 @@ impl<'t, 'b> Reader<'t, 'b> {
         None
     }
 
-    /// To the brace that opens the object.
+    /// Reads back to the brace that opens the object.
     pub(super) fn backward(&mut self, to: usize, siblings: &mut Siblings) -> Option<()> {
         let begin = to.saturating_sub(MAX_OBJECT);
         let (mut at, mut depth) = (to, 0usize);
@@ -99,7 +99,7 @@ impl<'t, 'b> Reader<'t, 'b> {
         None
     }
 
-    /// `\n` and the like between the tokens of JSON that stands in a JSON string.
+    /// `\n` and the like between the tokens of JSON inside a JSON string.
     fn escaped_space(&self, at: usize) -> Option<usize> {
         let run = self.bytes[at..].iter().take(self.escapes + 1).take_while(|&&byte| byte == b'\\').count();
         (run > 0 && run == self.escapes && matches!(self.bytes.get(at + run), Some(b'n' | b'r' | b't')))

@@ -14,17 +14,17 @@ use crate::tally::Family;
 pub(crate) fn tag(window: &mut Window<'_, '_>, before: Option<char>, ending: Ending) -> Verdict {
     let at = window.end_of(0);
     let last = |window: &Window<'_, '_>| {
-        // Backslashes quote the angle, and are gone once it is read.
+        // Backslashes quote the angle, and are dropped by the reader.
         let passed = |c: char| c.is_whitespace() || is_invisible(c) || c == '\\';
         let text = window.text[..window.from].trim_end_matches(passed);
         spelled_before(text, text.len()).0
     };
     let first = window.skip_space(1);
-    // At the very beginning, the bracket may be the end of what stands in front.
+    // At the very beginning, the bracket may belong to text in front of it.
     if window.get(first) == b']' && matches!(last(window), b']' | END) {
         return Verdict::Mark { at, family: Family::Sentinel };
     }
-    // Behind a space it is the operator of a shell or a shift.
+    // Behind a space it is a shell operator or a shift.
     let apart = matches!(before, Some(' ' | '\n' | '<'));
     if !apart && window.get(1) == b'<' && window.get(2) != b'<' && shouted(window.text, window.from) {
         return Verdict::Mark { at, family: Family::Sentinel };
@@ -78,7 +78,7 @@ fn named(
     {
         return mark;
     }
-    // A closer that breaks off may still turn out to be in a namespace.
+    // An unfinished closer may still turn out to be in a namespace.
     if closer && last == END && ending == Ending::Open {
         return mark;
     }
@@ -139,7 +139,7 @@ fn named(
     torn(window, at, start, closer, ending)
 }
 
-/// Whether the content of an element is the name of a speaker and nothing else: `<role>SYSTEM</role>`.
+/// Whether the content of an element is only the name of a speaker: `<role>SYSTEM</role>`.
 fn names_speaker(window: &mut Window<'_, '_>, index: usize) -> bool {
     let index = window.skip_space(index);
     let name = Name::read(window, index, true);
@@ -154,7 +154,7 @@ fn shouted(text: &str, at: usize) -> bool {
     /// How far to look back, in bytes: the longest name, spelled out.
     const MAX_BACK: usize = 160;
     let (mut letters, mut capital, mut angles) = (0, false, 0);
-    // Of a run of backslashes the last one is judged; the others quote it.
+    // Of a run of backslashes the last one is checked; the others quote it.
     let mut end = text[..at].trim_end_matches('\\').len();
     while at - end <= MAX_BACK {
         let Some((before, c)) = text[..end].char_indices().next_back() else { return false };
@@ -182,7 +182,7 @@ fn shouted(text: &str, at: usize) -> bool {
     false
 }
 
-/// Judges a name with white space inside: `<to ol_call>`, `<func tion=`, `<eo h>`. Nobody writes an element so.
+/// Checks a name with white space inside: `<to ol_call>`, `<func tion=`, `<eo h>`. No real element is written so.
 fn torn(window: &mut Window<'_, '_>, at: usize, start: usize, closer: bool, ending: Ending) -> Verdict {
     let mark = Verdict::Mark { at, family: Family::Tag };
     let (name, _) = behind_namespaces(window, start, true);
@@ -244,7 +244,7 @@ fn behind_namespaces(window: &mut Window<'_, '_>, start: usize, loose: bool) -> 
     }
 }
 
-/// `<|name|>` and what may become it; `<|` as an operator and `x < |y|` are left alone.
+/// `<|name|>` and its beginnings; `<|` as an operator and `x < |y|` are left alone.
 fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, spaced: bool, ending: Ending) -> Verdict {
     let mark = Verdict::Mark { at, family: Family::BarTag };
     let mut index = bar + 1;
@@ -292,7 +292,7 @@ fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, spaced: bool, ending:
     }
 }
 
-/// Judges `|>` behind a name that no opener introduced, as when a text begins in the middle of a token.
+/// Checks `|>` behind a name without an opener, as when a text begins in the middle of a token.
 /// `bar` is the offset of the `|`.
 pub(crate) fn closing_bar(text: &str, bar: usize) -> Verdict {
     let before = &text.as_bytes()[bar.saturating_sub(super::MAX_NAME)..bar];

@@ -38,7 +38,7 @@ fn a_bounded_line_says_that_it_was_cut() {
     assert_eq!(Raw::from("abcdef").line_within(3), "abc…");
     // It grew while it was sanitized.
     assert_eq!(Raw::from("ab\u{200b}").line_within(5), "ab…");
-    // What a cut lays bare is made inert as well.
+    // Syntax that a cut exposes is neutralized too.
     assert_eq!(Raw::from("a <tool_call").line_within(5), "a <·…");
 }
 

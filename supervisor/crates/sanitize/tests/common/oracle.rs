@@ -7,8 +7,8 @@ use talon_sanitize::{Sanitizer, Tally};
 
 use super::decode::{decode_fully, invisible};
 
-/// Control strings that stand for themselves wherever they are. Turns and other forms that depend on their
-/// place, and tokens that are ordinary code in lower case, have tests of their own.
+/// Control strings that have one meaning wherever they are. Turns and other forms that depend on their
+/// place, and tokens that are ordinary code in lower case, have separate tests.
 const NEEDLES: [&str; 29] = [
     "<tool_call>",
     "</tool_call>",
@@ -72,8 +72,8 @@ const SHAPES: [&str; 12] = [
     r"</s>|<</?sys>>",
 ];
 
-/// Whether the text breaks off inside a character that is spelled out, in a name that may be a namespace, or behind a quote, so that
-/// what comes behind it decides what it is. A mark there would change every text that ends in `100%`, `a <b` or a quotation.
+/// Whether the text ends inside an escape, in a name that may be a namespace, or behind a quote, so that
+/// the text behind it decides. A mark there would change every text that ends in `100%`, `a <b` or a quotation.
 pub(crate) fn ends_spelling(text: &str) -> bool {
     static UNFINISHED: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(

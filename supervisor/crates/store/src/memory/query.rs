@@ -1,4 +1,4 @@
-//! What memories are found, recalled and forgotten by.
+//! Queries to find, recall and forget memories.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use crate::time::Timestamp;
 /// about one of the same tools share a tenth; about the same thing in other words, a quarter.
 const MIN_SIMILARITY: f64 = 0.12;
 
-/// Which memories. Everything that is set has to hold.
+/// A filter for memories. Every condition that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MemoryQuery {
     /// All these words are in the memory, as in [`SessionQuery::text`](crate::SessionQuery::text).
     pub text: Option<String>,
     /// It has all these tags.
     pub tags: Vec<String>,
-    /// It comes from there.
+    /// It has this source.
     pub source: Option<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct Recalled {
     pub similarity: f64,
 }
 
-/// What is to be forgotten.
+/// Which memories to forget.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Forget {
     /// This memory.
@@ -44,7 +44,7 @@ pub enum Forget {
     NotUsedSince(Timestamp),
 }
 
-/// The tags asked for, each once: they are counted.
+/// The requested tags without duplicates, since they are counted.
 pub(crate) fn check_query(query: &MemoryQuery) -> Result<BTreeSet<String>, Error> {
     count("the tags of a search", query.tags.len(), MAX_TAGS)?;
     query.tags.iter().try_for_each(|tag| name("a tag", tag))?;
@@ -56,15 +56,15 @@ pub(crate) fn check_recall(request: &str) -> Result<(), Error> {
     size("a request", request.len(), MAX_QUERY_BYTES)
 }
 
-/// The most similar of the workflows that an index has proposed. Both engines propose, and this alone decides, so that
-/// they recall the same.
+/// Ranks workflow candidates by similarity. The engines only propose candidates, and only this function decides, so
+/// that both engines recall the same.
 pub(crate) fn by_similarity(request: &str, candidates: Vec<StoredMemory>, limit: usize) -> Vec<Recalled> {
     let wanted = Features::of(request);
     let mut recalled: Vec<Recalled> = candidates
         .into_iter()
         .filter_map(|memory| {
             let workflow = memory.workflow.as_ref()?;
-            // A request need not name the tools; one that does names them in the trigger's stead.
+            // A request need not name the tools; if it does, it names them instead of using the trigger's words.
             let trigger = wanted.similarity(&Features::of(&workflow.trigger));
             let whole = wanted.similarity(&Features::of(&workflow.told()));
             let similarity = trigger.max(whole);
@@ -79,13 +79,13 @@ pub(crate) fn by_similarity(request: &str, candidates: Vec<StoredMemory>, limit:
     recalled
 }
 
-/// The same for memories that share words with a text. Both engines propose what has a beginning of one of its words.
+/// The same for memories that share words with a text. Both engines propose memories with a common prefix of a word.
 pub(crate) fn by_shared_words(text: &str, candidates: Vec<StoredMemory>, limit: usize) -> Vec<StoredMemory> {
-    /// A word that is the beginning of the other one: `tea` and `teas`. Pairs of characters are whole words.
+    /// The score if one word is a prefix of the other: `tea` and `teas`. Pairs of characters are whole words.
     const WHOLE: usize = 3;
-    /// A beginning of four letters that is the same: `analysis` and `analyze`, but `contract` and `control`, too.
+    /// The score of a common prefix of four letters: `analysis` and `analyze`, but `contract` and `control`, too.
     const BEGINNING: usize = 1;
-    /// One word, or two beginnings.
+    /// The minimum score: one word, or two prefixes.
     const ENOUGH: usize = 2;
 
     let wanted: Vec<(String, Vec<String>)> = {

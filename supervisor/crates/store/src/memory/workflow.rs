@@ -1,4 +1,4 @@
-//! Workflows: what was done for a request, step by step.
+//! Workflows: the steps that were taken for a request.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -8,25 +8,25 @@ use crate::error::Error;
 use crate::limits::{MAX_NAME_BYTES, MAX_QUERY_BYTES, MAX_STEPS, count, name, size};
 use crate::search::fold;
 
-/// What was done for a request.
+/// The steps that were taken for a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workflow {
-    /// What the request was.
+    /// The request.
     pub trigger: String,
-    /// What was done, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// What came of it.
+    /// The result.
     pub outcome: String,
 }
 
 /// One step of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Whose action.
+    /// The plugin.
     pub plugin: String,
-    /// Which action.
+    /// The action.
     pub action: String,
-    /// Its place among the steps, from 1.
+    /// Its position among the steps, starting at 1.
     pub order: u32,
 }
 
@@ -38,17 +38,17 @@ impl Step {
     }
 }
 
-/// What [`Memory::remember`](super::Memory::remember) did.
+/// The result of [`Memory::remember`](super::Memory::remember).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remembered {
     /// The memory as it is now.
     pub memory: StoredMemory,
-    /// Whether it was not there before.
+    /// Whether it is new.
     pub new: bool,
 }
 
 impl Workflow {
-    /// Whether the store takes it: trigger, outcome and names within the limits, and steps in their order.
+    /// Checks whether the store accepts it: trigger, outcome and names within the limits, and steps in their order.
     ///
     /// # Errors
     /// [`Error::Invalid`] with what is wrong.
@@ -72,10 +72,10 @@ impl Workflow {
         Ok(())
     }
 
-    /// The same trigger and steps of the same owners have the same one. Capitals, accents and spaces of the trigger do not count,
+    /// Identifies the same trigger and steps of the same owners. Case, accents and spaces of the trigger do not count,
     /// nor do gaps between the orders of the steps.
     ///
-    /// Without an owner it is what earlier versions gave every workflow, whoever's it was.
+    /// Without an owner it equals the fingerprint that earlier versions gave every workflow.
     pub(crate) fn fingerprint<'a>(&self, owners: impl Iterator<Item = &'a str>) -> [u8; 32] {
         let mut digest = Sha256::new();
         for word in fold(&self.trigger).split_whitespace() {
@@ -96,7 +96,7 @@ impl Workflow {
         digest.finalize().into()
     }
 
-    /// In words, for a memory without other content, and for the search.
+    /// A description in words, for a memory without other content, and for the search.
     #[must_use]
     pub fn told(&self) -> String {
         let mut text = self.trigger.clone();

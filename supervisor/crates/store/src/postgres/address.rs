@@ -1,22 +1,22 @@
-//! What an address says about TLS. `sslmode=verify-full` and `sslrootcert` are libpq's words, which the client library does
-//! not know; so they are taken out of the address before it reads the rest.
+//! The TLS options in an address. `sslmode=verify-full` and `sslrootcert` are libpq options that the client library
+//! does not know, so they are removed from the address before the library parses it.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// An address without what it said about the verification of the server.
+/// An address without its options for verifying the server.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Address {
-    /// What the client library reads.
+    /// The rest, for the client library.
     pub(super) rest: String,
-    /// The last `sslmode`, also one that it knows.
+    /// The last `sslmode`, including values that the library knows.
     pub(super) ssl_mode: Option<String>,
     /// The last `sslrootcert`.
     pub(super) root_cert: Option<String>,
 }
 
 impl Address {
-    /// Takes the words out. What is malformed stays in, for the library to refuse.
+    /// Removes the options. A malformed address is left to the library, which refuses it.
     pub(super) fn parse(text: &str) -> Self {
         let mut address = Self::default();
         let mut kept_from = 0;
@@ -35,7 +35,7 @@ impl Address {
 }
 
 struct Pair<'a> {
-    /// With the separator behind it.
+    /// The range including the separator behind it.
     at: Range<usize>,
     key: Cow<'a, str>,
     value: String,
@@ -49,8 +49,8 @@ fn pairs(text: &str) -> Vec<Pair<'_>> {
     }
 }
 
-/// The pairs behind the question mark of `postgresql://user:password@host/database?key=value&key=value`. As the library
-/// does, whatever is before the first `@` is a user and a password, which may hold a question mark.
+/// The pairs after the question mark of `postgresql://user:password@host/database?key=value&key=value`. As in the
+/// library, everything before the first `@` is a user and a password, which may contain a question mark.
 fn query(text: &str) -> Vec<Pair<'_>> {
     let host = text.find('@').map_or(0, |at| at + 1);
     let Some(begin) = text[host..].find('?').map(|at| host + at + 1) else { return Vec::new() };
@@ -66,7 +66,7 @@ fn query(text: &str) -> Vec<Pair<'_>> {
     pairs
 }
 
-/// `%2F` is a slash. What is no such thing stands for itself.
+/// Decodes percent escapes: `%2F` is a slash. Invalid escapes stay as they are.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

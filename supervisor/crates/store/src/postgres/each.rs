@@ -1,4 +1,4 @@
-//! Rows one by one, for pages that end when they are heavy enough.
+//! Reads rows one by one, for pages that end when they are large enough.
 
 use std::pin::pin;
 
@@ -9,7 +9,7 @@ use tokio_postgres::{Row, Statement};
 
 use crate::error::Error;
 
-/// Takes rows one by one until one is too many: they may be a megabyte each.
+/// Reads rows one by one until the page is full, since each may have a megabyte.
 pub(super) async fn each(
     db: &impl GenericClient,
     sql: &Statement,

@@ -1,4 +1,4 @@
-//! From PostgreSQL's errors to ours.
+//! Converts PostgreSQL's errors.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::error::Error;
 impl From<tokio_postgres::Error> for Error {
     fn from(error: tokio_postgres::Error) -> Self {
         let Some(code) = error.code() else {
-            // Without a code it was not the server that spoke: the connection broke, or we asked wrongly.
+            // An error without a code is not from the server: the connection broke, or the request was wrong.
             return if error.is_closed() || is_io(&error) {
                 gone(chain(&error))
             } else {
@@ -23,18 +23,18 @@ impl From<tokio_postgres::Error> for Error {
             &SqlState::DISK_FULL => Self::Full(error.into()),
             &SqlState::DATA_CORRUPTED | &SqlState::INDEX_CORRUPTED => Self::Corrupt(error.into()),
             &SqlState::LOCK_NOT_AVAILABLE | &SqlState::T_R_DEADLOCK_DETECTED => Self::Busy(MAX_LOCK),
-            // 57P: the server is being started or shut down. 53300: it has no connection left.
+            // 57P: the server is starting or shutting down. 53300: it has no connections left.
             code if code.code().starts_with("57P") || code == &SqlState::TOO_MANY_CONNECTIONS => {
                 gone(chain(&error))
             }
-            // It went back to being a standby, or was one.
+            // It is read-only: it became a standby again, or always was one.
             &SqlState::READ_ONLY_SQL_TRANSACTION => gone(chain(&error)),
             _ => Self::Engine(error.into()),
         }
     }
 }
 
-/// The gate knows when the next attempt is.
+/// The circuit breaker sets the time of the next attempt.
 fn gone(reason: String) -> Error {
     Error::Unavailable { reason, retry_in: Duration::ZERO }
 }
@@ -50,7 +50,7 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
     false
 }
 
-/// What a pool could not do, with its cause.
+/// A pool's error, with its cause.
 pub(super) fn told(error: &PoolError) -> String {
     match error {
         PoolError::Timeout(_) => "it does not answer".to_owned(),

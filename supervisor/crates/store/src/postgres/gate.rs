@@ -1,4 +1,5 @@
-//! Keeps calls from a server that is not there: one attempt from time to time, and everybody else fails at once.
+//! A circuit breaker for an unreachable server: one call from time to time tries to connect, and all others fail at
+//! once.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -7,9 +8,9 @@ use tokio::time::Instant;
 
 use crate::error::Error;
 
-/// The first wait after a failure: a server that restarts is back soon.
+/// The first backoff after a failure: a restarting server is back soon.
 const FIRST: Duration = Duration::from_millis(100);
-/// The longest. A server that comes back is found this late at most.
+/// The longest backoff, and so the longest time until a restored server is noticed.
 const LONGEST: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default)]
@@ -18,15 +19,15 @@ pub(super) struct Gate(Mutex<Option<Down>>);
 #[derive(Debug)]
 struct Down {
     reason: String,
-    /// What is waited at most; each time a random part of it, so that the machines that share a server do not all come
-    /// back to it in the same moment.
+    /// The upper limit of the backoff. Each one is a random part of it, so that machines that share a server do not all
+    /// reconnect at the same moment.
     wait: Duration,
     retry_at: Instant,
 }
 
 impl Gate {
-    /// Lets a call through, unless the server was just found to be gone. Of the calls that come when it is time for
-    /// another attempt, one is let through.
+    /// Admits a call, unless the server was just found to be unreachable. When it is time for another attempt, admits
+    /// one of the calls.
     pub(super) fn ask(&self) -> Result<(), Error> {
         let mut down = self.lock();
         let Some(down) = &mut *down else { return Ok(()) };
@@ -60,9 +61,9 @@ impl Gate {
     }
 }
 
-/// Between half of it and all of it.
+/// A random duration between half of `wait` and all of it.
 fn jittered(wait: Duration) -> Duration {
-    // Without random bits the waits are just not spread.
+    // Without random bits the backoffs are just not spread.
     let part = getrandom::u32().map_or(1.0, |random| f64::from(random) / f64::from(u32::MAX));
     wait.mul_f64(0.5 + part / 2.0)
 }
@@ -91,7 +92,7 @@ mod tests {
             let wait = retry_in(&gate).expect("it was just found to be gone");
             tokio::time::advance(wait).await;
             assert_eq!(retry_in(&gate), None);
-            assert!(retry_in(&gate).is_some(), "another attempt is on its way");
+            assert!(retry_in(&gate).is_some(), "another attempt is under way");
             waited.push(wait);
         }
         for (waited, longest) in waited.iter().zip([1, 2, 4, 8, 16, 32, 50, 50].map(|times| FIRST * times)) {

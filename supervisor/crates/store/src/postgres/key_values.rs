@@ -12,7 +12,7 @@ use crate::id::{Key, PluginId};
 use crate::key_values::{Entry, KeySize, KeyValues, Namespace, Swap, Usage, check_value, prefix_end};
 use crate::page::{Filling, Page, PageRequest};
 
-/// What [`PostgresStore::listed`] reads.
+/// The columns that [`PostgresStore::listed`] reads.
 macro_rules! listing {
     ($columns:literal) => {
         concat!(
@@ -46,7 +46,7 @@ impl KeyValues for PostgresStore {
     }
 
     async fn delete(&self, plugin: &PluginId, key: &Key) -> Result<bool, Error> {
-        // A quota never stands in the way of less.
+        // A quota never prevents freeing space.
         let (namespace, key) = (Namespace::of(plugin.clone()), key.clone());
         let deleted = self.change(Change { namespace, key, kind: Kind::Delete }).await?;
         Ok(deleted == Changed::Made)
@@ -112,7 +112,7 @@ impl KeyValues for PostgresStore {
             let Some(counted) = Counted::lock(&transaction, plugin).await? else {
                 return Ok(Usage::default());
             };
-            // The keys go with their plugin.
+            // Deleting a plugin deletes its keys.
             transaction.execute("DELETE FROM talon.plugins WHERE id = $1", &[&counted.id]).await?;
             self.commit(transaction, 1).await?;
             Ok(counted.usage)
@@ -149,7 +149,7 @@ impl KeyValues for PostgresStore {
 }
 
 impl PostgresStore {
-    /// A page of a plugin's keys, each with whatever else was selected, and how much that weighs.
+    /// A page of a plugin's keys, each with the other selected columns and its size.
     async fn listed<T: Send>(
         &self,
         sql: &'static str,
@@ -187,17 +187,17 @@ pub(super) struct Change {
 
 pub(super) enum Kind {
     Set(Vec<u8>),
-    /// As `Set`, but only if it is another value.
+    /// As `Set`, but only if the value differs.
     Import(Vec<u8>),
     Delete,
     Swap(Option<Vec<u8>>, Option<Vec<u8>>),
 }
 
-/// What became of it.
+/// The result of a change.
 #[derive(PartialEq)]
 pub(super) enum Changed {
     Made,
-    /// Not, since this is there.
+    /// Not applied, since this is the current value.
     Not(Option<Vec<u8>>),
 }
 
@@ -253,19 +253,19 @@ impl Counted {
         Ok(row.map(|row| Self { id: row.get(0), usage: usage(&row, 1) }))
     }
 
-    /// Its row, made if there is none.
+    /// Its row, created if there is none.
     async fn of(db: &Transaction<'_>, plugin: &PluginId) -> Result<Self, Error> {
         if let Some(counted) = Self::lock(db, plugin).await? {
             return Ok(counted);
         }
-        // If another made it in between, this waits for that one's end and then locks the same row.
+        // If another transaction created it in between, this waits for its end and then locks the same row.
         let sql = "INSERT INTO talon.plugins (name) VALUES ($1)
             ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id, bytes, keys";
         let row = db.query_one(&db.prepare_cached(sql).await?, &[&plugin.as_str()]).await?;
         Ok(Self { id: row.get(0), usage: usage(&row, 1) })
     }
 
-    /// Gives a key another value, or none, and counts it.
+    /// Replaces or removes a key's value, and updates the usage.
     async fn replace(
         &self,
         db: &Transaction<'_>,

@@ -16,14 +16,14 @@ use crate::page::{Filling, Page, PageRequest};
 use crate::search::{Query, stems};
 use crate::time::Timestamp;
 
-/// What [`memory`] reads.
+/// The columns that [`memory`] reads.
 macro_rules! columns {
     () => {
         "id, content, source, workflow, count, created_at, last_used, tags"
     };
 }
 
-/// What a recall filters by owner, who is the third parameter.
+/// The owner filter of a recall; the owner is the third parameter.
 macro_rules! owned {
     () => {
         " AND ($3::text IS NULL OR tags @> ARRAY[$3::text]
@@ -147,7 +147,7 @@ impl Memory for PostgresStore {
                     transaction.execute("DELETE FROM talon.memories WHERE id = $1", &[&id.to_string()]).await
                 }
                 Forget::Tag(tag) => {
-                    // In this form the index of tags serves.
+                    // In this form the query uses the index of tags.
                     let sql = "DELETE FROM talon.memories WHERE tags @> ARRAY[$1::text]";
                     transaction.execute(sql, &[tag]).await
                 }
@@ -205,7 +205,8 @@ impl PostgresStore {
     }
 }
 
-/// A workflow of these steps that an earlier version kept for somebody has the fingerprint that is everybody's now: it gets its own.
+/// Earlier versions gave a workflow with an owner the fingerprint that now means that it belongs to everyone. If such a
+/// workflow with these steps exists, updates its fingerprint.
 async fn own_fingerprint(db: &impl GenericClient, memory: &StoredMemory) -> Result<(), Error> {
     let Some(ownerless) = memory.ownerless_fingerprint() else { return Ok(()) };
     let sql = concat!("SELECT ", columns!(), " FROM talon.memories WHERE fingerprint = $1");
@@ -213,7 +214,7 @@ async fn own_fingerprint(db: &impl GenericClient, memory: &StoredMemory) -> Resu
     let found = db.query_opt(&sql, &[&ownerless.as_slice()]).await?;
     let Some(known) = found.map(|row| self::memory(&row)).transpose()? else { return Ok(()) };
     if known.owners().next().is_some() {
-        // Somebody else may be about the same.
+        // Another transaction may be doing the same.
         let sql = "UPDATE talon.memories SET fingerprint = $2 WHERE id = $1 AND fingerprint = $3";
         let own = known.fingerprint();
         let own = own.as_ref().map(<[u8; 32]>::as_slice);
@@ -222,7 +223,7 @@ async fn own_fingerprint(db: &impl GenericClient, memory: &StoredMemory) -> Resu
     Ok(())
 }
 
-/// The row that is there afterwards, none if a conflict left it as it was.
+/// Inserts, and returns the row; none if it conflicts with an existing one.
 async fn insert(
     db: &impl GenericClient,
     memory: &StoredMemory,

@@ -26,7 +26,7 @@ use crate::store::Counters;
 use gate::Gate;
 use turns::Turns;
 
-/// What leads from an empty schema to the present one.
+/// The migrations from an empty schema to the current one.
 pub(crate) const MIGRATIONS: &[Migration] = migrations! {
     1 => "migrations/0001_key_values.sql",
     2 => "migrations/0002_sessions.sql",
@@ -38,12 +38,12 @@ pub(crate) struct PostgresStore {
     pool: Pool,
     place: String,
     gate: Gate,
-    /// Set when the schema was brought to this version, once after the server was first reached.
+    /// Set when the schema was migrated to this version, once after the server was first reached.
     ready: OnceCell<()>,
     turns: Turns,
     writes: AtomicU64,
     commits: AtomicU64,
-    /// For the tasks that lead.
+    /// For tasks that lead a group commit.
     me: Weak<Self>,
 }
 
@@ -67,7 +67,7 @@ impl PostgresStore {
         }
     }
 
-    /// A connection to a server whose schema is ours.
+    /// A connection to a server with the current schema.
     async fn connect(&self) -> Result<Object, OpenError> {
         self.gate.ask()?;
         let mut client = match self.pool.get().await {
@@ -96,7 +96,7 @@ impl PostgresStore {
         })
     }
 
-    /// Closes the gate behind an error that says that the server is gone.
+    /// Opens the circuit breaker if the error says that the server is unreachable.
     fn noticed(&self, error: Error) -> Error {
         match error {
             Error::Unavailable { reason, .. } => self.gate.failed(&reason),
@@ -104,12 +104,12 @@ impl PostgresStore {
         }
     }
 
-    /// What is wrong with the server concerns every call, so each error is looked at.
+    /// Passes a result through. Problems with the server concern every call, so each error is inspected.
     fn seen<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         result.map_err(|error| self.noticed(error))
     }
 
-    /// Acknowledges only what the server has on its disk.
+    /// Commits. Only acknowledges what the server has on its disk.
     async fn commit(&self, transaction: Transaction<'_>, writes: u64) -> Result<(), Error> {
         transaction.commit().await?;
         self.writes.fetch_add(writes, Ordering::Relaxed);
@@ -142,12 +142,12 @@ impl PostgresStore {
     }
 }
 
-/// Numbers of ours in the engine's, which has no unsigned ones. Checked where they come from outside.
+/// Converts our numbers for the engine, which has no unsigned ones. Numbers from outside are checked when they come in.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// And back: none of them was ever below zero.
+/// Converts back: none of them was ever negative.
 fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }

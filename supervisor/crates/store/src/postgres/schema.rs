@@ -8,10 +8,10 @@ use crate::error::Error;
 use crate::migrate::{latest, missing};
 use crate::open::OpenError;
 
-/// `TALN`: whoever migrates holds the advisory lock of this number, so that of two machines one waits.
+/// `TALN`: the number of the advisory lock for migrations, which makes a second machine wait.
 const LOCK: i64 = 0x5441_4c4e;
 
-/// Looks whether the server can be used, and brings the schema to the latest version.
+/// Checks the server, and migrates the schema to the latest version.
 pub(super) async fn prepare(client: &mut Object) -> Result<(), OpenError> {
     let failed = |error: tokio_postgres::Error| match Error::from(error) {
         Error::Engine(source) => OpenError::Server(chain(&*source)),

@@ -1,4 +1,4 @@
-//! Sessions in PostgreSQL. Writers take turns by the lock of the session's row.
+//! Sessions in PostgreSQL. Writers take turns by locking the session's row.
 
 mod log;
 mod rows;
@@ -108,7 +108,7 @@ impl Sessions for PostgresStore {
     async fn idle(&self, since: Timestamp, limit: u32) -> Result<Vec<SessionId>, Error> {
         let mut client = self.client().await?;
         let made = async {
-            // Whoever writes to a session at the moment is not idle.
+            // A locked session is being written to, so it is not idle.
             let sql = "UPDATE talon.sessions SET state = 'idle' WHERE id IN (
                     SELECT id FROM talon.sessions WHERE state = 'active' AND updated_at < $1
                     ORDER BY updated_at LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -169,7 +169,7 @@ impl Sessions for PostgresStore {
         let mut client = self.client().await?;
         let deleted = async {
             let transaction = client.transaction().await?;
-            // The messages go with their session.
+            // Deleting a session deletes its messages.
             let gone =
                 transaction.execute("DELETE FROM talon.sessions WHERE id = $1", &[&id.to_string()]).await?;
             self.commit(transaction, 1).await?;
@@ -181,7 +181,7 @@ impl Sessions for PostgresStore {
     async fn export(&self, id: SessionId) -> Result<ExportedSession, Error> {
         let mut client = self.client().await?;
         let exported = async {
-            // Locked, so that session and messages are of one moment.
+            // Locked, so that session and messages are consistent.
             let transaction = client.transaction().await?;
             let session = locked(&transaction, id).await?;
             Ok(ExportedSession { session, messages: log::all(&transaction, id).await? })
@@ -213,7 +213,7 @@ impl Sessions for PostgresStore {
 }
 
 impl PostgresStore {
-    /// Changes what is said about a session, if that makes a difference.
+    /// Changes a session's attributes, if there is a difference.
     async fn changed(
         &self,
         id: SessionId,
@@ -240,14 +240,14 @@ async fn find(db: &impl GenericClient, id: SessionId) -> Result<Option<Session>,
     db.query_opt(&sql, &[&id.to_string()]).await?.map(|row| session(&row)).transpose()
 }
 
-/// A session that nobody else writes to until the transaction ends.
+/// Reads a session and locks it until the transaction ends.
 async fn locked(db: &impl GenericClient, id: SessionId) -> Result<Session, Error> {
     let sql = db.prepare_cached(concat!(rows::sessions!(), " WHERE id = $1 FOR UPDATE")).await?;
     let row = db.query_opt(&sql, &[&id.to_string()]).await?;
     row.map(|row| session(&row)).transpose()?.ok_or(Error::NoSession(id))
 }
 
-/// Says whether there was none of this id.
+/// Returns whether the id was new.
 async fn insert(db: &impl GenericClient, session: &Session) -> Result<bool, Error> {
     let sql = "INSERT INTO talon.sessions
         (id, sender, channel, created_at, state, overrides, metadata, updated_at, next_sequence)
@@ -261,7 +261,7 @@ async fn insert(db: &impl GenericClient, session: &Session) -> Result<bool, Erro
     Ok(new)
 }
 
-/// What may change about a session.
+/// Writes the attributes of a session that may change.
 async fn save(db: &impl GenericClient, session: &Session) -> Result<(), Error> {
     let sql = "UPDATE talon.sessions SET state = $2, active_model = $3, overrides = $4, metadata = $5,
         updated_at = $6, next_sequence = $7 WHERE id = $1";

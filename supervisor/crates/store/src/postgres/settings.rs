@@ -1,4 +1,4 @@
-//! From an address to a pool of connections.
+//! Makes a connection pool from an address.
 
 use std::str::FromStr as _;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use super::address::Address;
 use super::tls;
 use crate::open::OpenError;
 
-/// How long a connection may take. A server that is there answers in milliseconds; every call waits at most this once
-/// before the others fail at once.
+/// How long connecting may take. A reachable server answers in milliseconds; after one such wait all calls fail at
+/// once.
 const MAX_CONNECT: Duration = Duration::from_secs(3);
 /// How long a call waits for a free connection.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(10);
-/// How long a call waits for another that holds the same row. Transactions here take milliseconds.
+/// How long a call waits for another call that has locked the same row. Transactions here take milliseconds.
 pub(super) const MAX_LOCK: Duration = Duration::from_secs(5);
-/// How long one statement may take. None needs seconds; one that does is ended by the server.
+/// How long one statement may take. None needs seconds; the server cancels one that does.
 const MAX_STATEMENT: Duration = Duration::from_secs(30);
 
 pub(super) fn pool(url: &str, connections: usize) -> Result<(Pool, String), OpenError> {
     let address = Address::parse(url);
-    // The error does not repeat the address, in which there may be a password.
+    // The error does not repeat the address, which may contain a password.
     let mut config =
         Config::from_str(&address.rest).map_err(|error| OpenError::Server(super::error::chain(&error)))?;
     let tls = security(&mut config, &address)?;
@@ -40,7 +40,7 @@ pub(super) fn pool(url: &str, connections: usize) -> Result<(Pool, String), Open
         config.application_name("talon");
     }
     config.connect_timeout(MAX_CONNECT);
-    // A connection that is closed is known to be; asking each time would cost a round trip.
+    // A closed connection is detected without asking, which would cost a round trip each time.
     let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
     let manager = match tls {
         Some(tls) => Manager::from_config(config, tls, recycling),
@@ -57,12 +57,12 @@ pub(super) fn pool(url: &str, connections: usize) -> Result<(Pool, String), Open
         .map_err(|error| OpenError::Server(super::error::chain(&error)))
 }
 
-/// How the server is known: not, or by its certificate.
+/// The TLS settings: none, or with verification of the server's certificate.
 fn security(config: &mut Config, address: &Address) -> Result<Option<MakeRustlsConnect>, OpenError> {
     let refused = |why: String| Err(OpenError::Server(why));
     match address.ssl_mode.as_deref() {
         Some("require" | "verify-full") => {
-            // A certificate is for a name.
+            // A certificate is for a host name.
             let hosts = config.get_hosts();
             if hosts.is_empty() || hosts.iter().any(|host| !matches!(host, Host::Tcp(_))) {
                 return refused(
@@ -89,7 +89,7 @@ fn security(config: &mut Config, address: &Address) -> Result<Option<MakeRustlsC
         _ => None,
     });
     match remote {
-        // Nobody's state goes over a network in the clear unless it was said in so many words.
+        // Data never goes over a network unencrypted unless this was configured explicitly.
         Some(name) if address.ssl_mode.as_deref() != Some("disable") => refused(format!(
             "{name} is another machine: say `sslmode=verify-full` (and `sslrootcert=FILE` for an authority of your own), or `sslmode=disable` if that network is yours alone"
         )),
@@ -101,7 +101,7 @@ fn is_local(host: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Where the database is, for status: without the user, the password and whatever else is in an address.
+/// The location of the database, for status: without the user, the password and other options of the address.
 fn place(config: &Config) -> String {
     let port = |at: usize| config.get_ports().get(at).or(config.get_ports().last()).copied().unwrap_or(5432);
     let hosts: Vec<String> = config
@@ -113,7 +113,7 @@ fn place(config: &Config) -> String {
             Host::Unix(directory) => directory.display().to_string(),
         })
         .collect();
-    // A database that is not named has the user's name, which is no secret either.
+    // The default name of a database is the user's name, which is no secret either.
     let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
     format!("{}/{database}", hosts.join(","))
 }

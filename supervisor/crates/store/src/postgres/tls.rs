@@ -1,4 +1,4 @@
-//! TLS to a server, which is always verified: encryption to somebody unknown would keep nothing secret.
+//! TLS connections. The server is always verified: encryption to an unknown server would keep nothing secret.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(super) fn connector(root_cert: Option<&str>) -> Result<MakeRustlsConnect, Op
         None | Some("system") => of_the_system()?,
         Some(file) => of_a_file(Path::new(file))?,
     };
-    // Named, since another crate of the same program may have brought another one.
+    // Set explicitly, since another crate of the same program may have installed another provider.
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

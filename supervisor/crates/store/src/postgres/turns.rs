@@ -1,9 +1,9 @@
-//! How the writes of one plugin share commits.
+//! Group commit: how the writes of one plugin share commits.
 //!
-//! What a plugin uses is counted in one row, so its writes take turns there, each holding the row until its commit is on
-//! the server's disk. Sixty-four of them would wait for sixty-four fsyncs, on as many connections. So the first of them
-//! leads: it takes a connection, and whoever comes meanwhile waits for the next transaction and goes along in it, each in
-//! a savepoint of its own. A plugin thus has one connection at a time, however busy it is.
+//! A plugin's usage is stored in one row, so its writes take turns there, each holding the row lock until its commit is
+//! on the server's disk. Sixty-four of them would wait for sixty-four fsyncs, on as many connections. So the first of
+//! them becomes the leader: it takes a connection, and writes that arrive meanwhile wait and share the next
+//! transaction, each in a separate savepoint. So a plugin uses one connection at a time, however busy it is.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -18,12 +18,12 @@ use super::settings::MAX_WAIT;
 use crate::error::Error;
 use crate::id::PluginId;
 
-/// How many writes share a commit at most, so that the first of them is not kept from its answer for long.
+/// How many writes share a commit at most, so that the first of them does not wait too long for its answer.
 const MAX_SHARED: usize = 64;
-/// How many writes of one plugin wait at most; values are up to a megabyte. Whoever comes then is told to come later.
+/// How many writes of one plugin wait at most; values have up to a megabyte. Further callers get [`Error::Busy`].
 const MAX_WAITING: usize = 256;
 
-/// The plugins that somebody leads for, with those who wait.
+/// The plugins with a leader, and the changes that wait for it.
 #[derive(Default)]
 pub(super) struct Turns(Mutex<HashMap<PluginId, Vec<Waiting>>>);
 
@@ -37,7 +37,7 @@ impl Turns {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Joins those who wait; says whether there is nobody who leads.
+    /// Queues a change; returns whether there is no leader.
     fn join(&self, waiting: Waiting) -> Result<bool, Error> {
         match self.lock().entry(waiting.change.namespace.plugin.clone()) {
             Entry::Occupied(others) if others.get().len() >= MAX_WAITING => Err(Error::Busy(MAX_WAIT)),
@@ -52,7 +52,7 @@ impl Turns {
         }
     }
 
-    /// The next who go together; with none, the lead ends.
+    /// The next batch of changes; if there is none, the leader stops.
     fn next(&self, plugin: &PluginId) -> Vec<Waiting> {
         let mut plugins = self.lock();
         let Some(waiting) = plugins.get_mut(plugin).filter(|waiting| !waiting.is_empty()) else {
@@ -64,7 +64,7 @@ impl Turns {
     }
 }
 
-/// Ends the lead also when its task is: those who wait are then told that the store is closed.
+/// Removes the leader even if its task is dropped: waiting callers then get an error that the store is closed.
 struct Lead<'a>(&'a Turns, &'a PluginId);
 
 impl Drop for Lead<'_> {
@@ -74,13 +74,13 @@ impl Drop for Lead<'_> {
 }
 
 impl PostgresStore {
-    /// Makes a change with whoever else changes something of the same plugin.
+    /// Makes a change, together with other changes of the same plugin.
     pub(super) async fn change(&self, change: Change) -> Result<Changed, Error> {
         let plugin = change.namespace.plugin.clone();
         let (reply, answer) = oneshot::channel();
         if self.turns.join(Waiting { change, reply })? {
             let store = self.me.upgrade().ok_or(Error::Closed)?;
-            // A task of its own: the caller may stop waiting, and the others are not to lose their lead.
+            // A separate task: the caller may stop waiting, but the other changes still need their leader.
             tokio::spawn(async move { store.lead(&plugin).await });
         }
         answer.await.unwrap_or(Err(Error::Closed))
@@ -91,7 +91,7 @@ impl PostgresStore {
         loop {
             let together = self.turns.next(plugin);
             if together.is_empty() {
-                // Between `next` and here another may have begun to lead, whom this is not to end.
+                // Since `next` another leader may have started, which must not be removed.
                 std::mem::forget(lead);
                 return;
             }
@@ -107,13 +107,13 @@ impl PostgresStore {
             Err(error) => changes.iter().map(|_| Err(again(&error))).collect(),
         };
         for (reply, answer) in replies.into_iter().zip(answers) {
-            // Whoever asked may have stopped waiting.
+            // The caller may have stopped waiting.
             let _heard = reply.send(answer);
         }
     }
 
-    /// One transaction. Its failure is everybody's: whether a commit that broke was made is not known, so none of them can
-    /// be tried again here.
+    /// Makes changes in one transaction. If it fails, all of them fail: whether a broken commit succeeded is unknown,
+    /// so none of them can be retried here.
     async fn together(&self, changes: &[Change]) -> Result<Vec<Result<Changed, Error>>, Error> {
         let mut client = self.client().await?;
         let mut transaction = client.transaction().await?;
@@ -129,7 +129,7 @@ impl PostgresStore {
     }
 }
 
-/// Makes one change of several; the outer error is one that the others cannot survive either.
+/// Makes one change of several; the outer error is one that also makes the others fail.
 async fn saved(transaction: &mut Transaction<'_>, change: &Change) -> Result<Result<Changed, Error>, Error> {
     let savepoint = transaction.savepoint("change").await?;
     match change.make(&savepoint).await {
@@ -137,7 +137,7 @@ async fn saved(transaction: &mut Transaction<'_>, change: &Change) -> Result<Res
             savepoint.commit().await?;
             Ok(Ok(changed))
         }
-        // A row that somebody else holds is the same for all: each of them would wait as long again.
+        // If another transaction has locked the row, each of the other changes would wait as long again.
         Err(error @ (Error::Unavailable { .. } | Error::Busy(_))) => Err(error),
         Err(error) => {
             savepoint.rollback().await?;
@@ -146,7 +146,7 @@ async fn saved(transaction: &mut Transaction<'_>, change: &Change) -> Result<Res
     }
 }
 
-/// The same error for another who had it.
+/// A copy of an error for another caller.
 fn again(error: &Error) -> Error {
     match error {
         Error::Unavailable { reason, retry_in } => {

@@ -1,4 +1,4 @@
-//! Texts and queries as PostgreSQL's search writes them. Words hold letters and digits alone, so nothing needs to be
+//! Texts and queries in PostgreSQL's text search syntax. Words contain only letters and digits, so nothing needs to be
 //! escaped within the quotes.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use crate::search::{Query, words};
 
-/// A text as a `tsvector`: each word with its places.
+/// A text as a `tsvector`: each word with its positions.
 pub(super) fn indexed(text: &str) -> String {
     let words = words(text);
     let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -29,7 +29,7 @@ pub(super) fn all(query: &Query) -> String {
     query.terms.iter().map(|one| term(&one.words)).collect::<Vec<_>>().join(" & ")
 }
 
-/// Any of the beginnings of words, as a `tsquery`.
+/// Any of the word prefixes, as a `tsquery`.
 pub(super) fn any(stems: &[String]) -> String {
     stems.iter().map(|stem| format!("'{stem}':*")).collect::<Vec<_>>().join(" | ")
 }

@@ -1,16 +1,16 @@
-//! Accents, capitals and widths do not count.
+//! Folds text, so that accents, case and width do not matter.
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// A text as it is compared. Only the accents of European scripts are dropped: a voicing mark in Japanese or a vowel sign
-/// in Thai makes another letter, not the same one with an ornament.
+/// A text in the form for comparison. Only the accents of European scripts are removed: in Japanese a voicing mark, or
+/// in Thai a vowel sign, makes another letter.
 pub(crate) fn fold(text: &str) -> String {
     let bare = text.nfkd().filter(|c| !('\u{300}'..='\u{36f}').contains(c));
     let mut folded = String::with_capacity(text.len());
     for character in bare.nfc().flat_map(char::to_lowercase) {
         match undecomposed(character) {
             Some(plain) => folded.push_str(plain),
-            // The dot of İ, which its small letter brings back.
+            // The dot of İ, which lowercasing separates.
             None if character == '\u{307}' => {}
             None => folded.push(character),
         }
@@ -18,7 +18,7 @@ pub(crate) fn fold(text: &str) -> String {
     folded
 }
 
-/// Letters that people type without their ornament, although Unicode knows no parts of them.
+/// Letters that people type without their accent, but which Unicode does not decompose.
 fn undecomposed(character: char) -> Option<&'static str> {
     Some(match character {
         'ß' => "ss",

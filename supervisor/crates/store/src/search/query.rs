@@ -1,18 +1,18 @@
-//! What a query asks for.
+//! Parses search queries.
 
 use super::fold::fold;
 use super::words::{Run, push, runs, words};
 use crate::error::Error;
 use crate::limits::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, size};
 
-/// A query: all its terms have to be there.
+/// A query: all its terms must match.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Query {
     /// At least one.
     pub(crate) terms: Vec<Term>,
 }
 
-/// Words that follow each other; the last is the beginning of one.
+/// Consecutive words; the last one is a prefix.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Term {
     /// At least one.
@@ -20,7 +20,7 @@ pub(crate) struct Term {
 }
 
 impl Query {
-    /// From what a person or a model typed.
+    /// Parses the text of a person or a model.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         size("a search text", text.len(), MAX_QUERY_BYTES)?;
         let folded = fold(text);
@@ -31,7 +31,7 @@ impl Query {
             let runs = runs(part);
             for (at, run) in runs.iter().enumerate() {
                 // In the index, the last character of a run stands alone. At the end of a query it may be in the
-                // middle of a run, so it is not asked for.
+                // middle of a run, so it is not required.
                 push(&mut words, run, at + 1 < runs.len());
             }
             words.truncate(left);
@@ -47,11 +47,11 @@ impl Query {
     }
 }
 
-/// How much of a word's beginning is the same in its other forms: post, posts, posted.
+/// How many letters at the front of a word are the same in its other forms: post, posts, posted.
 const STEM_CHARS: usize = 4;
 
-/// The beginnings of a request's words, any of which makes a workflow a candidate. Not a stemmer: it needs to know no
-/// language, and what it finds too much is compared closely later.
+/// The prefixes of a request's words; any of them makes a workflow a candidate. This is not a stemmer: it is
+/// independent of the language, and surplus candidates are compared closely later.
 pub(crate) fn stems(request: &str) -> Vec<String> {
     let mut stems: Vec<String> = words(request)
         .into_iter()
@@ -66,7 +66,7 @@ pub(crate) fn stems(request: &str) -> Vec<String> {
 }
 
 impl Run<'_> {
-    /// Whether words are parted inside it.
+    /// Whether it contains words of a script without spaces.
     #[cfg(test)]
     pub(super) fn is_dense(&self) -> bool {
         matches!(self, Self::Dense(_))

@@ -1,11 +1,11 @@
-//! How alike two texts are, without knowing their language.
+//! The similarity of two texts, independent of their language.
 
 use std::collections::BTreeSet;
 
 use super::words::words;
 
-/// The groups of three characters of a text's words, with two spaces before and one behind each word, as `pg_trgm` has
-/// them: so that beginnings count more, and *analyse* resembles *analyze*.
+/// The trigrams of a text's words, with two spaces before and one after each word, as in `pg_trgm`: so prefixes count
+/// more, and *analyse* resembles *analyze*.
 #[derive(Debug)]
 pub(crate) struct Features(BTreeSet<[char; 3]>);
 
@@ -19,7 +19,7 @@ impl Features {
         Self(features)
     }
 
-    /// What they share of what they have on average (Dice's coefficient): 0 to 1.
+    /// The share of common trigrams (Dice's coefficient): 0 to 1.
     pub(crate) fn similarity(&self, other: &Self) -> f64 {
         let shared = self.0.intersection(&other.0).count();
         let all = self.0.len() + other.0.len();

@@ -1,20 +1,20 @@
-//! From a text to the words of the index.
+//! Splits a text into the words of the index.
 
 use super::fold::fold;
 use crate::limits::{MAX_INDEXED_BYTES, MAX_INDEXED_WORDS, MAX_WORD_CHARS};
 
-/// A stretch of a folded text.
+/// A run of characters of a folded text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Run<'a> {
-    /// A word, as spaces and punctuation end it.
+    /// A word, delimited by spaces and punctuation.
     Word(&'a str),
-    /// Something written without spaces between its words.
+    /// Text without spaces between its words.
     Dense(Vec<&'a str>),
 }
 
-/// The words of a text in their order, as they are indexed.
+/// The words of a text in order, as they are indexed.
 pub(crate) fn words(text: &str) -> Vec<String> {
-    // What is beyond is not indexed anyway, and folding is the dearest part.
+    // The rest is not indexed anyway, and folding is the most expensive part.
     let folded = fold(&text[..text.floor_char_boundary(MAX_INDEXED_BYTES)]);
     let mut words = Vec::new();
     for run in runs(&folded) {
@@ -28,7 +28,7 @@ pub(crate) fn words(text: &str) -> Vec<String> {
     words.into_iter().take(MAX_INDEXED_WORDS).take_while(fits).collect()
 }
 
-/// Adds a run's words. `whole`: its last character stands alone too, as in the index.
+/// Adds a run's words. `whole`: also adds its last character alone, as in the index.
 pub(super) fn push(words: &mut Vec<String>, run: &Run<'_>, whole: bool) {
     match run {
         Run::Word(word) => words.push(word.chars().take(MAX_WORD_CHARS).collect()),
@@ -41,7 +41,7 @@ pub(super) fn push(words: &mut Vec<String>, run: &Run<'_>, whole: bool) {
     }
 }
 
-/// The stretches of a folded text.
+/// The runs of a folded text.
 pub(super) fn runs(folded: &str) -> Vec<Run<'_>> {
     #[derive(PartialEq, Clone, Copy)]
     enum Kind {
@@ -78,13 +78,12 @@ pub(super) fn runs(folded: &str) -> Vec<Run<'_>> {
     runs
 }
 
-/// Marks that survive the folding belong to the letter before them, as in Devanagari. The private areas and emoji are
-/// gaps.
+/// Marks that survive folding belong to the letter before them, as in Devanagari. The private areas and emoji are gaps.
 fn is_letter(character: char) -> bool {
     character.is_alphanumeric() || unicode_normalization::char::is_combining_mark(character)
 }
 
-/// The scripts that do not part their words.
+/// Whether a script has no spaces between words.
 fn is_dense(character: char) -> bool {
     matches!(u32::from(character),
         0x0e01..=0x0e3a | 0x0e40..=0x0e4e // Thai

@@ -1,4 +1,4 @@
-//! What can be changed about a session.
+//! Changes of a session's attributes.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use super::{Session, check_metadata};
 use crate::error::Error;
 use crate::limits::name;
 
-/// What a session wants otherwise than the configuration says.
+/// A session's overrides of the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overrides {
-    /// Another model.
+    /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How long the model may think.
+    /// The thinking level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking: Option<String>,
-    /// How much it tells of what it does.
+    /// The verbosity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verbosity: Option<String>,
 }
 
 impl Overrides {
-    /// Whether everything is as configured.
+    /// Whether nothing is overridden.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -39,23 +39,23 @@ impl Overrides {
     }
 }
 
-/// A change of what is said about a session. What is `None` stays; `Some(None)` is taken away.
+/// A change of a session's attributes. `None` keeps a value; `Some(None)` removes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionChange {
     /// The model that answers from now on.
     pub active_model: Option<Option<String>>,
-    /// Another model than configured.
+    /// The override of the model.
     pub model: Option<Option<String>>,
-    /// Another thinking level than configured.
+    /// The override of the thinking level.
     pub thinking: Option<Option<String>>,
-    /// Another verbosity than configured.
+    /// The override of the verbosity.
     pub verbosity: Option<Option<String>>,
-    /// Entries of the metadata, each set or taken away.
+    /// Metadata entries to set or remove.
     pub metadata: BTreeMap<String, Option<String>>,
 }
 
 impl SessionChange {
-    /// The session as it is afterwards, if that may be.
+    /// The changed session, if the change is valid.
     pub(crate) fn apply(&self, mut session: Session) -> Result<Session, Error> {
         let changes = [
             (&self.active_model, &mut session.active_model),

@@ -1,4 +1,4 @@
-//! Messages, and what a compaction does to them.
+//! Messages, and how a compaction changes them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -7,21 +7,21 @@ use crate::error::Error;
 use crate::limits::{MAX_APPEND, MAX_CONTENT_BYTES, MAX_TOOL_JSON_BYTES, count, size};
 use crate::time::Timestamp;
 
-/// What is to be appended.
+/// A message to append.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewMessage {
-    /// Who speaks.
+    /// The speaker.
     pub role: Role,
-    /// What they say.
+    /// The text.
     pub content: String,
-    /// The tools that the model wants called, as it wrote them.
+    /// The tool calls that the model requests, as it wrote them.
     pub tool_calls: Option<Value>,
-    /// What the tools answered.
+    /// The tools' answers.
     pub tool_results: Option<Value>,
 }
 
 impl NewMessage {
-    /// A message of text alone.
+    /// A message with text only.
     #[must_use]
     pub fn text(role: Role, content: impl Into<String>) -> Self {
         Self { role, content: content.into(), tool_calls: None, tool_results: None }
@@ -40,21 +40,21 @@ impl NewMessage {
 /// One message of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Message {
-    /// Its number in the session, from 1; numbers are never used again.
+    /// Its number in the session, starting at 1; numbers are never reused.
     pub sequence: u64,
-    /// Who speaks.
+    /// The speaker.
     pub role: Role,
-    /// What they say.
+    /// The text.
     pub content: String,
-    /// The tools that the model wants called, as it wrote them.
+    /// The tool calls that the model requests, as it wrote them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_calls: Option<Value>,
-    /// What the tools answered.
+    /// The tools' answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_results: Option<Value>,
     /// When it was written.
     pub at: Timestamp,
-    /// A summary stands in the live view where this message stood, the last that it replaced.
+    /// For a summary: the last message that it replaced, whose place in the live view it takes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summarizes: Option<u64>,
     /// The summary that replaced it.
@@ -63,13 +63,13 @@ pub struct Message {
 }
 
 impl Message {
-    /// How much room it takes.
+    /// Its size in a page.
     pub(crate) fn weight(&self) -> usize {
         let json = |value: &Option<Value>| value.as_ref().map_or(0, |value| value.to_string().len());
         self.content.len() + json(&self.tool_calls) + json(&self.tool_results)
     }
 
-    /// Where it stands in the live view.
+    /// Its position in the live view.
     pub(crate) fn position(&self) -> u64 {
         self.summarizes.unwrap_or(self.sequence)
     }
@@ -85,12 +85,12 @@ impl Message {
     }
 }
 
-/// Where the page after a message begins.
+/// The token for the page after a message.
 pub(crate) fn message_token(message: &Message) -> Vec<u8> {
     format!("{},{}", message.position(), message.sequence).into_bytes()
 }
 
-/// Refuses what cannot be appended.
+/// Refuses messages that cannot be appended.
 pub(crate) fn check_append(messages: &[NewMessage]) -> Result<(), Error> {
     if messages.is_empty() {
         return Err(Error::invalid("an append", "must have a message"));
@@ -109,13 +109,13 @@ fn check(content: &str, calls: Option<&Value>, results: Option<&Value>) -> Resul
     Ok(())
 }
 
-/// Who speaks.
+/// The speaker of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// The instructions above the conversation; a summary too.
+    /// The instructions before the conversation; also a summary.
     System,
-    /// The person, or the program that stands for one.
+    /// The person, or the program that acts for one.
     User,
     /// The model.
     Assistant,
@@ -141,24 +141,24 @@ impl Role {
     }
 }
 
-/// Which messages of a session.
+/// A selection of a session's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
-    /// What the model shall see: summaries in the place of what they replaced.
+    /// What the model is to see: summaries instead of what they replaced.
     Live,
-    /// Everything that was ever written, in that order.
+    /// Every message, in the order of writing.
     All,
-    /// What this summary replaced.
+    /// The messages that this summary replaced.
     ReplacedBy(u64),
 }
 
-/// How a session is compacted. Which messages belong together, such as a tool call and its result, is for the caller
-/// to know.
+/// A compaction of a session. The caller has to know which messages belong together, such as a tool call and its
+/// result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compaction {
-    /// The last message to be replaced: this and everything before it in the live view.
+    /// The last message to replace, with all before it in the live view.
     pub through: u64,
-    /// What stands in their place.
+    /// The summary that replaces them.
     pub summary: NewMessage,
 }
 

@@ -1,4 +1,4 @@
-//! What sessions and messages are found by.
+//! Queries for sessions and messages.
 
 use super::{Message, SessionState};
 use crate::error::Error;
@@ -6,40 +6,39 @@ use crate::id::SessionId;
 use crate::limits::name;
 use crate::time::Timestamp;
 
-/// Which sessions. Everything that is set has to hold.
+/// A filter for sessions. Every condition that is set must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionFilter {
-    /// Who talks.
+    /// The sender.
     pub sender: Option<String>,
-    /// Where.
+    /// The channel.
     pub channel: Option<String>,
-    /// Whether somebody does.
+    /// The state.
     pub state: Option<SessionState>,
     /// Written to at this time or later.
     pub updated_since: Option<Timestamp>,
 }
 
-/// Which messages.
+/// A search for messages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionQuery {
-    /// All these words are in the message. A word is found by its beginning, accents and capitals do not count,
-    /// Chinese, Japanese and the like are found by any part, and what is joined by anything but spaces has to be so
-    /// in the message too.
+    /// All these words are in the message. Words match by prefix; accents and case do not matter; Chinese, Japanese and
+    /// the like match by any part. Words joined by anything but spaces must be joined in the message too.
     pub text: String,
-    /// In this session alone.
+    /// Only in this session.
     pub session: Option<SessionId>,
-    /// In sessions with this sender alone.
+    /// Only in sessions with this sender.
     pub sender: Option<String>,
-    /// In sessions on this channel alone.
+    /// Only in sessions on this channel.
     pub channel: Option<String>,
-    /// Also what a summary has replaced.
+    /// Also messages that a summary has replaced.
     pub include_replaced: bool,
 }
 
-/// A message that was found.
+/// A found message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MessageHit {
-    /// Where it is.
+    /// Its session.
     pub session: SessionId,
     /// The message.
     pub message: Message,
@@ -57,7 +56,7 @@ impl SessionQuery {
     }
 }
 
-/// What no session can have is a mistake of whoever asks for it.
+/// A value that no session can have is an error of the caller.
 fn check(sender: Option<&str>, channel: Option<&str>) -> Result<(), Error> {
     sender.map_or(Ok(()), |sender| name("a session's sender", sender))?;
     channel.map_or(Ok(()), |channel| name("a session's channel", channel))

@@ -1,4 +1,4 @@
-//! A copy of the whole database while others write to it.
+//! Copies the whole database while others write to it.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -15,10 +15,10 @@ use crate::error::Error;
 use crate::open::Open;
 use crate::time::Timestamp;
 
-/// How much is copied between two looks at whether the copy is still wanted: 4 MiB, which takes milliseconds.
+/// How much is copied between two checks for cancellation: 4 MiB, which takes milliseconds.
 const PAGES_PER_STEP: std::ffi::c_int = 1024;
-/// How many copies of what a restore replaced are kept. One is for a mistake, the others for a mistake about that one;
-/// more would fill the disk of somebody who restores from a script.
+/// How many databases replaced by a restore are kept: one against a mistake, the others against mistakes in correcting
+/// it; more would fill the disk if a script restores repeatedly.
 const KEPT: usize = 3;
 
 impl SqliteStore {
@@ -29,7 +29,7 @@ impl SqliteStore {
             let _turn = turn;
             let schema_version = publish(&to, |draft| {
                 copy(&database, draft, &settings, halt)?;
-                // A backup that cannot be restored is found out now and not on the day it is needed.
+                // An unusable backup is to be detected now, and not on the day it is needed.
                 let examined = connection::examiner(draft, &settings, halt)
                     .and_then(|copied| connection::examine(&copied, draft));
                 examined.map_err(|error| match error {
@@ -44,7 +44,7 @@ impl SqliteStore {
     }
 }
 
-/// Keeps what is in the database beside it, and forgets the oldest that was kept so.
+/// Keeps a copy of the database beside it, and removes the oldest such copy.
 pub(super) fn keep(database: &Path, settings: &Open) -> Result<PathBuf, Error> {
     let kept = beside(database, &format!("{BEFORE}{}", stamp()));
     publish(&kept, |draft| copy(database, draft, settings, &Halt::default()))?;
@@ -53,7 +53,7 @@ pub(super) fn keep(database: &Path, settings: &Open) -> Result<PathBuf, Error> {
 
 const BEFORE: &str = ".before-restore-";
 
-/// Removes all that were kept but the newest, and never the one that was just restored.
+/// Removes all but the newest of the kept copies, and never the one that was just restored.
 pub(super) fn forget_oldest(database: &Path, restored: &Path) {
     let (Some(directory), Some(name)) = (database.parent(), database.file_name()) else { return };
     let begins = format!("{}{BEFORE}", name.to_string_lossy());
@@ -72,13 +72,13 @@ pub(super) fn forget_oldest(database: &Path, restored: &Path) {
     }
 }
 
-/// The present in a file's name; names sort as their times.
+/// The current time for a file's name; names sort by time.
 pub(super) fn stamp() -> String {
     Timestamp::now().to_string().replace(['-', ':'], "")
 }
 
-/// Makes a file under another name and gives it its own when it is whole and on the disk. It is never put in the place of
-/// another.
+/// Creates a file under a temporary name, and renames it when it is complete and on the disk. Never replaces an
+/// existing file.
 fn publish<T>(to: &Path, fill: impl FnOnce(&Path) -> Result<T, Error>) -> Result<T, Error> {
     let draft = beside(to, &format!(".new-{}", ulid::Ulid::generate()));
     let made = OpenOptions::new()
@@ -94,22 +94,22 @@ fn publish<T>(to: &Path, fill: impl FnOnce(&Path) -> Result<T, Error>) -> Result
         Ok(filled)
     });
     if filled.is_err() {
-        // One that stays hurts nobody.
+        // A remaining temporary file does no harm.
         let _gone = fs::remove_file(&draft);
     }
     filled
 }
 
-/// Copies a database as it is at one moment, with what is in its log, into an empty file.
+/// Copies a snapshot of a database, including its log, into an empty file.
 fn copy(database: &Path, into: &Path, settings: &Open, halt: &Halt) -> Result<(), Error> {
     let source = connection::reader(database, settings)?;
     let mut draft = Connection::open_with_flags(into, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    // It has no name yet, so nobody misses it if it is not finished; it is synced in the end.
+    // An incomplete file never gets its name, so it needs no journal and no syncs; it is synced at the end.
     draft.pragma_update(None, "journal_mode", "off")?;
     draft.pragma_update(None, "synchronous", "off")?;
     {
-        // As long as this one reads, each step sees the same moment. Without it, a step after somebody wrote begins
-        // from the first page again.
+        // As long as this reads, each step sees the same snapshot. Without it, a step after a write would start again
+        // at the first page.
         let moment = source.unchecked_transaction()?;
         moment.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         let backup = Backup::new(&source, &mut draft)?;
@@ -128,7 +128,7 @@ fn copy(database: &Path, into: &Path, settings: &Open, halt: &Halt) -> Result<()
     connection::single_file(into)
 }
 
-/// Makes sure that a file is on the disk.
+/// Syncs a file to the disk.
 pub(super) fn synced(path: &Path) -> Result<(), Error> {
     File::open(path).and_then(|file| file.sync_all()).map_err(Error::file(path, "the file cannot be synced"))
 }

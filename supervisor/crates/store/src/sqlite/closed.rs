@@ -1,4 +1,4 @@
-//! The place of a database that cannot be opened, where a copy is put.
+//! The path of a database that cannot be opened, where a copy is restored.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -14,7 +14,7 @@ use crate::backup::Restored;
 use crate::error::Error;
 use crate::open::{Open, OpenError};
 
-/// Held alone, so that nobody opens it meanwhile.
+/// An unusable database, locked exclusively, so that no process opens it meanwhile.
 #[derive(Debug)]
 pub(crate) struct ClosedSqlite {
     path: PathBuf,
@@ -48,9 +48,10 @@ impl ClosedSqlite {
     }
 }
 
-/// In an order in which every moment is one that a crash may leave: the unusable file has a second name before it loses
-/// its own; until the copy has it, an empty file does, which is refused like the damaged one and never taken for a place
-/// where nothing was yet; and the log is gone before the copy comes, since it would be played into it.
+/// Replaces the database in an order that leaves every intermediate state safe after a crash: the unusable file gets a
+/// second name before it loses its first. Until the copy has that name, an empty file has it, which is refused like the
+/// damaged one and never mistaken for a new database. The log is removed before the copy comes, since SQLite would
+/// apply it to the copy.
 fn replace(draft: &Draft, database: &Path, directory: &Path) -> Result<Option<PathBuf>, Error> {
     let aside = beside(database, &format!(".damaged-{}", stamp()));
     let sync = || File::open(directory).and_then(|directory| directory.sync_all());

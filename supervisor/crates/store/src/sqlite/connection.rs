@@ -1,4 +1,4 @@
-//! Connections, and what is made sure of before the first of them writes.
+//! Connections, and the checks before the first of them writes.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -12,30 +12,30 @@ use crate::error::Error;
 use crate::migrate::{latest, missing};
 use crate::open::{Open, OpenError};
 
-/// `TALN`: says that a file is ours.
+/// `TALN`: marks a file as ours.
 const APPLICATION_ID: i32 = 0x5441_4c4e;
 /// The first release of SQLite that does not lose committed writes. Up to 3.51.2, two connections that write and
 /// checkpoint at the same moment could reset the log under each other's commits.
 pub(super) const NEEDED: (i32, &str) = (3_051_003, "3.51.3");
-/// How long the database is examined at the start. This is enough for about a gigabyte; the rest of a larger one is found
-/// out by the checks of the pages as they are read.
+/// How long the database is checked at the start. This is enough for about a gigabyte; the rest of a larger one is
+/// checked page by page as it is read.
 const MAX_CHECK: Duration = Duration::from_secs(5);
-/// How many steps of SQLite's machine pass between two looks at the clock: about a millisecond.
+/// How many steps of SQLite's virtual machine pass between two looks at the clock: about a millisecond.
 const STEPS_PER_LOOK: std::ffi::c_int = 10_000;
-/// How much of what SQLite says about a damaged file is repeated: enough for its first finding, too little to fill a
+/// How much of SQLite's message about a damaged file is repeated: enough for its first finding, too little to fill a
 /// screen.
 const MAX_DETAIL_CHARS: usize = 300;
-/// What the log keeps of its size after its contents are in the database. It grows to this anyway.
+/// The size to which the log is truncated after a checkpoint. It grows to this anyway.
 const KEPT_LOG_BYTES: i64 = 16 * 1024 * 1024;
-/// Every statement of this crate fits in, so that none is compiled twice on a connection.
+/// The size of the statement cache: every statement of this crate fits, so none is compiled twice on a connection.
 const KEPT_STATEMENTS: usize = 96;
 
-/// Without SQLite's own mutex: a connection is used by one thread at a time, and the type system sees to it.
+/// Opens without SQLite's own mutex: the type system ensures that one thread at a time uses a connection.
 fn open(path: &Path, flags: OpenFlags, busy: Duration) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(busy)?;
     connection.set_prepared_statement_cache_capacity(KEPT_STATEMENTS);
-    // A damaged file is not to make SQLite do more than fail.
+    // A damaged file must not make SQLite do more than fail.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
@@ -51,7 +51,7 @@ pub(super) fn writer(path: &Path, settings: &Open) -> Result<Connection, OpenErr
     Ok(connection)
 }
 
-/// With FULL, a commit returns after the log is on the disk; with the default it may be lost in a power cut.
+/// With FULL, a commit returns after the log is on the disk; with the default a power cut may lose it.
 fn configure(connection: &Connection, settings: &Open) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
@@ -76,12 +76,12 @@ pub(super) fn fill(draft: &Path, settings: &Open) -> Result<(), OpenError> {
         open(draft, OpenFlags::SQLITE_OPEN_READ_WRITE, settings.busy_timeout).map_err(failed)?;
     connection.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
     migrate(&mut connection, draft)?;
-    // Kept in the file. A draft has one connection, so its log is gone when this is closed.
+    // Stored in the file. A draft has one connection, so its log is removed when this is closed.
     connection.pragma_update(None, "journal_mode", "wal").map_err(failed)?;
     connection.close().map_err(|(_, error)| failed(error))
 }
 
-/// Refuses a file that is not ours, too new or damaged. By a connection that cannot write: closing another one would play
+/// Refuses a file that is not ours, too new or damaged. Uses a read-only connection: closing another one would write
 /// the log into a damaged file.
 pub(super) fn inspect(path: &Path, settings: &Open) -> Result<(), OpenError> {
     let mut connection = reader(path, settings)?;
@@ -113,7 +113,7 @@ pub(super) fn inspect(path: &Path, settings: &Open) -> Result<(), OpenError> {
     }
 }
 
-/// The connection that examines a copy. It ends its work when that is not wanted any more.
+/// The connection that checks a copy. It stops when the work is cancelled.
 pub(super) fn examiner(path: &Path, settings: &Open, halt: &Halt) -> Result<Connection, Error> {
     let failed = |error| bad_copy(unusable(path, error));
     let mut connection =
@@ -123,7 +123,7 @@ pub(super) fn examiner(path: &Path, settings: &Open, halt: &Halt) -> Result<Conn
     Ok(connection)
 }
 
-/// Looks at everything in a copy, however long that takes; says which version its schema has.
+/// Checks everything in a copy, however long that takes; returns its schema version.
 pub(super) fn examine(connection: &Connection, path: &Path) -> Result<u32, Error> {
     let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::OperationInterrupted) => Error::Closed,
@@ -143,7 +143,7 @@ pub(super) fn examine(connection: &Connection, path: &Path) -> Result<u32, Error
         let known = latest(MIGRATIONS);
         return Err(bad_copy(OpenError::Newer { place: path.display().to_string(), found, known }));
     }
-    // Pages of one layout do not fit into a file of another.
+    // Databases with different page sizes cannot be copied into each other.
     let new = new_in_memory()?;
     for layout in ["page_size", "encoding", "auto_vacuum"] {
         let value = |connection: &Connection| {
@@ -165,7 +165,7 @@ pub(super) fn examine(connection: &Connection, path: &Path) -> Result<u32, Error
     Ok(found)
 }
 
-/// What is wrong with a copy, which nobody is to restore a backup of.
+/// Describes what is wrong with a copy, without the advice to restore a backup.
 pub(super) fn bad_copy(error: OpenError) -> Error {
     match error {
         OpenError::Damaged { path, detail } => {
@@ -184,21 +184,21 @@ pub(super) fn bad_copy(error: OpenError) -> Error {
     }
 }
 
-/// A database as it would be made now.
+/// A database as it would be created now.
 pub(super) fn new_in_memory() -> Result<Connection, Error> {
     let mut connection = Connection::open_in_memory()?;
     migrate(&mut connection, Path::new(":memory:"))?;
     Ok(connection)
 }
 
-/// Puts the log of a file that nobody has open into it, and lets it have none: it can be carried away alone.
+/// Writes the log of an unused database into its file, and removes the log, so that the file alone can be moved.
 pub(super) fn single_file(path: &Path) -> Result<(), Error> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.pragma_update(None, "journal_mode", "delete")?;
     connection.close().map_err(|(_, error)| error.into())
 }
 
-/// Brings the schema to the latest version. Of two processes the second finds nothing to do.
+/// Migrates the schema to the latest version. Of two processes the second finds nothing to do.
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
     let failed = |error: rusqlite::Error| unusable(path, error);
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
@@ -225,7 +225,7 @@ fn unusable(path: &Path, error: rusqlite::Error) -> OpenError {
     }
 }
 
-/// SQLite's findings begin with a headline. They may quote the file, which may be anybody's.
+/// SQLite's findings begin with a headline. They may quote the file, whose content is untrusted.
 fn one_line(detail: &str) -> String {
     let lines: Vec<&str> = detail.lines().filter(|line| !line.starts_with("***")).collect();
     let shown = lines.join("; ").chars().take(MAX_DETAIL_CHARS).collect::<String>();

@@ -1,4 +1,4 @@
-//! What is about to be restored: a copy of the copy, examined and brought to the present schema.
+//! The draft of a restore: a copy of the copy, checked and migrated to the current schema.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -14,21 +14,21 @@ use super::{backup, connection};
 use crate::error::Error;
 use crate::open::Open;
 
-/// How much is copied between two looks at whether the restore is still wanted.
+/// How much is copied between two checks for cancellation.
 const CHUNK: u64 = 16 * 1024 * 1024;
 
-/// A single file beside the database, ours alone, that can take its place. It is removed when this is dropped, unless it
-/// was given another name; one that a crash has left is overwritten by the next.
+/// A single file beside the database, accessible to us only, that can replace it. It is removed when this is dropped,
+/// unless it was renamed. A draft left by a crash is overwritten by the next one.
 pub(super) struct Draft {
     path: PathBuf,
-    /// Of several processes that restore at once, one has the name.
+    /// Locked: of several processes that restore at once, one has the draft.
     _held: File,
     pub(super) copy_version: u32,
     pub(super) bytes: u64,
 }
 
 impl Draft {
-    /// Nothing at `from` is changed, and nothing of it is trusted.
+    /// Copies `from` without changing or trusting it.
     pub(super) fn of(from: &Path, database: &Path, settings: &Open, halt: &Halt) -> Result<Self, Error> {
         let bad = |why: &str| Err(Error::BadCopy { path: from.to_owned(), why: why.to_owned() });
         if place::same_file(from, database) {
@@ -70,7 +70,7 @@ impl Draft {
         backup::synced(&self.path)
     }
 
-    /// A table that is missing would fail later, and a trigger of somebody else's would run.
+    /// A missing table would fail later, and a foreign trigger would run.
     fn refuse_strangers(&self, connection: &Connection) -> Result<(), Error> {
         let new = connection::new_in_memory()?;
         if schema(connection)? == schema(&new)? {
@@ -94,7 +94,7 @@ impl Draft {
 
     fn remove_logs(&self) {
         for suffix in ["-wal", "-shm", "-journal"] {
-            // It is there only if a crash has left it.
+            // Exists only after a crash.
             let _gone = fs::remove_file(beside(&self.path, suffix));
         }
     }
@@ -102,13 +102,13 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // The next draft overwrites what cannot be removed now.
+        // If this fails, the next draft overwrites it.
         let _gone = fs::remove_file(&self.path);
         self.remove_logs();
     }
 }
 
-/// All that SQLite was told to make. Its own tables are its own business.
+/// The definition of every object, without SQLite's internal tables.
 fn schema(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Option<String>)>> {
     connection
         .prepare("SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite^_%' ESCAPE '^' ORDER BY 1, 2")?
@@ -116,7 +116,7 @@ fn schema(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Opti
         .collect()
 }
 
-/// Without waiting for the other end of a pipe.
+/// Opens without waiting for the other end of a pipe.
 fn open(path: &Path) -> Result<File, Error> {
     let nonblock = OFlags::NONBLOCK.bits().cast_signed();
     let file = OpenOptions::new()
@@ -130,7 +130,7 @@ fn open(path: &Path) -> Result<File, Error> {
     Err(Error::BadCopy { path: path.to_owned(), why: "it is not a file".to_owned() })
 }
 
-/// The file under the draft's name, empty and ours alone.
+/// Creates and locks the draft's file, empty and accessible to us only.
 fn hold(path: &Path, settings: &Open) -> Result<File, Error> {
     let file = OpenOptions::new()
         .read(true)
@@ -142,7 +142,7 @@ fn hold(path: &Path, settings: &Open) -> Result<File, Error> {
         .map_err(Error::file(path, "the file cannot be made"))?;
     let busy = || Error::Busy(settings.busy_timeout);
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
-    // Whoever had it before may have removed it before this one had the lock.
+    // Its last holder may have removed it before this one got the lock.
     let same = fs::symlink_metadata(path)
         .and_then(|named| file.metadata().map(|held| (named.dev(), named.ino()) == (held.dev(), held.ino())));
     if !same.unwrap_or(false) {

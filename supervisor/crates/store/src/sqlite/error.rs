@@ -1,4 +1,4 @@
-//! From SQLite's errors to ours.
+//! Converts SQLite's errors.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use rusqlite::ffi::ErrorCode;
 
 use crate::error::Error;
 
-/// What SQLite could not do.
+/// Converts an error of SQLite.
 pub(super) fn failed(error: rusqlite::Error) -> Error {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => Error::Full(error.into()),
@@ -23,7 +23,7 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// A file of the log's index that cannot grow is reported as a failed input or output.
+/// If a file of the log's index cannot grow, SQLite reports an I/O error.
 fn is_full(error: &rusqlite::Error) -> bool {
     matches!(error, rusqlite::Error::SqliteFailure(code, _)
         if code.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)

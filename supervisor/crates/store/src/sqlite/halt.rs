@@ -1,9 +1,9 @@
-//! What ends a long work on a thread: nobody waits for it any more, or the store is being closed.
+//! Cancels long work on a thread: because the caller stopped waiting, or the store is being closed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Asked by the work from time to time. Clones are the same.
+/// A cancellation flag that the work checks from time to time. Clones share the flag.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Halt {
     closed: Arc<AtomicBool>,
@@ -11,12 +11,12 @@ pub(super) struct Halt {
 }
 
 impl Halt {
-    /// Ends this work and all that is begun after it.
+    /// Cancels this work and everything started after it.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
     }
 
-    /// One for a single work, which ends when the second is dropped.
+    /// The flag for a single piece of work, which is cancelled when the guard is dropped.
     pub(super) fn begin(&self) -> (Self, Wanted) {
         let given_up = Arc::<AtomicBool>::default();
         let one = Self { closed: Arc::clone(&self.closed), given_up: Arc::clone(&given_up) };
@@ -28,7 +28,7 @@ impl Halt {
     }
 }
 
-/// Held by whoever waits for the work.
+/// Held by the caller that waits for the work.
 pub(super) struct Wanted(Arc<AtomicBool>);
 
 impl Drop for Wanted {

@@ -9,7 +9,7 @@ use crate::id::{Key, PluginId};
 use crate::key_values::{Entry, KeySize, KeyValues, Namespace, Swap, Usage, check_value, prefix_end};
 use crate::page::{Filling, Page, PageRequest};
 
-/// What [`SqliteStore::listed`] reads.
+/// The columns that [`SqliteStore::listed`] reads.
 macro_rules! listing {
     ($columns:literal) => {
         concat!(
@@ -47,7 +47,7 @@ impl KeyValues for SqliteStore {
     }
 
     async fn delete(&self, plugin: &PluginId, key: &Key) -> Result<bool, Error> {
-        // A quota never stands in the way of less.
+        // A quota never prevents freeing space.
         let (namespace, key) = (Namespace::of(plugin.clone()), key.clone());
         self.write(move |db| {
             let Some(counted) = Counted::find(db, &namespace.plugin)? else { return Ok(false) };
@@ -163,7 +163,7 @@ impl KeyValues for SqliteStore {
 }
 
 impl SqliteStore {
-    /// A page of a plugin's keys, each with whatever else was selected, and how much that weighs.
+    /// A page of a plugin's keys, each with the other selected columns and its size.
     async fn listed<T: Send + 'static>(
         &self,
         sql: &'static str,
@@ -206,7 +206,7 @@ impl Counted {
         Ok(found.query_row([plugin.as_str()], counted).optional()?)
     }
 
-    /// Its row, made if there is none.
+    /// Its row, created if there is none.
     fn of(db: &Connection, plugin: &PluginId) -> Result<Self, Error> {
         if let Some(counted) = Self::find(db, plugin)? {
             return Ok(counted);
@@ -215,7 +215,7 @@ impl Counted {
         Ok(Self { id: db.last_insert_rowid(), usage: Usage::default() })
     }
 
-    /// Gives a key another value, or none, and counts it.
+    /// Replaces or removes a key's value, and updates the usage.
     fn replace(
         &self,
         db: &Connection,

@@ -1,4 +1,4 @@
-//! Who has the database: a lock on a file beside it, which the kernel releases when its holder ends, however that is.
+//! Locks the database through a file beside it. The kernel releases the lock when its holder ends, however it ends.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read as _;
@@ -11,12 +11,13 @@ use rustix::io::Errno;
 use super::place::beside;
 use crate::open::{Holder, OpenError};
 
-/// Held as long as it is not dropped.
+/// Holds the lock until it is dropped.
 #[derive(Debug)]
 pub(super) struct Lock(#[expect(dead_code, reason = "the lock is held by its descriptor")] File);
 
 impl Lock {
-    /// Everybody who opens a database takes a lock, most of them a shared one: so whoever wants it alone sees them too.
+    /// Every process that opens a database takes a lock, most of them a shared one. So an exclusive opener detects them
+    /// too.
     pub(super) fn take(database: &Path, exclusive: bool) -> Result<Self, OpenError> {
         let path: PathBuf = beside(database, ".lock");
         let file = OpenOptions::new()
@@ -42,16 +43,16 @@ impl Lock {
     }
 }
 
-/// So often the kernel's list is looked through for somebody who has to be in it.
+/// How often the kernel's list is searched for a holder that must be in it.
 const LOOKS: usize = 8;
 
-/// More than a usual list has, so that it is read at once.
+/// More than the usual size of the list, so that one read is enough.
 const LIST: usize = 64 * 1024;
 
-/// The kernel's own list knows who holds a lock; a note in the file could be out of date.
+/// Finds the lock's holder in the kernel's own list; a note in a file could be out of date.
 ///
-/// The list is whole only as far as one read brings it, at most a page: where others give up their locks between two reads, a
-/// line moves to what was read already. So one look that finds nobody says little.
+/// The list is consistent only within one read, at most a page: if locks are released between two reads, a line moves
+/// to the part that was already read. So a single search without a result proves little.
 fn holder(file: &File) -> Option<Holder> {
     let inode = file.metadata().ok()?.ino().to_string();
     let mut list = String::with_capacity(LIST);
@@ -64,13 +65,13 @@ fn holder(file: &File) -> Option<Holder> {
     Some(Holder { pid, name: name.map(|name| name.trim_end().to_owned()).filter(|name| !name.is_empty()) })
 }
 
-/// Who holds the file, if this line says so: "1: FLOCK  ADVISORY  WRITE 4711 fe:00:12345 0 EOF".
+/// The holder of the file's lock, if this line says so: "1: FLOCK  ADVISORY  WRITE 4711 fe:00:12345 0 EOF".
 fn holder_in(line: &str, inode: &str) -> Option<u32> {
     let mut fields = line.split_whitespace().filter(|&field| field != "->").skip(1);
     let flock = fields.next() == Some("FLOCK");
     let pid: u32 = fields.nth(2)?.parse().ok()?;
     let held = fields.next()?.rsplit(':').next() == Some(inode);
-    // Processes of another namespace are shown as 0.
+    // Processes of another pid namespace are shown as 0.
     (flock && held && pid != 0).then_some(pid)
 }
 
@@ -96,7 +97,7 @@ mod tests {
                     }
                 });
             }
-            // As often as made a single look in two reads miss it some twenty times.
+            // Enough attempts that a single search in two reads misses it some twenty times.
             let found = (0..2000).all(|_| {
                 let refused = Lock::take(&database, true).unwrap_err();
                 matches!(refused, OpenError::InUse { holder: Some(holder), .. } if holder.pid == std::process::id())

@@ -1,8 +1,8 @@
-//! The log beside the database, kept from growing without end.
+//! Bounds the size of the write-ahead log (WAL).
 //!
-//! SQLite writes the log back by itself, as far as nobody reads older contents, and begins it anew once all of it was
-//! written back. Where readers overlap for ever, as a caller can have them, that moment never comes. So it is made to
-//! come: writers wait for readers, who wait for nobody.
+//! SQLite checkpoints the log automatically, as far as no reader uses older contents, and restarts it once all of it
+//! was checkpointed. If readers always overlap, which callers can cause, that moment never comes. So it is forced:
+//! writers wait for readers, while readers wait for no one.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,18 +11,18 @@ use rusqlite::Connection;
 
 use super::place::beside;
 
-/// From this size on the log is begun anew. Ordinarily it stays at some 4 MiB, and a group of the largest writes has 256.
+/// From this size on the log is restarted. Usually it stays at some 4 MiB, and a group of the largest writes has 256.
 const LARGE_BYTES: u64 = 64 << 20;
-/// After a try that somebody's reading kept from its end, the next is made when it has grown by this.
+/// After a failed attempt because of readers, the next is made when the log has grown by this.
 const STEP_BYTES: u64 = 16 << 20;
-/// How long writers wait for readers at such a try. A read takes far less; one that does not, such as a backup's, is not
-/// worth standing still for.
+/// How long writers wait for readers in such an attempt. A read takes far less; one that does not, such as a backup's,
+/// is not worth waiting for.
 const WAIT: Duration = Duration::from_millis(200);
-/// The largest log. Beyond it writers get [`Error::Full`](crate::Error::Full) until whoever reads since then has ended: a gibibyte is what a
-/// backup of a large database may see written meanwhile, and what a disk has to spare.
+/// The largest log. Beyond it writers get [`Error::Full`](crate::Error::Full) until the oldest reader has ended. A
+/// gibibyte covers the writes during a backup of a large database, and a disk can spare it.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The log of one database.
+/// The write-ahead log of one database.
 #[derive(Debug)]
 pub(super) struct Log {
     path: PathBuf,
@@ -38,7 +38,7 @@ impl Log {
         Self { path, most: MOST_BYTES, large: LARGE_BYTES, step: STEP_BYTES, next: LARGE_BYTES }
     }
 
-    /// After a commit: begins the log anew if it has become large and nobody keeps it from that.
+    /// After a commit: restarts the log if it has become large and no reader prevents it.
     pub(super) fn committed(&mut self, connection: &Connection, busy: Duration) {
         let bytes = self.bytes();
         if bytes < self.next {
@@ -54,7 +54,7 @@ impl Log {
         }
     }
 
-    /// Before a write: whether there is room for one.
+    /// Before a write: checks whether there is room for it.
     ///
     /// # Errors
     /// Why there is none.
@@ -66,13 +66,13 @@ impl Log {
         Err(format!("the log has {bytes} bytes, and somebody has read for too long for it to be begun anew"))
     }
 
-    /// Its size. It is truncated by the first commit after it was begun anew.
+    /// Its size. The first commit after a restart truncates it.
     fn bytes(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |found| found.len())
     }
 }
 
-/// Writes the log back and has the next commit begin it anew; says whether that went.
+/// Checkpoints the log and makes the next commit restart it; returns whether that succeeded.
 fn begin_anew(connection: &Connection, wait: Duration, ordinarily: Duration) -> rusqlite::Result<bool> {
     connection.busy_timeout(wait)?;
     let hindered: rusqlite::Result<i64> =
@@ -89,7 +89,7 @@ mod tests {
 
     const BUSY: Duration = Duration::from_millis(20);
 
-    /// A database whose log may have so much, and a way to write to it.
+    /// A database with this log limit, and connections to write to it.
     fn scene(most: u64) -> (tempfile::TempDir, Connection, Connection, Log) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("test.db");
@@ -118,7 +118,7 @@ mod tests {
         let second = Connection::open(writer.path().unwrap()).unwrap();
         let enough = &AtomicBool::new(false);
         std::thread::scope(|scope| {
-            // There is always one that began before the other ended.
+            // There is always a reader that began before the other ended.
             scope.spawn(move || {
                 let read = |connection: &Connection| {
                     connection.execute_batch("BEGIN; SELECT length(v) FROM t").unwrap();

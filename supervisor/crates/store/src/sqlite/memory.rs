@@ -17,14 +17,15 @@ use crate::page::{Filling, Page, PageRequest};
 use crate::search::{Query, stems};
 use crate::time::Timestamp;
 
-/// What [`memory`] reads.
+/// The columns that [`memory`] reads.
 macro_rules! columns {
     () => {
         "SELECT m.ulid, m.content, m.source, m.workflow, m.count, m.created_at, m.last_used,
             (SELECT json_group_array(tag) FROM memory_tags t WHERE t.memory = m.id), m.id"
     };
 }
-/// What a search filters by, from the second parameter on. All tags: as many are found as were asked for.
+/// The filters of a search, from the second parameter on. All tags must match: the number found must be the number
+/// requested.
 macro_rules! filter {
     () => {
         "(?2 IS NULL OR m.source = ?2) AND (?3 = 0 OR ?3 = (
@@ -32,7 +33,7 @@ macro_rules! filter {
     };
 }
 
-/// What a recall filters by owner, who is the third parameter.
+/// The owner filter of a recall; the owner is the third parameter.
 macro_rules! owned {
     () => {
         " AND (?3 IS NULL OR EXISTS (SELECT 1 FROM memory_tags t WHERE t.memory = m.id AND t.tag = ?3)
@@ -160,7 +161,7 @@ impl Memory for SqliteStore {
                 "DELETE FROM memory_words WHERE rowid IN (SELECT id FROM memories WHERE {condition})"
             ))?
             .execute([&value])?;
-            // The tags go with their memory.
+            // Deleting a memory deletes its tags.
             let gone =
                 db.prepare_cached(&format!("DELETE FROM memories WHERE {condition}"))?.execute([&value])?;
             Ok(gone as u64)
@@ -216,7 +217,8 @@ fn same_workflow(db: &Connection, memory: &StoredMemory) -> Result<Option<Memory
     id.map(|id| MemoryId::new(&id).map_err(|error| Error::unreadable("memory's id", error))).transpose()
 }
 
-/// A workflow of these steps that an earlier version kept for somebody has the fingerprint that is everybody's now: it gets its own.
+/// Earlier versions gave a workflow with an owner the fingerprint that now means that it belongs to everyone. If such a
+/// workflow with these steps exists, updates its fingerprint.
 fn own_fingerprint(db: &Connection, memory: &StoredMemory) -> Result<(), Error> {
     let sql = concat!(columns!(), " FROM memories m WHERE fingerprint = ?1");
     let Some(known) = select(db, sql, [memory.ownerless_fingerprint()])?.pop() else { return Ok(()) };

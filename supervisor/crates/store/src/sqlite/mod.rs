@@ -1,4 +1,4 @@
-//! SQLite: one file, one thread that writes, a few connections that read.
+//! SQLite: one file, one writer thread, a few reading connections.
 
 mod backup;
 mod closed;
@@ -34,7 +34,7 @@ use log::Log;
 use readers::Readers;
 use writer::Writer;
 
-/// What leads from an empty file to the present schema.
+/// The migrations from an empty file to the current schema.
 pub(crate) const MIGRATIONS: &[Migration] = migrations! {
     1 => "migrations/0001_key_values.sql",
     2 => "migrations/0002_sessions.sql",
@@ -84,8 +84,8 @@ impl SqliteStore {
         })
     }
 
-    /// Runs `work` in a transaction with whoever else writes at the moment. It may run twice, and returns after what it
-    /// wrote is on the disk.
+    /// Runs `work` in a transaction, possibly together with other writes. It may run twice. Returns after the changes
+    /// are on the disk.
     async fn write<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -94,8 +94,8 @@ impl SqliteStore {
         self.writer.run(work).await
     }
 
-    /// Runs `work` on a connection that can only read. Each statement sees the database at one moment; several see it at
-    /// several, unless they are in a transaction.
+    /// Runs `work` on a read-only connection. Each statement sees a consistent snapshot; several see the same one only
+    /// in a transaction.
     async fn read<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -108,7 +108,7 @@ impl SqliteStore {
         Arc::clone(&self.turns).acquire_owned().await.map_err(|_| Error::Closed)
     }
 
-    /// Runs long work on a thread of its own, until nobody waits for it any more.
+    /// Runs long work on a separate thread, and cancels it when the caller stops waiting.
     async fn halting<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -135,10 +135,10 @@ impl SqliteStore {
         self.read(|db| Ok(db.query_row("SELECT 1", [], |_| Ok(()))?)).await
     }
 
-    /// The readers first: who closes last puts the log into the database.
+    /// Closes the readers first: the connection that is closed last writes the log into the database.
     pub(crate) async fn close(&self) {
         self.halt.close();
-        // What is being copied has ended when this is free; what waits for its turn is told that the store is closed.
+        // When this is acquired, running copies have ended; waiting ones get an error that the store is closed.
         let last = self.turns.acquire().await;
         self.turns.close();
         drop(last);

@@ -1,4 +1,4 @@
-//! The directory and the file: nobody else's, and never made in place of one that should be there.
+//! The database's directory and file: protected from other users, and never created in place of an existing one.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -11,17 +11,17 @@ use rustix::io::Errno;
 
 use crate::open::OpenError;
 
-/// SQLite takes what is smaller than its smallest page for a file that nobody has written to yet.
+/// SQLite treats a file smaller than its smallest page as new.
 pub(super) const SMALLEST: u64 = 512;
 
-/// A file beside the database, with something behind its name.
+/// The path of a file beside the database, with a suffix.
 pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(database);
     name.push(suffix);
     name.into()
 }
 
-/// Makes sure of a directory that is closed to everybody else.
+/// Makes sure that the directory exists and is closed to other users.
 pub(super) fn directory(database: &Path) -> Result<PathBuf, OpenError> {
     let directory = match database.parent() {
         Some(parent) if parent != Path::new("") => parent.to_owned(),
@@ -42,8 +42,8 @@ pub(super) fn directory(database: &Path) -> Result<PathBuf, OpenError> {
     Ok(directory)
 }
 
-/// Whether there is a database. An empty file is not none: ours are made whole before they get their name, so it is
-/// one that was cut off. Neither is a log without its database: it would be played into the new one.
+/// Whether there is a database. An empty file is damaged, since ours are complete before they get their name. A log
+/// without its database is damaged too, since SQLite would apply it to a new one.
 pub(super) fn exists(database: &Path) -> Result<bool, OpenError> {
     let damaged =
         |detail: &str| Err(OpenError::Damaged { path: database.to_owned(), detail: detail.to_owned() });
@@ -69,8 +69,8 @@ pub(super) fn exists(database: &Path) -> Result<bool, OpenError> {
     }
 }
 
-/// Makes a database under another name and gives it its own when it is whole. Two processes may do so at once: the name
-/// is given once, and never in the place of a file.
+/// Creates a database under a temporary name, and renames it when it is complete. Two processes may do so at once: only
+/// one gets the name, and an existing file is never replaced.
 pub(super) fn create(
     directory: &Path,
     database: &Path,
@@ -90,7 +90,7 @@ pub(super) fn create(
             }
             _ => Ok(()),
         });
-    // Whatever became of it, the draft is not needed any more, and one that stays hurts nobody.
+    // The draft is not needed any more in any case, and a remaining one does no harm.
     let _gone = fs::remove_file(&draft);
     made?;
     // The name itself has to survive a power cut too.
@@ -99,7 +99,7 @@ pub(super) fn create(
         .map_err(OpenError::file(directory, "the directory cannot be synced"))
 }
 
-/// Whoever owns a file can open it to others, or put another in its place; root too has its own.
+/// The owner of a file can open it to others or replace it, so it must be us. This also applies to root.
 fn ours(path: &Path, found: &fs::Metadata) -> Result<(), OpenError> {
     let (owner, us) = (found.uid(), rustix::process::geteuid().as_raw());
     if owner == us {
@@ -108,10 +108,10 @@ fn ours(path: &Path, found: &fs::Metadata) -> Result<(), OpenError> {
     Err(OpenError::NotOurs { path: path.to_owned(), owner, us })
 }
 
-/// Gives a file its name, which no other has, and makes sure that the name survives a power cut.
+/// Renames a file to an unused name, and makes sure that the name survives a power cut.
 pub(super) fn give_name(draft: &Path, name: &Path) -> io::Result<()> {
     match renameat_with(CWD, draft, CWD, name, RenameFlags::NOREPLACE) {
-        // Some file systems cannot do it in one step.
+        // Some file systems cannot do this in one step.
         Err(Errno::INVAL | Errno::NOSYS) => {
             fs::hard_link(draft, name)?;
             fs::remove_file(draft)?;
@@ -122,7 +122,7 @@ pub(super) fn give_name(draft: &Path, name: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Whether two names lead to one file.
+/// Whether two paths lead to the same file.
 pub(super) fn same_file(one: &Path, other: &Path) -> bool {
     let id = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     id(one).is_some_and(|one| Some(one) == id(other))

@@ -1,7 +1,7 @@
-//! The threads that read, each with a connection of its own.
+//! The reader threads, each with its own connection.
 //!
-//! All take from one queue, so a long read keeps nobody waiting but its own thread, and a thread that has finished takes
-//! the next read without being woken: with many callers that is most of what a read costs.
+//! All take from one queue, so a long read blocks only its own thread. A thread that has finished takes the next read
+//! without being woken; with many callers, waking threads is most of the cost of a read.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,12 +13,12 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::error::Error;
 
-/// How many reads wait at most; whoever comes later waits in front of the queue.
+/// How many reads are queued at most; further callers wait for room in the queue.
 const MAX_WAITING: usize = 1024;
 
 type Read = Box<dyn FnOnce(&Connection) + Send>;
 
-/// The threads' handle.
+/// The handle of the threads.
 pub(super) struct Readers {
     queue: Arc<Queue>,
     room: Arc<Semaphore>,
@@ -70,14 +70,14 @@ impl Readers {
             if !reply.is_closed() {
                 let read = catch_unwind(AssertUnwindSafe(|| work(connection)));
                 let result = read.unwrap_or_else(|_| Err(Error::Engine("the read panicked".into())));
-                // Whoever asked may have stopped waiting.
+                // The caller may have stopped waiting.
                 let _heard = reply.send(result);
             }
         }));
         answer.await.unwrap_or(Err(Error::Closed))
     }
 
-    /// Ends the threads after the reads that they are at.
+    /// Stops the threads after their current reads.
     pub(super) async fn close(&self) {
         self.room.close();
         self.queue.close();
@@ -97,7 +97,7 @@ impl Drop for Readers {
 impl Queue {
     fn push(&self, read: Read) {
         let mut state = lock(&self.state);
-        // One that is dropped here answers that the store is closed.
+        // If it is dropped here, its caller gets an error that the store is closed.
         if !state.closed {
             state.reads.push_back(read);
             drop(state);

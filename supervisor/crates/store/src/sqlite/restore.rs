@@ -1,4 +1,4 @@
-//! A copy takes the place of all that is in the database, while it is in use.
+//! Replaces the contents of the database by a copy, while it is in use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ impl Draft {
     }
 }
 
-/// In one transaction of the database: who reads sees all of the old or all of the new, and a crash leaves the old.
+/// Uses one transaction of the database: readers see all of the old or all of the new, and a crash leaves the old.
 fn replace(
     live: &mut Connection,
     draft: &Draft,
@@ -58,11 +58,11 @@ fn replace(
         Ok(step) => Ok(step),
         Err(error) => Err(Error::from(error)),
     };
-    // Copies no page yet, but takes the write lock: what is kept now is what is replaced, to the last write, also those
+    // Copies no page yet, but takes the write lock: so the kept copy includes the last write before the restore, also
     // of other processes.
     step(0)?;
     let kept = backup::keep(database, settings)?;
-    // Until the last step nothing is written that counts; what is dropped before is undone.
+    // Nothing is committed until the last step; dropping it before that rolls back.
     let replaced = loop {
         match step(-1) {
             Ok(StepResult::Done) => break Ok(()),
@@ -72,12 +72,12 @@ fn replace(
     };
     drop(backup);
     if let Err(error) = replaced {
-        // It says no more than the database itself.
+        // Fails only for reasons that the database itself reports as well.
         let _gone = fs::remove_file(&kept);
         return Err(error);
     }
     backup::forget_oldest(database, from);
-    // The log has grown to the size of the database. What somebody still reads stays there until later.
+    // The log has grown to the size of the database. What readers still use is kept until later.
     if let Err(error) = live.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
         tracing::debug!(%error, "the log is put into the database later");
     }

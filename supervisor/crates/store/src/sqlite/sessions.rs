@@ -1,4 +1,4 @@
-//! Sessions in SQLite. Writers take turns by the write lock of the whole file, which other processes take too.
+//! Sessions in SQLite. Writers take turns by the write lock of the whole file, which other processes use too.
 
 mod log;
 mod rows;
@@ -158,7 +158,7 @@ impl Sessions for SqliteStore {
 
     async fn export(&self, id: SessionId) -> Result<ExportedSession, Error> {
         self.read(move |db| {
-            // Ends by itself when it is dropped.
+            // The transaction ends when it is dropped.
             let moment = db.unchecked_transaction()?;
             exported(&moment, id)
         })
@@ -184,7 +184,7 @@ impl Sessions for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Changes what is said about a session, if that makes a difference.
+    /// Changes a session's attributes, if there is a difference.
     async fn changed(
         &self,
         id: SessionId,
@@ -226,7 +226,7 @@ fn insert(db: &Connection, session: &Session) -> Result<(), Error> {
     save(db, session)
 }
 
-/// What may change about a session.
+/// Writes the attributes of a session that may change.
 fn save(db: &Connection, session: &Session) -> Result<(), Error> {
     db.prepare_cached(
         "UPDATE sessions SET state = ?2, active_model = ?3, overrides = ?4, metadata = ?5, updated_at = ?6,

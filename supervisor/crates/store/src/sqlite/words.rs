@@ -1,15 +1,15 @@
-//! Queries in the language of FTS5.
+//! Texts and queries in FTS5 syntax.
 
 use std::fmt::Write as _;
 
 use crate::search::{Query, words};
 
-/// A text as it is indexed.
+/// A text as its indexed words.
 pub(super) fn indexed(text: &str) -> String {
     words(text).join(" ")
 }
 
-/// All terms of a query. Words hold letters and digits alone, so nothing needs to be escaped.
+/// All terms of a query. Words contain only letters and digits, so nothing needs to be escaped.
 pub(super) fn all(query: &Query) -> String {
     let mut text = String::new();
     for term in &query.terms {
@@ -19,7 +19,7 @@ pub(super) fn all(query: &Query) -> String {
     text
 }
 
-/// Any of the beginnings of words.
+/// Any of the word prefixes.
 pub(super) fn any(stems: &[String]) -> String {
     stems.iter().map(|stem| format!("\"{stem}\" *")).collect::<Vec<_>>().join(" OR ")
 }

@@ -1,8 +1,8 @@
-//! The one thread that writes, and how many writes share one commit.
+//! The writer thread, and how writes share a commit.
 //!
-//! A commit is one wait for the disk, and dearer than all else. While the disk is written, further writes come in; the
-//! next transaction takes all of them, each in a savepoint of its own, so that one that fails is undone alone. Nobody
-//! waits longer for it: there is no timer, and a lonely write is committed at once.
+//! A commit waits for the disk once, which costs more than everything else. While the disk is busy, further writes
+//! arrive; the next transaction takes all of them, each in a separate savepoint, so that a failed one is rolled back
+//! alone. This adds no waiting: there is no timer, and a single write is committed at once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use super::log::Log;
 use crate::error::Error;
 use crate::store::Counters;
 
-/// How many writes wait at most; whoever comes later waits in front of the queue. A value is at most a megabyte, so this
-/// bounds the memory too.
+/// How many writes are queued at most; further callers wait for room in the queue. A value is at most a megabyte, so
+/// this bounds the memory too.
 const MAX_WAITING: usize = 256;
-/// How many writes share a commit at most, so that the first of them is not kept from its answer by ever new ones.
+/// How many writes share a commit at most, so that the first of them does not wait for ever new ones.
 const MAX_SHARED: usize = 256;
 
-/// The thread's handle.
+/// The handle of the thread.
 pub(super) struct Writer {
     orders: mpsc::Sender<Order>,
     tally: Arc<Tally>,
@@ -37,7 +37,7 @@ struct Tally {
 
 enum Order {
     Write(Box<dyn Work>),
-    /// Not in a transaction with others.
+    /// Runs alone, not in a transaction with others.
     Alone(Alone),
     /// Answered when the database is closed and the lock released.
     Stop(oneshot::Sender<()>),
@@ -59,7 +59,7 @@ impl Writer {
         std::thread::Builder::new().name("talon-store".into()).spawn(move || {
             let stopped = thread.serve();
             drop(lock);
-            // Whoever asked may have stopped waiting.
+            // The caller may have stopped waiting.
             let _heard = stopped.map(|stopped| stopped.send(()));
         })?;
         Ok(Self { orders, tally })
@@ -76,8 +76,8 @@ impl Writer {
         answer.await.unwrap_or(Err(Error::Closed))
     }
 
-    /// Runs `work` when all that was ordered before is done, with the connection to itself and no transaction begun. Unlike
-    /// a write it runs once.
+    /// Runs `work` after all earlier writes, with exclusive use of the connection and outside a transaction. Unlike a
+    /// write, it runs once.
     pub(super) async fn alone<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
@@ -87,7 +87,7 @@ impl Writer {
         let alone: Alone = Box::new(move |connection| {
             if !reply.is_closed() {
                 let worked = catch_unwind(AssertUnwindSafe(|| work(connection)));
-                // Whoever asked may have stopped waiting.
+                // The caller may have stopped waiting.
                 let _heard =
                     reply.send(worked.unwrap_or_else(|_| Err(Error::Engine("the write panicked".into()))));
             }
@@ -104,21 +104,21 @@ impl Writer {
     pub(super) async fn close(&self) {
         let (stopped, end) = oneshot::channel();
         if self.orders.send(Order::Stop(stopped)).await.is_ok() {
-            // An error means that the thread is gone, which is what is waited for.
+            // An error means that the thread has ended, which is what this waits for.
             let _ended = end.await;
         }
     }
 }
 
-/// A write with its answer, whatever the answer's type is.
+/// A write with its reply channel, without the type of its result.
 trait Work: Send {
-    /// Nobody waits for it any more.
+    /// Whether the caller has stopped waiting.
     fn abandoned(&self) -> bool;
-    /// Does it; says whether that went well.
+    /// Executes the write; returns whether it succeeded.
     fn run(&mut self, connection: &Connection) -> bool;
-    /// Takes back what `run` found.
+    /// Replaces the result of `run` by an error.
     fn fail(&mut self, error: Error);
-    /// Tells what came of it.
+    /// Sends the result to the caller.
     fn answer(self: Box<Self>);
 }
 
@@ -144,15 +144,15 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T, Error> + Send> Work for Task<T,
     }
 
     fn answer(self: Box<Self>) {
-        // Whoever asked may have stopped waiting.
+        // The caller may have stopped waiting.
         let _heard = self.reply.send(self.result);
     }
 }
 
-/// What became of a shared transaction.
+/// The result of a shared transaction.
 enum Shared {
     Committed,
-    /// Something undid it whole.
+    /// It was rolled back as a whole.
     Undone,
     /// It could not begin, since another process writes.
     Busy,
@@ -166,7 +166,7 @@ struct Thread {
     queue: mpsc::Receiver<Order>,
     tally: Arc<Tally>,
     busy: Duration,
-    /// Waits until the transaction that is being made has ended.
+    /// Runs after the current transaction.
     alone: Option<Alone>,
     stopped: Option<oneshot::Sender<()>>,
 }
@@ -184,7 +184,7 @@ impl Thread {
                 }
                 // Each of them would wait as long again.
                 Shared::Busy => works.iter_mut().for_each(|work| work.fail(Error::Busy(self.busy))),
-                // Nobody has an answer yet. One by one, only those fail that fail alone.
+                // No caller has an answer yet. One by one, only those fail that fail alone.
                 Shared::Undone => works.iter_mut().for_each(|work| self.alone(&mut **work)),
             }
             works.into_iter().for_each(Work::answer);
@@ -196,7 +196,7 @@ impl Thread {
         self.stopped
     }
 
-    /// The write in an order, if it is one that somebody waits for.
+    /// The write in a command, if its caller still waits.
     fn accept(&mut self, order: Order) -> Option<Box<dyn Work>> {
         match order {
             Order::Write(work) => Some(work).filter(|work| !work.abandoned()),
@@ -211,7 +211,7 @@ impl Thread {
         }
     }
 
-    /// Does a write and all that come while it is being done in one transaction.
+    /// Executes a write, and all that arrive meanwhile, in one transaction.
     fn together(&mut self, works: &mut Vec<Box<dyn Work>>) -> Shared {
         if works.is_empty() {
             return Shared::Committed;
@@ -262,7 +262,7 @@ impl Thread {
         self.execute("COMMIT").inspect_err(|_| self.undo())
     }
 
-    /// After some errors SQLite has undone the transaction itself.
+    /// After some errors SQLite has rolled back already.
     fn undo(&self) {
         if !self.connection.is_autocommit()
             && let Err(error) = self.execute("ROLLBACK")
@@ -284,12 +284,12 @@ impl Thread {
     }
 }
 
-/// Does one write of several: `Some` says whether it went well, `None` that the whole transaction is lost.
+/// Executes one write of several: `Some` says whether it succeeded, `None` that the whole transaction was rolled back.
 fn saved(connection: &Connection, work: &mut dyn Work) -> Option<bool> {
     let execute = |sql| connection.prepare_cached(sql)?.execute([]).map(drop);
     let lost = |_: rusqlite::Error| {
         if !connection.is_autocommit() {
-            // If even this fails, the next BEGIN does, and says why.
+            // If this fails too, the next BEGIN fails and reports it.
             let _undone: rusqlite::Result<()> = execute("ROLLBACK");
         }
     };

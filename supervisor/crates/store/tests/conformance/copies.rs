@@ -154,7 +154,7 @@ fn closing_ends_a_backup_and_leaves_nothing_half() {
                 async move { store.backup(&to).await }
             });
             store.close().await;
-            // The lock is free, so nobody has the file any more.
+            // The lock is free, so no process has the file any more.
             open(&path).exclusive().open().await.unwrap().close().await;
             match backup.await.unwrap() {
                 Ok(_) => fs::remove_file(&to).unwrap(),

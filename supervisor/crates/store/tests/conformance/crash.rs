@@ -1,4 +1,4 @@
-//! Writers that are killed: what they were told is there, and nothing half.
+//! Writers that are killed: what was acknowledged is there, and nothing incomplete.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -21,7 +21,7 @@ struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// Lets a writer live for a while, then kills it, and takes down all that it was told until then.
+    /// Lets a writer live for a while, then kills it, and notes all that was acknowledged until then.
     fn gather(&mut self, engine: &str, place: &str, session: SessionId, round: u32) {
         let mut writer = Command::new(env!("CARGO_BIN_EXE_store-fixture"))
             .args([engine, place, &session.to_string(), &round.to_string()])

@@ -150,7 +150,7 @@ async fn all_keys(store: &Store, namespace: &Namespace, prefix: &str, size: u32)
     }
 }
 
-/// Each round has plugins of its own, so that one database serves all.
+/// Each round has its own plugins, so that one database serves all.
 fn check(runtime: &Runtime, open: Open, cases: u32) {
     let store = runtime.block_on(open.open()).unwrap();
     let round = AtomicU32::new(0);

@@ -35,7 +35,7 @@ fn postgres_comes_back_without_opening_again() {
     runtime.block_on(db.set(&hello, &key("a"), b"acknowledged".to_vec())).unwrap();
     server.stop();
     runtime.block_on(async {
-        // The first calls find out, later ones are told at once.
+        // The first calls detect it, later ones fail at once.
         let lost = db.set(&hello, &key("b"), vec![1]).await.unwrap_err();
         assert!(matches!(lost, Error::Unavailable { .. }) && lost.is_retryable(), "{lost:?}");
         let told = db.get(&hello.plugin, &key("a")).await.unwrap_err();
@@ -93,7 +93,7 @@ fn addresses_that_promise_too_much_are_refused() {
         assert!(refused.contains(word) && !refused.contains(secret), "{refused}");
         assert!(!format!("{:?}", Engine::Postgres { url }).contains(secret));
     }
-    // Nobody listens there.
+    // No process listens there.
     let refused = refused("host=/nonexistent user=talon");
     assert!(refused.contains("cannot be reached"), "{refused}");
 }

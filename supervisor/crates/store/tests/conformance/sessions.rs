@@ -266,7 +266,7 @@ async fn a_session_of_half_an_hour_ago_becomes_idle_and_keeps_its_messages(Fixtu
         assert_eq!(state(id).await, SessionState::Active);
         assert_eq!(view(&store, id, View::Live).await, messages);
     }
-    // Whoever is back is not idle at once.
+    // A resumed session is not idle at once.
     assert!(sessions.idle(Timestamp::now().before(IDLE_AFTER), 100).await.unwrap().is_empty());
 }
 

@@ -75,7 +75,7 @@ fn postgres_is_reached_over_tls_if_it_is_the_right_one() {
         let refused = refused(&url);
         assert!(refused.contains(word), "{url}: {refused}");
     }
-    // Whoever listens without TLS is not talked to.
+    // Without TLS a server is not used.
     let port = server.listen(None);
     let url = |more: &str| format!("postgresql://talon@localhost:{port}/test_0?{more}");
     for mode in ["require", "verify-full"] {

@@ -1,36 +1,37 @@
-//! What is logged.
+//! The log filter.
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 
-/// Says what is logged, in the words of `tracing_subscriber::EnvFilter`: `info`, `talon_plugin=debug,warn`.
+/// The environment variable with the filter, in the syntax of `tracing_subscriber::EnvFilter`: `info`,
+/// `talon_plugin=debug,warn`.
 pub const FILTER_VARIABLE: &str = "TALON_LOG";
 
-/// The HTTP/2 library warns about single frames, which a plugin or client can send by the million. What is wrong with
-/// a connection as a whole is told by whoever uses it. A filter that names these targets wins over this.
+/// The HTTP/2 library warns about single frames, which a plugin or client can send by the million. Problems of a
+/// connection as a whole are logged by the code that uses it. A filter that names these targets overrides this.
 const FRAMES_UNSAID: &str = "h2=error,hyper=error";
 
-/// Short names that a filter may have, each with the targets it stands for. `agent`: lines of the agent's process, which come under a
-/// target of their own, and those of who keeps it.
+/// Short names in a filter, each with its targets. `agent`: the lines of the agent's process, which have their own
+/// target, and those of its supervisor.
 const TARGETS: [(&str, &[&str]); 1] = [("agent", &["agent", "talon::agent"])];
 
-/// How much of a filter that does not parse is repeated.
+/// How much of an invalid filter is repeated in the message.
 const MAX_SHOWN_CHARS: usize = 100;
 
-/// What was said is not a filter.
+/// The text is not a valid filter.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{origin} {filter:?} is not a log filter ({source}): write a level such as info, or talon_plugin=debug,info"
 )]
 pub struct BadFilter {
-    /// Who said it: the variable, or the key of the configuration.
+    /// The source: the variable, or the key in the configuration.
     origin: &'static str,
-    /// What was said, cut to a bounded length.
+    /// The text, cut to a bounded length.
     filter: String,
     source: ParseError,
 }
 
-/// What the variable says, else what is configured.
+/// The filter from the variable, otherwise from the configuration.
 pub(crate) fn filter(configured: &str) -> Result<EnvFilter, BadFilter> {
     let variable = std::env::var(FILTER_VARIABLE).ok().filter(|text| !text.is_empty());
     let (origin, text) = match &variable {
@@ -45,8 +46,8 @@ pub(crate) fn filter(configured: &str) -> Result<EnvFilter, BadFilter> {
     })
 }
 
-/// A filter with targets in the place of short names. Who names one wants more of it, and not less of everything else: without a level
-/// for all, they are at `info`.
+/// Replaces short names by their targets. A filter with a short name asks for more of it, not for less of everything
+/// else: without a general level, all other targets are at `info`.
 fn spelled_out(filter: &str, targets: &[(&str, &[&str])]) -> String {
     let mut known = false;
     let directives: Vec<String> = filter
@@ -63,7 +64,7 @@ fn spelled_out(filter: &str, targets: &[(&str, &[&str])]) -> String {
         })
         .collect();
     let directives = directives.join(",");
-    // A later directive of the same kind wins, so a level that was said stays.
+    // A later directive of the same kind wins, so a general level in the text overrides `info`.
     if known { format!("info,{directives}") } else { directives }
 }
 

@@ -1,10 +1,10 @@
-//! How log lines look.
+//! The formats of log lines.
 
 use std::io::{IsTerminal, stderr};
 
 use super::journal::stderr_is_the_journal;
 
-/// How log lines look, and where they go.
+/// The format of log lines and their destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
     /// Text for people, on stderr.
@@ -12,13 +12,13 @@ pub enum Format {
     Text,
     /// One JSON object a line, on stderr.
     Json,
-    /// Entries of systemd's journal, with the fields kept as fields; on stderr as JSON while there is no journal.
+    /// Entries of systemd's journal, with fields; on stderr as JSON while the journal is unreachable.
     Journald,
 }
 
 impl Format {
-    /// What suits this process's stderr: the journal if it is there already, as under systemd, text on a terminal, JSON
-    /// for everything else.
+    /// The format that fits this process's stderr: the journal if stderr is connected to it, as under systemd; text on
+    /// a terminal; otherwise JSON.
     #[must_use]
     pub fn suiting_stderr() -> Self {
         if stderr_is_the_journal() {

@@ -1,11 +1,11 @@
-//! One line of the log, made inert as a whole.
+//! Neutralizes a complete log line.
 
 use std::borrow::Cow;
 
 use talon_sanitize::{Raw, Sanitizer, Tally, inert_json};
 
-/// The line of text as it may be written. In a coloured text the subscriber's own colours stay, and nothing else that acts
-/// on a terminal; a line that has to be changed loses its colours.
+/// Neutralizes a line of text. In coloured text the subscriber's own colours stay; everything else that affects a
+/// terminal is neutralized. A line that has to be changed loses its colours.
 pub(crate) fn text(line: Vec<u8>, color: bool) -> Vec<u8> {
     let text = String::from_utf8_lossy(&line);
     let text = text.trim_end_matches('\n');
@@ -19,7 +19,7 @@ pub(crate) fn text(line: Vec<u8>, color: bool) -> Vec<u8> {
     inert.into_bytes()
 }
 
-/// The object with its strings made inert.
+/// Neutralizes the strings in a JSON object.
 pub(crate) fn json(text: String) -> String {
     if let Some(inert) = Sanitizer::default().sanitize_json(&text, &mut Tally::default()) {
         return inert.into_string();
@@ -31,7 +31,7 @@ pub(crate) fn json(text: String) -> String {
     }
 }
 
-/// The text without the sequences that set colours: `ESC [`, numbers, `m`.
+/// Removes the sequences that set colours: `ESC [`, numbers, `m`.
 fn without_colors(text: &str) -> Cow<'_, str> {
     if !text.contains('\u{1b}') {
         return Cow::Borrowed(text);
@@ -42,7 +42,7 @@ fn without_colors(text: &str) -> Cow<'_, str> {
         let (before, sequence) = rest.split_at(escape);
         let numbers = sequence[2..].find(|c: char| !c.is_ascii_digit() && c != ';').map(|end| end + 2);
         let end = numbers.filter(|end| sequence[*end..].starts_with('m')).map(|end| end + 1);
-        // What sets no colour stays, and is made visible by the sanitizer.
+        // Other sequences stay, and the sanitizer makes them visible.
         let taken = end.unwrap_or(2);
         plain.push_str(before);
         if end.is_none() {

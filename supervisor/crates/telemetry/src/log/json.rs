@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 use super::inert;
 use super::line::Line;
 
-/// What every line has. A field of the same name goes by its name with a `_` behind it.
+/// The keys of every line. A field with the same name gets a `_` appended.
 const RESERVED: [&str; 4] = ["timestamp", "level", "target", "message"];
 
-/// The line, inert and with its end.
+/// The neutralized line with its line break.
 pub(crate) fn line(line: &Line) -> Vec<u8> {
     let mut object = Map::new();
     object.insert("timestamp".to_owned(), humantime::format_rfc3339_micros(line.at).to_string().into());

@@ -1,4 +1,4 @@
-//! From events to lines: an event's own fields, and those of every span around it.
+//! Converts events into lines: the event's own fields, and those of every span around it.
 
 use std::time::SystemTime;
 
@@ -11,7 +11,7 @@ use tracing_subscriber::registry::LookupSpan;
 use super::line::{Fields, Line, Visitor};
 use super::writer::Writer;
 
-/// Hands each event to the writer as one flat [`Line`]: a line of a call says which, whatever logs it.
+/// Sends each event to the writer as one flat [`Line`]. So every line within a call has the call's fields.
 pub(crate) struct Lines {
     writer: Writer,
 }
@@ -27,7 +27,7 @@ where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, ctx: Context<'_, S>) {
-        // Far more spans begin than lines are written: every call is one.
+        // Avoids growing the vector: far more spans begin than lines are written, because every call has one.
         let room = Fields::for_so_many(attributes.values().len());
         let mut visitor = Visitor { fields: room, ..Visitor::default() };
         attributes.record(&mut visitor);

@@ -1,4 +1,4 @@
-//! One event and where it happened, as values: what each format writes in its own way.
+//! One event with the fields of its spans, as values for all formats.
 
 use std::fmt::{self, Write};
 use std::time::SystemTime;
@@ -7,15 +7,15 @@ use serde_json::Value;
 use tracing::Level;
 use tracing::field::{Field, Visit};
 
-/// The longest text of a line, in bytes: more than any plugin may log at once by default, and little enough that no line
-/// fills the queue. What is longer is cut, with a `…`.
+/// The longest text of a line, in bytes: more than a plugin may log in one line by default, and small enough that no
+/// line fills the queue. A longer text is cut, with a `…`.
 const MAX_TEXT_BYTES: usize = 32 << 10;
-/// Fields of a line: several times what any line of ours has. More are left out, and `fields_left_out` says how many.
+/// The most fields of a line: several times what our lines have. More are left out, and `fields_left_out` counts them.
 const MAX_FIELDS: usize = 64;
-/// What a field takes in memory beside its text, roughly.
+/// The approximate size of a field in memory, without its text.
 const FIELD_BYTES: usize = 64;
 
-/// How many fields a line had that are not in it.
+/// The field with the number of left out fields.
 const LEFT_OUT: &str = "fields_left_out";
 
 /// One line of the log.
@@ -29,7 +29,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// What it takes in memory, roughly.
+    /// Its approximate size in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.message.len() + self.target.len() + self.fields.bytes()
     }
@@ -41,7 +41,7 @@ impl Line {
     }
 }
 
-/// Fields by name, in the order in which they came. The last value of a name stands.
+/// Fields by name, in the order in which they came. The last value of a name wins.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fields {
     by_name: Vec<(&'static str, Value)>,
@@ -49,7 +49,7 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// None yet, with room for this number of them, or for as many as a line has.
+    /// No fields yet, with capacity for this number of them, up to the limit of a line.
     pub(crate) fn for_so_many(count: usize) -> Self {
         Self { by_name: Vec::with_capacity(count.min(MAX_FIELDS)), left_out: 0 }
     }
@@ -63,7 +63,7 @@ impl Fields {
         }
     }
 
-    /// Takes up those of a span that lies further inside.
+    /// Adds the fields of an inner span.
     pub(crate) fn extend(&mut self, inner: &Self) {
         for (name, value) in &inner.by_name {
             self.set(name, value.clone());
@@ -71,7 +71,7 @@ impl Fields {
         self.left_out += inner.left_out;
     }
 
-    /// Takes over those that came later.
+    /// Adds later fields.
     pub(crate) fn append(&mut self, later: Self) {
         for (name, value) in later.by_name {
             self.set(name, value);
@@ -90,12 +90,12 @@ impl Fields {
     }
 }
 
-/// Reads an event's fields, its message and what the `log` crate's records say of themselves.
+/// Collects an event's fields, its message, and the target of records from the `log` crate.
 #[derive(Default)]
 pub(crate) struct Visitor {
     pub(crate) fields: Fields,
     pub(crate) message: String,
-    /// Where a record of the `log` crate comes from: all of them have the same target otherwise.
+    /// The original target of a record from the `log` crate: otherwise all of them have the same one.
     pub(crate) target: Option<String>,
 }
 
@@ -104,7 +104,7 @@ impl Visitor {
         match field.name() {
             "message" => self.message = text,
             "log.target" => self.target = Some(text),
-            // Module, file and line, which nothing else in the log has.
+            // Module, file and line, which other lines do not have either.
             name if name.starts_with("log.") => {}
             name => self.fields.set(name, text.into()),
         }
@@ -120,7 +120,7 @@ impl Visitor {
 impl Visit for Visitor {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let mut text = Cut::default();
-        // Its only error is that the text is full.
+        // The only error is that the text is full.
         let _ = write!(text, "{value:?}");
         self.text(field, text.0);
     }
@@ -148,7 +148,7 @@ impl Visit for Visitor {
     }
 }
 
-/// A text that stops growing at its limit, so that whatever is logged is never built whole.
+/// A text that stops growing at its limit, so that a huge value is never built in full.
 #[derive(Default)]
 struct Cut(String);
 

@@ -1,13 +1,13 @@
 //! The log of a process.
 //!
-//! Writing never holds up a call: lines go through a bounded queue to a thread of their own, and what does not fit
-//! is counted and said. A closed stderr ends the log, not the process; so does a journal that takes nothing, for as long
-//! as it does not.
+//! Logging never blocks a call: lines go through a bounded queue to a writer thread, and dropped lines are counted and
+//! reported. If stderr is closed, the log ends, but the process does not. The same holds while the journal accepts
+//! nothing.
 //!
-//! A line says what the spans around it say: each field of theirs is a field of the line.
+//! Each field of the spans around a line is a field of the line.
 //!
-//! What plugins write is sanitized long before it gets here. Fields of an event are values of any type, though, so each
-//! line is made inert once more where it is written, for whoever logs one day what nobody thought of.
+//! Output of plugins is sanitized long before it gets here. But the fields of an event may be values of any type, so
+//! each line is neutralized once more when it is written, as a safeguard against future log statements.
 
 mod filter;
 mod format;

@@ -1,4 +1,4 @@
-//! Where the writing thread puts lines. Nobody else may wait for a reader of the log.
+//! The outputs of the writer thread. No other thread may wait for a reader of the log.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::line::Line;
 use super::writer::Entry;
 use super::{Format, inert, json};
 
-/// Who takes the log.
+/// The destination of the log.
 pub(crate) enum Outlet {
     /// Stderr, as text.
     Text {
@@ -18,11 +18,11 @@ pub(crate) enum Outlet {
     },
     /// Stderr, as JSON.
     Json,
-    /// The journal; stderr as JSON while it is gone.
+    /// The journal; stderr as JSON while it is unreachable.
     Journal {
-        /// The way to it.
+        /// The connection to it.
         journal: Journal,
-        /// Whether the last line reached nobody there.
+        /// Whether the last line could not be delivered.
         gone: bool,
     },
 }
@@ -56,7 +56,7 @@ impl Outlet {
             Ok(()) if *gone => {
                 *gone = false;
                 let back = "the journal takes lines again; those since it was gone are on stderr";
-                // Whoever reads the journal finds here why there is a gap.
+                // Explains the gap to readers of the journal.
                 let _ = journal.send(&Line::own(Level::WARN, back.to_owned()));
             }
             Ok(()) => {}
@@ -75,7 +75,7 @@ impl Outlet {
     }
 }
 
-/// A closed stderr has nobody to hear about it.
+/// Errors are ignored: a closed stderr leaves no place to report them.
 fn stderr(line: &[u8]) {
     let _ = io::stderr().lock().write_all(line);
 }

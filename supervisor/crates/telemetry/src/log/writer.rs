@@ -1,4 +1,4 @@
-//! A bounded queue in front of whoever takes the log, and the thread between them.
+//! A bounded queue in front of the log output, and the thread that empties it.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -11,22 +11,22 @@ use tracing_subscriber::fmt::MakeWriter;
 use super::line::Line;
 use super::outlet::Outlet;
 
-/// How much may wait: seconds of a busy log, and nothing beside the rest of the process. Above it lines are dropped
-/// and counted.
+/// The size limit of the queue: seconds of a busy log, and little compared to the rest of the process. Above it lines
+/// are dropped and counted.
 pub(crate) const MAX_QUEUED_BYTES: usize = 4 << 20;
-/// How long the end of the process waits for an outlet that does not take what is left.
+/// How long the end of the process waits for an output that does not accept the remaining lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Counted for the process: there is one log.
+/// One counter for the process, because there is one log.
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
-/// How many lines of this process's log were dropped, because they came faster than they were taken.
+/// The number of lines of this process's log that were dropped because the output was too slow.
 #[must_use]
 pub fn dropped() -> u64 {
     DROPPED.load(Ordering::Relaxed)
 }
 
-/// Hands lines to the writing thread.
+/// Queues lines for the writer thread.
 #[derive(Clone)]
 pub(crate) struct Writer {
     queue: Arc<Queue>,
@@ -38,13 +38,13 @@ pub(crate) struct Flush {
     queue: Arc<Queue>,
 }
 
-/// What the writing thread does next.
+/// An entry of the queue.
 pub(crate) enum Entry {
-    /// A line of text, as the subscriber has formatted it.
+    /// A line of text, formatted by the subscriber.
     Text(Vec<u8>),
     /// A line as values.
     Line(Box<Line>),
-    /// Word of lines that were dropped.
+    /// The number of lines that were dropped.
     Dropped(u64),
 }
 
@@ -65,7 +65,7 @@ struct State {
 
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic elsewhere must not take the log along.
+        // A panic elsewhere must not stop the log.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -82,7 +82,7 @@ impl Queue {
         self.more.notify_one();
     }
 
-    /// The next line, or word of those that were dropped once there is room again.
+    /// The next line, or the number of dropped lines once the queue is empty.
     fn next(&self) -> Entry {
         let mut state = self.lock();
         state.writing = false;
@@ -104,12 +104,12 @@ impl Queue {
     fn flush(&self, timeout: Duration) {
         let state = self.lock();
         let busy = |state: &mut State| state.writing || !state.entries.is_empty() || state.dropped > 0;
-        // What is not taken in time is lost: the end of the process is worth more.
+        // Lines that are not written in time are lost, so that the process can end.
         let _ = self.idle.wait_timeout_while(state, timeout, busy);
     }
 }
 
-/// Starts the thread that writes.
+/// Starts the writer thread.
 pub(crate) fn start(mut outlet: Outlet) -> io::Result<(Writer, Flush)> {
     let queue = Arc::new(Queue::default());
     let thread = Arc::clone(&queue);

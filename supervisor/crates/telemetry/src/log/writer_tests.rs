@@ -42,7 +42,7 @@ fn a_journal_that_nobody_reads_costs_lines_and_no_time() {
     while dropped() == before {
         writer.line(Line::own(Level::INFO, "x".repeat(1000)));
     }
-    // Read again, the journal gets what waited, and word of what did not.
+    // When it is read again, the journal gets the queued lines and the number of dropped ones.
     let mut entry = vec![0; 1 << 16];
     let said = loop {
         let size = unread.recv(&mut entry).unwrap();

@@ -1,19 +1,19 @@
-//! What is told of a span: a closed list of attributes, from the span's fields.
+//! The exported attributes of a span: a closed list, from the span's fields.
 
 use opentelemetry::trace::{SpanKind, Status};
 use opentelemetry::{KeyValue, Value};
 use opentelemetry_sdk::trace::SpanData;
 use talon_sanitize::Raw;
 
-/// The longest value, in bytes: names, ids and words are at most 128 by contract, and what was made inert may be longer.
+/// The longest value, in bytes. Names, ids and words are at most 128 by contract, and neutralizing may lengthen them.
 const MAX_VALUE_BYTES: usize = 256;
 
-/// The service that callers call.
+/// The service that callers use.
 const HOST: &str = "talon.host.v1.Host";
-/// The service that is called at plugins; by whatever name they serve it.
+/// The service that plugins implement, whatever name they serve it under.
 const PLUGIN: &str = "opentalon.plugin.v1.PluginService";
 
-/// Fields of our spans, and the attributes that they are. What is not here is not told.
+/// The fields of our spans and their attribute names. Other fields are not exported.
 const ATTRIBUTES: [(&str, &str); 8] = [
     ("call_id", "talon.call_id"),
     ("plugin", "talon.plugin"),
@@ -25,7 +25,7 @@ const ATTRIBUTES: [(&str, &str); 8] = [
     ("reason", "talon.reason"),
 ];
 
-/// The span as it is sent. What callers wrote (plugin, action, session) is inert and bounded.
+/// The span as it is exported. Texts from callers (plugin, action, session) are neutralized and bounded.
 pub(super) fn told(mut span: SpanData) -> SpanData {
     let (kind, service) = match span.name.as_ref() {
         "call" => (SpanKind::Server, HOST),
@@ -46,7 +46,7 @@ pub(super) fn told(mut span: SpanData) -> SpanData {
     let is = |outcome: &str| {
         span.attributes.iter().any(|a| a.key.as_str() == "talon.outcome" && a.value.as_str() == outcome)
     };
-    // A tool that says no has done its work, and a refusal is the guard doing its own.
+    // A tool that answers "no" has done its work, and a refusal is the guard's normal work.
     if is("host_fault") {
         span.status = Status::error("");
     }

@@ -1,4 +1,4 @@
-//! Counts what is dropped, which the SDK's own batches keep to themselves.
+//! Counts dropped spans, which the SDK's batch processor does not report.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use opentelemetry_sdk::trace::{Span, SpanData, SpanProcessor};
 
 use super::MAX_QUEUED_SPANS;
 
-/// Counted for the process: it exports to one collector.
+/// One counter for the process, because it exports to one collector.
 static DROPPED: AtomicU64 = AtomicU64::new(0);
 
 pub(super) fn dropped() -> u64 {
@@ -22,12 +22,12 @@ pub(super) fn drop_spans(count: u64) {
     DROPPED.fetch_add(count, Ordering::Relaxed);
 }
 
-/// How many spans wait.
+/// The number of queued spans.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Waiting(Arc<AtomicUsize>);
 
 impl Waiting {
-    /// Whether there was room for one more.
+    /// Counts one more span, unless the queue is full.
     fn enter(&self) -> bool {
         let entered = self.0.fetch_add(1, Ordering::Relaxed) < MAX_QUEUED_SPANS;
         if !entered {
@@ -41,7 +41,8 @@ impl Waiting {
     }
 }
 
-/// Lets no more spans into the batches than these have room for, so that every span is counted: here, or by the exporter.
+/// Passes at most as many spans to the batch processor as its queue holds, so that every dropped span is counted: here
+/// or in the exporter.
 #[derive(Debug)]
 pub(super) struct Bounded<P> {
     batches: P,

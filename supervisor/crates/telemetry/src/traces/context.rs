@@ -1,4 +1,4 @@
-//! Where a call stands in a trace, as [W3C Trace Context](https://www.w3.org/TR/trace-context/) says it in headers.
+//! The trace context of a call, from the headers of [W3C Trace Context](https://www.w3.org/TR/trace-context/).
 
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
@@ -16,35 +16,35 @@ const TRACE_STATE: &str = "tracestate";
 
 /// The length of a `traceparent` of version 00: `00-`, 32 digits, `-`, 16 digits, `-`, 2 digits.
 const PARENT_BYTES: usize = 55;
-/// The longest `tracestate` that is handed on, in bytes: what the standard asks everybody to. A longer one is left out,
-/// and the trace goes on without it.
+/// The longest `tracestate` that is passed on, in bytes: the minimum that the standard asks for. A longer one is left
+/// out, and the trace continues without it.
 const MAX_STATE_BYTES: usize = 512;
 
-/// What ties one call to a trace: how its spans begin, and what its plugin is told.
+/// Ties one call to a trace: the parent of its spans, and the headers for its plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallTrace {
     incoming: Option<SpanContext>,
 }
 
 impl CallTrace {
-    /// What the headers of a call say. `None`: neither did the call come with a trace, nor is it traced here. Headers that
-    /// are not as the standard has them count as none.
+    /// The trace context of a call's headers. `None` if the call has no trace context and traces are not exported.
+    /// Invalid headers count as missing.
     #[must_use]
     pub fn of_headers(headers: &HeaderMap) -> Option<Self> {
         let incoming = parse(headers);
         (incoming.is_some() || ON.load(Ordering::Relaxed)).then_some(Self { incoming })
     }
 
-    /// Lets the span of the call go on where its caller is. Nothing happens where traces are not exported.
+    /// Makes the span of the call a child of the caller's span. Does nothing if traces are not exported.
     pub fn begin(&self, call: &Span) {
         if let Some(incoming) = &self.incoming {
-            // An error says that the span is not exported.
+            // An error means that the span is not exported.
             let _ = call.set_parent(Context::new().with_remote_span_context(incoming.clone()));
         }
     }
 
-    /// The headers by which whoever is asked within this span goes on with the trace: as they came, where traces are not
-    /// exported.
+    /// The headers that continue the trace in a request within this span. If traces are not exported, these are the
+    /// incoming headers.
     #[must_use]
     pub fn onward(&self, request: &Span) -> Vec<(&'static str, String)> {
         let context = request.context();
@@ -63,7 +63,7 @@ fn headers(context: &SpanContext) -> Vec<(&'static str, String)> {
 fn parse(headers: &HeaderMap) -> Option<SpanContext> {
     let mut parents = headers.get_all(TRACE_PARENT).iter();
     let parent = parents.next()?.to_str().ok()?;
-    // Two of them: nobody knows which is meant.
+    // Two of them are ambiguous.
     if parents.next().is_some() {
         return None;
     }
@@ -71,7 +71,7 @@ fn parse(headers: &HeaderMap) -> Option<SpanContext> {
     Some(SpanContext::new(trace, span, flags, true, state(headers).unwrap_or_default()))
 }
 
-/// `version-trace-span-flags`. A later version may have more behind it; what we know of it goes on as version 00.
+/// `version-trace-span-flags`. A later version may append fields; the known ones are passed on as version 00.
 fn parent_fields(text: &str) -> Option<(TraceId, SpanId, TraceFlags)> {
     let (version, rest) = text.split_at_checked(2)?;
     let version = digits(version, 2)?;
@@ -84,12 +84,12 @@ fn parent_fields(text: &str) -> Option<(TraceId, SpanId, TraceFlags)> {
     let (trace, span, flags) = (fields.next()?, fields.next()?, fields.next()?);
     let trace = TraceId::from(digits(trace, 32)?);
     let span = SpanId::from(u64::try_from(digits(span, 16)?).ok()?);
-    // Flags of two digits, even where a later version goes on behind them.
+    // Flags have two digits, even if a later version appends fields.
     let flags = TraceFlags::new(u8::try_from(digits(flags, 2)?).ok()?);
     (version != 0xff && trace != TraceId::INVALID && span != SpanId::INVALID).then_some((trace, span, flags))
 }
 
-/// So many hexadecimal digits, without capitals.
+/// Exactly this number of hexadecimal digits, without capitals.
 fn digits(text: &str, count: usize) -> Option<u128> {
     let good = text.len() == count && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     good.then(|| u128::from_str_radix(text, 16).ok()).flatten()
@@ -107,7 +107,7 @@ fn state(headers: &HeaderMap) -> Option<TraceState> {
         }
         whole.push_str(piece);
     }
-    // White space around members is the list's; within one there are spaces alone.
+    // White space around members belongs to the list; within a member only spaces are allowed.
     TraceState::from_str(&whole).ok().filter(|state| !state.header().contains('\t'))
 }
 

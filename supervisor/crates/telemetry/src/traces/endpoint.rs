@@ -1,4 +1,4 @@
-//! Where a collector may be: on this machine.
+//! The endpoint of a collector, which must be on this machine.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -8,7 +8,7 @@ use std::str::FromStr;
 /// The longest path that a unix socket's address holds.
 const MAX_PATH_BYTES: usize = 107;
 
-/// Where a collector listens for OTLP over gRPC.
+/// The address where a collector accepts OTLP over gRPC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
     /// A unix socket: `unix:/run/otelcol/otlp.sock`.
@@ -17,11 +17,11 @@ pub enum Endpoint {
     Loopback(SocketAddr),
 }
 
-/// A text that names no collector of this machine. The message ends with what to write instead.
+/// The text is no endpoint on this machine. The message ends with what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadEndpoint {
-    /// It begins like neither of the two kinds.
+    /// It has neither of the two schemes.
     #[error("is neither unix: nor http://; write unix:/run/otelcol/otlp.sock or http://127.0.0.1:4317")]
     Scheme,
     /// Traces would be sent over a network.
@@ -32,7 +32,7 @@ pub enum BadEndpoint {
     /// The path is relative, too long or has a NUL.
     #[error("is no path of a unix socket; write unix: and an absolute path of at most 107 bytes")]
     Path,
-    /// There is no port, or something behind it.
+    /// The port is missing, or something follows it.
     #[error("is no address and port; write it like http://127.0.0.1:4317, without a path")]
     Address,
 }
@@ -50,9 +50,9 @@ impl FromStr for Endpoint {
         let (host, port) = address.rsplit_once(':').ok_or(BadEndpoint::Address)?;
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let ip = match bare.unwrap_or(host) {
-            // Not looked up: whoever answers for the name could be elsewhere.
+            // Not resolved: the name could lead to another machine.
             "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
-            // A name, unless it is a mistake of another kind.
+            // A name, unless it is another kind of mistake.
             host => host.parse().map_err(|_| match host.contains(['/', ':', '@']) || host.is_empty() {
                 true => BadEndpoint::Address,
                 false => BadEndpoint::NotLoopback,

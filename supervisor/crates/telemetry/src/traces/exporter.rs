@@ -23,13 +23,13 @@ use super::attributes::told;
 use super::bounded::{Waiting, drop_spans};
 use super::endpoint::Endpoint;
 
-/// How long a collector may take for one batch, the way to it included. Meanwhile the next spans wait in their queue.
+/// The time limit for one batch, including the connection. Meanwhile the next spans wait in their queue.
 const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The largest answer of a collector: a few numbers and a sentence.
+/// The largest answer of a collector: a few numbers and a message.
 const MAX_ANSWER_BYTES: usize = 64 << 10;
-/// How often it is said that a collector does not take traces.
+/// The interval between log messages about lost spans.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(60);
-/// How much of a collector's sentence is said.
+/// The longest part of a collector's message that is logged.
 const MAX_SAID_BYTES: usize = 200;
 
 /// Sends batches, one after the other.
@@ -38,7 +38,7 @@ pub(super) struct Otlp {
     endpoint: Endpoint,
     waiting: Waiting,
     resource: ResourceAttributesWithSchema,
-    /// The thread of the batches has no runtime of its own, and the supervisor's would have to be there first.
+    /// The batch thread has no runtime, and the supervisor's may not exist yet.
     runtime: Runtime,
     complained: Mutex<Complained>,
 }
@@ -60,9 +60,9 @@ impl Otlp {
         })
     }
 
-    /// How many of them the collector did not want.
+    /// Sends a batch. Returns how many spans the collector rejected.
     async fn send(&self, batch: Vec<SpanData>) -> Result<u64, Status> {
-        // A connection each: there is one batch a second, and no state of a broken one to mind.
+        // A new connection each time: there is one batch a second, and no broken connection to handle.
         let channel = self.connect().await.map_err(|error| Status::unavailable(innermost(&error)))?;
         let mut client = TraceServiceClient::new(channel).max_decoding_message_size(MAX_ANSWER_BYTES);
         let resource_spans = group_spans_by_resource_and_scope(batch, &self.resource);
@@ -72,7 +72,7 @@ impl Otlp {
     }
 
     async fn connect(&self) -> Result<Channel, tonic::transport::Error> {
-        // Only a header to the collector: the connector knows where to go.
+        // Only sent as a header: the connector knows the address.
         let origin = Channel::builder(Uri::from_static("http://localhost"));
         match self.endpoint.clone() {
             Endpoint::Unix(path) => {
@@ -92,7 +92,7 @@ impl Otlp {
         }
     }
 
-    /// Says that spans were lost, at most once in [`COMPLAINT_INTERVAL`].
+    /// Counts lost spans, and logs them at most once in [`COMPLAINT_INTERVAL`].
     fn complain(&self, lost: u64, why: &str) {
         drop_spans(lost);
         let mut complained = self.complained.lock().unwrap_or_else(PoisonError::into_inner);
@@ -111,7 +111,7 @@ impl Otlp {
 }
 
 impl SpanExporter for Otlp {
-    /// Called on the batches' own thread, which has nothing else to do meanwhile.
+    /// Blocks; called on the batch thread, which has nothing else to do.
     fn export(&self, batch: Vec<SpanData>) -> impl Future<Output = OTelSdkResult> + Send {
         self.waiting.leave(batch.len());
         let count = batch.len() as u64;
@@ -140,7 +140,7 @@ impl SpanExporter for Otlp {
     }
 }
 
-/// "Connection refused" and not "transport error".
+/// The innermost error: "Connection refused" instead of "transport error".
 fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
     let mut error = error;
     while let Some(source) = error.source() {

@@ -50,7 +50,7 @@ impl TraceService for Picky {
     }
 }
 
-/// On a thread of its own, for an exporter waits on a runtime that it brings.
+/// On a separate thread, because an exporter blocks on its own runtime.
 fn picky(path: &Path) {
     let listener = std::os::unix::net::UnixListener::bind(path).unwrap();
     listener.set_nonblocking(true).unwrap();

@@ -1,15 +1,15 @@
 //! Traces of calls, sent by OTLP to a collector on this machine.
 //!
-//! Two spans make up a call: `call`, which its guard stack begins, and `plugin` in it, around the request to the plugin.
-//! Both are spans of `tracing` with the target [`TARGET`]; nothing else is exported, and of these only the fields that
-//! `attributes` names, bounded and inert.
+//! A call has two spans: `call`, which its guard stack begins, and `plugin` inside it, around the request to the
+//! plugin. Both are `tracing` spans with the target [`TARGET`]. Nothing else is exported, and of these only the fields
+//! in `attributes`, bounded and neutralized.
 //!
 //! ```text
-//! span ends ─► queue, MAX_QUEUED_SPANS ─► batch, a thread of its own ─► collector
-//!                  full: dropped, counted          gone, hangs: dropped, counted, said once a minute
+//! span ends ─► queue, MAX_QUEUED_SPANS ─► batch, on its own thread ─► collector
+//!                  full: dropped, counted          gone, hangs: dropped, counted, logged once a minute
 //! ```
 //!
-//! Without an endpoint there is no layer, and a call's trace context is handed on to its plugin as it came.
+//! Without an endpoint there is no layer, and the trace context of a call is passed to its plugin unchanged.
 
 mod attributes;
 mod bounded;
@@ -40,47 +40,47 @@ use self::exporter::Otlp;
 /// The target of the spans that are exported.
 pub const TARGET: &str = "talon::call";
 
-/// Spans that wait to be sent. 2,048: a thousand calls, some 2 MiB. At the limit spans are dropped and counted.
+/// The most spans that wait to be sent. 2,048: a thousand calls, about 2 MiB. Further spans are dropped and counted.
 const MAX_QUEUED_SPANS: usize = 2048;
-/// Spans that are sent together.
+/// The most spans of one batch.
 const MAX_BATCH_SPANS: usize = 512;
-/// How long a span waits for others to be sent along with.
+/// How long a span waits for its batch to fill.
 const BATCH_DELAY: Duration = Duration::from_secs(1);
-/// How long the end of the process waits for a collector that does not take what is left.
+/// How long the end of the process waits for a collector that does not accept the remaining spans.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
-/// Attributes of a span; ours have a dozen. More are dropped by the SDK.
+/// The most attributes of a span; ours have a dozen. The SDK drops more.
 const MAX_ATTRIBUTES: u32 = 32;
 
-/// Whether this process exports traces; what came with a call is handed on either way.
+/// Whether this process exports traces. An incoming trace context is passed on either way.
 static ON: AtomicBool = AtomicBool::new(false);
 
-/// Where traces go, and which.
+/// The destination of traces, and the sampling.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traces {
     /// Where the collector listens.
     pub endpoint: Endpoint,
-    /// The share of calls that are traced where the caller has not decided, from 0 to 1.
+    /// The share of calls that are traced if the caller has not decided, from 0 to 1.
     pub sample: f64,
 }
 
-/// How many spans of this process were dropped, because they came faster than they were sent or the collector did not
-/// take them.
+/// The number of spans of this process that were dropped, because the queue was full or the collector did not accept
+/// them.
 #[must_use]
 pub fn spans_dropped() -> u64 {
     bounded::dropped()
 }
 
-/// Sends what is left when it is dropped, for at most [`FLUSH_TIMEOUT`].
+/// Dropping this sends the remaining spans, for at most [`FLUSH_TIMEOUT`].
 pub(crate) struct Flush(SdkTracerProvider);
 
 impl Drop for Flush {
     fn drop(&mut self) {
-        // Whatever is left when the time is over is lost: the end of the process is worth more.
+        // Spans that are not sent in time are lost, so that the process can end.
         let _ = self.0.shutdown_with_timeout(FLUSH_TIMEOUT);
     }
 }
 
-/// Begins exporting, with a thread of its own.
+/// Starts exporting, on a separate thread.
 pub(crate) fn layer<S>(traces: &Traces) -> std::io::Result<(impl Layer<S> + use<S>, Flush)>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
@@ -95,7 +95,7 @@ where
     let batch = BatchSpanProcessor::builder(otlp).with_batch_config(config).build();
     let limits = SpanLimits {
         max_attributes_per_span: MAX_ATTRIBUTES,
-        // Logs are logs: no event becomes part of a span.
+        // Events are logged, not exported as part of spans.
         max_events_per_span: 0,
         ..SpanLimits::default()
     };
@@ -112,7 +112,7 @@ where
         .with_tracked_inactivity(false)
         .with_target(false)
         .with_level(false)
-        // Nobody asks for OpenTelemetry's own current context.
+        // OpenTelemetry's own current context is not used.
         .with_context_activation(false)
         .with_filter(of_calls());
     ON.store(true, Ordering::Relaxed);
@@ -120,13 +120,13 @@ where
 }
 
 fn of_calls() -> FilterFn {
-    // The spans have the level of errors, so that no line of a call lacks them. The hint keeps everything else from being
-    // enabled on behalf of traces.
+    // The spans have level ERROR, so that every log filter includes them. The hint keeps other events from being
+    // enabled only for traces.
     let of_calls: fn(&Metadata<'_>) -> bool = |metadata| metadata.is_span() && metadata.target() == TARGET;
     FilterFn::new(of_calls).with_max_level_hint(LevelFilter::ERROR)
 }
 
-/// What sends the spans. Nothing of it comes from the environment.
+/// The resource that sends the spans. Nothing in it comes from the environment.
 fn resource() -> Resource {
     Resource::builder_empty()
         .with_attributes([

@@ -16,32 +16,33 @@ use super::super::words::one;
 use super::find;
 use crate::exit;
 
-/// Approve a call: it is run, exactly as shown.
+/// Approve a call: it runs exactly as shown.
 ///
-/// It is shown first. What is approved is what was shown, by its digest: a call that is another one by then is not run.
+/// Shows the call first. The approval is bound to the digest of what was shown: a call that changed since then does not
+/// run.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon approval approve 01K0
   talon approval approve 01K0 --yes")]
 pub(in crate::cli) struct ApproveArgs {
-    /// Which.
+    /// The approval's id.
     #[arg(value_name = "ID")]
     id: String,
-    /// Do not ask. Nobody is asked anyway where there is no terminal to ask on.
+    /// Do not ask for confirmation. Without a terminal there is no confirmation anyway.
     #[arg(long)]
     yes: bool,
 }
 
-/// Deny a call: the model is told "denied by user", and goes on without it.
+/// Deny a call: the model gets "denied by user" as its result and continues without it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon approval deny 01K0
   talon approval deny 01K0 --reason 'use the trash instead'")]
 pub(in crate::cli) struct DenyArgs {
-    /// Which.
+    /// The approval's id.
     #[arg(value_name = "ID")]
     id: String,
-    /// What the model is told besides, at most 500 bytes.
+    /// A reason for the model, at most 500 bytes.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
 }
@@ -72,7 +73,7 @@ impl DenyArgs {
     }
 }
 
-/// One that can still be decided.
+/// Fetches an approval and fails unless it is still pending.
 async fn pending(reach: &Reach, id: &str) -> Result<Approval, Failure> {
     let found = find::one(reach, id).await?;
     if is_pending(&found) {
@@ -80,7 +81,7 @@ async fn pending(reach: &Reach, id: &str) -> Result<Approval, Failure> {
     }
     Err(Failure::new(
         exit::REFUSED,
-        format!("{id} is {} already: `talon approval show {id}` says by whom", found.state),
+        format!("{id} is already {}: `talon approval show {id}` says who decided", found.state),
     ))
 }
 

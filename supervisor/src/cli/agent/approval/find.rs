@@ -1,4 +1,4 @@
-//! One approval by its id, and all of them.
+//! Fetches one approval by its id, or all of them.
 
 use talon_proto::agent::{Approval, ListApprovalsRequest};
 
@@ -6,7 +6,7 @@ use super::super::super::failure::Failure;
 use super::super::reach::Reach;
 use crate::exit;
 
-/// What the agent has of them.
+/// All approvals that match.
 pub(in crate::cli::agent) async fn all(
     reach: &Reach,
     request: ListApprovalsRequest,
@@ -20,7 +20,7 @@ pub(in crate::cli::agent) async fn all(
     Ok(answer.approvals)
 }
 
-/// The one with this id: among one's own, and then, for who may see them, among everybody's.
+/// The approval with this id: searches the caller's own sessions first, then all sessions if the caller may see them.
 pub(in crate::cli::agent) async fn one(reach: &Reach, id: &str) -> Result<Approval, Failure> {
     for everybody in [false, true] {
         let request = ListApprovalsRequest { all: true, everybody, ..ListApprovalsRequest::default() };

@@ -18,10 +18,10 @@ use super::super::words::within;
 use super::find;
 use crate::exit;
 
-/// How much of the arguments is shown in a table; `talon approval show` has all of them.
+/// Bytes of the arguments in a table row; `talon approval show` prints all of them.
 const ARGUMENTS_BYTES: usize = 80;
 
-/// List the calls that wait for a person.
+/// List the calls that wait for an approval.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "ls",
@@ -30,13 +30,13 @@ const ARGUMENTS_BYTES: usize = 80;
   talon approval list --everybody --all --output json"
 )]
 pub(in crate::cli) struct ListArgs {
-    /// Also those that were decided or expired.
+    /// Include calls that were decided or expired.
     #[arg(long)]
     all: bool,
-    /// Those of everybody's sessions, for operators; otherwise of your own.
+    /// Calls of all users' sessions, for operators; otherwise only of your own.
     #[arg(long)]
     everybody: bool,
-    /// Only those of this session.
+    /// Only calls of this session.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 }

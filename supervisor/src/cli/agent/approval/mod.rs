@@ -1,4 +1,4 @@
-//! `talon approval`: calls that wait for a person.
+//! `talon approval`: calls that wait for an approval.
 
 mod decide;
 pub(super) mod find;
@@ -11,9 +11,9 @@ use super::super::Global;
 use super::super::failure::Failure;
 use super::super::output::Out;
 
-/// Look at calls that wait for a person, and decide.
+/// List, show and decide calls that wait for an approval.
 ///
-/// Which calls ask first is said by `agent.confirm` in the configuration. One that nobody decides expires, and is not run.
+/// `agent.confirm` in the configuration says which calls need one. A call without a decision expires and does not run.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   talon approval list

@@ -22,7 +22,7 @@ use crate::exit;
   talon approval show 01K0
   talon approval show 01K0 --output json | jq -r .args.command")]
 pub(in crate::cli) struct ShowArgs {
-    /// Which.
+    /// The approval's id.
     #[arg(value_name = "ID")]
     id: String,
 }

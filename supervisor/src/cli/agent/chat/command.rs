@@ -1,10 +1,10 @@
-//! What a line of a chat means.
+//! Parses a line of a chat into a command.
 
 use talon_sanitize::{Sanitized, inert};
 
 use super::super::words::one;
 
-/// Commands with what they take and do, as `/help` shows them.
+/// Commands with their arguments and effects, as `/help` shows them.
 pub(super) const COMMANDS: [(&str, &str, &str); 13] = [
     ("help", "", "this help"),
     ("model", "[NAME|default]", "the models, or the one that is asked in this session from now on"),
@@ -24,10 +24,10 @@ pub(super) const COMMANDS: [(&str, &str, &str); 13] = [
     ("quit", "", "the same"),
     ("/…", "", "a message that begins with a slash"),
 ];
-/// How far a word may be from a command to be taken for a slip: two letters.
+/// Edit distance up to which an unknown word counts as a typo of a command.
 const MAX_SLIP: usize = 2;
 
-/// What is to be done.
+/// A parsed line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command {
     Nothing,
@@ -43,7 +43,7 @@ pub(super) enum Command {
     Compact(Option<u32>),
     Clear,
     Exit,
-    /// It cannot be done, with the sentence that says why.
+    /// An invalid command, with the message for the user.
     Wrong(Sanitized),
 }
 
@@ -51,12 +51,13 @@ pub(super) enum Command {
 pub(super) enum Thinking {
     Tell,
     Show(bool),
-    /// Empty is as configured.
+    /// Empty: the configured level.
     Level(String),
 }
 
 impl Command {
-    /// Reads a line. What begins with one slash is a command, and never said to a model by mistake.
+    /// Parses a line. A line that starts with a single slash is always a command: a mistyped one is never sent to the
+    /// model.
     pub(super) fn of(line: &str) -> Self {
         let line = line.trim();
         if line.is_empty() {
@@ -104,7 +105,7 @@ impl Command {
         })
     }
 
-    /// The id may be left out where only one call waits; what is no id is the reason then.
+    /// The id may be omitted if only one call waits; anything that is not an id belongs to the reason.
     fn deny(rest: &str) -> Self {
         let (word, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         match is_id(word) {
@@ -114,7 +115,7 @@ impl Command {
     }
 }
 
-/// Whether it looks like an id of the store's: 26 letters and digits.
+/// Whether the word looks like an id of the store: 26 letters and digits.
 fn is_id(word: &str) -> bool {
     const ID_LETTERS: usize = 26;
     word.len() == ID_LETTERS && word.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())

@@ -1,4 +1,4 @@
-//! What the commands of a chat do.
+//! Executes the commands of a chat.
 
 use std::time::SystemTime;
 
@@ -23,11 +23,11 @@ use super::command::{COMMANDS, Command, Thinking};
 use super::talk::Talk;
 use crate::exit;
 
-/// How much of a tool's description is shown.
+/// Bytes of a tool's description in the table.
 const DESCRIPTION_BYTES: usize = 100;
-/// The name of what the configuration says.
+/// Stands for the configured value.
 const DEFAULT: &str = "default";
-/// All that the sender may.
+/// Stands for all tools that the sender may use.
 const ALL: &str = "all";
 
 impl Talk<'_> {
@@ -85,7 +85,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Tells the session, if it has begun; otherwise it begins so.
+    /// Updates the session, or if there is none yet, what it will start with.
     async fn wants(&mut self, request: UpdateSessionRequest) -> Result<(), Failure> {
         if let Some(id) = &self.session_id {
             let request = UpdateSessionRequest { session_id: id.clone(), ..request };
@@ -146,13 +146,13 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Decides about the call that is named, or about the only one that waits, and follows the turn that goes on then.
+    /// Decides the named call, or the only pending one, and follows the turn that continues after it.
     async fn decides(&mut self, id: Option<String>, approve: bool, reason: String) -> Result<(), Failure> {
         let approval = match id {
             Some(id) => find::one(self.reach, &id).await?,
             None => self.only_one(approve).await?,
         };
-        // What was shown in this chat is what somebody approves; anything else they have to see first.
+        // A person may only approve what this chat has shown; anything else is shown first.
         if approve && !self.seen.has(&approval) {
             for line in lines(&approval, SystemTime::now()) {
                 self.out.say(line);
@@ -172,7 +172,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Whether somebody says yes to what was just shown.
+    /// Asks for confirmation of what was just shown.
     async fn confirms(&mut self) -> Result<bool, Failure> {
         let failed = |error| Failure::failed(format!("cannot ask: {error}"));
         let mut interrupts = signal(SignalKind::interrupt()).map_err(failed)?;
@@ -213,7 +213,7 @@ fn help(out: &mut Out) {
         table.row(vec![format!("/{name} {takes}").trim_end().into(), does.into()]);
     }
     out.table(&table);
-    out.line("A line that ends in \\ goes on in the next one, and so does what is between two lines of ```.");
+    out.line("A line that ends in \\ continues on the next line, and so does text between two lines of ```.");
 }
 
 fn tools(tools: &[Tool], out: &mut Out) {
@@ -239,11 +239,11 @@ fn tools(tools: &[Tool], out: &mut Out) {
     out.table(&table);
 }
 
-/// Whether a call of it asks first, for the column of that name.
+/// Whether calls of this tool need an approval, for the table column.
 fn asks_first(tool: &Tool) -> &str {
     match (tool.confirm.as_str(), tool.destructive) {
         _ if tool.read_only => "never",
-        // Arguments that look dangerous ask whatever the action declares.
+        // Dangerous-looking arguments need an approval whatever the action declares.
         ("destructive", Some(false)) => "on pattern",
         ("destructive", _) => "yes",
         (policy, _) => policy,

@@ -1,4 +1,4 @@
-//! The line editor of a chat, and its history.
+//! The line editor of a chat, with a history file.
 
 use std::fs::{DirBuilder, Permissions};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
@@ -15,24 +15,24 @@ use rustyline::{Config, Context, Editor, Helper};
 use super::command::COMMANDS;
 use super::entry;
 
-/// Messages that are kept; the oldest go first.
+/// Messages in the history; the oldest are dropped first.
 const MAX_HISTORY: usize = 1000;
-/// A message that is longer is not kept, so that the file stays below 8 MiB whatever is said.
+/// Longer messages are not stored, which bounds the file to 8 MiB.
 const MAX_KEPT_BYTES: usize = 8 << 10;
-/// A history file that is larger is not ours, and is left alone.
+/// A larger history file was not written by this program and is left alone.
 const MAX_FILE_BYTES: u64 = (MAX_HISTORY * MAX_KEPT_BYTES * 2) as u64;
-/// Nobody but its owner reads what was said.
+/// Only the owner may read the conversation.
 const PRIVATE_DIR: u32 = 0o700;
 const PRIVATE_FILE: u32 = 0o600;
 
-/// An editor with a history.
+/// A line editor with a history.
 pub(super) struct Editing {
     editor: Editor<Typing, DefaultHistory>,
-    /// Where the history is kept, if that is possible.
+    /// The history file, if one can be used.
     file: Option<PathBuf>,
 }
 
-/// Prepares the terminal's editor; the terminal itself is touched only while a line is read.
+/// Prepares the line editor; the terminal is in raw mode only while a line is read.
 pub(super) fn begin() -> Result<Editing, ReadlineError> {
     let config = Config::builder()
         .max_history_size(MAX_HISTORY)?
@@ -45,7 +45,7 @@ pub(super) fn begin() -> Result<Editing, ReadlineError> {
     let file =
         place(state.as_deref().map(Path::new), std::env::home_dir().as_deref()).filter(|file| is_ours(file));
     if let Some(file) = &file {
-        // None yet, or one that cannot be read: then the history begins now.
+        // Missing or unreadable: start with an empty history.
         let _ = editor.load_history(file);
     }
     Ok(Editing { editor, file })
@@ -56,7 +56,7 @@ impl Editing {
         self.editor.readline(prompt)
     }
 
-    /// Keeps a message; a history that cannot be written is no reason to stop talking.
+    /// Adds a message to the history. A failed write is ignored: it must not end the chat.
     pub(super) fn remember(&mut self, text: &str) {
         if text.len() > MAX_KEPT_BYTES {
             return;
@@ -68,14 +68,14 @@ impl Editing {
     }
 }
 
-/// Where the history is: `$XDG_STATE_HOME/talon/chat-history`, or below `~/.local/state`.
+/// The history file: `$XDG_STATE_HOME/talon/chat-history`, or below `~/.local/state`.
 fn place(state: Option<&Path>, home: Option<&Path>) -> Option<PathBuf> {
     let state = state.filter(|path| path.is_absolute()).map(Path::to_owned);
     let state = state.or_else(|| Some(home?.join(".local/state")))?;
     Some(state.join("talon/chat-history"))
 }
 
-/// Makes its directory, and sees to it that nobody else reads it.
+/// Creates the directory and restricts the file to its owner. `false`: no history file can be used.
 fn is_ours(file: &Path) -> bool {
     let Some(dir) = file.parent() else { return false };
     if DirBuilder::new().recursive(true).mode(PRIVATE_DIR).create(dir).is_err() {
@@ -90,7 +90,7 @@ fn is_ours(file: &Path) -> bool {
     }
 }
 
-/// What the editor knows of chats: when a message is complete, and which commands there are.
+/// Tells the editor when a message is complete and which commands to offer as completions.
 struct Typing;
 
 impl Validator for Typing {
@@ -110,7 +110,7 @@ impl Completer for Typing {
     }
 }
 
-/// The commands that begin so.
+/// The commands that start with what was typed.
 fn completions(line: &str) -> Vec<String> {
     let Some(begun) = line.strip_prefix('/') else { return Vec::new() };
     let names = COMMANDS.iter().map(|(name, ..)| *name);

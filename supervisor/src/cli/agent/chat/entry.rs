@@ -1,10 +1,10 @@
 //! Messages of several lines.
 //!
-//! A line that ends in a backslash goes on in the next one, and so does what is inside a fence of three backticks.
+//! A line that ends in a backslash continues on the next line, and so does text inside a fence of three backticks.
 
 const FENCE: &str = "```";
 
-/// Whether more lines belong to it.
+/// Whether the message continues on the next line.
 pub(super) fn is_open(text: &str) -> bool {
     if text.starts_with('/') && !text.starts_with("//") {
         return false;
@@ -13,7 +13,7 @@ pub(super) fn is_open(text: &str) -> bool {
     fences % 2 == 1 || ends_in_backslash(text)
 }
 
-/// An even number of them is that many written backslashes.
+/// An odd number of trailing backslashes; in an even number all are literal.
 fn ends_in_backslash(text: &str) -> bool {
     (text.len() - text.trim_end_matches('\\').len()) % 2 == 1
 }

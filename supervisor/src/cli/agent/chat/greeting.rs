@@ -1,4 +1,4 @@
-//! What is said at the start of a chat.
+//! The greeting of a chat.
 
 use anstyle::{AnsiColor, Style};
 use talon_proto::agent::{GetStatusResponse, ProviderState};
@@ -7,12 +7,12 @@ use talon_sanitize::inert;
 use super::super::super::line::Line;
 use super::super::words::one;
 
-/// How many problems are named; `talon status` has them all.
+/// Problems in the greeting; `talon status` lists all.
 const MAX_PROBLEMS: usize = 3;
 
 const WARN: Style = AnsiColor::Yellow.on_default();
 
-/// The first lines: who is there, and what is wrong with it.
+/// The lines of the greeting: which models can answer, and the agent's problems.
 pub(super) fn lines(status: &GetStatusResponse, typed: bool) -> Vec<Line> {
     let mut lines = Vec::new();
     if typed {
@@ -37,7 +37,7 @@ pub(super) fn lines(status: &GetStatusResponse, typed: bool) -> Vec<Line> {
     lines
 }
 
-/// Whether whoever can answer is scripted.
+/// Whether all providers that can answer are scripted.
 fn is_scripted(providers: &[ProviderState]) -> bool {
     let mut ready = providers.iter().filter(|provider| provider.state == "ready").peekable();
     match ready.peek() {

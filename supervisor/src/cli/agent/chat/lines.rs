@@ -1,6 +1,6 @@
-//! Where the lines of a chat come from: an editor on a terminal, or a pipe.
+//! Reads the messages of a chat from a line editor or from a pipe.
 //!
-//! Both block, so they have a thread of their own, which is asked for one message at a time.
+//! Both block, so they run on a thread that is asked for one message at a time.
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _, stdin, stdout};
 use std::sync::mpsc;
@@ -11,18 +11,18 @@ use tokio::sync::oneshot;
 use super::editor::{self, Editing};
 use super::entry;
 
-/// The longest message, which the agent does not take longer either.
+/// The longest message; the agent's own limit is the same.
 pub(super) const MAX_MESSAGE_BYTES: usize = 256 << 10;
-/// What stands before what is typed.
+/// The editor's prompt.
 const PROMPT: &str = "> ";
 
 /// One message, or why there is none.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     Message(String),
-    /// Longer than [`MAX_MESSAGE_BYTES`]; it was read to its end and is gone.
+    /// Longer than [`MAX_MESSAGE_BYTES`]; it was read to its end and discarded.
     TooLong,
-    /// Ctrl-C: what was typed is thrown away.
+    /// Ctrl-C: the typed text is discarded.
     Interrupted,
     End,
 }
@@ -32,12 +32,12 @@ type Answer = oneshot::Sender<io::Result<Entry>>;
 /// The source of messages.
 pub(super) struct Lines {
     asks: mpsc::Sender<Answer>,
-    /// Whether somebody types: then there is an editor, and questions can be asked.
+    /// Whether a person types: there is an editor, and questions can be asked.
     pub(super) is_typed: bool,
 }
 
 impl Lines {
-    /// An editor if both ends are a terminal, and the lines of stdin otherwise.
+    /// Starts an editor if stdin and stdout are terminals; otherwise reads lines from stdin.
     pub(super) fn begin() -> io::Result<Self> {
         let is_typed = stdin().is_terminal() && stdout().is_terminal();
         let (asks, asked) = mpsc::channel::<Answer>();
@@ -62,7 +62,7 @@ impl Lines {
 
 fn serve(asked: &mpsc::Receiver<Answer>, mut next: impl FnMut() -> io::Result<Entry>) {
     while let Ok(answer) = asked.recv() {
-        // Whoever asked may be gone.
+        // The receiver may have been dropped.
         let _ = answer.send(next());
     }
 }
@@ -76,7 +76,7 @@ fn typed(editing: &mut Editing) -> io::Result<Entry> {
         }
         Err(ReadlineError::Interrupted) => Ok(Entry::Interrupted),
         Err(ReadlineError::Eof) => Ok(Entry::End),
-        // Its own handler of signals; a window that changed is none to end for.
+        // rustyline's own signal handling: a resized window must not end the chat.
         Err(ReadlineError::Signal(_)) => Ok(Entry::Interrupted),
         Err(error) => Err(other(error)),
     }
@@ -89,14 +89,14 @@ fn other(error: ReadlineError) -> io::Error {
     }
 }
 
-/// One message of a pipe: lines up to one after which nothing is open.
+/// Reads one message from a pipe: all lines up to one that does not continue.
 fn piped(from: &mut impl io::BufRead) -> io::Result<Entry> {
     let mut message: Option<String> = None;
     loop {
         let mut line = Vec::new();
         let most = MAX_MESSAGE_BYTES as u64 + 1;
         if from.take(most).read_until(b'\n', &mut line)? == 0 {
-            // What is still open at the end is as it is.
+            // At the end of the input an open continuation counts as complete.
             return Ok(message.map_or(Entry::End, |text| Entry::Message(entry::joined(&text))));
         }
         let whole = line.last() == Some(&b'\n');

@@ -1,13 +1,13 @@
 //! `talon chat`: a conversation.
 //!
-//! | module | what | pure |
+//! | module | contents | pure |
 //! |---|---|---|
-//! | `command` | what a line means | yes |
-//! | `entry` | messages of several lines | yes |
-//! | `greeting` | what is said at the start | yes |
-//! | `lines`, `editor` | where messages come from | |
-//! | `talk` | the conversation: messages and commands | |
-//! | `commands` | what the commands do | |
+//! | `command` | parses a line into a command | yes |
+//! | `continuation` | messages of several lines | yes |
+//! | `greeting` | the first lines of a chat | yes |
+//! | `message_reader`, `editor` | where messages come from | |
+//! | `conversation` | the conversation: messages and commands | |
+//! | `execute` | executes the commands | |
 
 mod command;
 mod commands;
@@ -35,10 +35,10 @@ use talk::Talk;
 
 /// Talk with the agent.
 ///
-/// What you write is answered as it comes, with what is done on the way. A call that needs an approval is shown exactly as it
-/// will run, and asked about. Lines that begin with a slash are commands: /help has them all. A line that ends in a backslash
-/// goes on in the next one. Ctrl-C cancels what is going on, Ctrl-D leaves; the session stays. Without a terminal the lines of stdin
-/// are the messages, one after the other.
+/// Answers are streamed, along with the tool calls on the way. A call that needs an approval is shown exactly as it
+/// will run, and you are asked to decide. Lines that start with a slash are commands; /help lists them. A line that
+/// ends in a backslash continues on the next line. Ctrl-C cancels the current turn, Ctrl-D leaves the chat; the session
+/// stays. Without a terminal each line of stdin is a message.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon chat
@@ -46,7 +46,7 @@ use talk::Talk;
   talon chat --model haiku --tools 'git.*'
   printf 'Hello\\nAnd in French?\\n' | talon chat")]
 pub(in crate::cli) struct ChatArgs {
-    /// Go on with this session; otherwise a new one begins.
+    /// Continue this session; otherwise a new one starts.
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     #[command(flatten)]
@@ -86,16 +86,16 @@ impl ChatArgs {
     }
 }
 
-/// A terminal on which somebody was typing is given back as it was.
+/// Restores the terminal's settings from before the editor.
 fn restore(before: Option<Termios>, out: &mut Out) {
     if let Some(before) = before {
-        // It may be gone, which is why we were told.
+        // The terminal may be gone, which can be the reason for the signal.
         let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
     }
     out.no_more_pastes();
 }
 
-/// Resolves when this process is to end, but for Ctrl-C, which is a turn's.
+/// Resolves on a signal that ends this process. Ctrl-C is not among them: it cancels a turn.
 fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;

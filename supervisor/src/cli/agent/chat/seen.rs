@@ -1,4 +1,4 @@
-//! Which calls were shown in this chat, as they were: only that is approved without another question.
+//! Which calls this chat has shown, with their digests: only those can be approved without showing them again.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,19 @@ use talon_proto::agent::Approval;
 
 use super::super::turn::approval::is_pending;
 
-/// Calls that are remembered. More than a chat shows in a day; beyond it all are forgotten, and shown and asked about once more.
+/// Calls to remember, more than a chat shows in a day. Beyond that all are forgotten, and are shown again before an
+/// approval.
 const MAX_SEEN: usize = 1000;
 
-/// What somebody saw, by its id.
+/// The digests of the shown calls, by approval id.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     digests: BTreeMap<String, String>,
 }
 
 impl Seen {
-    /// These were shown, as they will run. Of one that is decided only its name is.
+    /// Records pending calls with the digest that was shown. A decided call is shown by name only, so it is not
+    /// recorded.
     pub(super) fn saw<'a>(&mut self, approvals: impl IntoIterator<Item = &'a Approval>) {
         for approval in approvals.into_iter().filter(|approval| is_pending(approval)) {
             if self.digests.len() >= MAX_SEEN {
@@ -26,7 +28,7 @@ impl Seen {
         }
     }
 
-    /// Whether exactly this was shown.
+    /// Whether exactly this call was shown.
     pub(super) fn has(&self, approval: &Approval) -> bool {
         !approval.digest.is_empty() && self.digests.get(&approval.id) == Some(&approval.digest)
     }
@@ -45,7 +47,8 @@ mod tests {
         let mut seen = Seen::default();
         seen.saw(&[approval("a", "1", "pending"), approval("b", "2", "approved"), approval("c", "", "")]);
         assert!(seen.has(&approval("a", "1", "pending")));
-        // Another call under the same name, another one of the same kind, one that was named alone, and one without a digest.
+        // A changed call under the same id, a different id with the same digest, a call shown by name only, one without
+        // a digest.
         for (id, digest) in [("a", "2"), ("d", "1"), ("b", "2"), ("c", "")] {
             assert!(!seen.has(&approval(id, digest, "pending")), "{id}");
         }

@@ -28,14 +28,14 @@ pub(super) struct Talk<'a> {
     pub(super) reach: &'a Reach,
     pub(super) out: &'a mut Out,
     pub(super) lines: Lines,
-    /// None before the first message of a new one.
+    /// `None` before the first message of a new session.
     pub(super) session_id: Option<String>,
-    /// What a session that is yet to begin wants.
+    /// The overrides that a new session starts with.
     pub(super) wishes: Wishes,
     pub(super) thoughts: bool,
-    /// The calls that were shown to whoever is asked about them.
+    /// The calls that were shown in this chat.
     pub(super) seen: Seen,
-    /// How the last turn ended, which is how a chat without a person ends.
+    /// The exit code of the last turn, and of a chat without a terminal.
     code: u8,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Talk<'a> {
         Self { reach, out, lines, session_id: None, wishes, thoughts, seen: Seen::default(), code: exit::OK }
     }
 
-    /// Until there are no more messages. On a terminal that is always a good end; a script is told how the last turn ended.
+    /// Runs until the input ends. On a terminal the exit code is then 0; a script gets that of its last turn.
     pub(super) async fn run(&mut self, session: Option<String>) -> Result<u8, Failure> {
         let mut interrupts = signal(SignalKind::interrupt())
             .map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")))?;
@@ -57,7 +57,7 @@ impl<'a> Talk<'a> {
             self.goes_on_with(id).await?;
         }
         loop {
-            // What was shown is there before somebody types below it.
+            // Show all output before the prompt.
             self.out.flush();
             let entry = tokio::select! {
                 entry = self.lines.next() => {
@@ -80,14 +80,14 @@ impl<'a> Talk<'a> {
                     Command::Exit => break,
                     Command::Say(text) => self.says(text).await?,
                     command => {
-                        // What went wrong with a command is said, and the chat goes on.
+                        // A failed command is reported; the chat continues.
                         if let Err(failure) = self.performs(command).await {
                             self.code = failure.print(self.out);
                         }
                     }
                 },
             }
-            // A Ctrl-C while a turn was followed was meant for that.
+            // Discard Ctrl-C signals that were meant for the turn.
             while futures_util::FutureExt::now_or_never(interrupts.recv()).flatten().is_some() {}
             if self.out.is_closed() {
                 break;
@@ -108,7 +108,7 @@ impl<'a> Talk<'a> {
         Ok(())
     }
 
-    /// Goes on with a session, and follows the turn that it is in.
+    /// Resumes a session and follows its current turn.
     pub(super) async fn goes_on_with(&mut self, id: String) -> Result<(), Failure> {
         let session = self.session(&id).await?;
         let title = if session.title.is_empty() { "without a message".into() } else { one(&session.title) };
@@ -134,13 +134,13 @@ impl<'a> Talk<'a> {
         Ok(answer.session.unwrap_or_default())
     }
 
-    /// The calls of this session that wait for a person.
+    /// The session's calls that wait for an approval.
     pub(super) async fn waiting(&self, id: &str) -> Result<Vec<Approval>, Failure> {
         let request = ListApprovalsRequest { session_id: id.to_owned(), ..ListApprovalsRequest::default() };
         find::all(self.reach, request).await
     }
 
-    /// Follows the turn that a session is in.
+    /// Follows the session's current turn.
     pub(super) async fn attaches(&mut self, id: String) -> Result<(), Failure> {
         let waiting = self.waiting(&id).await?;
         let turn = self.reach.agent.attach(id);
@@ -168,7 +168,7 @@ impl<'a> Talk<'a> {
         self.wishes.model.is_some() || self.wishes.thinking.is_some() || !self.wishes.tools.is_empty()
     }
 
-    /// Tells a session that is there what the command line wants of it; the rest stays as it is.
+    /// Applies the command line's overrides to an existing session; everything else stays as it is.
     async fn tells(&self, id: &str) -> Result<(), Failure> {
         let Wishes { model, thinking, tools } = self.wishes.clone();
         let tools = (!tools.is_empty()).then_some(ToolList { tools });
@@ -177,7 +177,7 @@ impl<'a> Talk<'a> {
         Ok(())
     }
 
-    /// A session that wants something of its own.
+    /// Creates a session with the overrides.
     async fn begun(&mut self) -> Result<String, Failure> {
         let wishes = self.wishes.clone();
         let request = CreateSessionRequest {
@@ -194,7 +194,7 @@ impl<'a> Talk<'a> {
             wanted: Wanted { text: true, thoughts: self.thoughts, lines: true, notices: true },
             chunks: false,
             asks: self.lines.is_typed && stderr().is_terminal(),
-            // A person who puts a decision off wants to go on talking; a script has nothing else to do.
+            // A person who postpones a decision wants to keep talking; a script has nothing else to do.
             waits: !self.lines.is_typed,
             timeout: None,
         };
@@ -211,7 +211,7 @@ impl<'a> Talk<'a> {
         }
         self.code = match told.end {
             End::Done(done) => {
-                // On a terminal the session is known; it is told at the end.
+                // On a terminal the session id is printed at the end of the chat.
                 self.out.say(footer(&done, if self.lines.is_typed { "" } else { &id }));
                 exit::OK
             }
@@ -222,7 +222,7 @@ impl<'a> Talk<'a> {
                 exit::TOOL_ERROR
             }
             End::Parked(_) => {
-                self.out.say("the turn waits: /approve or /deny, and it goes on");
+                self.out.say("the turn waits for an approval: /approve or /deny it");
                 exit::OK
             }
         };

@@ -1,4 +1,4 @@
-//! What the agent keeps: sessions, memories, models, approvals.
+//! What the agent stores: sessions, memories, models, approvals.
 
 use serde_json::{Map, Value, json};
 use talon_proto::agent::{

@@ -1,4 +1,4 @@
-//! What the agent says, for programs. The keys are those of `proto/talon/agent/v1/agent.proto`, and they stay.
+//! The agent's messages as JSON. The keys are those of `proto/talon/agent/v1/agent.proto` and are stable.
 
 mod kept;
 mod turn;
@@ -11,7 +11,7 @@ use talon_proto::agent::{Attempt, Usage};
 
 use super::words::usd;
 
-/// An amount as the wire has it, and as people read it.
+/// An amount in picodollars, and formatted for people.
 fn cost(pico: u64) -> (Value, Value) {
     (json!(pico), json!(usd(pico)))
 }
@@ -37,7 +37,7 @@ fn attempt(attempt: &Attempt) -> Value {
     })
 }
 
-/// JSON that came as text, as itself; what is none stays text.
+/// Parses JSON text; text that is not JSON stays a string.
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
 }

@@ -1,4 +1,4 @@
-//! A turn: its chunks as they come, and what came of it.
+//! A turn as JSON: its chunks, and its outcome.
 
 use serde_json::{Value, json};
 use talon_proto::agent::{
@@ -58,7 +58,7 @@ pub(in crate::cli::agent) fn result(told: &Told, schema: bool) -> Value {
         End::Failed(failure) => json!({ "reason": reason(failure.code()), "message": failure.to_string() }),
         End::Stopped => json!({
             "reason": "cancelled",
-            "message": "the turn was cancelled, and nothing more was heard of it",
+            "message": "the turn was cancelled, and its end did not arrive",
         }),
         End::Parked(it) => json!({
             "reason": "approval",
@@ -70,14 +70,14 @@ pub(in crate::cli::agent) fn result(told: &Told, schema: bool) -> Value {
             whole.append(&mut part);
         }
     }
-    // Who cancelled it is known here alone.
+    // The agent does not know why this client cancelled.
     if told.stop == Some(Stop::TimedOut) && !matches!(told.end, End::Done(_)) {
         whole["reason"] = "timed_out".into();
     }
     whole
 }
 
-/// Why a turn could not be followed, in a word.
+/// The reason for which a turn could not be followed, as one word.
 fn reason(code: u8) -> &'static str {
     match code {
         exit::USAGE => "invalid",

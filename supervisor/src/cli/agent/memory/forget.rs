@@ -15,7 +15,7 @@ use super::super::reach::Reach;
 use super::super::words::{count, one};
 use crate::exit;
 
-/// Forget what is remembered: one thing, all with a tag, or what was not of use for long.
+/// Delete memories: one by its id, all with a tag, or all that were not used for a long time.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "rm",
@@ -27,7 +27,7 @@ use crate::exit;
 pub(in crate::cli) struct ForgetArgs {
     #[command(flatten)]
     which: Which,
-    /// Do not ask. Nobody is asked anyway where there is no terminal to ask on.
+    /// Do not ask for confirmation. Without a terminal there is no confirmation anyway.
     #[arg(long)]
     yes: bool,
 }
@@ -35,13 +35,13 @@ pub(in crate::cli) struct ForgetArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Which {
-    /// This one.
+    /// The memory with this id.
     #[arg(value_name = "ID")]
     id: Option<String>,
-    /// All with this tag.
+    /// All memories with this tag.
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// All that were not recorded again for this long, such as 90d.
+    /// All memories that were not recorded again for this long, such as 90d.
     #[arg(long, value_name = "DURATION", value_parser = call::timeout)]
     unused_for: Option<Duration>,
 }
@@ -56,7 +56,7 @@ impl Which {
             let words = inert!("all memories with the tag {}", one(&tag));
             return (Some(What::Tag(tag)), words);
         }
-        // clap lets none of the three be missing.
+        // clap requires one of the three.
         let before = now.checked_sub(self.unused_for.unwrap_or_default()).unwrap_or(UNIX_EPOCH);
         let unix_ms = before.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let what = What::NotUsedSinceUnixMs(u64::try_from(unix_ms).unwrap_or(u64::MAX));
@@ -84,7 +84,7 @@ impl ForgetArgs {
         } else {
             out.line(inert!("forgot {}", one(&count(forgotten))));
         }
-        // One that was named and is not there is a mistake of somebody's.
+        // An id that does not exist is a mistake.
         Ok(if is_one && forgotten == 0 { exit::REFUSED } else { exit::OK })
     }
 }

@@ -15,12 +15,12 @@ use super::super::reach::Reach;
 use super::super::words::{count, counted, within};
 use crate::exit;
 
-/// How many are asked for at once.
+/// Memories per request.
 const PAGE_SIZE: u32 = 200;
-/// How much of one is shown in a table; `talon memory show` has all of it.
+/// Bytes of a memory in a table row; `talon memory show` prints all of it.
 const CONTENT_BYTES: usize = 80;
 
-/// List what is remembered, the newest first.
+/// List the memories, newest first.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "ls",
@@ -33,13 +33,13 @@ pub(in crate::cli) struct ListArgs {
     which: Which,
 }
 
-/// Find what is remembered by the words that are in it.
+/// Search the memories by words in their text.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon memory search invoice
   talon memory search 'green tea' --tag preference")]
 pub(in crate::cli) struct SearchArgs {
-    /// Words.
+    /// The words to search for.
     #[arg(value_name = "TEXT")]
     text: String,
     #[command(flatten)]
@@ -48,10 +48,10 @@ pub(in crate::cli) struct SearchArgs {
 
 #[derive(Debug, Args)]
 struct Which {
-    /// Only with this tag. May be repeated: all of them then.
+    /// Only memories with this tag. May be repeated: then all tags have to match.
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// At most so many.
+    /// The most memories to list.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 }

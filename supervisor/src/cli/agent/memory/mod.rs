@@ -1,4 +1,4 @@
-//! `talon memory`: what the agent remembers beyond a session.
+//! `talon memory`: what the agent remembers across sessions.
 
 mod forget;
 mod list;
@@ -10,9 +10,9 @@ use super::super::Global;
 use super::super::failure::Failure;
 use super::super::output::Out;
 
-/// Look at what the agent remembers, and make it forget.
+/// List, search, show and delete the agent's memories.
 ///
-/// Facts and preferences that were saved, and workflows: turns that succeeded with several tool calls.
+/// Memories are saved facts and preferences, and workflows: successful turns with several tool calls.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   talon memory list

@@ -14,12 +14,12 @@ use super::super::reach::Reach;
 use super::super::words::{count, one};
 use crate::exit;
 
-/// Show one thing that is remembered, whole.
+/// Show one memory in full.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon memory show 01K0")]
 pub(in crate::cli) struct ShowArgs {
-    /// Which.
+    /// The memory's id.
     #[arg(value_name = "ID")]
     id: String,
 }

@@ -12,18 +12,18 @@ use super::super::reach::Reach;
 use super::super::words::{count, counted, one};
 use crate::exit;
 
-/// Put a summary in the place of the older turns of a session.
+/// Replace the older turns of a session by a summary.
 ///
-/// A model is asked for it, which costs something. What it stands for stays in the store: `talon session show --all`.
+/// A model writes the summary, which costs money. The replaced turns stay in the store: `talon session show --all`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon session compact 01K0
   talon session compact 01K0 --keep 2")]
 pub(in crate::cli) struct CompactArgs {
-    /// Which.
+    /// The session's id.
     #[arg(value_name = "ID")]
     id: String,
-    /// Leave so many turns as they are; otherwise 5.
+    /// Keep this many turns as they are; otherwise 5.
     #[arg(long, value_name = "TURNS", value_parser = clap::value_parser!(u32).range(1..))]
     keep: Option<u32>,
 }
@@ -43,7 +43,7 @@ impl CompactArgs {
     }
 }
 
-/// What came of it, in one line.
+/// The outcome in one line.
 pub(in crate::cli::agent) fn outcome(response: &CompactSessionResponse) -> Sanitized {
     if response.messages == 0 {
         return "nothing is old enough to be summarized".into();

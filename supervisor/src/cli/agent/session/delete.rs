@@ -12,7 +12,7 @@ use super::super::reach::Reach;
 use super::super::words::{counted, one};
 use crate::exit;
 
-/// Delete sessions with all that was said in them. A turn that one is in is cancelled.
+/// Delete sessions with all their messages. A running turn is cancelled.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "rm",
@@ -21,10 +21,10 @@ use crate::exit;
   talon session delete 01K0 01K1 --yes"
 )]
 pub(in crate::cli) struct DeleteArgs {
-    /// Which.
+    /// The sessions' ids.
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
-    /// Do not ask. Nobody is asked anyway where there is no terminal to ask on.
+    /// Do not ask for confirmation. Without a terminal there is no confirmation anyway.
     #[arg(long)]
     yes: bool,
 }

@@ -15,12 +15,12 @@ use super::super::reach::Reach;
 use super::super::words::{count, counted, usd, within};
 use crate::exit;
 
-/// How many are asked for at once, the most that the agent gives.
+/// Sessions per request; the agent's maximum.
 const PAGE_SIZE: u32 = 200;
-/// How much of a title is shown in a table.
+/// Bytes of a title in a table row.
 const TITLE_BYTES: usize = 60;
 
-/// List sessions, the last used first.
+/// List sessions, most recently used first.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "ls",
@@ -29,13 +29,13 @@ const TITLE_BYTES: usize = 60;
   talon session list --limit 1000 --output json | jq -r '.sessions[] | select(.turn == \"waiting\") | .id'"
 )]
 pub(in crate::cli) struct ListArgs {
-    /// Everybody's, for operators; otherwise your own.
+    /// Sessions of all users, for operators; otherwise only your own.
     #[arg(long)]
     all: bool,
-    /// Only those of this channel, such as cli.
+    /// Only sessions of this channel, such as cli.
     #[arg(long, value_name = "CHANNEL")]
     channel: Option<String>,
-    /// At most so many.
+    /// The most sessions to list.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 }

@@ -1,4 +1,4 @@
-//! `talon session`: what was said, and what becomes of it.
+//! `talon session`: stored conversations.
 
 pub(super) mod compact;
 mod delete;
@@ -12,9 +12,10 @@ use super::super::Global;
 use super::super::failure::Failure;
 use super::super::output::Out;
 
-/// List sessions, read them, and operate them.
+/// List, show and manage sessions.
 ///
-/// A session is a conversation with the agent. It is kept until it is deleted, also what a summary stands for.
+/// A session is a conversation with the agent. It is stored until it is deleted, including the turns that a summary
+/// replaced.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:
   talon session list

@@ -13,15 +13,15 @@ use super::super::reach::Reach;
 use super::super::words::one;
 use crate::exit;
 
-/// Make an idle session active again; a turn that was interrupted goes on.
+/// Make an idle session active again and continue its interrupted turn.
 ///
-/// What was interrupted by a restart of the agent is taken up where it was: no call of a tool is made twice.
+/// A turn that was interrupted by a restart of the agent continues where it stopped: no tool call runs twice.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon session resume 01K0
   talon chat --session 01K0                    # resumes it, and follows")]
 pub(in crate::cli) struct ResumeArgs {
-    /// Which.
+    /// The session's id.
     #[arg(value_name = "ID")]
     id: String,
 }
@@ -37,7 +37,7 @@ impl ResumeArgs {
         } else if response.continues {
             let id = one(&self.id);
             out.line(inert!(
-                "{} is active, and its turn goes on: follow it with `talon chat --session {}`",
+                "{} is active, and its turn continues: follow it with `talon chat --session {}`",
                 id,
                 id
             ));

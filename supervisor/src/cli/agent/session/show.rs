@@ -17,27 +17,27 @@ use super::super::reach::Reach;
 use super::super::words::{content, count, counted, one, tool, usd, within};
 use crate::exit;
 
-/// How many messages are asked for at once.
+/// Messages per request.
 const PAGE_SIZE: u32 = 200;
-/// How much of a call's arguments is shown; JSON has all of it.
+/// Bytes of a call's arguments in the output for people; JSON has all of them.
 const ARGUMENTS_BYTES: usize = 400;
 
 const WHO: Style = AnsiColor::Cyan.on_default().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// Show a session: what it wants, and what was said in it.
+/// Show a session: its settings and its messages.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon session show 01K0
   talon session show 01K0 --all --output json | jq -r '.messages[] | select(.role == \"assistant\") | .content'")]
 pub(in crate::cli) struct ShowArgs {
-    /// Which.
+    /// The session's id.
     #[arg(value_name = "ID")]
     id: String,
-    /// Also what summaries replaced.
+    /// Include the messages that summaries replaced.
     #[arg(long)]
     all: bool,
-    /// At most so many messages.
+    /// The most messages to show.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 }
@@ -88,7 +88,7 @@ impl ShowArgs {
     }
 }
 
-/// What the session is and wants.
+/// Prints the session's metadata and settings.
 pub(in crate::cli::agent) fn facts(session: &Session, out: &mut Out) {
     let mut table = Table::new(&[]);
     let mut row = |key: &str, value: String| {

@@ -1,4 +1,4 @@
-//! A call that waits for a person: as it will run, and what was answered.
+//! Renders a call that waits for an approval, and parses the reply.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,27 +10,27 @@ use super::super::super::line::Line;
 use super::super::super::show;
 use super::super::words::{count, one};
 
-/// Arguments that together are longer than this are not asked about in passing: `talon approval show` has a page for them. About
-/// what a person can look through on a terminal.
+/// The most bytes of arguments that are shown inline before the question, about what a person can read on a terminal.
+/// Longer ones are left to `talon approval show`.
 pub(in crate::cli) const MAX_ASKED_BYTES: usize = 16 << 10;
-/// How much of a denial's reason is sent; the agent takes no more.
+/// Bytes of a denial's reason; the agent accepts no more.
 const MAX_REASON_BYTES: usize = 500;
 
 const KEY: Style = AnsiColor::Cyan.on_default();
 const MARK: Style = AnsiColor::Yellow.on_default().bold();
 
-/// Whether somebody still has to decide.
+/// Whether the call still needs a decision.
 pub(in crate::cli) fn is_pending(approval: &Approval) -> bool {
     approval.state.is_empty() || approval.state == "pending"
 }
 
-/// Whether all of it can be shown where it is asked about.
+/// Whether the whole call can be shown inline.
 pub(in crate::cli) fn is_short(approval: &Approval) -> bool {
     approval.args.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>() <= MAX_ASKED_BYTES
 }
 
-/// What will run, line by line. Nothing of it is cut; what would act on a terminal, or could be taken for something else, comes
-/// out marked.
+/// The call line by line, exactly as it will run. Nothing is cut; characters that could act on the terminal or be
+/// mistaken for others are marked.
 pub(in crate::cli) fn lines(approval: &Approval, now: SystemTime) -> Vec<Line> {
     let who = match approval.subagent.as_str() {
         "" => "".into(),
@@ -44,7 +44,7 @@ pub(in crate::cli) fn lines(approval: &Approval, now: SystemTime) -> Vec<Line> {
         lines.push(Line::from("  without arguments"));
     }
     for (key, value) in args {
-        // A value of several lines is a block, so that it reads as it will run.
+        // A multi-line value is printed as a block, so that it reads as it will run.
         if value.contains('\n') {
             let about = inert!(" ({} bytes)", one(&count(value.len() as u64)));
             lines.push(Line::from("  ").and_styled(KEY, one(key)).and(about));
@@ -60,26 +60,26 @@ pub(in crate::cli) fn lines(approval: &Approval, now: SystemTime) -> Vec<Line> {
     lines
 }
 
-/// How to decide from elsewhere.
+/// A hint how to decide in another shell.
 pub(in crate::cli) fn elsewhere(approval: &Approval) -> Line {
     let id = one(&approval.id);
     Line::from(inert!("  decide with `talon approval approve {}` or `talon approval deny {}`", id, id))
 }
 
-/// What somebody answered.
+/// The reply to an approval question.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Reply {
     Approve,
-    /// With what the model is told besides.
+    /// With a reason for the model, possibly empty.
     Deny(String),
-    /// Neither, now.
+    /// No decision for now.
     Later,
-    /// Something else: the question stands.
+    /// Not understood: the question stays open.
     Unclear,
 }
 
 impl Reply {
-    /// Yes, no, no with a reason, later. The empty line is a no; nothing that is not a yes ever approves.
+    /// Parses yes, no, no with a reason, or later. An empty line means no; only an explicit yes approves.
     pub(in crate::cli) fn of(line: &str) -> Self {
         let line = line.trim();
         let (word, rest) = line.split_once([' ', ',', ':']).unwrap_or((line, ""));

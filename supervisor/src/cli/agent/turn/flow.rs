@@ -1,28 +1,28 @@
-//! Text that comes in pieces, made inert without waiting for its end.
+//! Sanitizes streamed text without waiting for its end.
 //!
-//! What the sanitizer looks for does not stop where a piece does, and what ends in the middle of a delimiter is marked, as it may
-//! become one. So what may still be one waits until that can be seen, and so does a character that others may be joined to;
-//! everything else is shown at once.
+//! A pattern of the sanitizer may span several pieces, and a delimiter that is cut off gets marked, because it could be
+//! completed later. So a possible delimiter is held back until it is decided, and so is a character that others may
+//! combine with; everything else is shown at once.
 
 use talon_sanitize::{Raw, Sanitized};
 
-/// What delimiters begin with.
+/// The first characters of delimiters.
 const OPENERS: [char; 2] = ['<', '['];
-/// What they are made of, besides letters; some are spelled out.
+/// Characters of delimiters besides letters; some delimiters spell their characters out.
 const IN_DELIMITERS: [char; 12] = ['<', '>', '[', ']', '{', '}', '|', '&', '%', '\\', '`', '#'];
-/// Words behind an opener that may still be a name with what belongs to it, as the sanitizer sees it.
+/// Words after an opener that may still be a name with attributes, as in the sanitizer.
 const WORDS_OF_A_NAME: usize = 3;
-/// What is longer is shown as far as it is there: no delimiter is so long, and nobody waits for it.
+/// More pending text than this is shown as it is: no delimiter is that long.
 const LONGEST_WAIT_BYTES: usize = 256;
 
-/// Pieces in, inert pieces out.
+/// Takes pieces of text and returns sanitized pieces.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     waiting: String,
 }
 
 impl Flow {
-    /// One more piece; what can be shown now.
+    /// Adds a piece; returns what can be shown now.
     pub(super) fn push(&mut self, piece: &str) -> Option<Sanitized> {
         self.waiting.push_str(piece);
         let upto = ready(&self.waiting);
@@ -30,7 +30,7 @@ impl Flow {
         Self::inert(std::mem::replace(&mut self.waiting, rest))
     }
 
-    /// The end of the text; what waited.
+    /// The end of the text: returns what is still pending.
     pub(super) fn finish(&mut self) -> Option<Sanitized> {
         Self::inert(std::mem::take(&mut self.waiting))
     }
@@ -40,7 +40,7 @@ impl Flow {
     }
 }
 
-/// How much of a text can be judged already.
+/// The length of the prefix that can be decided already.
 fn ready(text: &str) -> usize {
     if text.len() > LONGEST_WAIT_BYTES {
         return text.len();
@@ -63,7 +63,7 @@ fn ready(text: &str) -> usize {
     text[..upto].trim_end_matches(joins).len()
 }
 
-/// Whether what follows on an opener shows what it is: it was closed, or several words came that are no name.
+/// Whether the text after an opener is decided: it was closed, or it has too many words to be a name.
 fn is_settled(opened: &str) -> bool {
     let whole = opened.ends_with(char::is_whitespace);
     opened.contains(['>', ']']) || opened.split_whitespace().count() > WORDS_OF_A_NAME + usize::from(!whole)
@@ -111,7 +111,7 @@ mod tests {
             let all = shown(&pieces).concat();
             prop_assert!(all.chars().all(|c| !c.is_control() || c == '\n' || c == '\t'), "{all:?}");
             let letters = |text: &str| text.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
-            // What cannot be seen becomes a note, which has letters of its own.
+            // An invisible character becomes a note, which adds letters.
             let noted: String = all.split("(U+").map(|part| part.split_once(')').map_or(part, |(_, rest)| rest)).collect();
             prop_assert_eq!(letters(&noted), letters(&pieces.concat()));
         }

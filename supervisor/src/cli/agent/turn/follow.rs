@@ -1,4 +1,4 @@
-//! One turn from its first chunk to its end, with whoever looks on.
+//! Follows one turn from its first chunk to its end, with approvals and cancellation.
 
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
@@ -23,26 +23,26 @@ use super::screen::Screen;
 use super::told::{Collected, End, Stop, Told};
 use super::typed::{self, Typed};
 
-/// How long the end of a turn that was cancelled is waited for, with what there is of an answer. A call of a tool is cancelled on the
-/// wire, so this is a bound on hanging.
+/// How long to wait for the end of a cancelled turn, which carries the partial answer. Tool calls are cancelled over
+/// the wire, so this only bounds a hang.
 const CANCELLED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How a turn is followed.
+/// Options for following a turn.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cli) struct How {
     pub(in crate::cli) wanted: Wanted,
-    /// Each chunk is written as a line of JSON.
+    /// Write each chunk as a line of JSON.
     pub(in crate::cli) chunks: bool,
-    /// Somebody is there who can be asked.
+    /// A person can be asked for approvals.
     pub(in crate::cli) asks: bool,
-    /// Goes on following while a call waits for an approval that is not asked for here.
+    /// Keep following while a call waits for an approval from elsewhere.
     pub(in crate::cli) waits: bool,
     pub(in crate::cli) timeout: Option<Duration>,
 }
 
 /// Follows a turn to its end. The first Ctrl-C cancels it, the second one stops waiting for its end.
 ///
-/// `waiting` is what is known to wait already, in a turn that is attached to.
+/// `waiting` holds the approvals that already pend when attaching to a turn.
 pub(in crate::cli) async fn follow(
     mut turn: Turn,
     waiting: Vec<Approval>,
@@ -50,7 +50,7 @@ pub(in crate::cli) async fn follow(
     how: How,
     out: &mut Out,
 ) -> Result<Told, Failure> {
-    // From here on a Ctrl-C does not end this process by itself.
+    // From here on Ctrl-C does not end this process.
     let mut interrupts = signal(SignalKind::interrupt())
         .map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")))?;
     let mut followed = Followed::new(&reach.agent, how, out);
@@ -74,7 +74,7 @@ pub(in crate::cli) async fn follow(
             heard = turn.next() => match heard {
                 Ok(Some(Heard::Chunk(chunk))) => followed.chunk(chunk),
                 Ok(Some(Heard::Again)) => followed.again(),
-                // Its last chunk ended the loop.
+                // The last chunk has ended the loop already.
                 Ok(None) => Some(End::Stopped),
                 Err(error) => Some(End::Failed(reach.turn_failure(&error))),
             },
@@ -86,7 +86,7 @@ pub(in crate::cli) async fn follow(
     Ok(followed.told(end))
 }
 
-/// Pends where nothing is asked.
+/// Reads the reply; pends forever if there is no question.
 async fn line(typed: &mut Option<Typed>) -> std::io::Result<Option<String>> {
     match typed {
         Some(typed) => typed.line().await,
@@ -101,7 +101,7 @@ struct Followed<'o> {
     renderer: Renderer,
     heard: Collected,
     stop: Option<(Stop, Instant)>,
-    /// Approvals that are to be asked about; the first one is.
+    /// Approvals to ask about; the first is being asked.
     questions: VecDeque<Approval>,
     typed: Option<Typed>,
     deciding: JoinSet<Result<Approval, Status>>,
@@ -124,22 +124,22 @@ impl<'o> Followed<'o> {
         }
     }
 
-    /// When the next thing is due by the clock: the caller's own limit, or the end of waiting for a cancelled turn.
+    /// The next deadline: the caller's own limit, or the end of waiting for a cancelled turn.
     fn due(&self, deadline: Option<Instant>) -> Option<Instant> {
         self.stop.map_or(deadline, |(_, until)| Some(until))
     }
 
-    /// Cancels the turn; if it was cancelled before, nothing more is waited for.
+    /// Cancels the turn. On a second call it stops waiting.
     fn stops(&mut self, why: Stop, session_id: Option<&str>) -> Option<End> {
         self.forget_questions();
-        // Without a session nothing was heard of it, and letting go of it is enough.
+        // Without a session the turn has not started: dropping the stream is enough.
         let Some(session_id) = session_id.filter(|_| self.stop.is_none()) else {
             self.stop.get_or_insert((why, Instant::now()));
             return Some(End::Stopped);
         };
         self.stop = Some((why, Instant::now() + CANCELLED_WITHIN));
         let (mut agent, session_id) = (self.agent.grpc(), session_id.to_owned());
-        // Whether it worked shows in the turn's end.
+        // The turn's end shows whether this worked.
         tokio::spawn(async move { agent.cancel(CancelRequest { session_id }).await });
         self.screen.show(self.renderer.ends());
         None
@@ -171,14 +171,14 @@ impl<'o> Followed<'o> {
     fn again(&mut self) -> Option<End> {
         let mut shown = self.renderer.ends();
         let note =
-            "talon: the connection to the agent was made again; what happened in between was not heard";
+            "talon: reconnected to the agent; what happened in between was missed";
         shown.push(super::render::Shown::Line(note.into()));
         self.heard.streamed.clear();
         self.screen.show(shown);
         None
     }
 
-    /// A call waits, or does not wait any more.
+    /// A call starts waiting for an approval, or stops waiting.
     fn parked(&mut self, approval: Approval) -> Option<End> {
         let known = self.questions.iter().position(|asked| asked.id == approval.id);
         if !is_pending(&approval) {
@@ -204,7 +204,7 @@ impl<'o> Followed<'o> {
         (!self.how.waits).then(|| End::Parked(Box::new(approval)))
     }
 
-    /// Asks the first question that is left.
+    /// Asks the first pending question.
     fn asks(&mut self) -> Option<End> {
         self.screen.still();
         let approval = self.questions.front()?;
@@ -226,7 +226,7 @@ impl<'o> Followed<'o> {
         self.typed = None;
         let reply = match line {
             Ok(Some(line)) => Reply::of(&line),
-            // Who closes the input, or cannot be read, has decided nothing.
+            // A closed or unreadable input decides nothing.
             Ok(None) | Err(_) => Reply::Later,
         };
         let approval = match reply {
@@ -243,7 +243,7 @@ impl<'o> Followed<'o> {
             Reply::Deny(reason) => (false, reason),
             Reply::Later | Reply::Unclear => {
                 self.screen.out.say(elsewhere(&approval));
-                // Who puts one off does not want to be asked about the others now.
+                // Postponing one question postpones all of them.
                 self.questions.clear();
                 return (!self.how.waits).then(|| End::Parked(Box::new(approval)));
             }
@@ -254,7 +254,7 @@ impl<'o> Followed<'o> {
         self.asks()
     }
 
-    /// What the agent said to a decision: the turn goes on either way.
+    /// Handles the agent's response to a decision; the turn continues either way.
     fn decided(&mut self, decided: Decided) -> Option<End> {
         if let Ok(Err(status)) = decided {
             let why = inert!("talon: not decided: {}", one(status.message()));

@@ -1,14 +1,14 @@
-//! One turn on its way, for `ask` and `chat`.
+//! Runs one turn for `ask` and `chat`.
 //!
-//! | module | what | pure |
+//! | module | contents | pure |
 //! |---|---|---|
-//! | `flow` | text that comes in pieces, made inert without waiting for its end | yes |
-//! | `render` | what is shown of a chunk | yes |
-//! | `approval` | a call that waits, as it will run, and what was answered | yes |
-//! | `told` | what is kept of a turn until its end | yes |
-//! | `screen` | where it is shown | |
-//! | `typed` | a line from the terminal while other things go on | |
-//! | `follow` | all of it together | |
+//! | `stream_sanitizer` | sanitizes streamed text without waiting for its end | yes |
+//! | `render` | how a chunk is shown | yes |
+//! | `approval` | renders a pending call, parses the reply | yes |
+//! | `outcome` | what is recorded of a turn | yes |
+//! | `screen` | writes to the terminal | |
+//! | `line_input` | reads a line from the terminal without blocking the turn | |
+//! | `turn_follower` | all of it together | |
 
 pub(super) mod approval;
 mod flow;

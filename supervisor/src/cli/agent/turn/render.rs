@@ -1,4 +1,4 @@
-//! What people are shown of a turn.
+//! Renders a turn for people.
 
 use std::time::SystemTime;
 
@@ -13,51 +13,51 @@ use super::super::words::{content, count, counted, one, took, tool, usd, within}
 use super::approval;
 use super::flow::Flow;
 
-/// How much of arguments and results is shown in passing: about two lines of a terminal.
+/// Bytes of arguments and results in a preview: about two lines of a terminal.
 const GLIMPSE_BYTES: usize = 160;
 
 const CALL: Style = AnsiColor::Cyan.on_default();
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default();
 const WARN: Style = AnsiColor::Yellow.on_default();
-/// What is there for those who want to know.
+/// For secondary information.
 pub(super) const DIM: Style = Style::new().dimmed();
 
-/// Something to be shown.
+/// Something to show.
 #[derive(Debug)]
 pub(super) enum Shown {
     /// A piece of the answer.
     Answer(Sanitized),
     /// A piece of the model's thoughts.
     Thought(Sanitized),
-    /// The line of the answer, or of the thoughts, ends here.
+    /// Ends the line of the answer or of the thoughts.
     Break(Voice),
-    /// A line of its own.
+    /// A complete line.
     Line(Line),
-    /// What goes on until the next thing is shown.
+    /// An ongoing activity, shown until the next item.
     Phase(Sanitized),
 }
 
-/// Whose line is being written.
+/// The kind of text that is being streamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Voice {
     Answer,
     Thought,
 }
 
-/// What is wanted of it.
+/// Which parts of a turn to show.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cli) struct Wanted {
-    /// Text as it comes.
+    /// The answer as it is streamed.
     pub(in crate::cli) text: bool,
     pub(in crate::cli) thoughts: bool,
     /// Tools and sub-agents.
     pub(in crate::cli) lines: bool,
-    /// What people should know while it goes on.
+    /// Notices for people during the turn.
     pub(in crate::cli) notices: bool,
 }
 
-/// Turns chunks into what is shown; it remembers only whether a line is open.
+/// Turns chunks into display items. Its only state is the open line and pending text.
 pub(super) struct Renderer {
     wanted: Wanted,
     open: Option<Voice>,
@@ -70,7 +70,7 @@ impl Renderer {
         Self { wanted, open: None, flow: Flow::default(), whose: None }
     }
 
-    /// What this chunk shows.
+    /// The items of this chunk.
     pub(super) fn chunk(&mut self, kind: &chunk::Kind, now: SystemTime) -> Vec<Shown> {
         let mut shown = Vec::new();
         match kind {
@@ -80,7 +80,7 @@ impl Renderer {
             }
             chunk::Kind::Loop(state) => shown.extend(phase(state)),
             chunk::Kind::ToolProgress(progress) => shown.push(Shown::Phase(going(progress))),
-            // What a person has to decide is always shown.
+            // A pending decision is always shown.
             chunk::Kind::Approval(approval) => {
                 let lines = match approval::is_pending(approval) {
                     true => approval::lines(approval, now),
@@ -99,14 +99,14 @@ impl Renderer {
         shown
     }
 
-    /// The end of the turn, or of a part of it: no line stays open.
+    /// Ends the turn or a part of it: closes an open line.
     pub(super) fn ends(&mut self) -> Vec<Shown> {
         let mut shown = Vec::new();
         self.settle(&mut shown);
         shown
     }
 
-    /// The whole answer, where it was not heard in pieces.
+    /// The whole answer, if it was not streamed.
     pub(super) fn answer(&mut self, text: &str) -> Vec<Shown> {
         let mut shown = Vec::new();
         self.piece(Voice::Answer, text, &mut shown);
@@ -190,7 +190,7 @@ fn line(kind: &chunk::Kind) -> Vec<Line> {
     }
 }
 
-/// A tool by the name that the operator knows.
+/// A tool by the name that operators use.
 fn name(call: &ToolCall) -> Sanitized {
     match call.plugin.as_str() {
         "" => tool(&call.tool),
@@ -228,7 +228,7 @@ fn reported(result: &SubagentResult) -> Line {
         .and(within(said, GLIMPSE_BYTES))
 }
 
-/// The last line of an answer: who gave it, and what it took.
+/// The last line of an answer: model, duration and cost.
 pub(in crate::cli) fn footer(done: &Done, session_id: &str) -> Line {
     let usage = done.usage.unwrap_or_default();
     let who = inert!("{}/{}", one(&done.provider), one(&done.model));

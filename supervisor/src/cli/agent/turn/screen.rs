@@ -1,4 +1,4 @@
-//! Where a turn is shown: the answer on stdout, everything else on stderr.
+//! Shows a turn: the answer on stdout, everything else on stderr.
 
 use std::io::IsTerminal as _;
 
@@ -6,13 +6,13 @@ use super::super::super::output::Out;
 use super::super::super::waiting::Waiting;
 use super::render::{DIM, Shown, Voice};
 
-/// The terminal, or what takes its place.
+/// The terminal, or the redirected output.
 pub(super) struct Screen<'o> {
     pub(super) out: &'o mut Out,
     waiting: Option<Waiting>,
-    /// Whether signs of life are wanted: they are for people who look on.
+    /// Whether to show a spinner: only for a person who watches.
     lively: bool,
-    /// The last line was begun and is not ended: a sign of life would be drawn over it. Text that comes is one by itself.
+    /// A line is incomplete. The spinner would draw over it; streamed text shows activity anyway.
     open: bool,
 }
 
@@ -54,7 +54,7 @@ impl<'o> Screen<'o> {
         }
     }
 
-    /// Nothing moves any more: somebody types.
+    /// Stops the animation, because a person is about to type.
     pub(super) fn still(&mut self) {
         self.waiting = None;
     }

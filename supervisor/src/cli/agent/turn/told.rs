@@ -1,29 +1,29 @@
-//! What is kept of a turn until its end, for programs and for the last line.
+//! What is recorded of a turn, for JSON output and for the footer.
 
 use talon_proto::agent::{Approval, Done, Error, SubagentResult, ToolCall, ToolResult, chunk};
 
 use super::super::super::failure::Failure;
 
-/// Tool calls and the like that are kept of one turn; what comes beyond is counted by the agent alone. A turn's own limits let it
-/// make a hundred.
+/// Tool calls, notices etc. recorded per turn; beyond this only the agent counts them. The limits of a turn allow about
+/// a hundred tool calls.
 const MAX_KEPT: usize = 1000;
-/// How much of the streamed text is kept, to see whether the answer was among it.
+/// Bytes of the streamed text that are recorded, to decide whether the answer was streamed.
 const MAX_STREAMED_BYTES: usize = 1 << 20;
 
-/// How a turn ended, as far as it was heard.
+/// How a turn ended.
 #[derive(Debug)]
 pub(in crate::cli) enum End {
     Done(Box<Done>),
     Error(Box<Error>),
-    /// It could not be followed.
+    /// The turn could not be followed.
     Failed(Failure),
-    /// It was to be cancelled, and nothing was heard of it any more.
+    /// The turn was cancelled, and its end did not arrive in time.
     Stopped,
-    /// It waits for an approval, and goes on by itself once there is one.
+    /// The turn waits for an approval and continues once it is granted.
     Parked(Box<Approval>),
 }
 
-/// Why a turn was cancelled from here.
+/// Why this client cancelled the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum Stop {
     Interrupted,
@@ -36,7 +36,7 @@ pub(in crate::cli) struct Call {
     pub(in crate::cli) result: Option<ToolResult>,
 }
 
-/// A turn that was followed.
+/// The outcome of a turn that was followed.
 #[derive(Debug)]
 pub(in crate::cli) struct Told {
     pub(in crate::cli) heard: Collected,
@@ -44,7 +44,7 @@ pub(in crate::cli) struct Told {
     pub(in crate::cli) end: End,
 }
 
-/// What was heard of it.
+/// What the chunks of a turn reported.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Collected {
     pub(in crate::cli) session_id: String,
@@ -54,7 +54,7 @@ pub(in crate::cli) struct Collected {
     pub(in crate::cli) subagents: Vec<SubagentResult>,
     pub(in crate::cli) notices: Vec<String>,
     pub(in crate::cli) approvals: Vec<Approval>,
-    /// Text since the last call of a tool.
+    /// Text since the last tool call.
     pub(in crate::cli) streamed: String,
 }
 
@@ -74,7 +74,7 @@ impl Collected {
             }
             chunk::Kind::ToolCall(call) => {
                 self.streamed.clear();
-                // Who attaches again is told once more what is under way.
+                // After a reconnect the agent repeats the calls in progress.
                 let told = |one: &Call| one.result.is_none() && one.call == *call;
                 if !self.calls.iter().any(told) {
                     keep(&mut self.calls, Call { call: call.clone(), result: None });
@@ -103,12 +103,12 @@ impl Collected {
         }
     }
 
-    /// Whether it says what was heard before: who attaches is told again what waits.
+    /// Whether the chunk was already recorded: after a reconnect the agent repeats pending approvals.
     pub(super) fn knows(&self, kind: &chunk::Kind) -> bool {
         matches!(kind, chunk::Kind::Approval(approval) if self.approvals.contains(approval))
     }
 
-    /// Whether somebody who saw the stream has seen this answer.
+    /// Whether the answer was already streamed.
     pub(super) fn has_seen(&self, answer: &str) -> bool {
         self.streamed.len() >= MAX_STREAMED_BYTES || self.streamed.trim_end().ends_with(answer.trim())
     }

@@ -1,7 +1,7 @@
-//! One line from the terminal, while other things go on.
+//! Reads one line from the terminal without blocking the rest of the program.
 //!
-//! Reading a terminal blocks, and a thread that blocks cannot be told to stop. So it waits for the terminal and for our word at
-//! once, and reads only what is there: a question that somebody else answered takes no line from what is typed next.
+//! A thread that blocks in a read cannot be cancelled. So it polls the terminal together with a stop descriptor, and
+//! reads only when input is available: a question that was answered elsewhere does not consume the next typed line.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,35 +11,35 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::oneshot;
 
-/// More than a line of a terminal can be, which is 4096 bytes in the kernel.
+/// The longest line that a terminal delivers: 4096 bytes in the kernel.
 const LINE_BYTES: usize = 4096;
 
-/// Forgets what was typed so far: it cannot have been meant for a question that is asked only now.
+/// Discards pending input: it was typed before the question appeared.
 pub(in crate::cli::agent) fn forget() {
-    // What is no terminal has nothing that was typed.
+    // Without a terminal there is no pending input.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
 }
 
-/// A line that is waited for. Dropping it ends the wait.
+/// A pending read of one line. Dropping it cancels the read.
 pub(in crate::cli::agent) struct Typed {
     line: oneshot::Receiver<io::Result<Option<String>>>,
-    /// Its end is our word.
+    /// Closing it stops the thread.
     _stop: OwnedFd,
 }
 
 impl Typed {
-    /// Begins to wait for a line on stdin.
+    /// Starts to wait for a line on stdin.
     pub(in crate::cli::agent) fn begin() -> io::Result<Self> {
         let (told, stop) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let (says, line) = oneshot::channel();
         std::thread::Builder::new().name("typed".to_owned()).spawn(move || {
-            // Who asked may be gone.
+            // The receiver may have been dropped.
             let _ = says.send(read(&told));
         })?;
         Ok(Self { line, _stop: stop })
     }
 
-    /// The line; `None` at the end of the input. Can be asked again if it was not there yet.
+    /// The line; `None` at the end of the input. Cancel-safe: may be called again.
     pub(in crate::cli::agent) async fn line(&mut self) -> io::Result<Option<String>> {
         match (&mut self.line).await {
             Ok(line) => line,

@@ -1,15 +1,16 @@
-//! A plugin's entry as it is written into a configuration.
+//! A plugin's entry in the configuration.
 
 use std::fmt::Write as _;
 
 use serde_json::json;
 
-/// The keys above the entries, in a file that has none of them.
+/// The keys above the entries, for a file without them.
 pub(super) const HEAD: &str = "plugins:\n  tools:\n    plugins:\n";
-/// Where entries begin below these keys.
+/// The indentation of the entries.
 const INDENT: &str = "      ";
 
-/// One plugin. Its texts are as the configuration has them: variables stand for secrets, and a dollar sign is doubled.
+/// One plugin. Its strings are in configuration syntax: secrets are replaced by variables, and dollar signs are
+/// doubled.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Entry {
     pub(super) plugin: String,
@@ -21,12 +22,12 @@ pub(super) struct Entry {
     pub(super) enabled: bool,
     pub(super) read: Vec<String>,
     pub(super) execute: Vec<String>,
-    /// The variables that have to be set, each with what it stands for.
+    /// Variables that have to be set, each with its meaning.
     pub(super) variables: Vec<String>,
 }
 
 impl Entry {
-    /// What runs, in one line without secrets.
+    /// The command or address in one line, without secrets.
     pub(super) fn runs(&self) -> String {
         match (&self.command, &self.url) {
             (Some(command), _) => {
@@ -37,7 +38,7 @@ impl Entry {
         }
     }
 
-    /// Its lines below `plugins.tools.plugins`. Strings are written as JSON has them, which YAML reads the same.
+    /// The entry's lines below `plugins.tools.plugins`. Strings are written in JSON syntax, which is valid YAML.
     pub(super) fn yaml(&self) -> String {
         let mut text = String::new();
         let mut line = |depth: usize, words: String| {

@@ -1,8 +1,8 @@
-//! Downloads a package once, so that a jail without network can run it.
+//! Installs a package once, so that a jail without network can run it.
 //!
-//! Packages may bring programs that run while they are installed, outside of any jail. npm is told not to run them, and pip
-//! to take finished packages alone. And each time it is done in a fresh directory: what is installed there already is the
-//! package's, and its programs would run as whoever imports.
+//! Packages may contain scripts that run during installation, outside of any jail. npm is called with scripts disabled,
+//! and pip accepts only prebuilt packages. Each installation starts in a fresh directory: an existing one is under the
+//! package's control, and programs in it would run with the importing user's rights.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -18,23 +18,23 @@ use super::super::super::failure::Failure;
 use super::super::super::output::Out;
 use super::launcher::{By, Download, find, split_pypi};
 
-/// In each directory, what was installed there: so that the second time costs nothing.
+/// A file in each directory that records what was installed, so that a second import is quick.
 const STAMP: &str = ".talon-installed";
-/// The largest `package.json` that is read. Registries refuse larger ones long before.
+/// The largest `package.json` to read. Registries refuse much smaller ones.
 const MAX_PACKAGE_BYTES: u64 = 1 << 20;
 
-/// How many files of a package are looked at. Large ones have tens of thousands.
+/// How many files of a package are inspected. Large packages have tens of thousands.
 const MAX_FILES: usize = 200_000;
 
-/// How an installed package is run.
+/// How to run an installed package.
 #[derive(Debug)]
 pub(super) struct Installed {
     pub(super) command: PathBuf,
-    /// What comes before the server's own arguments.
+    /// Arguments before the server's own.
     pub(super) before: Vec<String>,
 }
 
-/// The directory for all of them, made if it is not there.
+/// The directory for all packages; created if it does not exist.
 pub(super) fn directory(path: &Path) -> Result<PathBuf, Failure> {
     fs::create_dir_all(path).and_then(|()| path.canonicalize()).map_err(|error| {
         Failure::usage(format!(
@@ -44,7 +44,7 @@ pub(super) fn directory(path: &Path) -> Result<PathBuf, Failure> {
     })
 }
 
-/// What is run for it, as somebody would type it.
+/// The installation command as one would type it.
 pub(super) fn command_line(download: &Download, home: &Path) -> String {
     let home = home.display();
     match download.by {
@@ -58,7 +58,7 @@ pub(super) fn command_line(download: &Download, home: &Path) -> String {
     }
 }
 
-/// A package as pip wants it.
+/// A package in pip's syntax.
 fn requirement(package: &str) -> String {
     match split_pypi(package) {
         (name, Some("latest")) | (name, None) => name.to_owned(),
@@ -66,7 +66,7 @@ fn requirement(package: &str) -> String {
     }
 }
 
-/// Installs a package into a directory of its own, unless it is there.
+/// Installs a package into a separate directory, unless it is there already.
 pub(super) fn install(download: &Download, home: &Path, out: &mut Out) -> Result<Installed, String> {
     let stamp = home.join(STAMP);
     let wanted = format!("{}\n", command_line(download, home));
@@ -96,7 +96,7 @@ pub(super) fn install(download: &Download, home: &Path, out: &mut Out) -> Result
     }
 }
 
-/// Only what was installed here is replaced.
+/// Fails unless the directory was created by this program.
 fn is_replaceable(home: &Path) -> Result<(), String> {
     if home.symlink_metadata().is_ok() && !home.join(STAMP).is_file() {
         return Err(format!(
@@ -107,14 +107,14 @@ fn is_replaceable(home: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// A directory beside the one that a package is to have. It goes if it was not put in its place.
+/// A temporary directory next to the final one. Deleted unless it is moved into place.
 fn beside(home: &Path) -> io::Result<TempDir> {
     let parent = home.parent().unwrap_or(home);
-    // Plugins may have uids of their own, and read it.
+    // Plugins may run with other uids, and have to read it.
     tempfile::Builder::new().prefix(".new-").permissions(Permissions::from_mode(0o755)).tempdir_in(parent)
 }
 
-/// Puts a directory where a package is to be, in place of what was installed there.
+/// Moves the directory to its final path, replacing an earlier installation.
 fn put(fresh: TempDir, home: &Path) -> io::Result<()> {
     let old = beside(home)?;
     match fs::rename(home, old.path().join("old")) {
@@ -122,12 +122,12 @@ fn put(fresh: TempDir, home: &Path) -> io::Result<()> {
         _ => {}
     }
     fs::rename(fresh.path(), home)?;
-    // It has another name now, and nothing to remove under the one it had.
+    // It was renamed, so there is nothing to delete under the old name.
     let _ = fresh.keep();
     Ok(())
 }
 
-/// Whether there are libraries among the files, which a process can only load where it may execute.
+/// Whether the package contains shared libraries, which can only be loaded with execute permission.
 pub(super) fn holds_machine_code(home: &Path) -> bool {
     let mut open = vec![home.to_owned()];
     let mut seen = 0;
@@ -137,7 +137,7 @@ pub(super) fn holds_machine_code(home: &Path) -> bool {
             let path = entry.path();
             let library = path.extension().is_some_and(|extension| extension == "so" || extension == "node")
                 || path.file_name().is_some_and(|name| name.to_string_lossy().contains(".so."));
-            // What is too large to be looked through is taken for one that does.
+            // A package that is too large to inspect is treated as if it did.
             if library || seen > MAX_FILES {
                 return true;
             }
@@ -161,7 +161,7 @@ fn pip(download: &Download, home: &Path) -> Result<(), String> {
     let python =
         find("python3").ok_or("needs python3, which is not installed: install it, then import again")?;
     let mut venv = Command::new(python);
-    // Isolated from the directory and the environment in which it is started.
+    // Isolated from the current directory and the environment.
     venv.args(["-I", "-m", "venv"]).arg(home);
     run(venv)?;
     let mut pip = Command::new(home.join("bin/python"));
@@ -180,7 +180,7 @@ fn pip(download: &Download, home: &Path) -> Result<(), String> {
     run(pip)
 }
 
-/// What it says goes to stderr, to whoever waits for it.
+/// Redirects the output to stderr.
 fn run(mut command: Command) -> Result<(), String> {
     let shown = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(std::io::stderr());
@@ -191,7 +191,7 @@ fn run(mut command: Command) -> Result<(), String> {
     }
 }
 
-/// The script of a package of PyPI's.
+/// The script of a PyPI package.
 fn script_of_pypi(download: &Download, home: &Path) -> Result<PathBuf, String> {
     let (name, _) = split_pypi(&download.package);
     let name = name.split('[').next().unwrap_or(name);
@@ -211,7 +211,7 @@ fn script_of_pypi(download: &Download, home: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// The script of a package of npm's, as its `bin` names it.
+/// The script of an npm package, as named by `bin`.
 fn script_of(download: &Download, home: &Path) -> Result<PathBuf, String> {
     let name = match download.package.rsplit_once('@') {
         Some((name, _)) if !name.is_empty() => name,

@@ -1,4 +1,4 @@
-//! JSON as editors write it: with comments, and with a comma behind the last element.
+//! JSON as editors write it: with comments and trailing commas.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::super::super::failure::Failure;
 
-/// The largest file that is read. Claude Code keeps much else in the same file; ten times what was seen.
+/// The largest file to read. Claude Code stores much else in the same file; this is ten times the largest one seen.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Reads a file.
@@ -44,12 +44,12 @@ pub(super) fn read(path: &Path) -> Result<Value, Failure> {
     })
 }
 
-/// Parses a text. Lines and columns of an error are those of the text as it stands.
+/// Parses a text. Lines and columns of errors refer to the original text.
 pub(super) fn parse(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str(&plain(text.strip_prefix('\u{feff}').unwrap_or(text)))
 }
 
-/// The same with blanks in place of comments and of commas before a closing bracket: nothing moves.
+/// Replaces comments and trailing commas by blanks, which keeps all positions.
 fn plain(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let mut comma = None;
@@ -68,7 +68,7 @@ fn plain(text: &str) -> String {
             }
             [b'/', b'*', ..] => {
                 let end = rest.windows(2).skip(2).position(|pair| pair == b"*/");
-                // A comment that is not closed stays, and is the error that it is.
+                // An unclosed comment stays, and the parser reports it.
                 let Some(end) = end else { return into_text(bytes) };
                 blank(&mut bytes[at..at + end + 4]);
                 at += end + 4;
@@ -96,11 +96,11 @@ fn plain(text: &str) -> String {
 }
 
 fn into_text(bytes: Vec<u8>) -> String {
-    // Only whole characters were replaced, by blanks: it is the UTF-8 that it was.
+    // Only whole characters were replaced by blanks, so this is still valid UTF-8.
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// How long a string is, with its quotes.
+/// The length of a string including its quotes.
 fn string_len(bytes: &[u8]) -> usize {
     let mut at = 1;
     while at < bytes.len() {

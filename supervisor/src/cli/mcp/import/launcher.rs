@@ -1,4 +1,4 @@
-//! From a server to a plugin's entry; and `npx` and `uvx`, which download what they run.
+//! Converts a server to a plugin's entry; handles `npx` and `uvx`, which download what they run.
 
 use std::path::{Path, PathBuf};
 
@@ -9,25 +9,25 @@ use super::paths::{environment_of, needs_what_lies_beside, show_paths};
 use super::server::{Runs, Server};
 use super::values::{Values, literal};
 
-/// What a launcher would download and run.
+/// A package that a launcher would download and run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Download {
     pub(super) by: By,
-    /// As its registry knows it, with a version where one was asked for.
+    /// The package in the registry's syntax, with a version if one was given.
     pub(super) package: String,
-    /// The program in it.
+    /// The program in the package.
     pub(super) program: Option<String>,
     pub(super) args: Vec<String>,
 }
 
-/// From where.
+/// The package registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     Npm,
     PyPi,
 }
 
-/// Makes the entry.
+/// Creates the entry.
 pub(super) fn prepare(
     plugin: &str,
     server: Server,
@@ -45,7 +45,7 @@ pub(super) fn prepare(
         Runs::Program { command, args, cwd } => {
             if cwd.is_some() {
                 notes.push(
-                    "its cwd is not taken over: a plugin starts in a directory of its own; name whole paths"
+                    "its cwd is not imported: a plugin starts in its own directory; use absolute paths"
                         .to_owned(),
                 );
             }
@@ -113,7 +113,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// What a launcher's command line would download. `None`: it is no launcher.
+/// What a launcher's command line would download. `None`: it is not a launcher.
 fn download(command: &str, args: &[String]) -> Option<Result<Download, String>> {
     let command = command.strip_suffix(".cmd").or_else(|| command.strip_suffix(".exe")).unwrap_or(command);
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -171,10 +171,10 @@ fn read(by: By, words: &[&str]) -> Result<Download, String> {
             }
         }
     }
-    Err("has a launcher that is told to run nothing: correct it".to_owned())
+    Err("has a launcher without a program to run: correct it".to_owned())
 }
 
-/// A package's name with an optional version, and nothing that a package manager would take for an address or a flag.
+/// A package name with an optional version; rejects what a package manager would treat as an address or a flag.
 fn is_package(by: By, text: &str) -> bool {
     let word = |text: &str| {
         text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
@@ -206,7 +206,7 @@ fn is_package(by: By, text: &str) -> bool {
     }
 }
 
-/// Name and version, as `uvx name@1.2`, `name==1.2` have them.
+/// Splits name and version of `uvx name@1.2` and `name==1.2`.
 pub(super) fn split_pypi(text: &str) -> (&str, Option<&str>) {
     match text.split_once("==").or_else(|| text.split_once('@')) {
         Some((name, version)) => (name, Some(version)),
@@ -214,7 +214,7 @@ pub(super) fn split_pypi(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// A program that is there.
+/// An installed program.
 fn program(
     entry: &mut Entry,
     values: &mut Values<'_>,
@@ -229,7 +229,7 @@ fn program(
         Some(path) => path,
         None if command.contains('/') && !Path::new(command).is_absolute() => {
             return Err(format!(
-                "its command {command} is a path from nobody knows where: write the whole path"
+                "its command {command} is a relative path: write the absolute path"
             ));
         }
         None => {
@@ -264,7 +264,7 @@ fn downloaded(
     notes: &mut Vec<String>,
     out: &mut Out,
 ) -> Result<(), String> {
-    // A relay to an address, for hosts that know no others.
+    // A proxy to a remote server, for hosts that only support local ones.
     if file_name(&download.package).split('@').next() == Some("mcp-remote")
         && let Some(url) = download.args.first().filter(|url| url.starts_with("https://"))
     {
@@ -288,7 +288,7 @@ fn downloaded(
     entry.command = Some(literal(&command.display().to_string()));
     entry.args = before.iter().map(|arg| literal(arg)).collect();
     entry.args.extend(values.args(&download.args)?);
-    // What a package loads into its process besides scripts has to be executable.
+    // Shared libraries need execute permission to be loaded.
     let shown = if install::holds_machine_code(&home) { &mut entry.execute } else { &mut entry.read };
     shown.push(literal(&home.display().to_string()));
     if let Some(beside) = needs_what_lies_beside(&command.canonicalize().unwrap_or(command)) {
@@ -298,7 +298,7 @@ fn downloaded(
     Ok(())
 }
 
-/// A program by its path, or by its name on the PATH.
+/// Finds a program by its path, or by its name in PATH.
 pub(super) fn find(command: &str) -> Option<PathBuf> {
     let executable = |path: &Path| {
         use std::os::unix::fs::PermissionsExt;
@@ -307,7 +307,7 @@ pub(super) fn find(command: &str) -> Option<PathBuf> {
     if command.contains('/') {
         return Some(PathBuf::from(command)).filter(|path| path.is_absolute() && executable(path));
     }
-    // The system's own first: every plugin sees them.
+    // Prefer the system's directories, which every plugin sees.
     let own = ["/usr/bin", "/usr/local/bin", "/bin"].into_iter().map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let all = own.chain(std::env::split_paths(&path).filter(|dir| dir.is_absolute()));

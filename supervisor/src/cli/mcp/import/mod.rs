@@ -1,15 +1,15 @@
-//! `talon mcp import`: what an editor's list of MCP servers becomes as plugins.
+//! `talon mcp import`: converts an editor's list of MCP servers to plugins.
 //!
-//! | module | what it does |
+//! | module | contents |
 //! |---|---|
 //! | `jsonc` | reads the file: JSON as editors write it, with comments |
-//! | `server` | one server of it: what is understood, and what is not taken over |
-//! | `launcher` | `npx` and `uvx`: what they would download, and how that is run once it is there |
-//! | `paths` | what of the host's files it has to see |
-//! | `install` | downloads it once |
-//! | `values` | texts on their way into a configuration, secrets left behind |
+//! | `server` | parses one server: what is supported, and what is not imported |
+//! | `launcher` | `npx` and `uvx`: what they would download, and how to run it once it is installed |
+//! | `paths` | which of the host's files it needs |
+//! | `install` | installs packages once |
+//! | `values` | converts strings to configuration syntax and replaces secrets |
 //! | `entry` | the plugin's entry, as YAML |
-//! | `write` | into a configuration file, without changing what is there |
+//! | `write` | adds entries to a configuration file without changing the rest |
 
 mod entry;
 mod install;
@@ -35,14 +35,14 @@ use super::super::output::Out;
 use super::super::table::Table;
 use crate::exit;
 
-/// The most servers of one file. Editors list a dozen; a file with thousands is another file.
+/// The most servers in one file. Editors list a dozen; a file with thousands is something else.
 const MAX_SERVERS: usize = 256;
 
-/// Take over the MCP servers of an editor: each becomes a plugin, in a jail and behind the guard.
+/// Import the MCP servers of an editor: each becomes a plugin, in a jail and behind the guard.
 ///
-/// Reads the mcpServers of Claude Desktop, Claude Code, Cursor, Windsurf and others, and the servers of VS Code. Says what
-/// becomes of each, and prints the entries for plugins.tools.plugins. Secrets are not copied: a variable stands in their
-/// place. Nothing is started, and nothing that is there is changed.
+/// Reads the mcpServers of Claude Desktop, Claude Code, Cursor, Windsurf and others, and the servers of VS Code.
+/// Reports the result for each server, and prints the entries for plugins.tools.plugins. Secrets are not copied but
+/// replaced by variables. Nothing is started, and no existing entry is changed.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   talon mcp import ~/.cursor/mcp.json
@@ -52,16 +52,16 @@ pub(in crate::cli) struct ImportArgs {
     /// The editor's file.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Add the entries to this configuration file, or make it. An entry that is there already stays as it is.
+    /// Add the entries to this configuration file; creates it if necessary. Existing entries stay unchanged.
     #[arg(long, value_name = "CONFIG")]
     write: Option<PathBuf>,
-    /// For servers that npx and uvx download at each start, which a jail without network cannot: install them below this
-    /// directory now, without running their installation scripts.
+    /// For servers that npx and uvx download at each start, which is impossible in a jail without network: install them
+    /// below this directory now, without running their installation scripts.
     #[arg(long, value_name = "DIR")]
     install: Option<PathBuf>,
 }
 
-/// What became of one server.
+/// The result for one server.
 struct Taken {
     server: String,
     plugin: Option<String>,
@@ -100,7 +100,7 @@ impl ImportArgs {
     }
 }
 
-/// The servers, wherever an editor puts them.
+/// The servers, under any of the keys that editors use.
 fn servers(root: &Value) -> Option<&Map<String, Value>> {
     let places = ["/mcpServers", "/servers", "/mcp/servers", "/mcp/mcpServers"];
     places.iter().filter_map(|place| root.pointer(place)?.as_object()).find(|servers| !servers.is_empty())
@@ -134,10 +134,10 @@ fn take(
     taken
 }
 
-/// The server's name as a plugin's: in small letters, with `-` for what a plugin's name cannot hold, and a number where two
-/// would be the same.
+/// The server's name as a plugin name: in lower case, with `-` for invalid characters, and a number if the name is
+/// taken.
 fn plugin_name(name: &str, taken: &BTreeSet<String>) -> Option<String> {
-    /// Room for a number, and for tools whose names begin with it.
+    /// Leaves room for a number, and for tool names that start with it.
     const MAX_LEN: usize = 48;
     let good = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let mut plain: String = name.chars().map(good).collect::<String>();
@@ -222,7 +222,7 @@ fn report(taken: &[Taken], outcome: &Outcome, config: Option<&Path>, out: &mut O
     } else {
         if outcome.has_plugins {
             out.line(inert!(
-                "# {} has a `plugins:` of its own, which stays as it is. Put these below its plugins.tools.plugins:",
+                "# {} already has a key `plugins:`, which stays as it is. Put these below its plugins.tools.plugins:",
                 Raw::from(&config).line()
             ));
         }

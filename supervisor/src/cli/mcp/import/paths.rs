@@ -1,20 +1,20 @@
-//! What of the host's files a server has to see: what its arguments name, and what its program is made of.
+//! Which of the host's files a server needs: those in its arguments, and those of its program.
 
 use std::path::{Path, PathBuf};
 
 use super::entry::Entry;
 use super::values::literal;
 
-/// Where the system keeps programs that every plugin sees.
+/// Directories of the system that every plugin sees.
 const SYSTEM: [&str; 6] = ["/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/etc/"];
-/// What no plugin is shown whole.
+/// Directories that are never granted as a whole.
 const NEVER_SHOWN: [&str; 9] = ["/", "/proc", "/dev", "/sys", "/run", "/tmp", "/var", "/var/run", "/var/tmp"];
-/// Below a home directory, what holds more than one program's things.
+/// Directories below a home that are shared by several programs.
 const SHARED_BELOW_HOME: [&str; 4] = [".local", ".config", ".cache", ".ssh"];
-/// Programs that need what lies beside them.
+/// Interpreters, which need the files next to them.
 const INTERPRETERS: [&str; 7] = ["node", "python", "deno", "bun", "ruby", "java", "php"];
 
-/// Files and directories that its arguments name are what it is there for: it may read them.
+/// Grants read access to files and directories in the arguments, since the server is meant to work on them.
 pub(super) fn show_paths(entry: &mut Entry, args: &[String], notes: &mut Vec<String>) {
     for arg in args {
         let path = Path::new(arg.split_once('=').map_or(arg.as_str(), |(_, value)| value));
@@ -49,9 +49,9 @@ pub(super) fn show_paths(entry: &mut Entry, args: &[String], notes: &mut Vec<Str
     }
 }
 
-/// The directory that a script needs: that of its package, or its own.
+/// The directory that a script needs: the root of its package, or its parent.
 fn project_of(script: &Path) -> Option<PathBuf> {
-    /// How far up a package is looked for: `node_modules/@scope/name/dist/bin/x.js` is the deepest that is usual.
+    /// How many levels to search for a package: `node_modules/@scope/name/dist/bin/x.js` is the deepest common path.
     const LEVELS: usize = 6;
     let scripts = ["js", "mjs", "cjs", "ts", "py"];
     let is_script = script.is_file()
@@ -60,20 +60,20 @@ fn project_of(script: &Path) -> Option<PathBuf> {
     let is_package = |directory: &&Path| {
         ["package.json", "pyproject.toml"].iter().any(|about| directory.join(about).is_file())
     };
-    // What several packages share lies beside them.
+    // Dependencies are installed next to the package.
     let modules =
         directory.ancestors().filter(|dir| dir.ends_with("node_modules")).last().and_then(Path::parent);
     let home = modules.or_else(|| directory.ancestors().take(LEVELS).find(is_package)).unwrap_or(directory);
     (home.components().count() > 2 && may_be_shown(home)).then(|| home.to_owned())
 }
 
-/// The virtual environment that a program of Python's belongs to.
+/// The virtual environment of a Python program.
 pub(super) fn environment_of(program: &Path) -> Option<PathBuf> {
     let home = program.parent()?.parent()?;
     (home.join("pyvenv.cfg").is_file() && may_be_shown(&home.canonicalize().ok()?)).then(|| home.to_owned())
 }
 
-/// The directory that an interpreter outside of the system's places needs.
+/// The directory that an interpreter outside the system's directories needs.
 pub(super) fn needs_what_lies_beside(program: &Path) -> Option<PathBuf> {
     let real = program.canonicalize().ok()?;
     let name = real.file_name()?.to_str()?;
@@ -83,14 +83,14 @@ pub(super) fn needs_what_lies_beside(program: &Path) -> Option<PathBuf> {
     (interpreter && outside && home.components().count() > 2 && may_be_shown(home)).then(|| home.to_owned())
 }
 
-/// Whether a program's name is that of an interpreter, with a version at the most: `python3.12`.
+/// Whether a program is this interpreter, with an optional version: `python3.12`.
 fn is_version_of(interpreter: &str, name: &str) -> bool {
     name.strip_prefix(interpreter)
         .is_some_and(|version| version.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
 }
 
-/// Whether a plugin may be shown a directory or file without somebody having said so: none of the system's roots, and
-/// nobody's home, in which everything lies that a person has.
+/// Whether a path may be granted without asking: not a system directory, and not a home directory, which contains all
+/// of a person's files.
 fn may_be_shown(real: &Path) -> bool {
     let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok());
     may_be_shown_of(real, home.as_deref())

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// What is understood of it.
+/// The supported settings of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Server {
     pub(super) runs: Runs,
@@ -10,17 +10,17 @@ pub(super) struct Server {
     pub(super) enabled: bool,
 }
 
-/// How it is reached.
+/// How the server is reached.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Runs {
     Program { command: String, args: Vec<String>, cwd: Option<String> },
     Url { url: String, headers: Vec<(String, String)> },
 }
 
-/// Keys that say nothing about what runs, and of which nothing is lost.
+/// Keys that do not affect how the server runs and can be ignored.
 const WITHOUT_MEANING: [&str; 6] = ["name", "description", "$schema", "version", "icon", "gallery"];
 
-/// Reads one server. What is not taken over becomes a note, or the reason why none of it is.
+/// Parses one server. A setting that is not imported becomes a note, or the error if the server is unusable without it.
 pub(super) fn read(about: &Value, notes: &mut Vec<String>) -> Result<Server, String> {
     let Value::Object(about) = about else { return Err("is no object: correct it".to_owned()) };
     let mut about = about.clone();
@@ -61,14 +61,14 @@ pub(super) fn read(about: &Value, notes: &mut Vec<String>) -> Result<Server, Str
             Runs::Url { url, headers: pairs("headers", headers)? }
         }
         (Some(_), Some(_)) => return Err("has both a command and a url: leave one of them out".to_owned()),
-        (None, None) => return Err("has neither a command nor a url: nobody knows what runs".to_owned()),
+        (None, None) => return Err("has neither a command nor a url: there is nothing to run".to_owned()),
         (Some(_), None) => return Err("its command is no text: correct it".to_owned()),
         (None, Some(_)) => return Err("its url is none of http or https: correct it".to_owned()),
     };
     Ok(Server { runs, env: pairs("env", env)?, enabled: !disabled })
 }
 
-/// What Talon has in the place of a key.
+/// Talon's counterpart of a key.
 fn instead_of(key: &str) -> &'static str {
     match key {
         "autoApprove" | "alwaysAllow" | "allowedTools" | "includeTools" | "tools" => {
@@ -107,7 +107,7 @@ fn pairs(what: &str, values: Option<Value>) -> Result<Vec<(String, String)>, Str
     let values = match values {
         None => Map::new(),
         Some(Value::Object(mut values)) => match values.shift_remove("headers") {
-            // As `requestInit` has them.
+            // The structure of `requestInit`.
             Some(Value::Object(inner)) if what == "headers" => inner,
             Some(other) => {
                 values.insert("headers".to_owned(), other);

@@ -1,11 +1,11 @@
-//! Texts on their way from an editor's file into a configuration, where `${NAME}` stands for a variable: what editors write
-//! for variables is translated, a dollar sign stays one, and a secret stays where it is.
+//! Converts strings of an editor's file to configuration syntax, where `${NAME}` is a variable: editors' variables are
+//! translated, literal dollar signs are escaped, and secrets are not copied.
 
 use std::collections::BTreeMap;
 
 use crate::config::sounds_secret;
 
-/// How secrets of common services begin.
+/// Prefixes of common services' secrets.
 const TELLING_BEGINNINGS: [&str; 13] = [
     "sk-",
     "ghp_",
@@ -21,10 +21,10 @@ const TELLING_BEGINNINGS: [&str; 13] = [
     "Bearer ",
     "Basic ",
 ];
-/// Headers whose values tell nobody who asks.
+/// Headers whose values are not sensitive.
 const PLAIN_HEADERS: [&str; 4] = ["accept", "accept-language", "content-type", "user-agent"];
 
-/// The texts of one plugin, and the variables that stand in place of secrets, each with what it stands for.
+/// The strings of one plugin, and the variables that replace secrets, each with its meaning.
 #[derive(Debug)]
 pub(super) struct Values<'p> {
     plugin: &'p str,
@@ -36,7 +36,7 @@ impl<'p> Values<'p> {
         Self { plugin, variables: BTreeMap::new() }
     }
 
-    /// A variable of the program's environment.
+    /// Converts an environment variable's value.
     pub(super) fn env(&mut self, name: &str, value: &str) -> Result<String, String> {
         if holds_variables(value) {
             return self.translated(value);
@@ -47,7 +47,7 @@ impl<'p> Values<'p> {
         Ok(self.secret(name.to_owned(), format!("the variable {name} of its env")))
     }
 
-    /// A header of its requests.
+    /// Converts an HTTP header's value.
     pub(super) fn header(&mut self, name: &str, value: &str) -> Result<String, String> {
         if holds_variables(value) {
             return self.translated(value);
@@ -59,7 +59,7 @@ impl<'p> Values<'p> {
         Ok(self.secret(variable, format!("the header {name}")))
     }
 
-    /// Its arguments.
+    /// Converts the arguments.
     pub(super) fn args(&mut self, args: &[String]) -> Result<Vec<String>, String> {
         let mut after_flag: Option<String> = None;
         let mut texts = Vec::with_capacity(args.len());
@@ -93,7 +93,7 @@ impl<'p> Values<'p> {
         Ok(texts)
     }
 
-    /// An address. What stands in it for whom somebody is has no place there.
+    /// Converts an address. Rejects credentials in it.
     pub(super) fn url(&mut self, url: &str) -> Result<String, String> {
         let (before, query) = url.split_once('?').unwrap_or((url, ""));
         let authority = before.split("://").nth(1).unwrap_or_default().split('/').next().unwrap_or_default();
@@ -129,7 +129,7 @@ impl<'p> Values<'p> {
         Ok(text)
     }
 
-    /// A variable's name of this plugin's own.
+    /// The name of a variable for this plugin.
     fn named(&self, what: &str) -> String {
         variable(&format!("{}_{what}", self.plugin))
     }
@@ -141,7 +141,7 @@ impl<'p> Values<'p> {
         text
     }
 
-    /// What editors write for variables, as a configuration has them.
+    /// Translates editors' variables to configuration syntax.
     fn translated(&mut self, text: &str) -> Result<String, String> {
         let mut out = String::new();
         let mut rest = text;
@@ -164,13 +164,13 @@ impl<'p> Values<'p> {
                 && !matches!(name, "workspaceFolder" | "workspaceFolderBasename" | "pathSeparator" | "file")
             {
                 match default {
-                    // It would be a variable of the supervisor's, which nobody asked for.
+                    // It would be expanded as a variable of the supervisor.
                     Some(default) if default.contains('$') => {
                         return Err(format!(
                             "${{{name}:-…}} has a default that holds \"$\": write the value itself, then import it again"
                         ));
                     }
-                    // A default that is a secret stays behind, too.
+                    // A default value that is a secret is not copied either.
                     Some(default)
                         if default.is_empty() || !(sounds_secret(name) || looks_secret(default)) =>
                     {
@@ -193,7 +193,7 @@ impl<'p> Values<'p> {
     }
 }
 
-/// A text that means itself.
+/// Escapes a literal text.
 pub(super) fn literal(text: &str) -> String {
     text.replace('$', "$$")
 }
@@ -215,7 +215,7 @@ fn is_variable(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// A text as the name of a variable: as it is where it is one, and otherwise in capitals.
+/// Converts a text to a variable name: unchanged if it is valid, otherwise in upper case.
 fn variable(text: &str) -> String {
     if is_variable(text) && !text.bytes().any(|b| b.is_ascii_lowercase()) {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Entries into a configuration file. What is there stays as it is, to the last comment.
+//! Adds entries to a configuration file. Everything else in the file stays unchanged, including comments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -14,29 +14,29 @@ use super::entry::{Entry, HEAD};
 use crate::config::{self, LoadOptions};
 use crate::exit;
 
-/// The most that is read of a configuration file; the same as elsewhere.
+/// The largest configuration file to read; the same limit as for the supervisor.
 const MAX_CONFIG_BYTES: u64 = yaml::MAX_TEXT_BYTES as u64;
-/// A new file may come to hold secrets.
+/// A new file may get secrets later.
 const MODE: u32 = 0o600;
 
-/// What was done.
+/// The result of adding entries.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// The new entries, below the keys that lead to them.
+    /// The new entries, including the keys above them.
     pub(super) block: String,
-    /// Whether they were written.
+    /// Whether they were written to the file.
     pub(super) written: bool,
-    /// Whether the file has a key `plugins` of its own, so that they could not be.
+    /// Whether the file already has a key `plugins`, so that the entries could not be added.
     pub(super) has_plugins: bool,
-    /// The plugins that the file has already.
+    /// Plugins that the file already contains.
     pub(super) present: BTreeSet<String>,
     /// Variables that have to be set.
     pub(super) variables: Vec<String>,
-    /// What a supervisor would say against the result.
+    /// What `talon config check` reports for the result.
     pub(super) problems: Vec<String>,
 }
 
-/// Adds the entries to the file; without one, or where the file has a key `plugins`, only says them.
+/// Adds the entries to the file. Without a file, or if it has a key `plugins`, only returns them.
 pub(super) fn merge(entries: &[&Entry], file: Option<&Path>) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::default();
     let before = match file {
@@ -78,7 +78,7 @@ pub(super) fn merge(entries: &[&Entry], file: Option<&Path>) -> Result<Outcome, 
         None => outcome.block.clone(),
         Some(text) => appended(text, &outcome.block),
     };
-    // Whoever wrote the file may have ended the document, or begun something that goes on.
+    // The file may end the document, or end inside an open block.
     let entries = yaml::parse(&whole).ok().flatten();
     let there = entries.as_deref().and_then(|root| child(root, "plugins")).is_some();
     if !there {
@@ -125,14 +125,14 @@ fn read(file: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
-/// What a supervisor would say against the entries by themselves, with something in each variable.
+/// What `talon config check` reports for the entries alone, with a value for each variable.
 fn checked(block: &str, variables: &[String]) -> Result<Vec<String>, Failure> {
     let failed = |error: std::io::Error| Failure::failed(format!("cannot check the entries: {error}"));
     let scratch =
         tempfile::Builder::new().prefix("talon-import-").suffix(".yaml").tempfile().map_err(failed)?;
     fs::write(scratch.path(), block).map_err(failed)?;
     let mut options = LoadOptions { file: Some(scratch.path().to_owned()), ..LoadOptions::of_process() };
-    // Settings of this process's environment are none of the entries'.
+    // The entries must not depend on this process's environment.
     let mut env: BTreeMap<String, OsString> = options.surroundings.env;
     env.retain(|name, _| !name.starts_with("TALON_"));
     for variable in variables {
@@ -150,7 +150,7 @@ fn checked(block: &str, variables: &[String]) -> Result<Vec<String>, Failure> {
     })
 }
 
-/// Writes the file whole or not at all; who may read it stays as it was.
+/// Writes the file atomically and keeps its permissions.
 fn replace(file: &Path, text: &str, there: bool) -> std::io::Result<()> {
     if !there {
         let mut new = OpenOptions::new().write(true).create_new(true).mode(MODE).open(file)?;
@@ -162,7 +162,7 @@ fn replace(file: &Path, text: &str, there: bool) -> std::io::Result<()> {
     let mut new = tempfile::Builder::new().prefix(".talon-import-").tempfile_in(parent)?;
     new.write_all(text.as_bytes())?;
     new.as_file().set_permissions(fs::Permissions::from_mode(about.mode() & 0o7777))?;
-    // Another's file stays another's; where that is not ours to say, the permissions were.
+    // Keep the owner; where that is not permitted, the mode was kept.
     let _ = std::os::unix::fs::fchown(new.as_file(), Some(about.uid()), Some(about.gid()));
     new.as_file().sync_all()?;
     new.persist(&real).map_err(|error| error.error)?;

@@ -14,7 +14,7 @@ pub use self::envelope::Envelope;
 pub use self::oversize::{Oversize, Pages};
 pub use self::quarantine::Quarantine;
 
-/// The guard stack's settings for every call of every plugin.
+/// The guard stack's settings, for every call to every plugin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Guard {
     /// How long one call may take, from its arrival to its answer, waiting included.
@@ -36,7 +36,7 @@ pub struct Guard {
     /// The largest sum of one call's arguments, names and values, in bytes.
     ///
     /// 1 MiB takes a source file or a long document; what is larger belongs into a file that the plugin reads.
-    /// A larger call is refused before the plugin hears of it.
+    /// A larger call is refused before it reaches the plugin.
     pub max_argument_bytes: ByteSize,
     /// The largest message accepted from a plugin, in bytes. The hard limit of the transport.
     ///
@@ -50,8 +50,8 @@ pub struct Guard {
     pub concurrency: usize,
     /// How many calls of one plugin wait for a place.
     ///
-    /// 64 absorbs a burst of several agents; whoever comes later would hardly get an answer within its timeout,
-    /// and is refused at once with an error that says a retry can help. 0 lets nobody wait.
+    /// 64 absorbs a burst of several agents. Further calls would hardly get an answer within their timeout,
+    /// so they are refused at once with an error that says a retry can help. With 0, calls never wait.
     #[schemars(range(max = 1_000_000))]
     pub queue: usize,
     /// The circuit breaker of each plugin: after repeated host faults (died, timed out, unavailable) calls are
@@ -66,11 +66,11 @@ pub struct Guard {
     #[serde(default)]
     #[schemars(example = serde_json::json!([r"(?i)internal-only:\S+"]))]
     pub forbidden_patterns: Vec<String>,
-    /// What a model gets around an answer: `plain`, `nonce` or `quoted`.
+    /// How an answer is marked for a model: `plain`, `nonce` or `quoted`.
     ///
-    /// `plain` is what clients of the founding format look for. In `nonce` nobody can know the closing delimiter before
-    /// the answer is there; `quoted` also ends every syntax that takes the start of a line, and tells a model on each
-    /// line whose text it reads.
+    /// `plain` is what clients of the founding format look for. With `nonce` the closing delimiter cannot be
+    /// guessed; `quoted` also prevents any syntax that starts at the beginning of a line, and shows a model
+    /// on each line whose text it reads.
     pub envelope: Envelope,
     /// What a caller gets of a text over `max_response_bytes`: `cut` or `excerpt`.
     ///
@@ -78,17 +78,19 @@ pub struct Guard {
     pub oversize: Oversize,
     /// Where texts are kept that were over their limit, with `oversize: excerpt`.
     pub pages: Pages,
-    /// How much of the plugins' answers is kept as it came, before the guard, for operators: `talon guard raw CALL_ID`.
+    /// How much of the plugins' raw answers (before the guard) is stored for administrators: `talon guard raw
+    /// CALL_ID`.
     ///
-    /// 0 keeps nothing, because these texts are what the guard is for. They are held in memory, the oldest make room, and
-    /// only an administrator gets them.
+    /// 0 stores nothing, because these texts are what the guard protects from. They are held in memory, and
+    /// the oldest are dropped first.
     pub keep_raw_bytes: ByteSize,
-    /// Whether calls are marked whose arguments carry text that a plugin answered shortly before (`tainted_by`).
+    /// Whether calls are marked whose arguments contain text from a recent answer of a plugin (`tainted_by`).
     ///
-    /// On: it costs a microsecond or so a call, changes nothing, and tells policies and people where an argument is from.
+    /// On: it costs a microsecond or so per call, changes nothing, and shows policies and people where an
+    /// argument is from.
     pub taint: bool,
-    /// When a plugin is set apart whose answers keep holding control syntax: its calls are refused until an operator
-    /// starts it again.
+    /// When a plugin is quarantined because its answers keep containing control syntax: its calls are refused
+    /// until an operator starts it again.
     ///
     /// Not set, so it never happens: a plugin that reads web pages or mails answers what others wrote. Set it for
     /// plugins that write their own text.

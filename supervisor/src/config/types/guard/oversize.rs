@@ -19,19 +19,20 @@ pub enum Oversize {
 /// Where texts are kept that were over their limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pages {
-    /// How long a text is kept after its answer.
+    /// How long a text is stored after its answer.
     ///
-    /// 10 minutes are a few turns of a conversation. Who asks later is told to make the call again.
+    /// 10 minutes are a few turns of a conversation. A later request is refused with the advice to repeat the
+    /// call.
     pub keep: Duration,
-    /// What all kept texts may weigh together.
+    /// The total size of all stored texts.
     ///
-    /// 16 MiB holds some dozens of long answers. When it is full, the caller that takes up most of it gives up its oldest
-    /// text, so that nobody's flood drives out what another still reads.
+    /// 16 MiB holds some dozens of long answers. When it is full, the caller that uses most of it loses its
+    /// oldest text, so that one caller's flood does not drop the texts of others.
     pub max_bytes: ByteSize,
-    /// The longest text that is kept.
+    /// The longest text that is stored.
     ///
-    /// 1 MiB is 16 pages of the default size; nobody reads more that way. Of a longer one a caller gets the beginning and
-    /// the end, without a handle.
+    /// 1 MiB is 16 pages of the default size, more than is ever read that way. Of a longer one a caller gets
+    /// the beginning and the end, without a handle.
     pub max_text_bytes: ByteSize,
 }
 

@@ -4,10 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use talon_plugin::units::Duration;
 
-/// When a plugin is set apart because its answers keep holding control syntax.
+/// When a plugin is quarantined because its answers keep containing control syntax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Quarantine {
-    /// How many places of control syntax that were made inert, within `window`, set a plugin apart. Control and invisible
+    /// How much neutralized control syntax within `window` quarantines a plugin. Control and invisible
     /// characters and the operator's own patterns do not count.
     ///
     /// 20 is more than a page about prompt formats holds, and less than an attack that varies its spelling needs.

@@ -1,4 +1,4 @@
-//! Files as nobody should write them.
+//! Invalid files.
 
 use talon_proto::state::Layers;
 use talon_store::{Key, Namespace, PluginId};
@@ -235,7 +235,7 @@ async fn metadata_that_does_not_fit_is_left_out() {
     let entries: String = (0..70).map(|number| format!("  k{number}: v\n")).collect();
     let file = format!("long: {}\nmetadata:\n  list: []\n{entries}messages: []\n", "x".repeat(5_000));
     let (counts, lines) = refusals(Layers::Conversations, SESSION, file).await;
-    // 63 fit beside the id; the parts beyond are told by name, up to a bound.
+    // 63 fit beside the id; the parts beyond that are reported by name, up to a limit.
     assert_eq!(counts, (1, 0, 9), "{lines:?}");
 }
 

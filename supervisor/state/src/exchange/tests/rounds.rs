@@ -114,7 +114,7 @@ async fn each_odd_text_comes_back() {
         assert_eq!(String::from_utf8(there).unwrap(), *value, "{number}");
     }
     assert_eq!(exported(&other.store, Layers::KeyValues).await, files);
-    // What others make of it: a reader of its own has the same texts.
+    // An independent YAML reader gets the same texts.
     let text = std::str::from_utf8(&files["plugins/hello/state.yaml"]).unwrap();
     let read: BTreeMap<String, String> = serde_saphyr::from_str(text).unwrap();
     for (number, value) in odd.iter().enumerate() {
@@ -239,7 +239,7 @@ async fn long_sessions_go_through_in_pieces() {
         other.store.sessions().export(id).await.unwrap(),
         one.store.sessions().export(id).await.unwrap()
     );
-    // The session goes on; what was exported is all there still.
+    // The session grows; everything that was exported is still there.
     one.store.sessions().append(id, Expected::Any, vec![NewMessage::text(Role::User, "more")]).await.unwrap();
     let summary = NewMessage::text(Role::System, "and that too");
     one.store.sessions().compact(id, Expected::Any, Compaction { through: 2500, summary }).await.unwrap();

@@ -12,13 +12,13 @@ use crate::wire::Frame;
 pub(crate) struct AnthropicReader {
     provider: String,
     model: String,
-    /// Thoughts as they have to go back, with their signatures.
+    /// Thoughts in the form in which they have to be sent back, with their signatures.
     thoughts: BTreeMap<u64, Map<String, Value>>,
     thought_bytes: usize,
     usage: Counts,
 }
 
-/// What was counted so far; each event says some of it.
+/// Token counts so far; each event has some of them.
 #[derive(Default)]
 struct Counts {
     plain: u64,
@@ -45,7 +45,7 @@ impl AnthropicReader {
         match block["type"].as_str() {
             Some("text") => answer.say(block["text"].as_str().unwrap_or_default()),
             Some("tool_use") => {
-                // Empty here, since it comes in pieces; some servers that speak this format send it whole.
+                // Empty here, since it comes in pieces; some servers with this format send it whole.
                 let input = block["input"].as_object().filter(|input| !input.is_empty());
                 let arguments =
                     input.map(|input| Value::Object(input.clone()).to_string()).unwrap_or_default();
@@ -65,7 +65,7 @@ impl AnthropicReader {
                 }
                 Ok(())
             }
-            // What a newer format adds is not asked for.
+            // Newer features of the format are not requested.
             _ => Ok(()),
         }
     }
@@ -118,7 +118,7 @@ impl AnthropicReader {
 impl Reader for AnthropicReader {
     fn read(&mut self, frame: &Frame, answer: &mut Assembly<'_>) -> Result<Step, Failure> {
         let event: Value = serde_json::from_str(&frame.data).map_err(|_| Failure::unreadable(&frame.data))?;
-        // The event's name stands in its data as well, where proxies leave it.
+        // The event's name is in its data as well, for proxies that drop it.
         match event["type"].as_str() {
             Some("message_start") => {
                 answer.model(event["message"]["model"].as_str().unwrap_or_default());
@@ -174,7 +174,7 @@ impl Counts {
         set(&mut self.thinking, "/output_tokens_details/thinking_tokens");
         let cached = self.cache_read;
         answer.used(Usage {
-            // It counts what came from the cache, or went into it, apart.
+            // Tokens from and to the cache are counted separately.
             input_tokens: self.plain.saturating_add(cached).saturating_add(self.cache_written),
             cached_input_tokens: cached,
             output_tokens: self.output,

@@ -12,8 +12,8 @@ pub(super) fn body(request: &Request, provider: &str) -> Value {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(request.model));
     body.insert("stream".to_owned(), json!(true));
-    // A transcript that goes on after calls has to show what was thought before them. Those of another provider's model are
-    // not there, so this answer is one without thinking.
+    // A transcript that continues after calls has to contain the thoughts before them. Those of another provider's
+    // model are missing, so this question is sent without thinking.
     let level = if misses_thoughts(request, provider) { Thinking::Off } else { request.thinking };
     let thinks = thinking::ask(&mut body, &request.model, level, request.max_output_tokens);
     if let Some(system) = system(request) {
@@ -29,7 +29,7 @@ pub(super) fn body(request: &Request, provider: &str) -> Value {
         body.insert("tools".to_owned(), tools);
         body.insert("tool_choice".to_owned(), json!({ "type": "none" }));
     }
-    // Beside thinking only the default is taken.
+    // With thinking, only the default is accepted.
     let temperature =
         request.temperature.filter(|_| !thinks && thinking::abilities(&request.model).temperature);
     if let Some(temperature) = temperature {
@@ -38,8 +38,8 @@ pub(super) fn body(request: &Request, provider: &str) -> Value {
     Value::Object(body)
 }
 
-/// The instructions. The form of an answer is asked for in words: its own field takes fewer schemas than are in use, and
-/// not on every model.
+/// The instructions. They describe the form of an answer: the format's own field accepts fewer schemas than are in use,
+/// and not on every model.
 fn system(request: &Request) -> Option<String> {
     let standing = request.messages.iter().filter_map(|message| match message {
         Message::System { text } if !text.is_empty() => Some(text.clone()),
@@ -49,8 +49,8 @@ fn system(request: &Request) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("\n\n"))
 }
 
-/// Tools that the transcript calls although none is on offer now, as when it is summarized: a transcript with calls is refused
-/// without any.
+/// The tools of past calls, if no tool is offered now, for instance for a summary: a transcript with calls is rejected
+/// without any tools.
 fn called_tools(request: &Request) -> Option<Value> {
     let calls = request.messages.iter().flat_map(|message| match message {
         Message::Assistant { calls, .. } => calls.as_slice(),
@@ -99,7 +99,7 @@ fn messages(request: &Request, provider: &str) -> Vec<Value> {
             }
         };
         match turns.last_mut() {
-            // All results of one answer have to stand in one message.
+            // All results of one answer have to be in one message.
             Some((last, existing)) if *last == role => existing.extend(blocks),
             _ if blocks.is_empty() => {}
             _ => turns.push((role, blocks)),
@@ -108,7 +108,7 @@ fn messages(request: &Request, provider: &str) -> Vec<Value> {
     turns.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
 }
 
-/// An empty one is refused.
+/// A text block; `None` for an empty text, which is rejected.
 fn text_block(text: &str) -> Option<Value> {
     (!text.is_empty()).then(|| json!({ "type": "text", "text": text }))
 }

@@ -1,17 +1,17 @@
-//! How its models are told to think: the older ones by a budget of tokens, the newer ones by an effort.
+//! Thinking parameters: older models take a budget of tokens, newer ones an effort.
 
 use serde_json::{Map, Value, json};
 
 use crate::model::Thinking;
 
-/// The answer's tokens if nobody says how many. The format demands a number; the smallest models take 8,192.
+/// The answer's token limit if the request has none. The format requires a number; the smallest models accept 8,192.
 pub(super) const DEFAULT_MAX_TOKENS: u32 = 8192;
-/// The smallest budget that is taken.
+/// The smallest budget that is accepted.
 const MIN_BUDGET_TOKENS: u32 = 1024;
-/// What is left for the answer where budget and answer share a limit.
+/// The tokens left for the answer where budget and answer share a limit.
 const MIN_ANSWER_TOKENS: u32 = 1024;
 
-/// How much it may think before it answers, by level. The documentation calls 16,000 plenty for most, and the minimum a start.
+/// The thinking budget of each level. The documentation calls 16,000 plenty for most, and the minimum a start.
 fn budget_tokens(thinking: Thinking) -> u32 {
     match thinking {
         Thinking::Off => 0,
@@ -21,19 +21,19 @@ fn budget_tokens(thinking: Thinking) -> u32 {
     }
 }
 
-/// What a model takes.
+/// The parameters that a model accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Abilities {
-    /// `thinking: adaptive` with an effort; models from 4.7 on refuse a budget.
+    /// `thinking: adaptive` with an effort; models from 4.7 on reject a budget.
     pub(super) adaptive: bool,
-    /// A temperature, which models from 4.7 on refuse.
+    /// A temperature, which models from 4.7 on reject.
     pub(super) temperature: bool,
 }
 
-/// By the version in its name: `claude-3-7-sonnet-20250219` is 3.7, `claude-opus-4-7` 4.7 and `claude-sonnet-4-20250514` 4.0.
-/// A name without one is a newer model's.
+/// Derived from the version in the model's name: `claude-3-7-sonnet-20250219` is 3.7, `claude-opus-4-7` 4.7 and
+/// `claude-sonnet-4-20250514` 4.0. A name without a version counts as a newer model.
 pub(super) fn abilities(model: &str) -> Abilities {
-    // Gateways put a path before the name, and some write the version with a dot.
+    // Gateways prefix the name with a path, and some write the version with a dot.
     let name = model.rsplit('/').next().unwrap_or(model);
     // A date has eight digits.
     let mut numbers = name
@@ -45,10 +45,10 @@ pub(super) fn abilities(model: &str) -> Abilities {
     Abilities { adaptive: version >= (4, 6), temperature: version < (4, 7) }
 }
 
-/// Adds what a level means, and the most tokens of the answer. Returns whether it thinks.
+/// Adds the parameters of a level, and the token limit. Returns whether the model thinks.
 pub(super) fn ask(body: &mut Map<String, Value>, model: &str, thinking: Thinking, max: Option<u32>) -> bool {
     let budget = budget_tokens(thinking);
-    // What it thinks counts as part of the answer.
+    // Thinking counts towards the answer's limit.
     let tokens = max.unwrap_or(DEFAULT_MAX_TOKENS + budget);
     body.insert("max_tokens".to_owned(), json!(tokens));
     if thinking == Thinking::Off {

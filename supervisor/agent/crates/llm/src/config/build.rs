@@ -1,4 +1,4 @@
-//! From the configuration to providers.
+//! Builds providers from the configuration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,28 +11,29 @@ use crate::provider::Provider;
 use crate::remote::{Endpoint, Remote};
 use crate::scripted::Scripted;
 
-/// The providers that can be asked, and what is wrong with the others.
+/// The usable providers, and the problems of the others.
 #[derive(Default)]
 pub struct Providers {
-    /// By their names.
+    /// The providers by name.
     pub ready: BTreeMap<String, Arc<dyn Provider>>,
-    /// All that is wrong, at once. An entry with a problem is not among those that are ready.
+    /// All problems at once. An entry with a problem is not among the usable providers.
     pub problems: Vec<Problem>,
 }
 
-/// What is wrong with an entry.
+/// A problem of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("provider {provider}: {message}")]
 pub struct Problem {
-    /// Whose.
+    /// The entry's name.
     pub provider: String,
-    /// What it is and what to do; holds no key.
+    /// The problem and what to do; contains no key.
     pub message: String,
 }
 
-/// Makes all providers, of the configuration and of what it names outside of itself: in the agent a [`talon_agent_settings::Handed`].
+/// Builds all providers from the configuration and the files and variables that it names: in the agent a
+/// [`talon_agent_settings::Handed`].
 ///
-/// Keys are read here and then never again, so a changed key needs a new set.
+/// Keys are read only here, so a changed key needs new providers.
 #[must_use]
 pub fn providers(config: &Config, around: &dyn Surroundings) -> Providers {
     let mut made = Providers::default();

@@ -1,4 +1,4 @@
-//! What an operator writes about providers.
+//! The configuration of providers.
 
 mod build;
 mod proxy;

@@ -1,17 +1,17 @@
-//! Which proxy stands before a provider.
+//! Selects the proxy of a provider.
 
 use reqwest::{NoProxy, Proxy, Url};
 
 use super::Surroundings;
 use crate::key::Secret;
 
-/// What an entry says if its provider is reached without a proxy.
+/// The value in an entry for a provider without a proxy.
 const DIRECT: &str = "direct";
 
-/// The proxy to a provider at `base`, by its entry or else by the environment.
+/// The proxy to a provider at `base`, from its entry or else from the environment.
 ///
 /// # Errors
-/// A sentence, if what is configured is no proxy's URL. It is not repeated, since it may hold a password.
+/// A sentence, if the configured value is no proxy URL. The value is not repeated, since it may contain a password.
 pub(crate) fn proxy(
     entry: Option<&Secret>,
     base: &Url,
@@ -23,7 +23,7 @@ pub(crate) fn proxy(
         }
         return read(entry.reveal(), "proxy").map(Some);
     }
-    // A proxy cannot reach this machine's loopback, and a local model is asked without one by everybody.
+    // A proxy cannot reach this machine's loopback, so local models are reached directly, as other clients do.
     if is_loopback(base) {
         return Ok(None);
     }
@@ -45,7 +45,7 @@ fn value(around: &dyn Surroundings, name: &str) -> Option<String> {
 
 fn read(text: &str, place: &str) -> Result<Proxy, String> {
     let bad = || format!("{place} is no URL of a proxy: write it like \"http://proxy.example.org:3128\"");
-    // As everybody else does, a host without a scheme is taken for HTTP.
+    // A host without a scheme means HTTP, as in other programs.
     let text = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     let url = Url::parse(&text).map_err(|_| bad())?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {

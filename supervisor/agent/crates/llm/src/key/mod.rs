@@ -1,4 +1,4 @@
-//! Keys of providers: how they are sent, and which of several is used.
+//! API keys: how they are sent, and which of several is used.
 
 mod rotation;
 
@@ -10,7 +10,7 @@ pub(crate) use talon_agent_settings::{Found, HIDDEN, find_keys};
 
 /// A secret that is sent as a header.
 pub(crate) trait AsHeader {
-    /// As a header, which HTTP's library hides as well. `None` if it holds what no header can.
+    /// The header value, marked as sensitive. `None` if it contains characters that no header can.
     fn header(&self, prefix: &str) -> Option<HeaderValue>;
 }
 

@@ -1,4 +1,4 @@
-//! Which of several keys is used.
+//! Rotates a provider's keys.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,9 +7,9 @@ use tokio::time::Instant;
 
 use super::{Found, Secret};
 
-/// How long a key rests after a limit, if the provider does not say: most count by the minute.
+/// How long a key rests after a rate limit, if the provider does not say: most limits are per minute.
 const DEFAULT_COOLDOWN: Duration = Duration::from_secs(60);
-/// How long it rests at most, whatever the provider says: a wrong date must not put it away for a year.
+/// The longest rest, whatever the provider says: a wrong date must not disable a key for a year.
 const MAX_COOLDOWN: Duration = Duration::from_secs(60 * 60);
 
 /// A provider's keys, used in turn so that each one's limit is used up evenly.
@@ -19,7 +19,7 @@ pub(crate) struct Keys {
 
 struct Slots {
     all: Vec<Slot>,
-    /// Which is next.
+    /// The index of the next key.
     next: usize,
 }
 
@@ -33,12 +33,12 @@ struct Slot {
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Ready,
-    /// It ran into a limit. `told`: by when, the provider said itself.
+    /// It reached a rate limit. `told`: the provider named the time.
     Cooling {
         until: Instant,
         told: bool,
     },
-    /// It was refused. Only a person can change that, so it stays out until the configuration is read again.
+    /// It was rejected. Only a person can change that, so it is not used again until the configuration is reloaded.
     Refused,
 }
 
@@ -46,21 +46,21 @@ enum State {
 pub(crate) struct Lease {
     index: usize,
     pub(crate) key: Option<Secret>,
-    /// How an operator finds it; empty for a provider without keys.
+    /// Where an operator finds it; empty for a provider without keys.
     pub(crate) place: String,
 }
 
-/// Why there is no key to use.
+/// Why no key can be used.
 #[derive(Debug, PartialEq)]
 pub(crate) enum NoKey {
-    /// All that are left rest; the first is ready after this time.
+    /// The remaining keys rest; the first is ready after this time.
     Cooling(Duration),
-    /// All were refused.
+    /// All were rejected.
     Refused,
 }
 
 impl Keys {
-    /// Without any, there is one exchange without a key.
+    /// Creates the rotation. Without keys, there is one exchange without a key.
     pub(crate) fn new(found: Vec<Found>) -> Self {
         let slot = |key, place| Slot { key, place, state: State::Ready };
         let mut all: Vec<_> = found.into_iter().map(|found| slot(Some(found.key), found.place)).collect();
@@ -70,10 +70,10 @@ impl Keys {
         Self { slots: Mutex::new(Slots { all, next: 0 }) }
     }
 
-    /// The next key, but for those in `tried`.
+    /// The next key that is not in `tried`.
     ///
     /// # Errors
-    /// [`NoKey`] if each of the others rests or was refused.
+    /// [`NoKey`] if each of the others rests or was rejected.
     pub(crate) fn take(&self, tried: &[usize]) -> Result<Lease, NoKey> {
         let now = Instant::now();
         let mut slots = self.lock();
@@ -86,7 +86,7 @@ impl Keys {
         let order = (0..count).map(|step| (slots.next + step) % count).filter(|index| !tried.contains(index));
         let state = |index: &usize| slots.all[*index].state;
         let ready = order.clone().find(|index| state(index) == State::Ready);
-        // Without a word from the provider the time is our guess. A guess prefers other keys, and refuses nobody.
+        // If the provider named no time, the rest is a guess: other keys are preferred, but the key can still be used.
         let guessed = |index: &usize| match state(index) {
             State::Cooling { until, told: false } => Some((until, *index)),
             _ => None,
@@ -106,14 +106,14 @@ impl Keys {
         Ok(Lease { index, key: slot.key.clone(), place: slot.place.clone() })
     }
 
-    /// A key ran into a limit.
+    /// A key reached a rate limit.
     pub(crate) fn cool(&self, lease: &Lease, retry_after: Option<Duration>) {
         let rest = retry_after.unwrap_or(DEFAULT_COOLDOWN).min(MAX_COOLDOWN);
         let until = Instant::now() + rest;
         self.lock().all[lease.index].state = State::Cooling { until, told: retry_after.is_some() };
     }
 
-    /// A key was refused. A provider that is asked without one is asked again all the same.
+    /// A key was rejected. A provider without keys is asked again all the same.
     pub(crate) fn refuse(&self, lease: &Lease) {
         let slot = &mut self.lock().all[lease.index];
         if slot.key.is_some() {
@@ -121,20 +121,20 @@ impl Keys {
         }
     }
 
-    /// Where the keys are, if there are some and each of them was refused.
+    /// Where the keys are found, if there are some and each was rejected.
     pub(crate) fn all_refused(&self) -> Option<Vec<String>> {
         let slots = self.lock();
         let all = slots.all.iter().all(|slot| slot.state == State::Refused);
         all.then(|| slots.all.iter().map(|slot| slot.place.clone()).collect())
     }
 
-    /// What must not be seen.
+    /// The secrets to redact.
     pub(crate) fn secrets(&self) -> Vec<Secret> {
         self.lock().all.iter().filter_map(|slot| slot.key.clone()).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Slots> {
-        // Each change is one assignment, so what a panic leaves behind is whole.
+        // Each change is one assignment, so a panic leaves no partial state.
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,10 @@
-//! Why there is no answer.
+//! Errors of providers.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What kind of failure it was, which decides what is done about it.
+/// The class of a failure, which decides how it is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorClass {
@@ -18,9 +18,9 @@ pub enum ErrorClass {
     Context,
     /// The account has no credit left. Falls back at once.
     Billing,
-    /// It could not be reached, or the connection broke. Tried again, then falls back.
+    /// The provider could not be reached, or the connection broke. Retried, then falls back.
     Network,
-    /// It is reached and cannot: 5xx, an overload, an answer that is none. Falls back.
+    /// The provider was reached and failed: 5xx, an overload, an invalid answer. Falls back.
     Server,
     /// The request is wrong: 400, an unknown model. No fallback.
     Request,
@@ -30,9 +30,9 @@ pub enum ErrorClass {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{provider}: {message}")]
 pub struct ProviderError {
-    /// Which one, by its name in the configuration.
+    /// The provider's name in the configuration.
     pub provider: String,
-    /// What kind of failure it was.
+    /// The class of the failure.
     pub class: ErrorClass,
     /// The HTTP status, if there was one.
     pub status: Option<u16>,

@@ -3,20 +3,20 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// How a note begins that the agent itself writes into a transcript, in the user's place: a warning, or what is wrong with an answer. No
-/// provider knows a role for it.
+/// The prefix of notes that the agent writes into a transcript in the user's role: a warning, or feedback on an answer.
+/// Providers have no role for notes.
 pub const NOTE_BEGINS: &str = "[Note of the agent, not of the user: ";
 
 /// One message of a transcript.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum Message {
-    /// Standing instructions. Providers that have a place of their own for them get them there.
+    /// Standing instructions. They go into the separate field of providers that have one.
     System {
         /// What it says.
         text: String,
     },
-    /// A person, or the program that asks in their place.
+    /// A person, or the program that acts for them.
     User {
         /// What they say.
         text: String,
@@ -28,13 +28,13 @@ pub enum Message {
         /// What it called, in its order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<ToolCall>,
-        /// What it thought, for the provider that wants to see it again.
+        /// The model's thoughts, for the provider that wants to see them again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thoughts: Option<Thoughts>,
     },
-    /// What came of one call. Follows the message that made it, before anything else is said.
+    /// The result of one call. Follows the message with the call, before any other.
     Tool {
-        /// Of which call.
+        /// The id of the call.
         call_id: String,
         /// The guarded text.
         content: String,
@@ -44,10 +44,11 @@ pub enum Message {
     },
 }
 
-/// What a model thought, in its provider's own format: signed by some, encrypted by others, and read by nobody else.
+/// A model's thoughts, in its provider's own format: some sign them, others encrypt them, and only the provider reads
+/// them.
 ///
-/// Anthropic and DeepSeek refuse a transcript whose calls come without the thoughts before them. They go back to the
-/// same model of the same provider only; every other one asks without them.
+/// Anthropic and DeepSeek reject a transcript whose calls lack the thoughts before them. Thoughts go back only to the
+/// same model of the same provider; all others are asked without them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Thoughts {
     /// The provider, by its name in the configuration.
@@ -61,11 +62,11 @@ pub struct Thoughts {
 /// A call that a model asks for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// Unique within the transcript. Where a provider gives none, it is made up.
+    /// Unique within the transcript. Made up if the provider gives none.
     pub id: String,
-    /// The tool's name as the request offered it; a model may well invent another.
+    /// The tool's name as the request offered it; a model may also invent one.
     pub name: String,
-    /// What to call it with.
+    /// The arguments.
     pub arguments: Arguments,
 }
 
@@ -75,6 +76,6 @@ pub struct ToolCall {
 pub enum Arguments {
     /// A JSON object.
     Object(Map<String, Value>),
-    /// Anything else, as it was written: the loop tells the model, instead of guessing.
+    /// Any other text, as the model wrote it: the loop reports it to the model instead of guessing.
     Unreadable(String),
 }

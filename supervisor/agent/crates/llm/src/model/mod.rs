@@ -1,4 +1,4 @@
-//! What is said to a model and what comes back, in no provider's format.
+//! Requests and answers, independent of providers.
 
 mod answer;
 mod error;

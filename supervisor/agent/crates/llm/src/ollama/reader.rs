@@ -10,7 +10,7 @@ pub(crate) struct OllamaReader;
 
 impl Reader for OllamaReader {
     fn read(&mut self, frame: &Frame, answer: &mut Assembly<'_>) -> Result<Step, Failure> {
-        // A last line that was cut off is half an answer, which is said when the stream has ended.
+        // A truncated last line means an incomplete answer, which is reported when the stream has ended.
         let value: Value = match serde_json::from_str(&frame.data) {
             Ok(value) => value,
             Err(error) if error.is_eof() && answer.has_spoken() => return Err(Failure::half()),
@@ -35,7 +35,7 @@ impl Reader for OllamaReader {
         let count = |field: &str| value[field].as_u64();
         if let Some(output_tokens) = count("eval_count") {
             answer.used(Usage {
-                // Left out when all of the question was still in its cache.
+                // Omitted if the whole question was in its cache.
                 input_tokens: count("prompt_eval_count").unwrap_or(0),
                 output_tokens,
                 ..Usage::default()
@@ -49,7 +49,7 @@ impl Reader for OllamaReader {
     }
 }
 
-/// Calls come whole. Two of one tool are told apart by a number of our own, since the ones sent are all 0 in some versions.
+/// Adds a call, which comes whole. Its index is counted here, since some versions send 0 for all calls.
 fn whole_call(call: &Value, answer: &mut Assembly<'_>) -> Result<(), Failure> {
     let function = &call["function"];
     let arguments = match &function["arguments"] {

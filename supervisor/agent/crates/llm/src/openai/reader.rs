@@ -8,7 +8,7 @@ use crate::model::{Finish, Thoughts, Usage};
 use crate::remote::{Assembly, Failure, Fragment, Reader, Report, Step, reported};
 use crate::wire::Frame;
 
-/// What ends a stream.
+/// The end of a stream.
 const DONE: &str = "[DONE]";
 
 pub(crate) struct OpenAiReader {
@@ -59,7 +59,7 @@ impl OpenAiReader {
     }
 
     fn delta(&mut self, delta: &Value, answer: &mut Assembly<'_>) -> Result<(), Failure> {
-        // Two names for the same thing; who sends both says the same in them.
+        // Two names for the same field; a server that sends both sends the same text.
         let thought = ["reasoning_content", "reasoning"].into_iter().find_map(|field| delta[field].as_str());
         if let Some(thought) = thought {
             answer.think(thought)?;
@@ -84,7 +84,7 @@ impl OpenAiReader {
             let arguments = match &function["arguments"] {
                 Value::Null => String::new(),
                 Value::String(text) => text.clone(),
-                // Some send what they have parsed already.
+                // Some send parsed JSON.
                 other => other.to_string(),
             };
             answer.call(Fragment {
@@ -113,7 +113,7 @@ impl Reader for OpenAiReader {
     fn read(&mut self, frame: &Frame, answer: &mut Assembly<'_>) -> Result<Step, Failure> {
         let data = frame.data.trim();
         if data == DONE {
-            // Who says that it is done has said everything, even if not why it stopped.
+            // A stream that reports its end is complete, even without a finish reason.
             answer.stop(Finish::Stop);
             self.keep(answer);
             return Ok(Step::Last);
@@ -159,7 +159,7 @@ fn usage(value: &Value) -> Option<Usage> {
     let count = |path: &str| value.pointer(path).and_then(Value::as_u64);
     Some(Usage {
         input_tokens: count("/prompt_tokens")?,
-        // DeepSeek has a name of its own.
+        // DeepSeek uses another name.
         cached_input_tokens: count("/prompt_tokens_details/cached_tokens")
             .or_else(|| count("/prompt_cache_hit_tokens"))
             .unwrap_or(0),

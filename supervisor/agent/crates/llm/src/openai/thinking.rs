@@ -1,4 +1,4 @@
-//! How each dialect is told to think, and gets its thoughts back.
+//! How each dialect requests thinking, and receives thoughts back.
 
 use serde_json::{Map, Value, json};
 
@@ -18,15 +18,15 @@ pub(super) fn ask(body: &mut Map<String, Value>, thinking: Thinking, dialect: Di
     let level = level(thinking);
     let effort = level.map(|level| ("reasoning_effort", json!(level)));
     let fields = match dialect {
-        // Models that cannot think refuse the field, so "off" leaves it out.
+        // Models that cannot think reject the field, so "off" omits it.
         Dialect::Openai | Dialect::Plain => vec![effort],
         Dialect::Openrouter => vec![level.map(|level| ("reasoning", json!({ "effort": level })))],
-        // Its models think unless they are told not to.
+        // Its models think unless told otherwise.
         Dialect::Deepseek => {
             let switch = if level.is_some() { "enabled" } else { "disabled" };
             vec![Some(("thinking", json!({ "type": switch }))), effort]
         }
-        // Models with levels look at the first, the others' templates at the second; both pass over what they do not know.
+        // Models with levels read the first field, the others' templates the second; both ignore unknown fields.
         Dialect::Vllm => {
             vec![effort, Some(("chat_template_kwargs", json!({ "enable_thinking": level.is_some() })))]
         }
@@ -36,7 +36,7 @@ pub(super) fn ask(body: &mut Map<String, Value>, thinking: Thinking, dialect: Di
     }
 }
 
-/// The field with which thoughts go back beside an answer.
+/// The field in which thoughts go back beside an answer.
 pub(super) fn back(
     thoughts: Option<&Thoughts>,
     has_calls: bool,
@@ -45,7 +45,7 @@ pub(super) fn back(
 ) -> Option<(&'static str, Value)> {
     let data = thoughts.map(|thoughts| thoughts.data.clone());
     match dialect {
-        // With calls it refuses a transcript without them, so those of another provider's calls are empty.
+        // It rejects a transcript with calls but without thoughts, so those of another provider's calls are sent empty.
         Dialect::Deepseek if has_calls && thinking != Thinking::Off => {
             Some(("reasoning_content", data.unwrap_or_else(|| json!(""))))
         }

@@ -1,4 +1,4 @@
-//! Puts an answer together from its pieces.
+//! Assembles an answer from its pieces.
 
 use std::collections::HashSet;
 
@@ -9,24 +9,24 @@ use crate::limits::{MAX_ARGUMENTS_BYTES, MAX_CALLS, MAX_TEXT_BYTES};
 use crate::model::{Answer, Arguments, Chunk, Finish, Message, Request, Thoughts, ToolCall, Usage};
 use crate::provider::Hear;
 
-/// The longest id that is taken over from a provider; others are made up. The longest in use have some 60 bytes.
+/// The longest id that is accepted from a provider; longer ones are replaced. The longest in use have about 60 bytes.
 const MAX_ID_BYTES: usize = 128;
 
-/// An answer that is not whole yet.
+/// An incomplete answer.
 pub(crate) struct Assembly<'h> {
     heard: &'h mut dyn Hear,
     spoke: bool,
     text: String,
     thinking_bytes: usize,
     drafts: Vec<Draft>,
-    /// The draft that was written to last.
+    /// The draft that was written last.
     written: usize,
     finish: Option<Finish>,
     usage: Option<Usage>,
     model: String,
     asked_model: String,
     thoughts: Option<Thoughts>,
-    /// Ids that stand in the transcript, which some providers give again.
+    /// The ids in the transcript, which some providers reuse.
     used: HashSet<String>,
 }
 
@@ -41,7 +41,7 @@ struct Draft {
 /// A piece of a call.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Fragment<'t> {
-    /// The provider's number of the call. Neither dense nor in order, and some give every call the same.
+    /// The provider's number of the call. Neither dense nor ordered, and some providers use one number for every call.
     pub(crate) index: Option<u64>,
     pub(crate) id: &'t str,
     pub(crate) name: &'t str,
@@ -70,17 +70,17 @@ impl<'h> Assembly<'h> {
         }
     }
 
-    /// Whether the first word, thought or call has come.
+    /// Whether any text, thought or call has arrived.
     pub(crate) fn has_spoken(&self) -> bool {
         self.spoke
     }
 
-    /// Whether the provider said why it stopped, so that nothing of the answer is missing.
+    /// Whether the provider sent a finish reason, so that the answer is complete.
     pub(crate) fn is_finished(&self) -> bool {
         self.finish.is_some()
     }
 
-    /// More text.
+    /// Appends text.
     pub(crate) fn say(&mut self, text: &str) -> Result<(), Failure> {
         if text.is_empty() {
             return Ok(());
@@ -93,7 +93,7 @@ impl<'h> Assembly<'h> {
         Ok(())
     }
 
-    /// More of what it thinks.
+    /// Appends thinking.
     pub(crate) fn think(&mut self, text: &str) -> Result<(), Failure> {
         if text.is_empty() {
             return Ok(());
@@ -106,7 +106,7 @@ impl<'h> Assembly<'h> {
         Ok(())
     }
 
-    /// More of a call.
+    /// Appends to a call.
     pub(crate) fn call(&mut self, fragment: Fragment<'_>) -> Result<(), Failure> {
         self.spoke = true;
         let at = match self.drafts.iter().rposition(|draft| draft.takes(&fragment)) {
@@ -136,34 +136,34 @@ impl<'h> Assembly<'h> {
         Ok(())
     }
 
-    /// How many calls have begun.
+    /// The number of calls so far.
     pub(crate) fn call_count(&self) -> u64 {
         self.drafts.len() as u64
     }
 
-    /// Why it stopped. The first reason counts.
+    /// Sets the finish reason. The first one counts.
     pub(crate) fn stop(&mut self, finish: Finish) {
         self.finish.get_or_insert(finish);
     }
 
-    /// What it used; what is said later is more exact.
+    /// Sets the usage; later numbers are more exact.
     pub(crate) fn used(&mut self, usage: Usage) {
         self.usage = Some(usage);
     }
 
-    /// Which model answers.
+    /// Sets the model that answers.
     pub(crate) fn model(&mut self, name: &str) {
         if self.model.is_empty() && !name.is_empty() {
             name.clone_into(&mut self.model);
         }
     }
 
-    /// What the provider wants to see again.
+    /// Sets the thoughts that the provider wants to see again.
     pub(crate) fn keep(&mut self, thoughts: Thoughts) {
         self.thoughts = Some(thoughts);
     }
 
-    /// The whole answer. Its calls are heard now: before, none of them is sure to be whole.
+    /// Returns the whole answer, and reports its calls, which are only now known to be complete.
     ///
     /// # Errors
     /// [`Failure`] if it is empty.
@@ -189,14 +189,15 @@ impl<'h> Assembly<'h> {
             cut_call,
             finish,
             usage: self.usage,
-            // Some do not say, and answer with what they were asked for.
+            // Some do not say; then the requested model is assumed.
             model: if self.model.is_empty() { self.asked_model } else { self.model },
             thoughts: self.thoughts,
         })
     }
 
-    /// Takes out the call that was being written when the answer was broken off, and gives its tool. Its arguments may even be
-    /// readable, and still lack a half. Where calls are written side by side, the others that cannot be read were cut, too.
+    /// Removes the call that was being written when the answer was truncated, and returns its tool. Its arguments may
+    /// parse and still be incomplete. Where calls are written in parallel, others that do not parse were truncated,
+    /// too.
     fn cut(&mut self) -> Option<String> {
         let cut = (self.written < self.drafts.len()).then(|| self.drafts.remove(self.written));
         self.drafts.retain(|draft| draft.arguments.trim().is_empty() || is_object(&draft.arguments));
@@ -211,10 +212,10 @@ impl<'h> Assembly<'h> {
         ToolCall { id, name: draft.name, arguments: arguments(draft.arguments) }
     }
 
-    /// An id that the transcript does not have. It counts, so that the same question gets the same ids.
+    /// An id that is not in the transcript. It is a counter, so that the same question gets the same ids.
     fn made_up(&self) -> String {
         let start = self.used.len();
-        // Among one more candidates than there are ids, one is free.
+        // With one more candidate than there are ids, one is free.
         (start..=start * 2 + 1)
             .map(|n| format!("call_{n}"))
             .find(|id| !self.used.contains(id))
@@ -228,8 +229,7 @@ impl<'h> Assembly<'h> {
 }
 
 impl Draft {
-    /// Whether a fragment belongs to this call, by all that tells calls apart: what a provider leaves out differs from
-    /// one to the next.
+    /// Whether a fragment belongs to this call, by every field that identifies calls: providers omit different ones.
     fn takes(&self, fragment: &Fragment<'_>) -> bool {
         let differs = |own: &str, other: &str| !own.is_empty() && !other.is_empty() && own != other;
         if differs(&self.id, fragment.id) || differs(&self.name, fragment.name) {
@@ -237,12 +237,12 @@ impl Draft {
         }
         match (self.index, fragment.index) {
             (Some(own), Some(other)) => own == other && !self.is_whole_before(fragment),
-            // Without a number a name begins a call, unless the id says that it goes on.
+            // Without a number, a name starts a new call, unless the id is that of this one.
             _ => fragment.name.is_empty() || (!fragment.id.is_empty() && self.id == fragment.id),
         }
     }
 
-    /// Some give every call the number 0 and no id: then a name after whole arguments begins another one.
+    /// Some providers give every call the number 0 and no id: then a name after complete arguments starts another call.
     fn is_whole_before(&self, fragment: &Fragment<'_>) -> bool {
         !fragment.name.is_empty()
             && (self.id.is_empty() || fragment.id.is_empty())
@@ -255,7 +255,7 @@ fn is_object(text: &str) -> bool {
     serde_json::from_str::<Map<String, Value>>(text).is_ok()
 }
 
-/// Arguments as the loop wants them.
+/// Parses arguments for the loop.
 fn arguments(text: String) -> Arguments {
     match serde_json::from_str::<Value>(&text) {
         Ok(Value::Object(object)) => Arguments::Object(object),

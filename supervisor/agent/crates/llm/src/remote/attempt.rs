@@ -43,7 +43,7 @@ pub(super) async fn ask<P: Protocol>(
     }
     let streamed = stream(&mut body, protocol, &mut reader, assembly).await;
     match streamed {
-        // Only the usage may be missing, which is no reason to throw an answer away.
+        // Only the usage may be missing, which is no reason to discard an answer.
         Err(broken)
             if assembly.is_finished()
                 && matches!(broken.class, ErrorClass::Network | ErrorClass::Timeout) =>
@@ -98,7 +98,7 @@ fn read_document<R: Reader>(
     reader.read_whole(&value, assembly)
 }
 
-/// Whether the provider answers, and takes the key.
+/// Whether the provider answers, and accepts the key.
 pub(super) async fn probe<P: Protocol>(
     endpoint: &Endpoint,
     protocol: &P,
@@ -115,7 +115,7 @@ pub(super) async fn probe<P: Protocol>(
     Err(failure(None, &Report::read(&start), None))
 }
 
-/// Sends, and gives the answer if its status says that it is one.
+/// Sends a request, and returns the response if its status is a success.
 async fn send<P: Protocol>(
     endpoint: &Endpoint,
     protocol: &P,
@@ -128,7 +128,7 @@ async fn send<P: Protocol>(
     let mut headers = endpoint.headers();
     let key = lease.key.as_ref().and_then(|key| protocol.key_header(key));
     for (name, value) in protocol.headers().into_iter().chain(key) {
-        // What an operator writes wins, as for gateways that want another version.
+        // The operator's headers win, for instance for gateways that need another version.
         headers.entry(name).or_insert(value);
     }
     let mut request = endpoint.client().request(method, endpoint.url(path)).headers(headers);

@@ -1,4 +1,4 @@
-//! An answer's bytes, within their time and size.
+//! Reads a response within its time and size limits.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use crate::config::Timeouts;
 use crate::limits::MAX_ANSWER_BYTES;
 use crate::model::ErrorClass;
 
-/// How long the end of a body is waited for after the end of its answer. It mostly comes with the last bytes, and lets the next
-/// question use the connection; a new one costs about as long as this.
+/// How long to wait for the end of a body after the end of its answer. It usually comes with the last bytes, and lets
+/// the next request reuse the connection; a new one costs about as long as this.
 const REST_TIMEOUT: Duration = Duration::from_millis(100);
-/// How much may come there.
+/// The most bytes that may follow.
 const MAX_REST_BYTES: usize = 4096;
 
-/// When what has to be there.
+/// The deadlines of a response.
 #[derive(Debug, Clone)]
 pub(crate) struct Clock {
     timeouts: Timeouts,
@@ -26,7 +26,7 @@ pub(crate) struct Clock {
     total: Instant,
 }
 
-/// Which time ran out.
+/// The deadline that passed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Late {
     First,
@@ -39,7 +39,7 @@ impl Clock {
         Self { timeouts: *timeouts, first: Instant::now() + timeouts.first_token.get(), total }
     }
 
-    /// The next deadline. `spoke`: the first word has come.
+    /// The next deadline. `spoke`: the answer has begun.
     pub(crate) fn deadline(&self, spoke: bool) -> (Instant, Late) {
         let step = if spoke {
             (Instant::now() + self.timeouts.between.get(), Late::Between)
@@ -49,7 +49,7 @@ impl Clock {
         if self.total <= step.0 { (self.total, Late::Total) } else { step }
     }
 
-    /// What it means that a deadline has passed.
+    /// The failure for a passed deadline.
     pub(crate) fn late(&self, late: Late) -> Failure {
         late.failure(&self.timeouts)
     }
@@ -75,7 +75,7 @@ impl Late {
     }
 }
 
-/// The bytes of an answer. Dropping it closes the connection unless the answer was read to its end.
+/// A response's bytes. Dropping it closes the connection unless it was read to its end.
 pub(super) struct Body {
     response: Response,
     clock: Clock,
@@ -108,7 +108,7 @@ impl Body {
         }
     }
 
-    /// Reads what comes after the answer, so that the connection can be used again. Nothing of it matters.
+    /// Discards what follows the answer, so that the connection can be reused.
     pub(super) async fn rest(&mut self) {
         let mut read_bytes = 0;
         let rest = async {
@@ -119,11 +119,11 @@ impl Body {
                 }
             }
         };
-        // Late or not: without its end the connection is closed, and the answer is whole either way.
+        // If it does not end in time, the connection is closed; the answer is complete either way.
         drop(timeout(REST_TIMEOUT, rest).await);
     }
 
-    /// All of it.
+    /// Reads the whole body.
     pub(super) async fn whole(&mut self, max_bytes: usize) -> Result<Vec<u8>, Failure> {
         let mut whole = Vec::new();
         while let Some(bytes) = self.next(false).await? {
@@ -135,11 +135,11 @@ impl Body {
         Ok(whole)
     }
 
-    /// Its beginning, as far as it comes: the reason for an error is worth reading, and no reason for another one.
+    /// Reads the beginning of an error body, as far as it arrives: its text is useful, but reading it must not fail.
     pub(super) async fn start(&mut self, max_bytes: usize) -> Vec<u8> {
         let mut start = Vec::new();
         while start.len() < max_bytes {
-            // The time between pieces is short enough for an error that should be there already.
+            // The time between pieces is short enough for an error body.
             let Ok(Some(bytes)) = self.next(true).await else { break };
             start.extend_from_slice(&bytes[..bytes.len().min(max_bytes - start.len())]);
         }

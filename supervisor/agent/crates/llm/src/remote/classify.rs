@@ -1,13 +1,14 @@
-//! What a provider's error means.
+//! Classifies the errors of providers.
 //!
-//! By status first, since it is the same everywhere; codes and words decide where providers use one status for several things.
+//! By status first, since it means the same everywhere; codes and words decide where providers use one status for
+//! several errors.
 
 use std::time::Duration;
 
 use super::{Failure, Quote, Report};
 use crate::model::ErrorClass;
 
-/// What providers call a transcript that is too long. OpenAI has a code for it, the others words alone.
+/// How providers describe a transcript that is too long. Only OpenAI has a code for it.
 const CONTEXT_WORDS: &[&str] = &[
     "maximum context length",
     "context length exceeded",
@@ -43,17 +44,17 @@ const RATE_CODES: &[&str] =
 const TIMEOUT_CODES: &[&str] = &["timeout_error", "deadline_exceeded"];
 const REQUEST_CODES: &[&str] =
     &["invalid_request_error", "not_found_error", "model_not_found", "badrequesterror"];
-/// What some answer with 403 although the key is fine.
+/// What some providers answer with 403 although the key is valid.
 const MODERATION_WORDS: &[&str] = &["moderation", "flagged"];
 
-/// The failure that a report stands for.
+/// The failure for an error report.
 pub(crate) fn failure(status: Option<u16>, report: &Report, retry_after: Option<Duration>) -> Failure {
     let status = status.or(report.status);
     let class = class(status, report);
     Failure { class, status, message: sentence(class, status, report, retry_after), retry_after }
 }
 
-/// The failure of an error that comes in the middle of an answer.
+/// The failure for an error in the middle of an answer.
 pub(crate) fn reported(report: &Report) -> Failure {
     failure(None, report, None)
 }
@@ -78,7 +79,7 @@ fn class(status: Option<u16>, report: &Report) -> ErrorClass {
     match status {
         Some(429) => ErrorClass::RateLimit,
         Some(408 | 504 | 524) => ErrorClass::Timeout,
-        // A conflict, too early, and a client that is said to have gone: all of them pass.
+        // Conflict, Too Early, and Client Closed Request are temporary.
         Some(409 | 425 | 499) => ErrorClass::Server,
         Some(300..=499) => ErrorClass::Request,
         Some(_) => ErrorClass::Server,

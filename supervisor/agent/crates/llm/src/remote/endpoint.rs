@@ -1,4 +1,4 @@
-//! Where a provider is, and how it is reached.
+//! The address of a provider, and how to connect.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::config::{Entry, Kind, Surroundings, Timeouts, proxy};
 use crate::key::{AsHeader as _, Keys, Secret, find_keys};
 use crate::model::ProviderError;
 
-/// How long an unused connection is kept. Providers close theirs after one to five minutes, and to send on one that is being
-/// closed looks like a broken network.
+/// How long an idle connection is kept. Providers close theirs after one to five minutes, and a request on one that is
+/// being closed looks like a network error.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(50);
-/// The shortest header's value that is looked for in messages: shorter ones would be found in every word.
+/// The shortest header value that is redacted in messages: shorter ones occur in ordinary words.
 const MIN_SECRET_BYTES: usize = 6;
 const USER_AGENT: &str = concat!("talon/", env!("CARGO_PKG_VERSION"));
 
@@ -89,12 +89,12 @@ impl Endpoint {
         format!("{}{path}", self.base.as_str().trim_end_matches('/'))
     }
 
-    /// What may be said of a text, in a log as well: all but what is secret here.
+    /// Redacts the secrets of this endpoint, for messages and logs.
     pub(crate) fn hidden(&self, text: &str) -> String {
         hidden(text, &self.secrets)
     }
 
-    /// The error of a failure here, without anything that is secret.
+    /// Makes the error of a failure here, without secrets.
     pub(crate) fn error(&self, failure: Failure) -> ProviderError {
         failure.named(&self.name, &self.secrets)
     }
@@ -120,7 +120,7 @@ fn base(entry: &Entry) -> Result<Url, String> {
     if url.query().is_some() || url.fragment().is_some() {
         return Err("base_url ends before '?' and '#': paths are added to it".to_owned());
     }
-    // The paths of these two hold the version already, and many write it.
+    // The path of these two contains the version already, and many write it.
     let versioned = match entry.kind {
         Kind::Anthropic => "/v1",
         Kind::Ollama => "/api",
@@ -148,12 +148,12 @@ fn headers(entry: &Entry) -> Result<HeaderMap, String> {
 fn client(entry: &Entry, base: &Url, around: &dyn Surroundings) -> Result<Client, String> {
     let mut builder = Client::builder()
         .user_agent(USER_AGENT)
-        // A redirect would carry the transcript, and in a header of its own the key, to wherever it points.
+        // A redirect would send the transcript, and a key in a custom header, to any other host.
         .redirect(redirect::Policy::none())
         .referer(false)
         .connect_timeout(entry.timeouts.connect.get())
         .pool_idle_timeout(IDLE_TIMEOUT)
-        // The library's reading of the environment is replaced by ours, which knows the entry.
+        // The library's proxy detection is replaced by ours, which knows the entry.
         .no_proxy();
     if let Some(proxy) = proxy(entry.proxy.as_ref(), base, around)? {
         builder = builder.proxy(proxy);

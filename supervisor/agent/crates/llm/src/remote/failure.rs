@@ -1,4 +1,4 @@
-//! Why there is no answer, on its way to a [`ProviderError`].
+//! Failures of a request, which become a [`ProviderError`].
 
 use std::error::Error;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::key::{HIDDEN, Secret};
 use crate::limits::{MAX_EVENT_BYTES, MAX_MESSAGE_BYTES, MAX_QUOTED_BYTES};
 use crate::model::{ErrorClass, ProviderError};
 
-/// A failure before it knows whose it is.
+/// A failure without its provider's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) class: ErrorClass,
@@ -21,12 +21,12 @@ impl Failure {
         Self { class, status: None, message: message.into(), retry_after: None }
     }
 
-    /// It is reached, and answers with what is no answer.
+    /// The provider sent something that is no answer.
     pub(crate) fn strange(message: impl Into<String>) -> Self {
         Self::new(ErrorClass::Server, message)
     }
 
-    /// A frame that its format does not have.
+    /// A frame is malformed.
     pub(crate) fn unreadable(data: &str) -> Self {
         Self::strange(format!(
             "its answer cannot be read: {}; check that kind and base_url fit together",
@@ -34,14 +34,14 @@ impl Failure {
         ))
     }
 
-    /// More than is taken.
+    /// The response is too large.
     pub(crate) fn too_large(what: &str, max_bytes: usize) -> Self {
         Self::strange(format!(
             "{what} is larger than the {max_bytes} bytes that are taken, so the connection was closed: ask for less at once"
         ))
     }
 
-    /// A frame without end.
+    /// A frame has no end.
     pub(crate) fn too_long() -> Self {
         Self::too_large("one event of its answer", MAX_EVENT_BYTES)
     }
@@ -55,7 +55,7 @@ impl Failure {
         )
     }
 
-    /// It answered, and said nothing.
+    /// The answer is empty.
     pub(crate) fn empty() -> Self {
         Self::strange("the model answered with nothing, neither text nor a call: ask again, or another model")
     }
@@ -74,7 +74,7 @@ impl Failure {
         }
     }
 
-    /// Every key was refused.
+    /// Every key was rejected before.
     pub(crate) fn refused_before() -> Self {
         Self::new(
             ErrorClass::Auth,
@@ -82,7 +82,7 @@ impl Failure {
         )
     }
 
-    /// Names the key that was used, if there is one.
+    /// Adds which key was used, if there is one.
     pub(crate) fn with_key(mut self, place: &str) -> Self {
         let concerns_key =
             matches!(self.class, ErrorClass::Auth | ErrorClass::RateLimit | ErrorClass::Billing);
@@ -92,7 +92,7 @@ impl Failure {
         self
     }
 
-    /// As an error of a provider: one line, bounded, and without what is secret.
+    /// Makes the error of a provider: one line, bounded, and without secrets.
     pub(crate) fn named(self, provider: &str, secrets: &[Secret]) -> ProviderError {
         let message = hidden(&self.message, secrets);
         ProviderError {
@@ -105,15 +105,16 @@ impl Failure {
     }
 }
 
-/// The beginning of a secret that is as secret as all of it. 8 characters: what is shorter says of a key only whose it is (`sk-proj-`).
+/// The shortest prefix of a secret that is redacted. 8 characters: a shorter one only shows whose key it is
+/// (`sk-proj-`).
 const MIN_BEGINNING_CHARS: usize = 8;
 
-/// A text without these secrets, and without a long beginning of one: a text may have been cut in the middle of a key, by whoever sent it
-/// or by us.
+/// Redacts these secrets, and long prefixes of them, since the sender or the agent may have truncated the text in the
+/// middle of a key.
 pub(crate) fn hidden(text: &str, secrets: &[Secret]) -> String {
     let mut text = text.to_owned();
     let known = || secrets.iter().map(Secret::reveal).filter(|secret| !secret.is_empty());
-    // Whole ones first: one may be the beginning of another.
+    // Longer ones first: one secret may be the prefix of another.
     for secret in known() {
         text = text.replace(secret, HIDDEN);
     }
@@ -137,21 +138,21 @@ pub(crate) fn hidden(text: &str, secrets: &[Secret]) -> String {
     text
 }
 
-/// Somebody else's words, in quotes: one line, cut, and without what is left of a key that they have masked.
+/// A quotation of a provider's text: one line, truncated, and without the remains of a masked key.
 pub(crate) struct Quote<'t>(pub(crate) &'t str);
 
 impl std::fmt::Display for Quote<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Of a long text only its beginning is looked at; a character has at most 4 bytes.
+        // Only the beginning of a long text is processed; a character has at most 4 bytes.
         let text: String = self.0.chars().take(MAX_QUOTED_BYTES * 4).collect();
-        // Such as "sk-ab***wxyz": OpenAI shows the ends of the key that it refuses.
+        // Such as "sk-ab***wxyz": OpenAI shows the ends of a rejected key.
         let words = text.split_whitespace().map(|word| if word.contains("***") { HIDDEN } else { word });
         let text = words.collect::<Vec<_>>().join(" ");
         write!(f, "\"{}\"", line(&text, MAX_QUOTED_BYTES))
     }
 }
 
-/// One line without control characters, cut at a character's border.
+/// One line without control characters, truncated between two characters.
 fn line(text: &str, max_bytes: usize) -> String {
     let clean = |c: char| {
         if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}') { ' ' } else { c }
@@ -167,13 +168,13 @@ fn line(text: &str, max_bytes: usize) -> String {
     shown
 }
 
-/// An error of a library with what is below it, and without the URL, which may be somebody's secret.
+/// An error with its causes, but without the URL, which may contain a secret.
 pub(crate) fn causes(error: &reqwest::Error) -> String {
     let mut text = String::new();
     let mut next: Option<&dyn Error> = error.source();
     while let Some(cause) = next {
         let shown = cause.to_string();
-        // Many errors say what the one below them says.
+        // Many errors repeat their cause.
         if !text.contains(&shown) {
             if !text.is_empty() {
                 text.push_str(": ");
@@ -207,7 +208,7 @@ mod tests {
             let message = failure.named("p", &secrets).message;
             assert!(!message.contains("sk-proj-0"), "{before}: {message}");
         }
-        // What is at the border of all of it, and what somebody else cut.
+        // Redaction at the end of the text, and of a key that the sender truncated.
         let long = Failure::strange(format!("{}{key}", "x".repeat(MAX_MESSAGE_BYTES - 12)));
         assert!(!long.named("p", &secrets).message.contains("sk-proj-"));
         assert_eq!(hidden("sk-proj-0123 and sk-proj-012345, sk-p", &secrets), "[hidden] and [hidden], sk-p");

@@ -1,6 +1,7 @@
-//! Providers that are asked over HTTP: everything that they have in common.
+//! What all providers over HTTP have in common.
 //!
-//! A [`Protocol`] says what to send and how to read what comes; an [`Endpoint`] knows where, with which keys and for how long.
+//! A [`Protocol`] defines requests and how to read responses; an [`Endpoint`] has the address, the keys and the
+//! timeouts.
 
 mod assembly;
 mod attempt;
@@ -36,7 +37,7 @@ pub(crate) trait Protocol: Send + Sync + 'static {
     const ASK: &'static str;
     /// What an answer's `Content-Type` starts with.
     const STREAM: &'static str;
-    /// A cheap question that only works if the provider can be used.
+    /// The path of a cheap request that only succeeds if the provider can be used.
     fn probe(&self) -> &'static str;
     /// The question.
     fn body(&self, request: &Request) -> Value;
@@ -69,16 +70,16 @@ pub(crate) trait Reader: Send {
     }
 }
 
-/// Whether an answer goes on.
+/// Whether an answer continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// There is more.
     More,
-    /// Nothing comes after this.
+    /// This was the last frame.
     Last,
 }
 
-/// Keys that are named where all were refused; of more than these, the first say where to look.
+/// The most keys named in the error if all were rejected; the first ones say where to look.
 const MAX_NAMED_KEYS: usize = 3;
 
 /// A provider over HTTP.
@@ -146,7 +147,7 @@ impl<P: Protocol> Provider for Remote<P> {
     }
 }
 
-/// One question's way through the keys: each at most once.
+/// One question's attempts with the keys: each at most once.
 struct Tour<'e> {
     endpoint: &'e Endpoint,
     tried: Vec<usize>,
@@ -161,7 +162,7 @@ impl<'e> Tour<'e> {
     fn next(&mut self) -> Result<Lease, ProviderError> {
         let lease =
             self.endpoint.keys().take(&self.tried).map_err(|none| match (self.last.take(), none) {
-                // What the last key ran into says more than that there is no other.
+                // The last key's error says more than that there is no other key.
                 (Some(last), _) => last,
                 (None, NoKey::Cooling(rest)) => self.endpoint.error(Failure::resting(rest)),
                 (None, NoKey::Refused) => self.endpoint.error(Failure::refused_before()),
@@ -170,7 +171,7 @@ impl<'e> Tour<'e> {
         Ok(lease)
     }
 
-    /// Keeps what a failure means for the key. It is an error of the question unless another key may do better.
+    /// Records what a failure means for the key. Returns it as the question's error unless another key may do better.
     fn failed(&mut self, lease: Lease, failure: Failure, spoke: bool) -> Result<(), ProviderError> {
         let keys = self.endpoint.keys();
         let another = match (failure.class, failure.status) {
@@ -178,7 +179,7 @@ impl<'e> Tour<'e> {
                 keys.cool(&lease, failure.retry_after);
                 true
             }
-            // 403 is about what is asked for: the key itself is known, and may do for another model.
+            // 403 is about the request: the key itself is valid, and may work for another model.
             (ErrorClass::Auth, status) if status != Some(403) => {
                 keys.refuse(&lease);
                 true
@@ -190,7 +191,7 @@ impl<'e> Tour<'e> {
         if spoke || !another {
             return Err(error);
         }
-        // A key that is only at its limit holds, so that a refused one beside it does not stop the question for good.
+        // A rate-limited key is valid, so a rejected one beside it does not fail the question for good.
         if error.class != ErrorClass::Auth || self.last.is_none() {
             self.last = Some(error);
         }

@@ -1,22 +1,23 @@
-//! What providers say instead of an answer.
+//! Parses the error responses of providers.
 
 use serde_json::Value;
 
-/// An error's body, in whichever of the formats that are in use.
+/// An error response, in any of the formats in use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Report {
-    /// Everything that names its kind, in lower case and in quotes of spaces: ` invalid_request_error context_length_exceeded `.
+    /// All codes that it contains, in lower case, separated and enclosed by spaces: ` invalid_request_error
+    /// context_length_exceeded `.
     pub(crate) codes: String,
-    /// A status that stands in the body; some send an error with 200.
+    /// A status inside the body; some providers send an error with 200.
     pub(crate) status: Option<u16>,
-    /// What it says to people.
+    /// The message for people.
     pub(crate) message: String,
-    /// It is a web page: of a proxy, a login, or a wrong address.
+    /// The body is a web page: of a proxy, a login, or a wrong address.
     pub(crate) is_page: bool,
 }
 
 impl Report {
-    /// Reads what came with an error's status.
+    /// Parses the body of an error status.
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let text = text.trim();
@@ -33,7 +34,7 @@ impl Report {
 
     /// The error in a JSON value, if it is one.
     pub(crate) fn of(value: &Value) -> Option<Self> {
-        // Gemini wraps it into a list.
+        // Gemini wraps it in a list.
         let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
         let error = value.get("error").filter(|error| !error.is_null());
         let inner = match error {
@@ -81,7 +82,7 @@ fn status(code: u64) -> Option<u16> {
     u16::try_from(code).ok().filter(|code| (400..600).contains(code))
 }
 
-/// A page's title, which mostly says whose page it is.
+/// A page's title, which usually says whose page it is.
 fn title(page: &str) -> String {
     let lower = page.to_ascii_lowercase();
     let titled = || {

@@ -1,4 +1,4 @@
-//! `models.fallback` as the chain takes it.
+//! Converts `models.fallback` to the chain's settings.
 
 use talon_agent_settings::{BreakerKeys, FallbackKeys};
 

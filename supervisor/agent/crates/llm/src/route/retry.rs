@@ -1,32 +1,32 @@
-//! What is done about each class of error, as one table, and how long is waited.
+//! The table of how each class of error is handled, and the waits.
 
 use std::time::Duration;
 
 use crate::model::ErrorClass;
 
-/// Who is asked next.
+/// Which model is asked next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Nobody: the request itself is to be mended.
+    /// None: the request itself has to be corrected.
     Nobody,
-    /// The next model, be it the same provider's: the failure is this one's own.
+    /// The next model, even of the same provider: only this model failed.
     OtherModel,
-    /// Models of other providers, and this one's after them: it may be this model, or all of the provider.
+    /// Models of other providers, then others of this one: either the model or the provider failed.
     OtherProviderFirst,
-    /// Models of other providers alone: this one's cannot answer, either.
+    /// Models of other providers only: no model of this one can answer.
     OtherProvider,
 }
 
-/// What is done about a class of error.
+/// How a class of error is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Asked again, at the same model, [`RetrySettings::retries`] times.
+    /// Whether the same model is asked again, [`RetrySettings::retries`] times.
     pub retried: bool,
-    /// Who is asked when that is over.
+    /// Which model is asked after that.
     pub next: Next,
-    /// Counts as a failure of the provider for its breaker. What a living provider answers on purpose does not.
+    /// Whether it counts as a failure for the provider's breaker. Deliberate responses of a working provider do not.
     pub counts: bool,
-    /// The model, or provider, is left alone for as long as it says, or as [`RetrySettings`] says.
+    /// Whether the model or provider rests, for as long as it asks, or as [`RetrySettings`] says.
     pub rests: bool,
 }
 
@@ -59,13 +59,14 @@ pub const fn policy(class: ErrorClass) -> Policy {
         ErrorClass::RateLimit => (false, Next::OtherModel, false, true),
         ErrorClass::Billing => (false, Next::OtherProvider, false, true),
         ErrorClass::Server => (false, Next::OtherModel, true, false),
-        // A wrong key, a transcript that is too long and a wrong request are to be mended, and another provider would hide them.
+        // A wrong key, a transcript that is too long and a wrong request have to be corrected; another provider would
+        // hide them.
         ErrorClass::Auth | ErrorClass::Context | ErrorClass::Request => (false, Next::Nobody, false, false),
     };
     Policy { retried, next, counts, rests }
 }
 
-/// The word for programs.
+/// The class as a word, for programs.
 #[must_use]
 pub const fn word(class: ErrorClass) -> &'static str {
     match class {
@@ -80,16 +81,17 @@ pub const fn word(class: ErrorClass) -> &'static str {
     }
 }
 
-/// How often and when a request is asked again.
+/// The settings of retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetrySettings {
-    /// How often after the first time, at most [`MAX_RETRIES`]. Default 3, as founded.
+    /// The number of retries, at most [`MAX_RETRIES`]. Default 3, as founded.
     pub retries: u32,
-    /// The wait before the first of them; doubles with each. Default 100 ms.
+    /// The wait before the first retry; doubles with each. Default 100 ms.
     pub backoff_initial: Duration,
     /// The longest wait, without what the provider asks for. Default 10 s.
     pub backoff_max: Duration,
-    /// Up to this is added by chance, so that those who failed together do not come back together. Default 50 ms.
+    /// The largest random addition to a wait, so that requests that failed together do not return together. Default 50
+    /// ms.
     pub jitter: Duration,
     /// The longest `Retry-After` for which a request is held. Default 30 s: about what a person waits without a sign. A
     /// longer one counts as a failure at once: the request falls back, or fails with a sentence that says when.
@@ -120,12 +122,12 @@ impl Default for RetrySettings {
     }
 }
 
-/// A number that was drawn: 0 adds nothing to a wait, `u32::MAX` all of the jitter.
+/// A random number: 0 adds nothing to a wait, `u32::MAX` the whole jitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Drawn(pub u32);
 
 impl RetrySettings {
-    /// The wait before the `retry`-th retry, from 1; `None` if the provider wants a longer one than a request is held for.
+    /// The wait before the `retry`-th retry, from 1; `None` if the provider asks for more than a request is held.
     #[must_use]
     pub fn wait(&self, retry: u32, retry_after: Option<Duration>, drawn: Drawn) -> Option<Duration> {
         let doublings = retry.saturating_sub(1).min(31);

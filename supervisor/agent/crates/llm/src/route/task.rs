@@ -1,11 +1,11 @@
-//! What is asked for, how hard it is, and the class of model that this takes.
+//! Kinds of task, their complexity, and the resulting tier.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 pub use talon_agent_settings::Tier;
 
-/// What a model is asked for.
+/// The kind of task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -13,11 +13,11 @@ pub enum Task {
     Chat,
     /// To go on with a loop that uses tools.
     Orchestration,
-    /// A focused task with a context of its own.
+    /// A focused task with a separate context.
     Subagent,
-    /// To think something through.
+    /// Extended reasoning.
     Reasoning,
-    /// To make a text shorter.
+    /// Summarization.
     Summarization,
 }
 
@@ -97,7 +97,7 @@ impl Complexity {
         }
     }
 
-    /// The tier that it takes by itself: the cheapest, the middle, the best.
+    /// The tier of the complexity alone: the cheapest, the middle, the best.
     #[must_use]
     pub const fn tier(self) -> Tier {
         match self {

@@ -1,4 +1,4 @@
-//! What stands in a script.
+//! The format of a script.
 
 use std::path::PathBuf;
 
@@ -98,10 +98,10 @@ pub struct When {
 pub struct Call {
     /// The tool.
     pub tool: String,
-    /// What it is called with.
+    /// Its arguments.
     #[serde(default)]
     pub arguments: Map<String, Value>,
-    /// What it is called with, as text that may be no JSON, instead of `arguments`.
+    /// Its arguments as text that may be no JSON, instead of `arguments`.
     #[serde(default)]
     pub raw: Option<String>,
 }

@@ -1,11 +1,11 @@
-//! Which answer fits a transcript.
+//! Selects the answer that matches a transcript.
 
 use regex::Regex;
 
 use super::file::When;
 use crate::model::{Message, NOTE_BEGINS, Request, ToolCall};
 
-/// Where a transcript has got to.
+/// The position of a transcript.
 pub(super) struct Place<'r> {
     pub(super) turn: usize,
     pub(super) step: usize,
@@ -22,7 +22,7 @@ impl<'r> Place<'r> {
         for message in &request.messages {
             match message {
                 Message::System { .. } => {}
-                // A turn is what a person began.
+                // A turn starts with a person's message.
                 Message::User { text } if text.starts_with(NOTE_BEGINS) => {}
                 Message::User { text } => {
                     place.turn += 1;
@@ -49,7 +49,7 @@ impl<'r> Place<'r> {
     }
 }
 
-/// What has to hold.
+/// A compiled condition.
 pub(super) struct Pattern {
     when: When,
     user: Option<Regex>,

@@ -42,23 +42,23 @@ pub struct Scripted {
     told: Mutex<BTreeMap<String, watch::Sender<bool>>>,
 }
 
-/// An answer that can be played.
+/// An answer with its compiled condition.
 struct Ready {
     pattern: Pattern,
     prepared: Prepared,
     played: AtomicU32,
 }
 
-/// Why there is no script.
+/// Why a script cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BadScript {
-    /// The file cannot be had.
+    /// The file cannot be read.
     #[error("the file with the answers: {0}")]
     File(String),
-    /// The file holds what is no text.
+    /// The file is not text.
     #[error("the file with the answers, {path}, holds no text: name one in YAML or JSON", path = .0.display())]
     NoText(PathBuf),
-    /// It says what cannot be played.
+    /// The script is invalid.
     #[error("the answers in {place} cannot be played: {reason}")]
     Unreadable {
         /// Which.
@@ -121,18 +121,18 @@ impl Scripted {
         })
     }
 
-    /// Lets every answer go on that waits for `name`, now and later.
+    /// Releases every answer that waits for `name`, now and later.
     pub fn tell(&self, name: &str) {
         self.gate(name).send_replace(true);
     }
 
-    /// What answers that wait for `name` listen to.
+    /// The gate that answers waiting for `name` watch.
     fn gate(&self, name: &str) -> watch::Sender<bool> {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.entry(name.to_owned()).or_insert_with(|| watch::channel(false).0).clone()
     }
 
-    /// The first answer that fits and is not used up.
+    /// The first answer that matches and is not used up.
     fn choose(&self, place: &Place<'_>) -> Option<&Prepared> {
         let free = |ready: &&Ready| {
             let Some(times) = ready.prepared.times else { return true };

@@ -30,7 +30,7 @@ pub(super) async fn play(
     let piece = prepared.piece_chars.unwrap_or(PIECE_CHARS).max(1);
     for part in pieces(&filled(&prepared.think, place), piece) {
         assembly.think(&part)?;
-        // Whoever listens gets a turn between two pieces, and may drop the answer there.
+        // The listener runs between two pieces, and may drop the answer there.
         tokio::task::yield_now().await;
     }
     let said = filled(&prepared.say, place);
@@ -65,7 +65,7 @@ pub(super) async fn play(
     Ok(())
 }
 
-/// Waits no longer than a real provider would be waited for.
+/// Applies a real provider's timeouts.
 async fn within<T>(clock: &Clock, spoke: bool, what: impl Future<Output = T>) -> Result<T, Failure> {
     let (deadline, late) = clock.deadline(spoke);
     timeout_at(deadline, what).await.map_err(|_| clock.late(late))
@@ -74,7 +74,7 @@ async fn within<T>(clock: &Clock, spoke: bool, what: impl Future<Output = T>) ->
 async fn wait(scripted: &Scripted, prepared: &Prepared) -> Result<(), Failure> {
     if let Some(name) = &prepared.wait_for {
         let gate = scripted.gate(name);
-        // It cannot close: the sender is here.
+        // It cannot close: this provider owns the sender.
         let mut told = gate.subscribe();
         drop(told.wait_for(|told| *told).await);
     }
@@ -84,7 +84,8 @@ async fn wait(scripted: &Scripted, prepared: &Prepared) -> Result<(), Failure> {
                 format!("it cannot wait for the pipe {} ({error}): make one with mkfifo", path.display());
             Failure::new(ErrorClass::Request, message)
         };
-        // Open for writing, too, it has a writer: otherwise the end of the pipe would be read before anybody wrote.
+        // Opened for writing too, so that the pipe has a writer: otherwise its end would be read before anything is
+        // written.
         let pipe = pipe::OpenOptions::new().read_write(true).open_receiver(path).map_err(failed)?;
         pipe.readable().await.map_err(failed)?;
     }
@@ -96,11 +97,11 @@ fn pieces(text: &str, chars: usize) -> Vec<String> {
     all.chunks(chars).map(|chunk| chunk.iter().collect()).collect()
 }
 
-/// A text of the script with what it asks for put in.
+/// Replaces the placeholders of a text.
 fn filled(text: &str, place: &Place<'_>) -> String {
     let mut filled = String::new();
     let mut rest = text;
-    // In one pass, so that what is put in is not filled itself.
+    // In one pass, so that replaced text is not replaced again.
     while let Some(start) = rest.find("{{") {
         filled.push_str(&rest[..start]);
         rest = &rest[start..];

@@ -1,4 +1,4 @@
-//! What travels: the frames of a stream, and names and ids that every provider takes.
+//! Wire formats: frames of a stream, and names and ids that every provider accepts.
 
 mod events;
 mod lines;
@@ -12,12 +12,12 @@ pub(crate) use names::{sent_id, sent_name};
 pub(crate) use retry_after::retry_after;
 pub(crate) use transcript::{fits, number, schema_in_words, sent_arguments};
 
-/// One piece of a stream, as its framing has it.
+/// A frame of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Frame {
     /// The kind of an event; empty for lines, and for events that name none.
     pub(crate) event: String,
-    /// What it carries.
+    /// Its data.
     pub(crate) data: String,
 }
 
@@ -25,10 +25,10 @@ pub(crate) struct Frame {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-/// Puts frames together from bytes that come in any pieces.
+/// Assembles frames from bytes in arbitrary pieces.
 pub(crate) trait Framing: Send {
     /// Takes more bytes.
     fn feed(&mut self, bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), TooLong>;
-    /// The stream has ended; what is left is given if it may be whole.
+    /// The stream has ended; returns the remaining frame if it may be complete.
     fn end(&mut self, frames: &mut Vec<Frame>);
 }

@@ -1,12 +1,12 @@
-//! Names and ids that every provider takes.
+//! Names and ids that every provider accepts.
 //!
-//! A transcript goes to whichever provider comes next, and it holds what models made up: a name with a dot in it, which OpenAI
-//! and Anthropic answer with a 400 for as long as it stands in the transcript.
+//! A transcript may go to another provider next, and contains names made up by models: OpenAI and Anthropic answer a
+//! name with a dot with a 400, for as long as it is in the transcript.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The longest name of a tool, which is everybody's.
+/// The longest name of a tool with every provider.
 const MAX_NAME_BYTES: usize = 64;
 /// The longest id of a call: OpenAI's.
 const MAX_ID_BYTES: usize = 40;
@@ -28,8 +28,8 @@ fn plain(text: &str, max_bytes: usize) -> Cow<'_, str> {
     if text.len() <= max_bytes && text.chars().all(fits) {
         return Cow::Borrowed(text);
     }
-    // What is replaced may have told two texts apart: a digest of it still does. This hasher has no random seed, so the
-    // next request says the same, and a provider's cache of it holds.
+    // Two texts may differ only in replaced characters, so a digest is added. This hasher has no random seed, so the
+    // next request is the same, and the provider's cache stays valid.
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     let kept: String =

@@ -1,4 +1,4 @@
-//! What requests of all formats share.
+//! Parts of requests that all formats share.
 
 use serde_json::{Map, Value, json};
 
@@ -9,14 +9,14 @@ pub(crate) fn number(number: f32) -> Value {
     number.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }
 
-/// Asks for an answer of a form in words, where nothing else is understood.
+/// Describes a schema in words, for providers without a field for it.
 pub(crate) fn schema_in_words(schema: &Value) -> String {
     format!(
         "Answer with one JSON value that fits this JSON Schema, and with nothing before or after it:\n{schema}"
     )
 }
 
-/// Whether thoughts are those of the model that is asked.
+/// Whether thoughts are those of the requested model.
 pub(crate) fn fits(thoughts: &Thoughts, provider: &str, model: &str) -> bool {
     thoughts.provider == provider && thoughts.model == model
 }

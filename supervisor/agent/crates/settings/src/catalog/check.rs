@@ -1,4 +1,4 @@
-//! What no type can say of a catalog.
+//! Checks of a catalog beyond its types.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,8 +6,8 @@ use std::fmt;
 use super::{CatalogKeys, Entry, Model, ModelRef};
 use crate::nearest::nearest;
 
-/// The most models. The router looks at each of them for each request; the whole list of an aggregator has some hundreds.
-/// Another one is a problem of the catalog; to be changed here.
+/// The most models. The router considers each of them for each request; an aggregator's whole list has some hundreds.
+/// One more is a problem of the catalog. Not configurable.
 pub const MAX_MODELS: usize = 1000;
 
 /// The heaviest weight.
@@ -17,12 +17,12 @@ pub const MAX_WEIGHT: u32 = 1000;
 const MAX_NAME_BYTES: usize = 200;
 const MAX_ALIAS_BYTES: usize = 64;
 
-/// One thing that is wrong in a catalog.
+/// A problem of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where: the keys below `models.catalog`.
+    /// The keys below `models.catalog`.
     pub path: Vec<String>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
     /// What to do about it.
     pub help: String,
@@ -38,7 +38,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong in a catalog.
+/// All problems of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -64,7 +64,7 @@ pub(super) fn check(keys: &CatalogKeys, providers: &BTreeSet<String>) -> Result<
     for (key, model) in keys.0.iter().take(MAX_MODELS) {
         entries.extend(check.entry(key, model));
     }
-    // Slashes sort between other characters in a key, and before none of them in a pair.
+    // The order of keys differs from that of pairs, since a slash sorts after some characters.
     entries.sort_by(|a, b| a.id.cmp(&b.id));
     check.aliases(&entries);
     if check.found.is_empty() { Ok(entries) } else { Err(Problems(check.found)) }
@@ -180,7 +180,7 @@ impl Check<'_> {
         }
     }
 
-    /// An alias means one model, and nothing else is called so.
+    /// Checks that an alias names one model, and nothing else.
     fn aliases(&mut self, entries: &[Entry]) {
         let mut taken: BTreeMap<&str, &ModelRef> = BTreeMap::new();
         for entry in entries {

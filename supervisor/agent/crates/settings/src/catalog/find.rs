@@ -1,22 +1,22 @@
-//! Which model somebody means.
+//! Finds a model by name.
 
 use std::fmt;
 
 use super::Entry;
 use crate::nearest::nearest;
 
-/// No model is called so, or several are.
+/// No model has this name, or several have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownModel {
-    /// What was asked for, cut to a bounded length.
+    /// The requested name, truncated.
     pub asked: String,
-    /// All that it could mean, if there are several.
+    /// All matches, if there are several.
     pub ambiguous: Vec<String>,
-    /// The names that look most like it, the nearest first.
+    /// The most similar names, the nearest first.
     pub nearest: Vec<String>,
 }
 
-/// So much of what was asked is repeated.
+/// How much of the requested name is repeated.
 const MAX_SHOWN_CHARS: usize = 80;
 
 pub(super) fn find<'c>(entries: &'c [Entry], asked: &str) -> Result<&'c Entry, UnknownModel> {

@@ -1,7 +1,7 @@
-//! `models.catalog`: which models there are, what they can do and what they cost.
+//! `models.catalog`: the models, their abilities and their prices.
 //!
-//! [`CatalogKeys`] are the keys as an operator writes them; a [`Catalog`] is what is left of them when everything was found to
-//! be in order. All that is wrong is told at once, each with its key and what to do.
+//! [`CatalogKeys`] are the keys as an operator writes them; a [`Catalog`] contains the checked models. All problems are
+//! reported at once, each with its key and what to do.
 
 mod check;
 mod find;
@@ -62,16 +62,16 @@ impl<'de> Deserialize<'de> for ModelRef {
     }
 }
 
-/// A model that was found to be in order.
+/// A checked model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Whose it is.
+    /// The model's id.
     pub id: ModelRef,
-    /// What is known of it.
+    /// The operator's keys.
     pub model: Model,
 }
 
-/// Models that were found to be in order, by provider and name.
+/// The checked models, by provider and name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalog {
     entries: Vec<Entry>,
@@ -92,15 +92,15 @@ impl Catalog {
         &self.entries
     }
 
-    /// The one of exactly this provider and name.
+    /// The model with exactly this provider and name.
     #[must_use]
     pub fn get(&self, id: &ModelRef) -> Option<&Entry> {
         let found = self.entries.binary_search_by(|entry| entry.id.cmp(id)).ok()?;
         self.entries.get(found)
     }
 
-    /// The one that a person or a configuration means: by provider and name, by its alias, or by its name alone where only one
-    /// provider has it.
+    /// The model that a person or a configuration refers to: by provider and name, by its alias, or by its name alone
+    /// if only one provider has it.
     ///
     /// # Errors
     /// [`UnknownModel`], with the nearest ones.

@@ -1,4 +1,4 @@
-//! As bytes, with all secrets in it: the one form in which they leave a process, over a sealed memory file to the agent alone.
+//! The bundle as bytes, with all secrets: its only form outside a process, in a sealed memory file for the agent alone.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use serde_json::Value;
 use super::Handed;
 use crate::{Entry, Secret, Settings};
 
-/// The most bytes that are read. 32 MiB: 8 MiB of files grow by a third, and the settings come out of a file of at most 1 MiB. What
-/// is longer was not written by a supervisor.
+/// The most bytes that are read. 32 MiB: 8 MiB of files grow by a third, and the settings come from a file of at most 1
+/// MiB. The supervisor writes nothing larger.
 pub const MAX_HANDED_BYTES: usize = 32 << 20;
 
-/// Why bytes are not what a supervisor hands over.
+/// Why bytes are no bundle.
 #[derive(Debug, thiserror::Error)]
 pub enum BadHanded {
     /// There are too many.
@@ -23,14 +23,14 @@ pub enum BadHanded {
         "what the supervisor hands over has {0} bytes, and at most {MAX_HANDED_BYTES} are taken: remove files from models.providers"
     )]
     TooLong(usize),
-    /// They cannot be read. What is in them is not repeated.
+    /// They cannot be parsed. The error repeats nothing of them.
     #[error(
         "what the supervisor hands over cannot be understood at line {line}, column {column}: both programs have to be of one release"
     )]
     Unreadable {
-        /// Where it breaks off, from 1.
+        /// The line of the error, from 1.
         line: usize,
-        /// The same.
+        /// The column of the error, from 1.
         column: usize,
     },
 }
@@ -53,10 +53,11 @@ struct Incoming {
 }
 
 impl Handed {
-    /// As bytes for [`Handed::from_bytes`]. All secrets are in them: they are for the agent's process, and for nothing that lasts.
+    /// Encodes the bundle for [`Handed::from_bytes`]. The bytes contain all secrets: they are for the agent's process,
+    /// and must not be stored.
     ///
     /// # Errors
-    /// [`BadHanded::TooLong`] if [`Handed::from_bytes`] would not take them.
+    /// [`BadHanded::TooLong`] if [`Handed::from_bytes`] would reject them.
     pub fn to_bytes(&self) -> Result<Vec<u8>, BadHanded> {
         let outgoing = Outgoing {
             settings: revealed(&self.settings),
@@ -68,10 +69,10 @@ impl Handed {
         if bytes.len() > MAX_HANDED_BYTES { Err(BadHanded::TooLong(bytes.len())) } else { Ok(bytes) }
     }
 
-    /// Reads what [`Handed::to_bytes`] wrote.
+    /// Decodes what [`Handed::to_bytes`] wrote.
     ///
     /// # Errors
-    /// [`BadHanded`]; nothing of what was read is in it.
+    /// [`BadHanded`]; it contains nothing of the bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, BadHanded> {
         if bytes.len() > MAX_HANDED_BYTES {
             return Err(BadHanded::TooLong(bytes.len()));
@@ -88,13 +89,13 @@ impl Handed {
     }
 }
 
-/// The library's own message may repeat a value, which may be a key.
+/// Drops the library's own message, which may repeat a value, and so a key.
 fn unreadable(error: serde_json::Error) -> BadHanded {
     BadHanded::Unreadable { line: error.line(), column: error.column() }
 }
 
-/// The settings with what is hidden everywhere else. A [`Secret`] that is added to them has to be added here; the test of this
-/// module finds one that is not.
+/// The settings with their secrets in plain text. A new [`Secret`] in the settings has to be added here; the test of
+/// this module finds a missing one.
 fn revealed(settings: &Settings) -> Value {
     let mut value = serde_json::to_value(settings).unwrap_or_default();
     for (name, entry) in &settings.models.providers.0 {

@@ -1,4 +1,4 @@
-//! Files that settings name.
+//! Reads the files that settings name.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,19 +13,19 @@ const MAX_KEYS_BYTES: usize = 64 << 10;
 const MAX_CERTIFICATES_BYTES: usize = 1 << 20;
 /// The largest file with prepared answers. 1 MiB: far more than anybody writes by hand.
 const MAX_SCRIPT_BYTES: usize = 1 << 20;
-/// What is read of any file: one byte more than the largest of them, so that a longer one shows.
+/// How much of a file is read: one byte more than the largest limit, so that a larger file shows.
 const MAX_READ_BYTES: u64 = (1 << 20) + 1;
 
-/// A file as it was found.
+/// A file that was read.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NamedFile {
-    /// What is in it, up to a byte more than any may hold.
+    /// Its contents, up to one byte more than any limit.
     pub bytes: Vec<u8>,
     /// Its permissions.
     pub mode: u32,
 }
 
-/// What a file is named for.
+/// The purpose of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     Keys,
@@ -33,7 +33,7 @@ pub(super) enum Use {
     Script,
 }
 
-/// Why a file is not handed over.
+/// Why a file is not passed on.
 #[derive(Debug, thiserror::Error)]
 pub enum BadFile {
     /// It cannot be read.
@@ -44,7 +44,7 @@ pub enum BadFile {
         /// Why.
         source: io::Error,
     },
-    /// Anyone can read it, and it holds keys.
+    /// It contains keys, and anyone can read it.
     #[error("{path} can be read by everybody on this machine (mode {mode:o}): run `chmod o= {path}`, and think of the key as known", path = .path.display())]
     Open {
         /// The file.
@@ -52,25 +52,25 @@ pub enum BadFile {
         /// Its permissions.
         mode: u32,
     },
-    /// It is too large for what it is named for.
+    /// It is too large for its purpose.
     #[error("{path} is larger than {most} bytes: is it {what}?", path = path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// As many as it may have.
+        /// The limit.
         most: usize,
-        /// What it should be.
+        /// The purpose.
         what: &'static str,
     },
-    /// There are too many, or they are too large together.
+    /// There are too many files, or their total is too large.
     #[error("{path} is left out: providers name more than {MAX_FILES} files, or more than {MAX_FILES_BYTES} bytes in files; remove some", path = .0.display())]
     TooMany(PathBuf),
 }
 
-/// Reads a file that settings name, up to a byte more than any of them may have.
+/// Reads a file that settings name, up to one byte more than any limit.
 ///
 /// # Errors
-/// Those of reading it; one that is no regular file is refused, since a pipe would hang when it is opened.
+/// Those of reading; one that is not regular is rejected, since opening a pipe would hang.
 pub fn read_file(path: &Path) -> io::Result<NamedFile> {
     let regular = |found: &std::fs::Metadata| {
         found.is_file().then_some(()).ok_or_else(|| io::Error::other("it is no regular file"))
@@ -84,10 +84,10 @@ pub fn read_file(path: &Path) -> io::Result<NamedFile> {
     Ok(NamedFile { bytes, mode: found.permissions().mode() & 0o7777 })
 }
 
-/// What is in it, if it may be handed over.
+/// Returns the contents if they may be passed on.
 pub(super) fn checked(path: &Path, used: Use, found: NamedFile) -> Result<Vec<u8>, BadFile> {
     let NamedFile { bytes, mode } = found;
-    // A group may read it: that is how a service manager's credentials look, and how a file of root's is shared.
+    // Group access is allowed: service managers' credentials have it, and so do shared files of root.
     if used == Use::Keys && mode & 0o007 != 0 {
         return Err(BadFile::Open { path: path.to_owned(), mode });
     }

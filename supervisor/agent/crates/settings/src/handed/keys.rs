@@ -1,4 +1,4 @@
-//! Where keys come from: the environment or a file, never the configuration itself, which is shown and copied around.
+//! Reads API keys from the environment or a file; never from the configuration itself, which is shown and copied.
 
 use std::path::PathBuf;
 
@@ -8,43 +8,43 @@ use crate::{KeySource, Secret};
 /// The longest key. 4 KiB: keys have some 50 to 200 bytes, tokens of a gateway up to 2,000.
 const MAX_KEY_BYTES: usize = 4096;
 
-/// Why a source has no key.
+/// Why a source has no usable key.
 #[derive(Debug, thiserror::Error)]
 pub enum BadKey {
-    /// No such variable.
+    /// The variable is not set.
     #[error(
         "the environment variable {0} is not set or empty: set it for the supervisor, which hands it to the agent, or name another one"
     )]
     NotSet(String),
-    /// The file cannot be had, as for one that others can read.
+    /// The file is not available, for instance since others can read it.
     #[error("{0}")]
     File(String),
-    /// The file holds what is no text.
+    /// The file is not text.
     #[error("{path} holds no text: is it the file with the keys?", path = .0.display())]
     NoText(PathBuf),
-    /// The file holds none.
+    /// The file contains no key.
     #[error("{path} holds no key: write one on a line of its own", path = .0.display())]
     Empty(PathBuf),
-    /// It cannot be a key.
+    /// The text cannot be a key.
     #[error(
         "what {0} holds is no key: it has spaces or other characters that none has, or more than {MAX_KEY_BYTES} bytes"
     )]
     Malformed(String),
 }
 
-/// A key, and how an operator finds it.
+/// A key, with its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// The key.
     pub key: Secret,
-    /// Such as `OPENAI_API_KEY` or `/etc/talon/keys, line 2`.
+    /// The location: `OPENAI_API_KEY` or `/etc/talon/keys, line 2`.
     pub place: String,
 }
 
-/// All keys of a source.
+/// Reads all keys of a source.
 ///
 /// # Errors
-/// [`BadKey`] if there is none, or something that is none; never with the key in it.
+/// [`BadKey`] if there is none, or an invalid one; never with the key in it.
 pub fn find_keys(source: &KeySource, around: &dyn Surroundings) -> Result<Vec<Found>, BadKey> {
     match source {
         KeySource::Env(name) => {

@@ -1,4 +1,4 @@
-//! What a configuration depends on outside of itself.
+//! The environment of a configuration.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ pub trait Surroundings {
     /// An environment variable; `None` if it is not set.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// What is in a file.
+    /// The contents of a file.
     ///
     /// # Errors
-    /// A sentence with the file's path that says why it is not there and what to do.
+    /// A sentence with the file's path that says why it is missing and what to do.
     fn file(&self, path: &Path) -> Result<&[u8], String>;
 }
 

@@ -1,7 +1,8 @@
-//! What the supervisor hands to the agent: the settings, and what they name outside of themselves.
+//! The bundle that the supervisor sends to the agent: the settings, with the files and variables that they name.
 //!
-//! The agent's own user has no right to the operator's files, and its environment has only what services get: whatever can read
-//! the configuration cannot for that reason read its keys. So the supervisor looks up what the settings name, and nothing else, and hands it over.
+//! The agent's user cannot read the operator's files, and its environment has only what services get, so that access to
+//! the configuration does not imply access to its keys. So the supervisor looks up what the settings name, and nothing
+//! else, and sends it.
 
 mod bytes;
 mod file;
@@ -24,7 +25,7 @@ pub use lookup::Surroundings;
 
 use file::Use;
 
-/// The variables by which a machine names its proxies. A library's reading of them is replaced by ours, which knows both spellings.
+/// The variables for proxies. They replace a library's own lookup, and include both spellings.
 pub const PROXY_VARIABLES: [&str; 8] = [
     "HTTPS_PROXY",
     "https_proxy",
@@ -39,35 +40,35 @@ pub const PROXY_VARIABLES: [&str; 8] = [
 /// The longest value of a variable. 16 KiB: a key has 4 KiB at most, and a `NO_PROXY` with some hundred names fits. A longer one is
 /// left out, with a problem that names it.
 const MAX_VARIABLE_BYTES: usize = 16 << 10;
-/// Variables at most. 512: the most keys that anybody has, many times over. What is beyond is left out, with a problem.
+/// The most variables. 512: far more than anyone has keys. Further ones are left out, with a problem.
 const MAX_VARIABLES: usize = 512;
-/// Files at most. 256: one for each provider and some with keys. What is beyond is left out, with a problem.
+/// The most files. 256: one for each provider and some with keys. Further ones are left out, with a problem.
 const MAX_FILES: usize = 256;
-/// All files together. 8 MiB: some scripts or bundles of certificates at their largest; an ordinary configuration has some KiB. A
-/// file that would go beyond is left out, with a problem.
+/// The most bytes of all files. 8 MiB: some scripts or certificate bundles of the largest size; an ordinary
+/// configuration has some KiB. A file beyond that is left out, with a problem.
 const MAX_FILES_BYTES: usize = 8 << 20;
 
 /// Everything that the agent is given: its settings, and the environment variables and files that they name.
 ///
-/// Its providers are made of it alone. It shows neither a variable's value nor what is in a file; see [`Handed::to_bytes`].
+/// Providers are built from it alone. Its `Debug` output shows neither values nor contents; see [`Handed::to_bytes`].
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Handed {
-    /// What the operator wrote.
+    /// The operator's settings.
     pub settings: Settings,
-    /// The variables that it names, and those for proxies, if they are set.
+    /// The variables that the settings name, and those for proxies, if they are set.
     pub environment: BTreeMap<String, String>,
-    /// The files that it names, whole.
+    /// The contents of the files that the settings name.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
-    /// Files that it names and that are not among `files`, each with a sentence that says why and what to do.
+    /// The named files that are not in `files`, each with a sentence that says why and what to do.
     pub refused: BTreeMap<PathBuf, String>,
 }
 
 impl Handed {
     /// Looks up what the settings name.
     ///
-    /// `env` looks a variable up, `read` a file ([`read_file`] outside of tests). A file with keys that others can read is not taken.
-    /// Besides come sentences, one for each thing that is wrong; each says what to do. A provider with such a problem cannot be
-    /// asked, and the others can.
+    /// `env` looks up a variable, `read` a file ([`read_file`] outside of tests). A file with keys that others can read
+    /// is left out. Also returns one sentence for each problem, with what to do. A provider with a problem cannot be
+    /// asked; the others can.
     #[must_use]
     pub fn gather(
         settings: &Settings,
@@ -91,7 +92,7 @@ impl Handed {
     }
 }
 
-/// Names alone: the values are secrets.
+/// Shows names only: the values are secrets.
 impl fmt::Debug for Handed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes: BTreeMap<_, _> = self.files.iter().map(|(path, bytes)| (path, bytes.len())).collect();
@@ -104,10 +105,10 @@ impl fmt::Debug for Handed {
     }
 }
 
-/// One gathering under way.
+/// The state of a collection.
 struct Gathering<'a> {
     handed: Handed,
-    /// Of all files so far.
+    /// The bytes of all files so far.
     bytes: usize,
     env: &'a dyn Fn(&str) -> Option<String>,
     read: &'a dyn Fn(&Path) -> std::io::Result<NamedFile>,
@@ -122,7 +123,7 @@ impl Gathering<'_> {
                 crate::KeySource::Env(name) => self.variable(name),
                 crate::KeySource::File(path) => self.file(path, Use::Keys),
             }
-            // Read here as the agent will, so that whoever starts or reloads hears of a bad key at once.
+            // Parsed here as the agent will, so that starting or reloading reports a bad key at once.
             wrong.extend(find_keys(&source, &self.handed).err().map(|error| error.to_string()));
         }
         for (path, used) in [(&entry.ca_file, Use::Certificates), (&entry.file, Use::Script)] {
@@ -154,7 +155,8 @@ impl Gathering<'_> {
     }
 
     fn file(&mut self, path: &Path, used: Use) {
-        // Named twice it is read once; with keys in it, it is checked each time, since it may have been named for less before.
+        // A file that is named twice is read once. If it contains keys it is checked each time: the first use may not
+        // have required it.
         let known = self.handed.files.contains_key(path) || self.handed.refused.contains_key(path);
         if known && used != Use::Keys {
             return;

@@ -183,7 +183,8 @@ fn bytes_hold_every_secret_and_nothing_else_does() {
     assert!(!shown.contains("hunter2"), "{shown}");
 }
 
-/// Whoever adds a secret to the settings has to reveal it in the bytes as well, or the agent gets `[hidden]` in its place.
+/// A secret that is added to the settings has to be revealed in the bytes as well, or the agent gets `[hidden]`
+/// instead.
 #[test]
 fn there_are_no_secrets_but_those_that_are_revealed() {
     fn walk(schema: &serde_json::Value, path: &str, found: &mut Vec<String>) {

@@ -1,4 +1,4 @@
-//! Good calls, and what comes back of them.
+//! Valid calls and their answers.
 
 use serde_json::Value;
 use talon_plugin::spec::MIN_MESSAGE_BYTES;
@@ -44,7 +44,7 @@ pub(in crate::checks) async fn decodes(bench: &mut Bench<'_>) -> Result<Finding,
     Ok(Finding::pass())
 }
 
-/// Why an answer is none. What did not come at all is for other checks.
+/// Why an answer is not valid. Missing answers are judged by other checks.
 fn unreadable(target: &Target, said: &Said) -> Option<Finding> {
     let failed = |what| Some(Finding::Fail(inert!("{} answered with {}", target.shown(), what)));
     match said {
@@ -59,7 +59,7 @@ fn unreadable(target: &Target, said: &Said) -> Option<Finding> {
     }
 }
 
-/// Tells a fresh process that little is the most, and calls all that may be called.
+/// Announces a small limit to a new process, and calls all actions that may be called.
 pub(in crate::checks) async fn large(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
     if let Some(finding) = bench.never_served() {
         return Err(finding);
@@ -67,7 +67,7 @@ pub(in crate::checks) async fn large(bench: &mut Bench<'_>) -> Result<Finding, F
     if bench.targets.all.is_empty() {
         return Ok(Finding::Skip(NOTHING_TO_CALL.into()));
     }
-    let again = |text| Finding::Fail(inert!("told a limit of 64 KiB, it did not start: {}", text));
+    let again = |text| Finding::Fail(inert!("with an announced limit of 64 KiB it did not start: {}", text));
     let session = bench.other(|spec| spec.max_message_bytes = MIN_MESSAGE_BYTES).await;
     let session = session.map_err(|problem| again(problem.text))?;
     let found = match bench.init(&session, bench.spec.config.clone()).await {
@@ -89,7 +89,7 @@ async fn all_below(bench: &Bench<'_>, session: &Session) -> Finding {
         };
         if bytes > MIN_MESSAGE_BYTES {
             return Finding::Fail(inert!(
-                "told that {} bytes are the most, {} answered with {}",
+                "with an announced limit of {} bytes, {} answered with {}",
                 MIN_MESSAGE_BYTES,
                 target.shown(),
                 bytes

@@ -1,4 +1,4 @@
-//! Calls that no host would let through: what is missing, unknown or hostile.
+//! Calls with missing, unknown or hostile arguments, which no host would let through.
 
 use std::collections::BTreeMap;
 
@@ -8,19 +8,19 @@ use super::{NOTHING_TO_CALL, Worst};
 use crate::bench::targets::UNKNOWN_ACTION;
 use crate::bench::{Bench, Finding, Said};
 
-/// An argument that nobody declared.
+/// An argument that no action declares.
 const UNKNOWN_ARGUMENT: &str = "talon_conformance_no_such_argument";
 
-/// The most calls with hostile arguments: sixteen parameters with all that is tried.
+/// The most calls with hostile arguments: sixteen parameters with all values.
 const MAX_HOSTILE_CALLS: usize = 160;
 
-/// How long a long argument is: too long for a line, and a tenth of what hosts let through.
+/// The length of a long argument, in bytes: too long for a line, and a tenth of what hosts let through.
 const LONG_BYTES: usize = 100 << 10;
 
-/// How deep JSON nests: deeper than the stack of a parser that calls itself.
+/// The nesting of deep JSON: too deep for the stack of a recursive parser.
 const DEPTH: usize = 10_000;
 
-/// Makes one call in a live process and says how it was taken.
+/// Makes one call and judges how the plugin took it.
 async fn taken(
     bench: &mut Bench<'_>,
     action: &str,
@@ -89,10 +89,10 @@ pub(in crate::checks) async fn unknown(bench: &mut Bench<'_>) -> Result<Finding,
     Ok(finding)
 }
 
-/// Turns a terminal and a prompt upside down.
+/// Disturbs terminals and prompts.
 const CONTROL: &str = "\u{1b}[2J\r\n\t\u{7}\u{8}\u{202e}\u{200b}<|im_start|>system";
 
-/// What a parameter of a type is given, with words for it.
+/// Hostile values for a parameter of this type, each with a description.
 fn hostile_values(kind: &str) -> Vec<(&'static str, String)> {
     let mut values = vec![
         ("control characters", CONTROL.to_owned()),

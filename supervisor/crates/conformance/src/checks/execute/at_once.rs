@@ -1,4 +1,4 @@
-//! Calls side by side, calls that are given up, calls whose time is over.
+//! Concurrent calls, cancelled calls, and calls past their deadline.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use talon_sanitize::{Raw, inert};
 use super::NOTHING_TO_CALL;
 use crate::bench::{Bench, Finding, Said};
 
-/// How many calls a host sends at once unless configured.
+/// The default number of concurrent calls of a host.
 const AT_ONCE: usize = 16;
 
-/// How many calls are given up, one after the other, so that one of them is in the middle of its work.
+/// The number of cancelled calls, one after the other, so that the plugin is working on at least one of them.
 const GIVEN_UP: usize = 8;
-/// How long they have before they are given up.
+/// The time before a call is cancelled.
 const MOMENT: Duration = Duration::from_millis(5);
 
-/// What the header of a call says whose time is short.
+/// The deadline in the header of the call.
 const SHORT: Duration = Duration::from_millis(50);
-/// How long the plugin has to end that call by itself.
+/// How long after the deadline the plugin may take to end the call.
 const OVERTIME: Duration = Duration::from_secs(5);
 
 pub(in crate::checks) async fn concurrent(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
@@ -58,7 +58,7 @@ pub(in crate::checks) async fn cancelled(bench: &mut Bench<'_>) -> Result<Findin
     let Some(session) = bench.session() else { return Ok(Finding::pass()) };
     let mut in_time = 0_usize;
     for _ in 0..GIVEN_UP {
-        // The stream is reset with the call's future.
+        // Dropping the call's future resets the stream.
         let call = bench.call(session, "conformance-given-up", &target.action, &target.args);
         in_time += usize::from(tokio::time::timeout(MOMENT, call).await.is_ok());
     }

@@ -1,4 +1,4 @@
-//! Calls of actions.
+//! Checks of calls to actions.
 
 pub(super) mod answers;
 pub(super) mod arguments;
@@ -8,17 +8,17 @@ use talon_sanitize::Sanitized;
 
 use crate::bench::Finding;
 
-/// What is said where no action may be called.
+/// The text of a skipped check when no action may be called.
 pub(super) const NOTHING_TO_CALL: &str = "no action may be called: name one with --action 'NAME KEY=VALUE', or mark those that change nothing as read_only";
 
-/// Keeps the worst of what was found.
+/// Keeps the first warning among several findings.
 #[derive(Default)]
 pub(super) struct Worst {
     warning: Option<Sanitized>,
 }
 
 impl Worst {
-    /// Takes one finding; a failure ends it all.
+    /// Adds one finding; a failure ends the check.
     pub(super) fn take(&mut self, finding: Finding) -> Result<(), Finding> {
         match finding {
             Finding::Fail(_) => return Err(finding),

@@ -140,7 +140,7 @@ proptest! {
             match step {
                 Step::Arrive => match machine.admit(now) {
                     Ok(call) => {
-                        // While half open, exactly one call is on its way.
+                        // While half open, exactly one call is running.
                         if machine.state() == BreakerState::HalfOpen {
                             prop_assert!(call.probe);
                             prop_assert!(!live.iter().any(|other| other.probe && other.epoch == call.epoch));

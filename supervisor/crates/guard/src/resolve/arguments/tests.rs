@@ -8,7 +8,7 @@ fn parameter(r#type: &str, schema: &str) -> Parameter {
     Parameter { name: text("p"), r#type: text(r#type), schema: text(schema), ..Default::default() }
 }
 
-/// What is told of the arguments: the same in the first call and in later ones, and whether schemas are kept or not.
+/// The problems of the arguments: the same in the first call and in later ones, and whether schemas are cached or not.
 fn told(action: &Action, args: &BTreeMap<String, String>) -> String {
     let actions = || [("a".to_owned(), action.clone())];
     let check = |actions: &Actions| check(actions.get("a").unwrap(), args, &Patterns::default()).to_string();
@@ -39,7 +39,7 @@ fn each_type_takes_its_json_spelling() {
         ("object", &["{}", "{\"a\": {\"b\": 1}}"], &["[]", "{a:1}", "null"]),
         ("string", &["", "5", "{", "\u{0}"], &[]),
         ("", &["", "anything"], &[]),
-        // A type nobody knows is not checked.
+        // An unknown type is not checked.
         ("file", &["", "5", "[oops"], &[]),
     ] {
         for value in good {
@@ -111,7 +111,7 @@ fn an_injected_argument_is_never_missing_nor_shown() {
 }
 
 proptest! {
-    /// `told` holds the kept schema against the one that is parsed anew.
+    /// `told` compares the cached schema with one that is parsed again.
     #[test]
     fn a_kept_schema_says_what_it_said_at_first(
         r#type in "(|string|integer|array|object|x)",

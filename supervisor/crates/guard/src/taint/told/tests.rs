@@ -170,7 +170,7 @@ fn memory_of_a_long_text_is_given_back_once_it_is_taken_in() {
 }
 
 proptest! {
-    /// Beside a table that is told everything at once.
+    /// Compares with a table into which everything is inserted at once.
     #[test]
     fn what_waits_is_found_as_what_does_not(
         said in proptest::collection::vec((0..4_usize, 0..30_usize, 4..30_usize, 0..8_usize, any::<bool>()), 1..40),
@@ -182,7 +182,7 @@ proptest! {
         scope.told.max_bytes = usize::MAX;
         let mut table = Table::new(fingerprints);
         for (step, (plugin, number, words, brought, asked)) in said.into_iter().enumerate() {
-            // What is said again gives way later than where it is told twice, of which one bucket would tell.
+            // Repeated text is evicted later here than where it is inserted twice, which shows in a single bucket.
             let number = if fingerprints == ROOM { number } else { step };
             let (plugin, text) = (["a", "b", "c", "d"][plugin], numbered(number, words * 10));
             let brought = numbered(number, brought * 10);

@@ -1,19 +1,19 @@
-//! Landlock: what the program may do with the files that it sees, once more, and as far as the kernel offers it
-//! with TCP ports, abstract sockets and signals.
+//! Landlock: restricts once more what the program may do with the files that it sees, and as far as the kernel supports
+//! it, TCP ports, abstract sockets and signals.
 //!
-//! Its rules are made of the same view as the private root and stand on their own: should a mount be wrong, or
-//! should there be no namespaces at all, they still hold. They hold for all that the program starts, and nobody
-//! can loosen them. What they do not do:
+//! Its rules are derived from the same view as the private root, but are independent of it: if a mount is wrong, or
+//! there are no namespaces at all, they still hold. They bind everything that the program starts, and cannot be
+//! loosened. Their limits:
 //!
-//! - They are about opening and executing. Memory may be mapped executable from a file that may only be read, so
+//! - They restrict opening and executing. Memory may be mapped executable from a file that may only be read, so
 //!   that `ld.so FILE` runs it; in the private root the mount forbids that (noexec).
-//! - Rights of a directory hold for all below it: what is shown to be written below something that may be
-//!   executed may be executed too, as far as Landlock goes.
-//! - Sockets that have a path are not covered before ABI 9 (Linux 7.1), and no mount, read-only or not, keeps a
-//!   program from connecting to one that it sees. UDP is covered in none.
+//! - Rights of a directory apply to everything below it: what is writable below an executable directory may be executed
+//!   too, as far as Landlock is concerned.
+//! - Sockets with a path are not covered before ABI 9 (Linux 7.1), and no mount, read-only or not, keeps a
+//!   program from connecting to one that it sees. UDP is not covered by any version.
 //!
-//! The library can make the best of any kernel and say that all went well. Here every right is asked for as a
-//! hard requirement, and afterwards something is tried that must fail.
+//! The library's default is best effort, which reports success on any kernel. Here every right is a hard requirement,
+//! and afterwards something is tried that must fail.
 
 mod probe;
 mod rules;
@@ -29,24 +29,24 @@ use crate::report::Status;
 use crate::spec::{Isolation, Network};
 use crate::sys;
 
-/// The least ABI that is worth having, which Debian 12's kernel offers (Linux 5.19): before it, files could be
-/// linked and renamed nowhere but inside one directory, which breaks package caches of every kind.
+/// The lowest useful ABI, which Debian 12's kernel offers (Linux 5.19). Before it, files could be linked and renamed
+/// only inside one directory, which breaks package caches of every kind.
 const LEAST_ABI: u32 = 2;
 
-/// Truncating is covered from this one on (Linux 6.2).
+/// Since this ABI truncating is covered (Linux 6.2).
 const TRUNCATE_ABI: u32 = 3;
-/// TCP ports are covered from this one on (Linux 6.7).
+/// Since this ABI TCP ports are covered (Linux 6.7).
 const PORTS_ABI: u32 = 4;
-/// Commands to devices are covered from this one on (Linux 6.10).
+/// Since this ABI device commands (ioctl) are covered (Linux 6.10).
 const IOCTL_ABI: u32 = 5;
-/// Abstract sockets and signals are covered from this one on (Linux 6.12).
+/// Since this ABI abstract sockets and signals are covered (Linux 6.12).
 const SCOPES_ABI: u32 = 6;
-/// Whether denials go to the audit log can be said from this one on (Linux 6.15).
+/// Since this ABI logging of denials can be configured (Linux 6.15).
 const LOG_ABI: u32 = 7;
-/// Connecting to sockets that have a path is covered from this one on (Linux 7.1).
+/// Since this ABI connecting to sockets with a path is covered (Linux 7.1).
 const SOCKETS_ABI: u32 = 9;
 
-/// Puts the rules of its view and network on this process, for good.
+/// Restricts this process irrevocably to the rules of its view and network.
 pub(super) fn restrict(plan: &Plan) -> Result<Option<Status>, StepError> {
     let Some(isolation) = plan.isolation() else { return Ok(Some(Status::Missing("not asked for".into()))) };
     let abi = kernel_abi()?;
@@ -56,7 +56,7 @@ pub(super) fn restrict(plan: &Plan) -> Result<Option<Status>, StepError> {
     let (ruleset, granted) = rules::files(ruleset, known(abi), plan, isolation)?;
     let mut ruleset = ports(ruleset, &isolation.network).map_err(|error| failed(&error))?;
     if abi >= LOG_ABI {
-        // Our own proof is no attack, and nobody should find one in the log at each start.
+        // Our own self-test is no attack and should not be in the audit log at each start.
         ruleset = ruleset.log_same_exec(false).map_err(|error| failed(&error))?;
     }
     let probes = probe::choose(&granted, plan.private.get().is_some())?;
@@ -68,7 +68,7 @@ pub(super) fn restrict(plan: &Plan) -> Result<Option<Status>, StepError> {
     Ok(Some(account(abi, isolation)))
 }
 
-/// What the kernel speaks.
+/// The kernel's ABI version.
 fn kernel_abi() -> Result<u32, StepError> {
     let error = match sys::landlock_abi() {
         Ok(abi) => return Ok(u32::try_from(abi).unwrap_or(0)),
@@ -87,11 +87,11 @@ fn kernel_abi() -> Result<u32, StepError> {
     })
 }
 
-/// What stands in the way when a kernel that has Landlock refuses it.
+/// The advice when a kernel that has Landlock refuses it.
 const FILTER_ADVICE: &str = "a filter is in the way: allow landlock_create_ruleset, landlock_add_rule and \
                              landlock_restrict_self in the service's SystemCallFilter or the container";
 
-/// Whether the kernel has what was asked for.
+/// Checks that the kernel supports what was requested.
 fn enough(abi: u32, isolation: &Isolation) -> Result<(), StepError> {
     let profile = &isolation.profile;
     let lists_ports = matches!(
@@ -117,19 +117,19 @@ fn enough(abi: u32, isolation: &Isolation) -> Result<(), StepError> {
     }
 }
 
-/// What both the kernel and the library know.
+/// The ABI that both the kernel and the library support.
 fn known(abi: u32) -> ABI {
     ABI::from(i32::try_from(abi).unwrap_or(i32::MAX))
 }
 
-/// An empty set of rules, which forbids all that the kernel can forbid.
+/// An empty rule set, which forbids everything that the kernel can forbid.
 fn ruleset(abi: u32, network: &Network) -> Result<RulesetCreated, RulesetError> {
     let known = known(abi);
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(known))?;
     let (connect, bind) = match network {
-        // The empty namespace forbids it too; this holds where there is none.
+        // An empty network namespace forbids it too; this also works without one.
         Network::None => (true, true),
         Network::Loopback => (false, false),
         Network::Host { connect, bind } => (connect.is_some(), bind.is_some()),
@@ -146,8 +146,8 @@ fn ruleset(abi: u32, network: &Network) -> Result<RulesetCreated, RulesetError> 
     ruleset.create()
 }
 
-/// The rules of the ports that are listed. Port 0, with which a program has the kernel choose one to listen on,
-/// is a port like any other here.
+/// Adds rules for the listed ports. Port 0, for which the kernel chooses a port to listen on, is treated like any
+/// other.
 fn ports(mut ruleset: RulesetCreated, network: &Network) -> Result<RulesetCreated, RulesetError> {
     let Network::Host { connect, bind } = network else { return Ok(ruleset) };
     for port in connect.iter().flatten() {
@@ -163,7 +163,7 @@ fn failed(error: &RulesetError) -> StepError {
     StepError::new(format!("{error} ({FILTER_ADVICE})"))
 }
 
-/// What holds, on a kernel that has enough.
+/// What is in force, on a kernel with the required ABI.
 fn account(abi: u32, isolation: &Isolation) -> Status {
     let ports = matches!(isolation.network, Network::None).then_some((PORTS_ABI, "TCP ports"));
     let lacking: Vec<_> = [

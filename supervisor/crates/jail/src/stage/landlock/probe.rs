@@ -1,5 +1,5 @@
-//! The proof that it holds: something that could be done before, is allowed by no rule, and must fail now. A
-//! filter that lets the kernel's calls seem to succeed would be found by nothing else.
+//! A self-test: something that was possible before, is allowed by no rule, and must fail now. Nothing else would detect
+//! a filter that lets the Landlock calls seem to succeed.
 
 use rustix::fs::{Mode, OFlags, fstat, open};
 use rustix::io::Errno;
@@ -8,11 +8,11 @@ use super::rules::Inode;
 use crate::stage::step::StepError;
 use crate::view::PROOF;
 
-/// Directories that everybody may list on an ordinary machine, and that no rule is made for: a rule for the first
-/// would allow everything.
+/// Directories that are listable on ordinary machines, and that get no rule: a rule for the first would allow
+/// everything.
 const DIRECTORIES: [&str; 2] = ["/", "/dev"];
 
-/// What to try, of that which can be done now.
+/// Chooses which of the candidates to test: those that are accessible now.
 pub(super) fn choose(granted: &[Inode], private_root: bool) -> Result<Vec<&'static str>, StepError> {
     if private_root {
         return match read(PROOF) {
@@ -37,7 +37,7 @@ pub(super) fn choose(granted: &[Inode], private_root: bool) -> Result<Vec<&'stat
     Ok(chosen)
 }
 
-/// Tries it again.
+/// Tries them again, which must fail.
 pub(super) fn prove(chosen: &[&str]) -> Result<(), StepError> {
     for path in chosen {
         match read(path) {

@@ -1,8 +1,8 @@
-//! The rules about files: who may do what below which path.
+//! The file rules: what may be done below which path.
 //!
-//! Rights add up downwards. What is shown to be read below `/tmp`, `/dev/shm` or the private directory may be written
-//! to as far as Landlock goes, since all of these are the program's to write: there the read-only mount alone keeps it
-//! from writing. Without a private root there is no rule for `/tmp`, and reading stays reading.
+//! Rights add up downwards. `/tmp`, `/dev/shm` and the private directory are writable for the program. So for Landlock,
+//! a read-only entry below one of them is writable too, and only its read-only mount protects it. Without a private
+//! root there is no rule for `/tmp`, and read-only entries stay so.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -19,39 +19,39 @@ use crate::stage::root::open::{is_absence, plainly};
 use crate::stage::step::StepError;
 use crate::view::Access;
 
-/// The devices that every program gets: they hold nothing and lead nowhere.
+/// The devices that every program gets: they store nothing and give access to nothing.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Where a program's private place appears as well.
+/// Where a program's private directory is mounted as well.
 const PRIVATE_TOO: &[&str] = &["/tmp", "/dev/shm"];
 
 /// What may be done below a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Allowed {
-    /// List directories. What is in a private root is what it may know of.
+    /// List directories. A private root contains only what the program may know of.
     List,
     Read,
     Execute,
     Write,
     /// Write, and execute what was written.
     WriteAndExecute,
-    /// Read and write, but give no commands.
+    /// Read and write, but no ioctl commands.
     Device,
 }
 
-/// One file or directory that something may be done with.
+/// One file or directory with its rights.
 #[derive(Debug, PartialEq, Eq)]
 struct Grant<'v> {
     path: &'v Path,
     allowed: Allowed,
-    /// Whether a link on its path may be followed. Those of the host's that may be were followed before, and what
-    /// is one now was planted.
+    /// Whether a link on its path may be followed. Trusted links of the host were resolved before, and any other link
+    /// is untrusted.
     links: bool,
-    /// Whether it is an error if it is not there.
+    /// Whether it is an error if it does not exist.
     needed: bool,
 }
 
-/// A file, by which it is known whatever its path.
+/// Identifies a file, whatever its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Inode(u64, u64);
 
@@ -61,7 +61,7 @@ impl Inode {
     }
 }
 
-/// Adds a rule for each part of the view, and tells what got one.
+/// Adds a rule for each part of the view, and returns the files that got one.
 pub(super) fn files(
     mut ruleset: RulesetCreated,
     abi: ABI,
@@ -78,7 +78,7 @@ pub(super) fn files(
         };
         let file = match opened {
             Ok(file) => file,
-            // What it cannot reach needs no rule.
+            // What the program cannot reach needs no rule.
             Err(errno) if !grant.needed && is_absence(errno) => continue,
             Err(errno) => {
                 let advice = "its uid must be allowed to enter each directory above it";
@@ -99,15 +99,15 @@ pub(super) fn files(
     let rule = PathBeneath::new(program.as_fd(), rights(Allowed::Execute, abi, FileType::RegularFile));
     match (&mut ruleset).add_rule(rule) {
         Ok(_) => {}
-        // It is in memory and has no path. Landlock lets such files be used by whoever holds them.
+        // A memory file has no path. Landlock allows the use of such files to every holder of a descriptor.
         Err(error) if has_no_path(&error) => {}
         Err(error) => return Err(StepError::new(format!("cannot allow the program itself: {error}"))),
     }
     Ok((ruleset, granted))
 }
 
-/// The view as Landlock sees it. Without a private root these are the host's files: what is shown elsewhere than
-/// it is has its real path then, and whatever the private root would put in place of the host's is left out.
+/// The rules for the view. Without a private root they apply to the host's files: entries that are shown at another
+/// path get their real path then, and those that would replace the host's are left out.
 fn grants(isolation: &Isolation, private_root: bool) -> Vec<Grant<'_>> {
     let view = &isolation.view;
     let optional = |path, allowed| Grant { path: Path::new(path), allowed, links: true, needed: false };
@@ -149,12 +149,12 @@ fn grants(isolation: &Isolation, private_root: bool) -> Vec<Grant<'_>> {
     grants
 }
 
-/// The kernel's words for it. Device files are never made, whatever is allowed.
+/// The kernel's rights. Making device files is never allowed.
 pub(super) fn rights(allowed: Allowed, abi: ABI, kind: FileType) -> BitFlags<AccessFs> {
     let all = AccessFs::from_all(abi);
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let device = matches!(kind, FileType::CharacterDevice | FileType::BlockDevice);
-    // A device that is shown by itself is shown to be used; one that lies in a directory is there by chance.
+    // A device that is granted explicitly is meant to be used; one in a granted directory is there by chance.
     let commands = if device { BitFlags::EMPTY } else { AccessFs::IoctlDev.into() };
     let write = all & !(AccessFs::Execute | AccessFs::MakeChar | AccessFs::MakeBlock | commands);
     let rights = match allowed {

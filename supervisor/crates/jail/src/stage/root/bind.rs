@@ -1,4 +1,4 @@
-//! What is shown of the host's files.
+//! Mounts the host's files that the view shows.
 
 use std::fs::File;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -15,7 +15,8 @@ use super::{MOUNT_ADVICE, failed};
 use crate::sys;
 use crate::view::{Access, Shown};
 
-/// Shows one entry, unless the host has it not and it is not needed. `inside` tells that it lies in another one.
+/// Mounts one entry, unless it is optional and the host does not have it. `inside` says that it is inside another
+/// entry.
 pub(super) fn shown(tree: &Tree, shown: &Shown, inside: bool) -> Result<(), StepError> {
     let from = match open::plainly(&shown.from) {
         Ok(from) => from,
@@ -25,8 +26,8 @@ pub(super) fn shown(tree: &Tree, shown: &Shown, inside: bool) -> Result<(), Step
     mount(tree, from.as_fd(), &shown.at, attributes(shown.access), inside)
 }
 
-/// Shows the checked program at its path: the file that the descriptor is of and no other. The kernel mounts only
-/// what was opened in our own namespace, so it is opened again by the descriptor's path, and compared.
+/// Mounts the checked program at its path: exactly the file that the descriptor refers to. The kernel mounts only what
+/// was opened in our own namespace, so it is opened again by the descriptor's path, and compared.
 pub(super) fn program(tree: &Tree, at: &Path, file: &File, inside: bool) -> Result<(), StepError> {
     let failed = |errno: Errno| {
         StepError::errno("cannot look at the program's file", errno.raw_os_error(), "is /proc mounted?")
@@ -94,8 +95,8 @@ fn kind(file: BorrowedFd<'_>) -> Result<Kind, Errno> {
     Ok(if directory { Kind::Directory } else { Kind::File })
 }
 
-/// The file or directory as a mount of its own, with all mounts below it: in a user namespace the kernel does not
-/// part what the host has mounted together.
+/// A copy of the mount, with all mounts below it: in a user namespace the kernel does not separate what the host has
+/// mounted together.
 fn copy(from: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     open_tree(from, "", COPY | OpenTreeFlags::AT_EMPTY_PATH | OpenTreeFlags::AT_RECURSIVE)
 }

@@ -1,4 +1,4 @@
-//! The devices that every program may count on.
+//! The devices that every program gets.
 
 use std::os::fd::AsFd as _;
 use std::path::Path;
@@ -11,10 +11,10 @@ use super::MOUNT_ADVICE;
 use super::tree::{COPY, Kind, Tree};
 use crate::sys;
 
-/// Nothing, everything full, zeros and chance. None of them reaches hardware, a terminal or another program.
+/// The null, zero, full and random devices. None of them reaches hardware, a terminal or another program.
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// What shells and C libraries expect beside them.
+/// The links that shells and C libraries expect beside them.
 const LINKS: &[(&str, &str)] = &[
     ("/dev/fd", "/proc/self/fd"),
     ("/dev/stdin", "/proc/self/fd/0"),
@@ -22,8 +22,8 @@ const LINKS: &[(&str, &str)] = &[
     ("/dev/stderr", "/proc/self/fd/2"),
 ];
 
-/// Shows the host's own device files: making new ones is not for user namespaces. That their mounts are read-only
-/// keeps their modes and owners as they are, and hinders nobody from writing to the devices.
+/// Mounts the host's own device files, since a user namespace cannot make new ones. The read-only mounts protect their
+/// modes and owners, but still allow writing to the devices.
 pub(super) fn make(tree: &Tree) -> Result<(), StepError> {
     let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
         | MountAttrFlags::MOUNT_ATTR_NOSUID

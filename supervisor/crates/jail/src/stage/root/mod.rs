@@ -1,22 +1,22 @@
-//! The private root: a memory file system on which everything is that exists for the program.
+//! The private root: a tmpfs with everything that exists for the program.
 //!
 //! | order | what | why there |
 //! |---|---|---|
-//! | nesting | inside a user namespace of ours, no further ones | the switch is in the host's `/proc`, which goes away |
-//! | propagation | no mount of ours reaches the host, and none of its mounts us | before the first mount |
-//! | root | a small memory file system, mounted over `/`, where it hides nothing from us | what follows is mounted on it |
-//! | private | the program's writable place, and its `/tmp` and `/dev/shm` | other entries may lie in it |
-//! | shown | what the view shows of the host, outer entries before inner ones | |
-//! | program | the checked file itself, at its path | may lie in what is shown |
+//! | nesting | inside a user namespace of ours, no further ones | the sysctl is in the host's `/proc`, which is unmounted later |
+//! | propagation | mounts do not propagate between us and the host | before the first mount |
+//! | root | a small tmpfs, mounted over `/`, where it hides nothing from us | everything else is mounted on it |
+//! | private | the program's writable directory, and its `/tmp` and `/dev/shm` | other entries may be in it |
+//! | shown | the host files of the view, outer entries before inner ones | |
+//! | program | the checked file itself, at its path | may be in a shown directory |
 //! | made | files and links | |
-//! | devices | five of the host's, and nothing that talks to hardware | |
-//! | processes | `/proc` of our own process numbers, with what tells of the kernel covered | |
-//! | seal | the root, and the private place above its directories, become read-only | nothing is made in them from now on |
-//! | pivot | the new root becomes `/`; the host's goes with all its mounts | |
+//! | devices | five of the host's, none of which accesses hardware | |
+//! | processes | `/proc` of our own pid namespace, with information about the kernel covered | |
+//! | seal | the root, and the private directory except its subdirectories, become read-only | nothing is created in them from now on |
+//! | pivot | the new root becomes `/`; the host's is unmounted with all its mounts | |
 //!
-//! Every path of the host's is opened before anything is mounted at it and without following a link, and everything of ours is made below a
-//! descriptor of the new root, without following a link. Until the pivot nothing has changed for this process, so
-//! that `best-effort` can go on without a private root; a failure after it is final.
+//! Every host path is opened before anything is mounted at it, and everything of ours is made below a descriptor of the
+//! new root, both without following links. Until the pivot nothing has changed for this process, so `best-effort` can
+//! continue without a private root; a failure after the pivot is fatal.
 
 mod bind;
 mod devices;
@@ -40,12 +40,12 @@ use super::step::StepError;
 use crate::report::Status;
 use crate::view::{PROOF, View};
 
-/// What to do when the kernel refuses a mount that it should allow.
+/// The advice when the kernel refuses a mount that it should allow.
 const MOUNT_ADVICE: &str = "does a system call filter, AppArmor or SELinux forbid mounting? allow fsopen, \
                             fsmount, open_tree, move_mount, mount_setattr and pivot_root; Linux 5.12 or newer \
                             is needed";
 
-/// Gives the program its private root. In the new namespaces.
+/// Sets up the program's private root. Runs in the new namespaces.
 pub(super) fn give(plan: &Plan) -> Result<Option<Status>, StepError> {
     let (Some(isolation), Some(held)) = (plan.isolation(), plan.namespaces.get()) else {
         return Ok(Some(namespaces::missing(plan)));
@@ -53,7 +53,7 @@ pub(super) fn give(plan: &Plan) -> Result<Option<Status>, StepError> {
     if held.user {
         proc::forbid_nesting();
     }
-    // What is made has the mode that it is made with, whatever the supervisor's mask is.
+    // Files are made with their exact mode, whatever the supervisor's umask is.
     let mask = umask(rustix::fs::Mode::empty());
     let built = build(plan, &isolation.view);
     umask(mask);
@@ -66,7 +66,8 @@ pub(super) fn give(plan: &Plan) -> Result<Option<Status>, StepError> {
     }))
 }
 
-/// Builds the root and enters it. A descriptor of the private place, and whether the monitor is hidden in `/proc`.
+/// Builds the root and enters it. Returns a descriptor of the private directory, and whether the monitor is hidden in
+/// `/proc`.
 fn build(plan: &Plan, view: &View) -> Result<(OwnedFd, bool), StepError> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(failed("cannot take its mounts off the host's"))?;
@@ -123,7 +124,7 @@ fn enter(tree: &Tree) -> Result<(), StepError> {
     })?;
     unmount(".", UnmountFlags::DETACH).map_err(failed("cannot take the host's files away"))?;
     rustix::process::chdir("/").map_err(failed("cannot enter the private root"))?;
-    // "/.." leads to whatever is mounted on top of the root, unlike "/" itself.
+    // Unlike "/" itself, "/.." leads to the topmost mount on the root.
     let identity = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
     let new = rustix::fs::fstat(tree.root().as_fd()).map(identity);
     let (now, top) = (rustix::fs::stat("/").map(identity), rustix::fs::stat("/..").map(identity));

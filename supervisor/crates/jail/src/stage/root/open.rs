@@ -1,7 +1,7 @@
-//! Opening the host's files so that nobody can turn a path of the operator's into another one.
+//! Opens the host's files so that no one else can redirect a path of the operator.
 //!
-//! The supervisor has followed the links that may be followed ([`View::resolve`](crate::View::resolve)): it sees
-//! whose they are, while in a user namespace of ours most uids look like one. What is a link by now was planted.
+//! The supervisor has resolved the trusted links ([`View::resolve`](crate::View::resolve)): it sees the owners of
+//! links, while in our user namespace most uids look the same. A link that is found here is therefore untrusted.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -11,12 +11,12 @@ use rustix::io::Errno;
 
 use super::super::step::StepError;
 
-/// Opens a path that no link is on; one that is there is [`Errno::LOOP`].
+/// Opens a path without links; a link fails with [`Errno::LOOP`].
 pub(in super::super) fn plainly(path: &Path) -> Result<OwnedFd, Errno> {
     crate::plainly::open(CWD, path)
 }
 
-/// Whether a file is not there for the program: missing, out of reach, or behind a link that is not followed.
+/// Whether the program cannot have a file: it is missing, out of reach, or behind a link that is not followed.
 pub(in super::super) fn is_absence(errno: Errno) -> bool {
     matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP)
 }
@@ -26,7 +26,7 @@ pub(super) fn explain(path: &Path, errno: Errno) -> StepError {
         Errno::NOENT | Errno::NOTDIR => "create it, or take it out of the plugin's grants",
         Errno::ACCESS => "the supervisor must be allowed to enter each directory above it",
         Errno::LOOP => {
-            "a link on its way leads in a circle, or was put there just now; grant the path that it should lead to"
+            "a link in it leads in a circle, or was put there just now; grant the path that it should lead to"
         }
         _ => "correct the plugin's grants",
     };

@@ -1,4 +1,4 @@
-//! The program's own writable place.
+//! The program's private writable directory.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
@@ -13,21 +13,20 @@ use crate::spec::Identity;
 use crate::sys;
 use crate::view::{Private, SHARED_MEMORY, TMP};
 
-/// Where it has its first place: the kernel copies a directory only of what is mounted somewhere.
+/// Where it is mounted first: the kernel copies only directories of something that is mounted.
 const FIRST_PLACE: &str = "/.private";
 
-/// The memory file system, while the root is built.
+/// The private tmpfs, while the root is built.
 pub(super) struct PrivatePlace {
     mount: OwnedFd,
-    /// Its directories, and whose they are to be.
+    /// Its directories, and their future owner.
     names: Vec<String>,
     identity: Option<Identity>,
 }
 
 impl PrivatePlace {
-    /// Mounts it where the view wants it, and each of its directories upon itself: sealing it then leaves the
-    /// directories writable and yet keeps whoever owns it from renaming them, which without a uid of its own
-    /// is the program.
+    /// Mounts it where the view requests it, and each of its directories onto itself. So sealing it leaves the
+    /// directories writable, but their owner cannot rename them. Without a separate uid, the owner is the program.
     pub(super) fn mount(
         tree: &Tree,
         wanted: &Private,
@@ -44,7 +43,7 @@ impl PrivatePlace {
         for name in &place.names {
             place.directory(name)?;
         }
-        // Its path may lie in /tmp, so that comes first.
+        // Its path may be in /tmp, so that comes first.
         place.show(tree, &wanted.tmp, Path::new(TMP))?;
         place.show(tree, SHARED_MEMORY, Path::new("/dev/shm"))?;
         tree.mount_point(&wanted.at, Kind::Directory)?;
@@ -56,10 +55,10 @@ impl PrivatePlace {
         Ok(place)
     }
 
-    /// Nothing can be made beside its directories any more. A descriptor of it, for the supervisor.
+    /// Makes it read-only except for its directories. Returns a descriptor of it, for the supervisor.
     ///
-    /// They are the program's from here on and not before: its path or what it is shown may lie in one of them (`/tmp`), and
-    /// in another's directory we could make no place for it.
+    /// Only now the directories are given to the program: its path or other entries may be in one of them (`/tmp`), and
+    /// we could not create mount points in a directory of another owner.
     pub(super) fn seal(self) -> Result<OwnedFd, StepError> {
         for name in &self.names {
             self.give(name)?;

@@ -1,4 +1,4 @@
-//! `/proc` of the program's own process numbers.
+//! `/proc` for the program's pid namespace.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
@@ -17,14 +17,14 @@ use crate::sys;
 
 const PROC: &str = "/proc";
 
-/// What to do where no `/proc` can be mounted.
+/// The advice where no `/proc` can be mounted.
 pub(in super::super) const PROC_ADVICE: &str = "a container that covers parts of /proc keeps user namespaces from having \
                                       their own: start it with an uncovered /proc (systempaths=unconfined), or \
                                       run the supervisor as root in it with CAP_SYS_ADMIN";
 
-/// Files that tell of the kernel's memory, of its keys, or of what others do, or that command it. Most of them are
-/// root's; they are covered for everybody, since a supervisor may be root and give a program no uid of its own.
-/// The kernel's command line is among them because machines are given secrets there.
+/// Files that reveal the kernel's memory, its keys, or what others do, or that control the kernel. Most of them are
+/// root's. They are covered for every program, since a supervisor may be root and give a program no separate uid. The
+/// kernel's command line is among them because some machines get secrets there.
 const COVERED_FILES: &[&str] = &[
     "cmdline",
     "config.gz",
@@ -50,19 +50,19 @@ const COVERED_FILES: &[&str] = &[
     "vmcore",
 ];
 
-/// Directories of hardware, of which nothing is a program's business.
+/// Directories about hardware, which no program needs.
 const COVERED_DIRECTORIES: &[&str] = &["acpi", "asound", "scsi"];
 
-/// Keeps whatever runs in our user namespace from making another, in which it would be mighty. Best effort: the
-/// filter of system calls forbids it too, and a kernel without this switch has not much else either.
+/// Forbids nested user namespaces, in which a process would have all capabilities. Best effort: the system call filter
+/// forbids it too, and a kernel without this sysctl lacks most of the rest as well.
 pub(super) fn forbid_nesting() {
     let _ = std::fs::write("/proc/sys/user/max_user_namespaces", "0");
 }
 
-/// Mounts it. Whether processes that the program may not trace, its monitor first of all, are hidden in it.
+/// Mounts it. Returns whether it hides processes that the program may not trace, above all its monitor.
 ///
-/// All of it is read-only, so that nothing in `/proc/sys` or elsewhere can be set, whoever the program is. What
-/// that costs a program is naming its threads from outside of them, and its own badness to the memory killer.
+/// All of it is read-only, so that nothing in `/proc/sys` or elsewhere can be set, whatever the program's uid. Because
+/// of that, a program can name threads only from within, and cannot set its own OOM score.
 pub(super) fn mount(tree: &Tree) -> Result<bool, StepError> {
     tree.mount_point(Path::new(PROC), Kind::Directory)?;
     let point = tree.existing(Path::new(PROC)).map_err(failed("cannot make its /proc"))?;
@@ -73,7 +73,7 @@ pub(super) fn mount(tree: &Tree) -> Result<bool, StepError> {
     let proc =
         proc.map_err(|errno| StepError::errno("cannot mount its /proc", errno.raw_os_error(), PROC_ADVICE))?;
     tree.mount(proc.as_fd(), Path::new(PROC))?;
-    // What the mount point itself is, below the mount: an empty directory.
+    // The cover for directories: an empty directory, the mount point below the mount.
     let empty = || {
         let copy = open_tree(&point, "", COPY | OpenTreeFlags::AT_EMPTY_PATH)?;
         sys::mounts::add_attributes(copy.as_fd(), MountAttrFlags::MOUNT_ATTR_RDONLY, false)
@@ -89,13 +89,13 @@ pub(super) fn mount(tree: &Tree) -> Result<bool, StepError> {
     Ok(hidden)
 }
 
-/// Mounts a cover over something in `/proc`, if this kernel has it: a mount that is made in vain is taken away again,
-/// for which the kernel makes everybody wait who looks at mounts.
+/// Covers something in `/proc`, if this kernel has it. Checks first: a mount that is removed again makes every process
+/// wait that looks at mounts.
 fn cover(proc: &OwnedFd, name: &str, new: impl Fn() -> Result<OwnedFd, Errno>) -> Result<(), StepError> {
     let cannot = |errno: Errno| {
         StepError::errno(&format!("cannot cover {PROC}/{name}"), errno.raw_os_error(), MOUNT_ADVICE)
     };
-    // What cannot be looked at for another reason is covered all the same.
+    // If the check fails for another reason, it is covered nevertheless.
     if let Err(Errno::NOENT) = statat(proc, name, AtFlags::SYMLINK_NOFOLLOW) {
         return Ok(());
     }

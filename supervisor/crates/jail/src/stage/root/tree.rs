@@ -1,4 +1,4 @@
-//! The new root itself, and what is made on it.
+//! The new root itself, and the files and mount points made on it.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -19,23 +19,23 @@ use super::super::step::StepError;
 use super::{MOUNT_ADVICE, failed};
 use crate::sys;
 
-/// Room on the root for the made files, the only ones with content: twice what a view may have of them, and a page
-/// for each. Only what is used is taken, and nothing is written once the program runs.
+/// The size of the root, for generated files, the only ones with content: twice the most that a view may have of them,
+/// and a page for each. Only used pages take memory, and nothing is written once the program runs.
 const ROOT_BYTES: u64 = 2 << 20;
 
-/// Files, links, mount points and the directories above them. A view may have 256 of each, some levels deep; with
-/// more levels than this allows, it is refused for want of space.
+/// Files, links, mount points and the directories above them. A view may have 256 of each, some levels deep; with more
+/// levels than this allows, it is refused for lack of space.
 const ROOT_INODES: u64 = 8192;
 
-/// Nothing on a mount can be a device, be executed, or give privileges.
+/// Mounts with these attributes allow no devices, no execution and no privileges.
 pub(super) const INERT: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID
     .union(MountAttrFlags::MOUNT_ATTR_NODEV)
     .union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
 
-/// A copy of this alone, and of nothing mounted below.
+/// Copies this mount alone, without those below it.
 pub(super) const COPY: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE.union(OpenTreeFlags::OPEN_TREE_CLOEXEC);
 
-/// What a mount point has to be.
+/// The kind of a mount point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Directory,
@@ -45,12 +45,12 @@ pub(super) enum Kind {
 /// The new root.
 pub(super) struct Tree {
     root: OwnedFd,
-    /// The directories that were made on it so far, so that none is tried again.
+    /// The directories that were made on it so far, which need not be made again.
     made: RefCell<HashSet<PathBuf>>,
 }
 
 impl Tree {
-    /// Mounts it over `/`, which hides nothing from a process whose root is below it.
+    /// Mounts it over `/`. This hides nothing from this process, whose root is below it.
     pub(super) fn over_root() -> Result<Self, StepError> {
         let root = memory(ROOT_BYTES, ROOT_INODES, INERT)
             .map_err(failed("cannot make the memory file system of its root"))?;
@@ -70,13 +70,13 @@ impl Tree {
             .map_err(failed("cannot take the unfinished root away"))
     }
 
-    /// Nothing can be made on it any more. What is mounted on it stays as it is.
+    /// Makes it read-only. Mounts on it are not affected.
     pub(super) fn seal(&self) -> Result<(), StepError> {
         sys::mounts::add_attributes(self.root(), MountAttrFlags::MOUNT_ATTR_RDONLY, false)
             .map_err(|error| StepError::io("cannot make its root read-only", &error, MOUNT_ADVICE))
     }
 
-    /// Makes a mount point, with the directories above it as far as they are missing.
+    /// Makes a mount point, and the missing directories above it.
     pub(super) fn mount_point(&self, at: &Path, kind: Kind) -> Result<(), StepError> {
         match kind {
             Kind::Directory => self.directories(&relative(at)),
@@ -87,7 +87,7 @@ impl Tree {
         .map_err(|errno| cannot_make(at, errno))
     }
 
-    /// Mounts at a mount point of our making.
+    /// Mounts at a mount point that was made here.
     pub(super) fn mount(&self, mount: BorrowedFd<'_>, at: &Path) -> Result<(), StepError> {
         attach(mount, self.root(), relative(at)).map_err(|errno| {
             StepError::errno(
@@ -98,13 +98,13 @@ impl Tree {
         })
     }
 
-    /// A mount point that is there already, in something else that is mounted. Whoever may write there has put it
+    /// Opens an existing mount point in something that is mounted. It may have been put there by others who can write
     /// there, so no link is followed.
     pub(super) fn existing(&self, at: &Path) -> Result<OwnedFd, Errno> {
         crate::plainly::open_beneath(&self.root, &relative(at))
     }
 
-    /// A read-only file with this content.
+    /// Writes a read-only file with this content.
     pub(super) fn write(&self, at: &Path, content: &[u8]) -> Result<(), StepError> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = self
@@ -133,8 +133,8 @@ impl Tree {
         self.directories(relative(at).parent().unwrap_or(Path::new("")))
     }
 
-    /// Makes this directory and those above it, as far as they are missing. Nothing that somebody else could have
-    /// made is below the root when this is called, so that no link is on the way.
+    /// Makes this directory and the missing ones above it. When this is called, everything below the root was made by
+    /// us, so there is no link in the path.
     fn directories(&self, path: &Path) -> Result<(), Errno> {
         let mut made = self.made.borrow_mut();
         let mut missing: Vec<_> = path.ancestors().take_while(|path| !made.contains(*path)).collect();
@@ -150,7 +150,7 @@ impl Tree {
     }
 }
 
-/// The path as seen from the root's descriptor.
+/// The path relative to the root's descriptor.
 fn relative(at: &Path) -> PathBuf {
     at.components().filter(|part| matches!(part, Component::Normal(_))).collect()
 }
@@ -164,7 +164,7 @@ fn cannot_make(at: &Path, errno: Errno) -> StepError {
     StepError::errno(&format!("cannot make its {}", at.display()), errno.raw_os_error(), advice)
 }
 
-/// A new memory file system of this size that is mounted nowhere yet. Its root belongs to us, with mode 0755.
+/// A new tmpfs of this size, not mounted yet. Its root belongs to us, with mode 0755.
 pub(super) fn memory(bytes: u64, inodes: u64, attributes: MountAttrFlags) -> Result<OwnedFd, Errno> {
     let new = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     // The kernel takes 0 for "without limit".
@@ -175,7 +175,7 @@ pub(super) fn memory(bytes: u64, inodes: u64, attributes: MountAttrFlags) -> Res
     fsmount(&new, FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
-/// Mounts what has no place yet at a path below a descriptor, or at the descriptor itself if the path is empty.
+/// Mounts a detached mount at a path below a descriptor, or at the descriptor itself if the path is empty.
 pub(super) fn attach(
     mount: BorrowedFd<'_>,
     below: BorrowedFd<'_>,

@@ -57,7 +57,7 @@ pub(super) async fn compact(
     Ok(summary)
 }
 
-/// Only ever adds.
+/// Inserts a message; existing ones are never changed.
 pub(super) async fn insert(
     db: &impl GenericClient,
     id: SessionId,
@@ -123,7 +123,7 @@ pub(super) async fn read(
         );
         each(db, &db.prepare_cached(sql).await?, &[&id, &position, &sequence, &probe], fill).await?;
     } else {
-        // In the order of writing, which is the only one in which everything has a place.
+        // By sequence number, the only order that includes every message.
         let sql = concat!(
             "SELECT ",
             message_columns!(),

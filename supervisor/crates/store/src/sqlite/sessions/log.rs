@@ -57,7 +57,7 @@ pub(super) fn compact(
     Ok(summary)
 }
 
-/// Only ever adds.
+/// Inserts a message; existing ones are never changed.
 pub(super) fn insert(db: &Connection, id: SessionId, message: &Message, words: &str) -> Result<(), Error> {
     db.prepare_cached(
         "INSERT INTO messages (session, sequence, position, role, content, tool_calls, tool_results, at, replaced_by)
@@ -105,7 +105,7 @@ pub(super) fn read(
             ),
             None,
         ),
-        // In the order of writing, which is the only one in which everything has a place.
+        // By sequence number, the only order that includes every message.
         View::All | View::ReplacedBy(_) => (
             concat!(
                 "SELECT ",

@@ -1,4 +1,4 @@
-//! From rows to sessions and messages.
+//! Converts rows to sessions and messages.
 
 use rusqlite::Row;
 use serde::Serialize;
@@ -9,14 +9,14 @@ use crate::id::SessionId;
 use crate::session::{Message, Role, Session, SessionState};
 use crate::time::Timestamp;
 
-/// What [`session`] reads.
+/// The columns that [`session`] reads.
 macro_rules! sessions {
     () => {
         "SELECT id, sender, channel, state, active_model, overrides, metadata, created_at, updated_at, next_sequence
         FROM sessions"
     };
 }
-/// What [`message`] reads, of a table called `m`.
+/// The columns that [`message`] reads, of a table called `m`.
 macro_rules! message_columns {
     () => {
         "m.sequence, m.position, m.role, m.content, m.tool_calls, m.tool_results, m.at, m.replaced_by, m.id"

@@ -1,4 +1,4 @@
-//! Runs cases against an engine, each on a store of its own.
+//! Runs cases against an engine, each on its own store.
 
 mod postgres;
 

@@ -82,7 +82,7 @@ impl Server {
     /// Ends it at once, as a crash does.
     pub(crate) fn stop(&mut self) {
         if let Some(mut process) = self.process.take() {
-            // To the server: end now, with all processes of its own.
+            // To the server: end now, with all its processes.
             let pid = nix::unistd::Pid::from_raw(process.id().cast_signed());
             nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGQUIT).unwrap();
             process.wait().unwrap();

@@ -34,7 +34,7 @@ fn what_is_too_long_is_cut_and_the_entry_keeps_its_form() {
 }
 
 proptest! {
-    /// No text makes a field of its own, whatever it is made of.
+    /// No text can create a field, whatever it contains.
     #[test]
     fn each_text_is_one_field(message: String, value: String) {
         let made = String::from_utf8(entry(&line(&message, &[("plugin", &value)]))).unwrap();

@@ -16,18 +16,18 @@ use tracing::Level;
 pub(crate) use self::socket::{Journal, stderr_is_the_journal};
 use super::line::Line;
 
-/// The longest entry, in bytes: well below what a datagram can have by the kernel's defaults (208 KiB), so that no entry
-/// needs a file beside it. What does not fit is cut, fields from the last one on.
+/// The longest entry, in bytes: well below the kernel's default limit of a datagram (208 KiB), so that no entry needs a
+/// separate file. Longer entries are cut, starting with the last field.
 const MAX_ENTRY_BYTES: usize = 64 << 10;
-/// The longest name of a field that the journal takes.
+/// The longest field name that the journal accepts.
 const MAX_NAME_BYTES: usize = 64;
-/// The program as the journal knows it.
+/// The program's name in the journal.
 const IDENTIFIER: &str = "talon";
 
-/// The line as an entry; inert, field by field.
+/// The line as a journal entry, neutralized field by field.
 pub(crate) fn entry(line: &Line) -> Vec<u8> {
     let mut entry = Vec::with_capacity(512);
-    // What has a bound of its own goes first, so that what is cut is what is long.
+    // Fields with a bounded length go first, so that only long ones are cut.
     field(&mut entry, "PRIORITY", priority(line.level));
     field(&mut entry, "SYSLOG_IDENTIFIER", IDENTIFIER);
     text(&mut entry, "TALON_TARGET", &line.target);
@@ -41,12 +41,12 @@ pub(crate) fn entry(line: &Line) -> Vec<u8> {
     entry
 }
 
-/// Text of anybody's, in one line.
+/// Adds untrusted text as one line.
 fn text(entry: &mut Vec<u8>, name: &str, value: &str) {
     field(entry, name, &Raw::from(value).line());
 }
 
-/// A value without a line break. What has no room is cut; what has none at all is left out.
+/// Adds a value without line breaks. It is cut if it does not fit, and left out if there is no room at all.
 fn field(entry: &mut Vec<u8>, name: &str, value: &str) {
     const CUT: &str = "…";
     let around = name.len() + "=\n".len() + CUT.len();
@@ -62,7 +62,7 @@ fn field(entry: &mut Vec<u8>, name: &str, value: &str) {
     entry.push(b'\n');
 }
 
-/// Capital letters, digits and `_`, as the journal wants names.
+/// A journal field name: capital letters, digits and `_`.
 fn name(key: &str) -> String {
     let capitals = key.bytes().map(|byte| match byte.to_ascii_uppercase() {
         byte if byte.is_ascii_uppercase() || byte.is_ascii_digit() => char::from(byte),

@@ -1,4 +1,4 @@
-//! The way to the journal.
+//! The connection to the journal.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use super::entry;
 use crate::log::line::Line;
 
-/// Where the journal takes entries.
+/// The journal's socket.
 const SOCKET: &str = "/run/systemd/journal/socket";
-/// Names another place for them, for a journal that is not the machine's own.
+/// The environment variable with another socket path, for a journal that is not the machine's own.
 const SOCKET_VARIABLE: &str = "TALON_JOURNAL_SOCKET";
 
 /// Sends entries to the journal.
@@ -20,7 +20,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// The journal of this machine, or the one that the variable names; whether anybody is there shows when a line is sent.
+    /// The journal of this machine, or the one named by the variable. Whether it is reachable shows when a line is
+    /// sent.
     pub(crate) fn of_environment() -> io::Result<Self> {
         Self::at(std::env::var_os(SOCKET_VARIABLE).map_or_else(|| SOCKET.into(), PathBuf::from))
     }
@@ -29,16 +30,16 @@ impl Journal {
         Ok(Self { socket: UnixDatagram::unbound()?, path })
     }
 
-    /// Waits while the journal takes nothing: only the writing thread may call this.
+    /// Blocks while the journal accepts nothing: only the writer thread may call this.
     ///
-    /// The address is looked up anew for each entry, so that a journal which was restarted, or came later, has them.
+    /// The path is resolved for each entry, so that a journal which was restarted or started later gets them.
     pub(crate) fn send(&self, line: &Line) -> io::Result<()> {
         self.socket.send_to(&entry(line), &self.path).map(drop)
     }
 }
 
-/// Whether what is written to stderr goes to the journal: systemd names the device and inode of the socket it has put
-/// there, and whoever replaced stderr since has another one.
+/// Whether stderr is connected to the journal. systemd sets a variable with the device and inode of the socket that it
+/// connects; if stderr was replaced since, they differ.
 pub(crate) fn stderr_is_the_journal() -> bool {
     let Some(named) = std::env::var("JOURNAL_STREAM").ok() else { return false };
     let Ok(stat) = rustix::fs::fstat(io::stderr().as_fd()) else { return false };

@@ -1,41 +1,41 @@
-//! Keeps a provider out that keeps failing, and lets it back in by steps. A pure machine; the time is passed in.
+//! A circuit breaker for providers, with gradual recovery. A pure state machine; time is passed in.
 //!
 //! ```text
 //!              `failures` in a row
 //!   closed ─────────────────────────► open ◄──────────────────┐
 //!     ▲                                │ its time is over,     │ a failure: the next time is twice as long,
-//!     │                                ▼ and somebody tries    │ up to `open_max`
+//!     │                                ▼ and a trial starts    │ up to `open_max`
 //!     └──── `successes` in a row ── half_open ─────────────────┘
 //! ```
 //!
-//! Half open, one trial at a time is let through: a probe, or a request that nobody else can answer. A single success closes
-//! nothing, so that a provider that comes and goes does not take the requests with it each time; until it is closed the router
-//! asks it last.
+//! In the half-open state one trial at a time is admitted: a probe, or a request that no other provider can answer. A
+//! single success closes nothing, so that an unstable provider does not affect requests each time; until the breaker
+//! closes, the router asks the provider last.
 //!
-//! A request counts once: its retries are one failure, or three of them would take a provider out that one request found
-//! slow. What was let in before a change of state says nothing afterwards.
+//! A request counts once, with all its retries; otherwise one request that finds a provider slow would open the
+//! breaker. Results of what was admitted before a change of state are ignored.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-/// Failures in a row that open it: the founding projects' number.
+/// Consecutive failures that open it: the founding projects' number.
 pub const DEFAULT_FAILURES: u32 = 3;
 
-/// How long it is open for the first time: the founding projects' number.
+/// The first open time: the founding projects' number.
 pub const DEFAULT_OPEN_FOR: Duration = Duration::from_secs(60);
 
-/// How long it is open at most: a provider that was down for the night is back ten minutes after it is.
+/// The longest open time: a provider that was down for the night is back ten minutes after it recovers.
 pub const DEFAULT_OPEN_MAX: Duration = Duration::from_secs(600);
 
-/// Successes in a row that close it: one may be chance.
+/// Consecutive successes that close it: one may be chance.
 pub const DEFAULT_SUCCESSES: u32 = 2;
 
-/// The time between two trials while it is half open, so that two successes are not the same moment.
+/// The time between two trials in the half-open state, so that two successes are not from the same moment.
 pub const DEFAULT_TRIAL_EVERY: Duration = Duration::from_secs(5);
 
-/// No time of a breaker is longer: sums of a few such times stay far away from the end of any clock.
+/// The longest time of a breaker, so that sums of such times do not overflow the clock.
 const MAX_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// When a breaker opens, for how long, and what closes it.
@@ -65,26 +65,26 @@ impl Default for BreakerSettings {
     }
 }
 
-/// Where a breaker is.
+/// The state of a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerState {
-    /// Requests go through.
+    /// Requests are admitted.
     Closed,
-    /// None does.
+    /// No request is admitted.
     Open,
     /// One trial at a time.
     HalfOpen,
 }
 
-/// What a request, or a probe, said about the provider.
+/// What a request or probe showed about the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It answered.
+    /// It works.
     Well,
     /// It failed.
     Failed,
-    /// Nothing: nobody waited for it, or it refused what was asked.
+    /// Nothing: the request was dropped, or the provider rejected it.
     Nothing,
 }
 
@@ -97,7 +97,7 @@ pub struct Change {
     pub to: BreakerState,
 }
 
-/// Something that was let in.
+/// An admitted request or probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Admitted {
     epoch: u64,
@@ -105,7 +105,7 @@ pub struct Admitted {
 }
 
 impl Admitted {
-    /// Let in to see whether the provider is back.
+    /// Whether it was admitted as a trial.
     #[must_use]
     pub fn is_trial(self) -> bool {
         self.trial
@@ -119,14 +119,14 @@ enum Phase {
     HalfOpen { successes: u32, trial: bool, next: Instant },
 }
 
-/// The machine.
+/// A circuit breaker.
 #[derive(Debug, Clone)]
 pub struct Breaker {
     settings: BreakerSettings,
     phase: Phase,
-    /// Times that it opened since it was closed.
+    /// How often it opened since it was closed.
     openings: u32,
-    /// Changes of state.
+    /// The number of state changes.
     epoch: u64,
 }
 
@@ -154,7 +154,7 @@ impl Breaker {
         }
     }
 
-    /// How long a request has to stay away; zero if it may come, or may as soon as the trial under way is over.
+    /// How long requests are not admitted; zero if one is, or will be as soon as the running trial ends.
     #[must_use]
     pub fn retry_in(&self, now: Instant) -> Duration {
         match self.phase {
@@ -163,7 +163,7 @@ impl Breaker {
         }
     }
 
-    /// When the next probe is due; `None` if none is: it is closed, or a trial is under way.
+    /// When the next probe is due; `None` if the breaker is closed, or a trial is running.
     #[must_use]
     pub fn next_probe(&self) -> Option<Instant> {
         match self.phase {
@@ -173,7 +173,8 @@ impl Breaker {
         }
     }
 
-    /// Lets a request in, or not. When it is half open, a request waits for no time between trials: it is there now.
+    /// Admits a request, or not. In the half-open state a request need not wait between trials, since it is there
+    /// already.
     pub fn admit(&mut self, now: Instant) -> (Option<Admitted>, Option<Change>) {
         let change = match self.phase {
             Phase::Closed { .. } => return (Some(Admitted { epoch: self.epoch, trial: false }), None),
@@ -188,7 +189,7 @@ impl Breaker {
         (Some(Admitted { epoch: self.epoch, trial: true }), change)
     }
 
-    /// Lets a probe in if one is due.
+    /// Admits a probe if one is due.
     pub fn admit_probe(&mut self, now: Instant) -> (Option<Admitted>, Option<Change>) {
         match self.next_probe() {
             Some(due) if due <= now => self.admit(now),
@@ -196,7 +197,7 @@ impl Breaker {
         }
     }
 
-    /// What was let in is over.
+    /// Reports the result of an admitted request or probe.
     pub fn settle(&mut self, admitted: Admitted, verdict: Verdict, now: Instant) -> Option<Change> {
         if admitted.epoch != self.epoch {
             return None;

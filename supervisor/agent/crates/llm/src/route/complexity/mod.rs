@@ -1,9 +1,9 @@
-//! How hard a request is, by what can be seen of it. No model is asked: the answer is needed before one is chosen.
+//! Estimates how complex a request is. No model is asked, since the estimate selects the model.
 //!
-//! Signs are counted in the last thing that the person said, in the tools that are offered, and in what happened since. Each
-//! gives points; their sum is the complexity.
+//! Signals are counted in the person's last message, in the tools on offer, and in what happened since. Each gives
+//! points; their sum is the complexity.
 //!
-//! | sign | one point | two points |
+//! | signal | one point | two points |
 //! |---|---|---|
 //! | length of the message, in characters | 400 | 1,500 |
 //! | code fences | one block | two blocks, or 60 lines of code |
@@ -20,9 +20,9 @@
 //! | 2 to 4 | moderate |
 //! | 5 and more | complex |
 //!
-//! So a single sign, however strong, makes no request complex, and a single weak one does not lift it at all. Only *that*
-//! tools answered counts, never what: a plugin's text cannot choose a dearer model. The numbers are constants here, and
-//! whoever knows better names the complexity, a tier's model as a pin, or another task.
+//! So a single signal, however strong, makes no request complex, and a single weak one has no effect. Only *that* tools
+//! answered counts, not what they answered: a plugin's text cannot select a more expensive model. The numbers are
+//! constants; callers that know better set the complexity, pin a model, or use another task.
 
 mod text;
 mod words;
@@ -30,12 +30,12 @@ mod words;
 use crate::model::{Message, Request};
 use crate::route::task::Complexity;
 
-/// Messages are looked at up to here, which bounds the time; past it a text is long already.
+/// How much of a message is used, which bounds the time; a longer text counts as long already.
 const MAX_LOOKED_AT_BYTES: usize = 32 * 1024;
 
 /// Characters of a message: a long paragraph, and a page.
 const LENGTH: [usize; 2] = [400, 1500];
-/// Blocks of code.
+/// Code blocks.
 const FENCES: [usize; 2] = [1, 2];
 /// Lines of code that count as two blocks: more than fits on a screen.
 const MANY_CODE_LINES: usize = 60;
@@ -45,9 +45,9 @@ const STEPS: [usize; 2] = [3, 6];
 const QUESTIONS: [usize; 2] = [2, 4];
 /// Words of reasoning.
 const WORDS: [usize; 2] = [1, 2];
-/// Tools: to choose among many is work of its own.
+/// Tools on offer: choosing among many is work.
 const TOOLS: usize = 8;
-/// Results of tools: a loop that went on for so long has something to it.
+/// Tool results: a loop that has run for so long is not trivial.
 const RESULTS: usize = 3;
 /// Characters of history: about 4,000 tokens, twice what the recent turns have by default.
 const HISTORY: usize = 16_000;
@@ -56,29 +56,29 @@ const HISTORY: usize = 16_000;
 const MODERATE: u32 = 2;
 const COMPLEX: u32 = 5;
 
-/// Something that was seen, with what it counted.
+/// A signal, with its points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Sign {
-    /// Its word: `length`, `code`, `steps`, `questions`, `reasoning`, `tools`, `results` or `history`.
+    /// Its name: `length`, `code`, `steps`, `questions`, `reasoning`, `tools`, `results` or `history`.
     pub sign: &'static str,
-    /// How much of it there was.
+    /// The measured amount.
     pub count: usize,
     /// 1 or 2.
     pub points: u32,
 }
 
-/// How hard a request is, and by what.
+/// The complexity of a request, with its reasons.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Judgement {
-    /// How hard.
+    /// The complexity.
     pub complexity: Complexity,
     /// The sum of the points.
     pub points: u32,
-    /// What was seen; signs without points are left out.
+    /// The signals with points.
     pub signs: Vec<Sign>,
 }
 
-/// Judges a request. The same request is always judged the same.
+/// Estimates a request. The estimate depends on the request alone.
 #[must_use]
 pub fn judge(request: &Request) -> Judgement {
     let asked = request.messages.iter().rposition(|message| matches!(message, Message::User { .. }));
@@ -118,7 +118,7 @@ pub fn judge(request: &Request) -> Judgement {
     Judgement { complexity, points, signs }
 }
 
-/// What was said before. What tools answered is left out: it is not the person's, and it may be long and empty.
+/// The characters of a message. Tool results do not count: they are not the person's, and may be long without meaning.
 fn said_chars(message: &Message) -> usize {
     match message {
         Message::User { text } | Message::Assistant { text, .. } => text.chars().take(HISTORY).count(),

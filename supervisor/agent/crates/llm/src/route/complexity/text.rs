@@ -1,6 +1,6 @@
 //! Code, lists and questions in a message.
 
-/// What a message has.
+/// Features of a message.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     /// Blocks of code; one that is not closed counts.
@@ -9,7 +9,7 @@ pub(super) struct Seen {
     pub code_lines: usize,
     /// Lines that start with a number or a bullet.
     pub steps: usize,
-    /// Question marks outside of code, several in a row as one.
+    /// Question marks outside of code; consecutive ones count once.
     pub questions: usize,
 }
 
@@ -39,7 +39,7 @@ fn is_step(line: &str) -> bool {
     } else {
         line.strip_prefix(['-', '*', '•', '–'])
     };
-    // A number with a point in it is no step, and neither is a rule made of dashes.
+    // A number with a decimal point is no step, and neither is a rule made of dashes.
     rest.is_some_and(|rest| rest.starts_with(char::is_whitespace) && !rest.trim().is_empty())
         || rest.is_some_and(|rest| {
             line.starts_with(char::is_numeric) && rest.starts_with(|c: char| c.is_alphabetic())

@@ -1,15 +1,15 @@
-//! Words that ask for thought, in the languages that the safety rules are written in: en, de, fr, es, zh, ja, ru, ar.
+//! Words that indicate reasoning, in the languages of the safety rules: en, de, fr, es, zh, ja, ru, ar.
 //!
-//! They are stems: `analy` stands for analyse, analyze, analysis. One counts where a word begins with it; in scripts that put
-//! no spaces between words, wherever it stands. Chosen are words of which an ordinary question has none; "how" and "what"
-//! would make everything hard.
+//! They are stems: `analy` covers analyse, analyze, analysis. A stem counts at the start of a word, and in scripts
+//! without spaces anywhere. The words do not occur in ordinary questions; "how" and "what" would make everything
+//! complex.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
-/// A concept a string, so that the same one in two spellings or languages counts once; its stems are set apart by `|`.
+/// One string per concept, so that two spellings or languages of it count once; its stems are separated by `|`.
 const CONCEPTS: &[&str] = &[
     // To analyse.
     "analy|analiz|análi|analís|分析|解析|анализ|проанализ|حلل|تحليل|حلّل",
@@ -62,7 +62,7 @@ static STEMS: LazyLock<Stems> = LazyLock::new(|| {
     Stems { automaton, concepts }
 });
 
-/// How many different concepts a text has.
+/// The number of different concepts in a text.
 pub(super) fn different(text: &str) -> usize {
     let folded = text.to_lowercase();
     let mut found: BTreeSet<usize> = BTreeSet::new();
@@ -78,8 +78,8 @@ pub(super) fn different(text: &str) -> usize {
     found.len()
 }
 
-/// Whether words of this script stand without spaces between them: Chinese and Japanese. Arabic puts its article and its
-/// "and" in front of the word itself, so that a word's beginning says nothing there, either.
+/// Whether the script puts no spaces between words: Chinese and Japanese. Arabic counts as well, since its article and
+/// its "and" are prefixes, so that the start of a word is not the start of the stem.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{600}'..='\u{6ff}')
 }

@@ -1,4 +1,4 @@
-//! The most that may be spent.
+//! Budgets.
 
 use std::fmt;
 
@@ -18,16 +18,16 @@ pub enum Limit {
     Day,
 }
 
-/// A request was not asked, since it would go beyond a budget.
+/// A request was not sent, since it would exceed a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverBudget {
     /// Which limit.
     pub limit: Limit,
-    /// How much it is.
+    /// The limit.
     pub budget: Money,
-    /// What is spent of it, with what requests that are under way are expected to cost.
+    /// The amount spent, including the estimates of requests in flight.
     pub spent: Money,
-    /// What the request would cost.
+    /// The estimated cost of the request.
     pub estimate: Money,
 }
 

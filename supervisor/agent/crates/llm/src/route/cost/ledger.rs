@@ -1,4 +1,4 @@
-//! Sums of what was spent, and what is set aside for requests under way.
+//! Cost totals, and reservations for requests in flight.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,8 +9,8 @@ use super::{Budget, Charge, Limit, OverBudget};
 use crate::route::Money;
 use crate::route::catalog::ModelRef;
 
-/// Sessions of which sums are held in memory; more than anybody has open at once. The one that was charged the longest ago makes
-/// room: its share stays in all other sums, and whoever goes on with it brings its sum back by [`Ledger::open_session`].
+/// The most sessions in memory, more than are ever open at once. The least recently charged one is dropped: its share
+/// stays in all other totals, and its owner restores its total by [`Ledger::open_session`].
 pub const MAX_SESSIONS: usize = 4096;
 
 /// Days since 1970-01-01 UTC.
@@ -18,7 +18,7 @@ pub const MAX_SESSIONS: usize = 4096;
 pub struct Day(pub u64);
 
 impl Day {
-    /// The day of an instant; one before 1970 is taken for the first.
+    /// The day of an instant; times before 1970 count as the first day.
     #[must_use]
     pub fn of(time: std::time::SystemTime) -> Self {
         let since = time.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -26,24 +26,24 @@ impl Day {
     }
 }
 
-/// A sum of charges.
+/// Totals of charges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Answers.
     pub answers: u64,
-    /// Attempts that gave none.
+    /// Attempts without an answer.
     pub failures: u64,
-    /// Tokens that went in.
+    /// Input tokens.
     pub input_tokens: u64,
     /// Of these, from a cache.
     pub cached_input_tokens: u64,
-    /// Tokens that came out.
+    /// Output tokens.
     pub output_tokens: u64,
-    /// Of these, thought.
+    /// Of these, thinking.
     pub thinking_tokens: u64,
-    /// What all of it cost.
+    /// The total cost.
     pub cost: Money,
-    /// Of this, what is an estimate since nobody counted.
+    /// Of this, estimates for answers that no provider counted.
     pub estimated_cost: Money,
 }
 
@@ -66,13 +66,13 @@ impl Tally {
 struct Session {
     tally: Tally,
     reserved: Money,
-    /// When it was charged last, as a count of charges.
+    /// When it was last charged, as a sequence number of charges.
     touched: u64,
 }
 
-/// Sums by model and session. A provider's sum and the sum of all are those of its models.
+/// Totals by model and session. A provider's total and the grand total are sums over its models.
 ///
-/// It is lost with the process: the owner keeps each [`Charge`], and brings back what counts for a budget.
+/// They are in memory only: the owner stores each [`Charge`], and restores what counts for a budget.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
     models: BTreeMap<ModelRef, Tally>,
@@ -115,32 +115,32 @@ impl Ledger {
         })
     }
 
-    /// What was spent on that day, if it is the last one on which anything was.
+    /// What was spent on a day, if it is the latest with charges.
     #[must_use]
     pub fn spent_on(&self, day: Day) -> Money {
         if day == self.day { self.today } else { Money::ZERO }
     }
 
-    /// What a session may still spend, and what all may today: the least of both. `None` without a limit.
+    /// What a session may still spend within its own and the daily limit. `None` without a limit.
     #[must_use]
     pub fn left(&self, budget: &Budget, session: &str, day: Day) -> Option<Money> {
         let limits = self.spent(budget, session, day);
         limits.into_iter().flatten().map(|(_, budget, spent)| budget.less(spent)).min()
     }
 
-    /// Brings back what a session had used when it was last open, unless it still is.
+    /// Restores a session's total, unless the session is still in memory.
     pub fn open_session(&mut self, session: &str, tally: Tally) {
         if !self.sessions.contains_key(session) {
             self.session_mut(session).tally = tally;
         }
     }
 
-    /// Forgets a session that is over. Its share stays in all other sums.
+    /// Removes a closed session. Its share stays in all other totals.
     pub fn close_session(&mut self, session: &str) {
         self.sessions.remove(session);
     }
 
-    /// Brings back what was spent on a day, for instance after a restart.
+    /// Restores a day's total, for instance after a restart.
     pub fn open_day(&mut self, day: Day, spent: Money) {
         self.turn(day);
         if day == self.day {
@@ -148,7 +148,7 @@ impl Ledger {
         }
     }
 
-    /// Each limit with what counts against it.
+    /// Each limit with the amount that counts against it.
     fn spent(&self, budget: &Budget, session: &str, day: Day) -> [Option<(Limit, Money, Money)>; 2] {
         let of_session = self.sessions.get(session).copied().unwrap_or_default();
         let of_session = of_session.tally.cost.plus(of_session.reserved);
@@ -180,7 +180,7 @@ impl Ledger {
     }
 
     fn release(&mut self, session: &str, estimate: Money) {
-        // A session that was closed meanwhile is not opened again by this.
+        // A session that was closed in the meantime is not opened again.
         if let Some(session) = self.sessions.get_mut(session) {
             session.reserved = session.reserved.less(estimate);
         }
@@ -189,7 +189,7 @@ impl Ledger {
 
     fn charge(&mut self, model: &ModelRef, session: &str, day: Day, charge: &Charge, answered: bool) {
         self.turn(day);
-        // A charge for a day that is over belongs to no limit any more.
+        // A charge for an earlier day counts for no daily limit any more.
         if day == self.day {
             self.today = self.today.plus(charge.cost);
         }
@@ -197,7 +197,7 @@ impl Ledger {
         self.session_mut(session).tally.add(charge, answered);
     }
 
-    /// A new day starts with nothing spent. The clock may be set back: that does not give a day's budget twice.
+    /// A new day starts with nothing spent. If the clock is set back, a day's budget is not granted twice.
     fn turn(&mut self, day: Day) {
         if day > self.day {
             self.day = day;
@@ -215,7 +215,7 @@ impl Ledger {
         entry
     }
 
-    /// One with a request under way stays, if there is any other.
+    /// Drops a session, if possible one without a request in flight.
     fn forget_one(&mut self) {
         let oldest =
             self.sessions.iter().min_by_key(|(_, session)| (session.reserved > Money::ZERO, session.touched));
@@ -240,9 +240,10 @@ impl Tally {
     }
 }
 
-/// A ledger that requests share, with its budget.
+/// A shared ledger with its budget.
 ///
-/// What a request is expected to cost is set aside before it is asked, so that many at once do not each spend what is left.
+/// A request's estimate is reserved before it is sent, so that concurrent requests do not each spend the same
+/// remainder.
 #[derive(Debug, Clone, Default)]
 pub struct Ledgers {
     ledger: Arc<Mutex<Ledger>>,
@@ -256,7 +257,7 @@ impl Ledgers {
         Self { ledger: Arc::default(), budget }
     }
 
-    /// The same sums with another budget, for a changed configuration.
+    /// The same totals with another budget, for a changed configuration.
     #[must_use]
     pub fn with_budget(&self, budget: Budget) -> Self {
         Self { ledger: self.ledger.clone(), budget }
@@ -268,13 +269,13 @@ impl Ledgers {
         self.budget
     }
 
-    /// The sums, locked: to be read or brought back, and let go at once.
+    /// Locks the totals, to read or restore them; release the lock at once.
     pub fn lock(&self) -> MutexGuard<'_, Ledger> {
-        // No step of the ledger panics halfway.
+        // No operation of the ledger can panic halfway.
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets aside what a request will cost.
+    /// Reserves a request's estimate.
     ///
     /// # Errors
     /// [`OverBudget`]
@@ -284,7 +285,7 @@ impl Ledgers {
     }
 }
 
-/// What is set aside for one request. Gives it back when dropped.
+/// A request's reservation, released on drop.
 #[derive(Debug)]
 #[must_use]
 pub struct Reservation {
@@ -295,7 +296,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// The request is over, and cost this.
+    /// Replaces the reservation by the true cost.
     pub fn charge(self, model: &ModelRef, charge: &Charge, answered: bool) {
         self.ledgers.lock().charge(model, &self.session, self.day, charge, answered);
     }

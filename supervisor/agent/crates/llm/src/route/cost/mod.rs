@@ -1,8 +1,8 @@
-//! What requests cost: an estimate before, the true cost after, sums of it, and a limit.
+//! Costs of requests: an estimate before, the true cost after, totals, and a limit.
 //!
-//! A provider that counts says what an answer used, and that times the catalog's prices is its cost. Where one does not count,
-//! and where an answer broke off after it had begun, the cost is an estimate and is kept as one: [`Charge::estimated`]. A failed
-//! attempt of which nothing was heard costs nothing, as far as providers say.
+//! If the provider reports the usage of an answer, usage times the catalog's prices is its cost. If it does not, or if
+//! the answer broke off, the cost is an estimate and marked as such: [`Charge::estimated`]. A failed attempt without
+//! any piece of an answer is free, as far as providers say.
 
 mod budget;
 mod ledger;
@@ -16,18 +16,18 @@ use super::router::Needs;
 use crate::model::Usage;
 use crate::route::Money;
 
-/// What a request will cost, as far as anybody knows.
+/// The estimated cost of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Tokens of the question.
     pub input_tokens: u64,
     /// Tokens that the answer is expected to have.
     pub output_tokens: u64,
-    /// Both at the model's prices.
+    /// The cost of both at the model's prices.
     pub cost: Money,
 }
 
-/// Estimates a request. Nothing is taken to be in the provider's cache, so that a surprise is a good one.
+/// Estimates a request, without cached tokens, so that the true cost is at most lower.
 #[must_use]
 pub fn estimate(model: &Model, needs: Needs) -> Estimate {
     let output_tokens = needs.output_tokens.min(model.output_limit());
@@ -36,25 +36,25 @@ pub fn estimate(model: &Model, needs: Needs) -> Estimate {
     Estimate { input_tokens: needs.input_tokens, output_tokens, cost }
 }
 
-/// What an attempt used and cost.
+/// Usage and cost of an attempt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
     /// What it used.
     pub usage: Usage,
     /// What that costs.
     pub cost: Money,
-    /// Nobody counted: the tokens are an estimate, and so is the cost.
+    /// Whether tokens and cost are estimates, because no provider counted them.
     pub estimated: bool,
 }
 
 impl Charge {
-    /// For an answer that its provider counted. Thoughts are part of the answer and cost the same.
+    /// The charge of an answer whose usage the provider reported. Thoughts are part of the answer and cost the same.
     #[must_use]
     pub fn counted(model: &Model, usage: Usage) -> Self {
         Self { usage, cost: cost_of(model, usage), estimated: false }
     }
 
-    /// For one that nobody counted: so many tokens went in, and so many characters came out.
+    /// The charge of an answer without reported usage, from its input tokens and output characters.
     #[must_use]
     pub fn guessed(model: &Model, input_tokens: u64, output_chars: u64) -> Self {
         let output_tokens = output_chars.div_ceil(CHARS_A_TOKEN);
@@ -63,13 +63,13 @@ impl Charge {
     }
 }
 
-/// Characters that a token is taken to have where nobody counts: the founding documents' number, which is right for English
-/// and somewhat low for code. In scripts with a token a character it is too high, so estimates there are too low.
+/// Characters per token for estimates: the founding documents' number, which is right for English and somewhat low for
+/// code. In scripts with about one token per character it is too high, so estimates there are too low.
 const CHARS_A_TOKEN: u64 = 4;
 
 fn cost_of(model: &Model, usage: Usage) -> Money {
     let prices = model.prices();
-    // A provider that claims to have cached more than there was is not believed.
+    // A provider that reports more cached tokens than tokens is not believed.
     let cached = usage.cached_input_tokens.min(usage.input_tokens);
     let fresh = prices.input.of(usage.input_tokens - cached);
     let cached = prices.cached_input.unwrap_or(prices.input).of(cached);

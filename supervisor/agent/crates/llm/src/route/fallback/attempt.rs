@@ -1,4 +1,4 @@
-//! What was tried, and the answer.
+//! Attempts and answers.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,28 +8,28 @@ use crate::route::catalog::ModelRef;
 use crate::route::cost::Charge;
 use crate::route::task::{Complexity, Tier};
 
-/// One try at one model.
+/// One attempt at one model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// Whom.
+    /// The provider.
     pub provider: String,
-    /// Which of its models.
+    /// The model.
     pub model: String,
     /// Whether it answered.
     pub success: bool,
-    /// Why it did not.
+    /// The error, if there is no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AttemptError>,
-    /// From the question to the end of the answer, or to the error.
+    /// The time from the question to the end of the answer, or to the error.
     pub latency_ms: u64,
-    /// What it cost.
+    /// The cost.
     pub cost: Money,
 }
 
 /// Why an attempt gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttemptError {
-    /// What kind of failure it was.
+    /// The class of the failure.
     pub class: ErrorClass,
     /// A sentence for people.
     pub message: String,
@@ -57,29 +57,29 @@ impl Attempt {
     }
 }
 
-/// An answer, and how it came to be.
+/// An answer, with its attempts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
     /// The answer.
     pub answer: Answer,
-    /// Who gave it.
+    /// The model that answered.
     pub model: ModelRef,
     /// Its tier.
     pub tier: Tier,
-    /// How hard the request was found to be.
+    /// The request's complexity.
     pub complexity: Complexity,
-    /// Everything that was tried; the last one is the answer.
+    /// All attempts; the last one has the answer.
     pub attempts: Vec<Attempt>,
-    /// All of it, with the waits between.
+    /// The total time, including the waits between attempts.
     pub total_latency_ms: u64,
-    /// What it was expected to cost.
+    /// The estimated cost.
     pub estimate: Money,
-    /// What the answer used and cost. What failed attempts cost stands with them.
+    /// Usage and cost of the answer. Those of failed attempts are in `attempts`.
     pub charge: Charge,
 }
 
 impl Answered {
-    /// What the answer and the failed attempts before it cost together.
+    /// The cost of the answer and of the failed attempts before it.
     #[must_use]
     pub fn total_cost(&self) -> Money {
         self.attempts.iter().map(|attempt| attempt.cost).sum()

@@ -1,4 +1,4 @@
-//! Providers, catalog, health and costs together.
+//! The chain: providers, catalog, health and costs together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,31 +22,32 @@ use crate::route::retry::RetrySettings;
 use crate::route::router::{self, Needs, Outage, Pins, Question, Route, RouteError, Standing, Unfit};
 use crate::route::task::{Complexity, Task};
 
-/// How long everything together may take: a provider's longest answer, or half of it for a model that hangs, with its retries,
-/// and half for the next one.
+/// The time for a whole request: a provider's longest answer; or half for a model that hangs, with its retries, and
+/// half for the next one.
 pub const DEFAULT_PATIENCE: Duration = Duration::from_secs(600);
 
-/// How long an attempt may be without a piece of an answer. More than twice what a provider gives itself for the first one
-/// (`timeouts.first_token`): this is for the case that a provider does not keep its own bounds.
+/// The longest time without a piece of an answer. More than twice a provider's own limit for the first piece
+/// (`timeouts.first_token`), since it only covers providers that do not keep their limits.
 pub const DEFAULT_SILENCE: Duration = Duration::from_secs(300);
 
-/// How long a probe may take.
+/// The time for a probe.
 pub const DEFAULT_PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How a chain is set.
+/// The settings of a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChainSettings {
-    /// All attempts and waits of a request together; retries end at half of it where somebody else can be asked. Default
-    /// [`DEFAULT_PATIENCE`]. An attempt that it ends says nothing about the provider, so it should be more than the silence.
+    /// The time for all attempts and waits of a request; retries end at half of it if another model can be asked.
+    /// Default [`DEFAULT_PATIENCE`]. An attempt that it ends says nothing about the provider, so it should be more than
+    /// the silence.
     pub patience: Duration,
-    /// Without a piece of an answer an attempt is a timeout after this. Providers have closer bounds of their own, and hear more:
-    /// this should be above all of theirs. Default [`DEFAULT_SILENCE`].
+    /// An attempt without a piece of an answer for this long is a timeout. Providers have shorter limits and see more
+    /// of the stream, so this should be above all of theirs. Default [`DEFAULT_SILENCE`].
     pub silence: Duration,
-    /// How long a probe may take. Default [`DEFAULT_PROBE_TIMEOUT`].
+    /// The time for a probe. Default [`DEFAULT_PROBE_TIMEOUT`].
     pub probe_timeout: Duration,
-    /// What is tried again, and when.
+    /// When requests are retried.
     pub retry: RetrySettings,
-    /// When a provider is left alone.
+    /// When a provider is not asked.
     pub breaker: BreakerSettings,
 }
 
@@ -62,22 +63,22 @@ impl Default for ChainSettings {
     }
 }
 
-/// A request, and what has to be known to route it.
+/// A request with its routing information.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
-    /// The request. Its model is filled in; an answer longer than the model can give is not asked for.
+    /// The request. The chain sets its model, and limits the answer to what the model can produce.
     pub request: &'a Request,
-    /// What is asked for.
+    /// The kind of task.
     pub task: Task,
-    /// How hard it is, from who knows better than [`complexity::judge`].
+    /// The complexity, if the caller knows better than [`complexity::judge`].
     pub complexity: Option<Complexity>,
     /// Tokens of the request, as counted or estimated by the caller.
     pub input_tokens: u64,
     /// Whether it has pictures.
     pub vision: bool,
-    /// Models that somebody wants.
+    /// Models that the request or session selects.
     pub pins: &'a Pins,
-    /// Whose it is, for sums and budgets.
+    /// The session, for totals and budgets.
     pub session: &'a str,
     /// Today, for the budget of the day.
     pub day: Day,
@@ -95,11 +96,11 @@ impl Ask<'_> {
     }
 }
 
-/// Asks models. Cheap to share behind an [`Arc`]; any number of requests may be under way.
+/// Asks models. Cheap to share behind an [`Arc`]; any number of requests may be in flight.
 pub struct Chain {
     pub(super) catalog: Arc<Catalog>,
     providers: BTreeMap<String, Arc<dyn Provider>>,
-    /// What to do about providers that cannot be asked.
+    /// What to do about providers that cannot be used.
     not_set_up: BTreeMap<String, String>,
     pub(super) health: Arc<Health>,
     pub(super) ledgers: Ledgers,
@@ -108,7 +109,7 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// A chain in which everybody is well and nothing is spent.
+    /// A chain whose providers are all available and whose totals are zero.
     #[must_use]
     pub fn new(
         catalog: Arc<Catalog>,
@@ -129,8 +130,8 @@ impl Chain {
         }
     }
 
-    /// The same with another catalog and other providers, for a changed configuration: what is known of the providers that
-    /// stay, and what was spent, stays. Breakers keep their settings.
+    /// The chain with another catalog and other providers, for a changed configuration. The health of remaining
+    /// providers and the costs are kept; breakers keep their settings.
     #[must_use]
     pub fn renewed(
         &self,
@@ -150,7 +151,7 @@ impl Chain {
         }
     }
 
-    /// Says of a provider why it cannot be asked, and what to do: it has no key, for instance.
+    /// Marks a provider as not usable, for instance without a key, with what to do.
     #[must_use]
     pub fn without(mut self, provider: impl Into<String>, what_to_do: impl Into<String>) -> Self {
         self.not_set_up.insert(provider.into(), what_to_do.into());
@@ -163,13 +164,13 @@ impl Chain {
         &self.catalog
     }
 
-    /// What was spent.
+    /// The costs.
     #[must_use]
     pub fn ledgers(&self) -> &Ledgers {
         &self.ledgers
     }
 
-    /// Where a request would go now, without asking anybody.
+    /// Where a request would go now. No model is asked.
     ///
     /// # Errors
     /// [`RouteError`]
@@ -185,10 +186,11 @@ impl Chain {
         Ok((judgement, route))
     }
 
-    /// Asks one model after the other until one answers. Dropping the future ends it; what was said until then is paid for.
+    /// Asks one model after the other until one answers. Dropping the future cancels the request; the pieces received
+    /// until then are charged.
     ///
     /// # Errors
-    /// [`Exhausted`], with everything that was tried.
+    /// [`Exhausted`], with all attempts.
     pub async fn ask(&self, ask: &Ask<'_>, listener: &mut dyn Listen) -> Result<Answered, Exhausted> {
         let started = Instant::now();
         let (judgement, route) = match self.route(ask) {
@@ -204,7 +206,7 @@ impl Chain {
         Run::new(self, ask, listener, started, judgement.complexity).through(&route).await
     }
 
-    /// If nobody can be asked but for a while that a request can be held for, holds it once.
+    /// Routes a request. If every model rests, but one only for an acceptable time, waits once.
     async fn route_after_rest(
         &self,
         ask: &Ask<'_>,
@@ -246,33 +248,33 @@ impl Chain {
     fn not_set_up(&self, provider: &str) -> Option<Standing> {
         let what = match (self.not_set_up.get(provider), self.providers.get(provider)) {
             (Some(what), _) => what.clone(),
-            // Keys that were refused stay so, however often one asks: what was set up turned out not to be.
+            // Rejected keys stay rejected, so the provider counts as not set up.
             (None, Some(provider)) => provider.refused()?,
             (None, None) => "configure it under models.providers".to_owned(),
         };
         Some(Standing::Out(Outage::NotSetUp { what }))
     }
 
-    /// How a provider is.
+    /// The state of a provider.
     #[must_use]
     pub fn provider_state(&self, provider: &str, now: Instant) -> ProviderState {
         self.not_set_up(provider).unwrap_or_else(|| self.health.provider(provider, now)).into()
     }
 
-    /// How a model is: as its provider, or resting by itself.
+    /// The state of a model: that of its provider, or its own rest.
     #[must_use]
     pub fn model_state(&self, model: &ModelRef, now: Instant) -> ProviderState {
         self.standing(model, now).into()
     }
 
-    /// Probes that are due. The owner runs each in a task of its own; there is no task in here.
+    /// The due probes. The owner runs each in a task; the chain has no tasks.
     pub fn due_probes(&self, now: Instant) -> Vec<Probe> {
         let probe = |provider| self.health.probe(provider, now, self.settings.probe_timeout);
         self.providers.values().filter_map(probe).collect()
     }
 
-    /// When to look for due probes again; `None` while nobody is out. To be asked again after each [`Event::Breaker`] and each
-    /// probe.
+    /// When to check for due probes again; `None` while no provider is out. To be called again after each
+    /// [`Event::Breaker`] and each probe.
     #[must_use]
     pub fn next_probe(&self) -> Option<Instant> {
         self.health.next_probe(&self.providers)
@@ -283,7 +285,7 @@ fn by_name(providers: impl IntoIterator<Item = Arc<dyn Provider>>) -> BTreeMap<S
     providers.into_iter().map(|provider| (provider.name().to_owned(), provider)).collect()
 }
 
-/// The shortest time after which somebody has rested who could answer otherwise.
+/// The shortest rest of a model that could answer otherwise.
 fn shortest_rest(error: &RouteError) -> Option<Duration> {
     let rest = |why: &Unfit| match why {
         Unfit::Out(Outage::RateLimited { retry_in }) => Some(*retry_in),

@@ -1,4 +1,4 @@
-//! What happens in a chain, for logs, metrics and whoever keeps the costs.
+//! Events of a chain, for logs, metrics and the storage of costs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,112 +13,112 @@ use crate::route::task::Task;
 
 use super::attempt::Attempt;
 
-/// Something that happened.
+/// An event of a chain.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
     /// A request was routed.
     Routed {
-        /// Whose.
+        /// The session.
         session: &'a str,
-        /// What is asked for.
+        /// The kind of task.
         task: Task,
-        /// How hard it was found to be; without points if the caller said so.
+        /// The complexity; without points if the caller set it.
         judgement: &'a Judgement,
-        /// Where it goes.
+        /// The route.
         route: &'a Route,
     },
     /// An attempt is over.
     Attempt {
-        /// Whose.
+        /// The session.
         session: &'a str,
-        /// What came of it.
+        /// The attempt.
         attempt: &'a Attempt,
     },
-    /// It is asked again at the same model.
+    /// The same model is asked again.
     Retry {
-        /// Which.
+        /// The model.
         model: &'a ModelRef,
-        /// From 1.
+        /// The number of the retry, from 1.
         retry: u32,
-        /// After this time.
+        /// The wait before it.
         wait: Duration,
-        /// Because of this.
+        /// The class of the failure.
         class: ErrorClass,
     },
     /// Another model is asked.
     FellBack {
-        /// Who failed.
+        /// The model that failed.
         from: &'a ModelRef,
-        /// Who is asked instead.
+        /// The model that is asked instead.
         to: &'a Candidate,
-        /// Because of this.
+        /// The class of the failure.
         class: ErrorClass,
     },
-    /// Pieces were taken back.
+    /// Pieces were withdrawn.
     Withdrawn {
-        /// Whose.
+        /// The model that sent them.
         model: &'a ModelRef,
         /// Their characters.
         chars: u64,
     },
-    /// Something was spent, or an attempt failed that cost nothing: to be kept where a restart does not lose it.
+    /// An attempt was charged, or failed without cost: to be stored durably.
     Charged {
-        /// Whose.
+        /// The session.
         session: &'a str,
-        /// Which model.
+        /// The model.
         model: &'a ModelRef,
-        /// What.
+        /// The charge.
         charge: &'a Charge,
-        /// Whether there is an answer for it.
+        /// Whether the attempt has an answer.
         answered: bool,
     },
-    /// A request was not asked, since it would go beyond a budget.
+    /// A request was not sent, since it would exceed a budget.
     OverBudget {
-        /// Whose.
+        /// The session.
         session: &'a str,
-        /// Which limit, and by how much.
+        /// The limit, and the amounts.
         over: &'a OverBudget,
     },
-    /// A model, or with `None` all of a provider's, is left alone for a while.
+    /// A model, or with `None` its whole provider, is not asked for a while.
     Rests {
-        /// Whose.
+        /// The provider.
         provider: &'a str,
-        /// Which.
+        /// The model.
         model: Option<&'a str>,
-        /// Because of this.
+        /// The class of the failure.
         class: ErrorClass,
-        /// For so long.
+        /// The duration.
         time: Duration,
     },
     /// A provider's breaker changed its state.
     Breaker {
-        /// Whose.
+        /// The provider.
         provider: &'a str,
-        /// From what to what.
+        /// The old and the new state.
         change: Change,
     },
-    /// A probe is over.
+    /// A probe has ended.
     Probed {
-        /// Whom.
+        /// The provider.
         provider: &'a str,
-        /// What it said; `None` if it is well.
+        /// The error; `None` if the provider works.
         failed: Option<ErrorClass>,
     },
 }
 
-/// Sees what happens. Is called between two steps of a request: must not block, and must not ask the chain anything.
+/// Observes the events of a chain. Called between two steps of a request: must not block, and must not call the chain.
 pub trait Watch: Send + Sync {
-    /// Something happened.
+    /// Handles an event.
     fn seen(&self, event: &Event<'_>);
 }
 
-/// Looks away.
+/// Ignores everything.
 impl Watch for () {
     fn seen(&self, _: &Event<'_>) {}
 }
 
-/// Several, in their order: a log, the metrics, and who keeps the costs.
+/// Several observers, in order: a log, the metrics, the storage of costs.
 impl Watch for Vec<Arc<dyn Watch>> {
     fn seen(&self, event: &Event<'_>) {
         self.iter().for_each(|watch| watch.seen(event));

@@ -1,4 +1,4 @@
-//! Why there is no answer, with everything that was tried.
+//! The error of a chain, with all attempts.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,38 +13,38 @@ use super::attempt::Attempt;
 /// No model answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exhausted {
-    /// Why it ended.
+    /// The reason.
     pub why: GaveUp,
-    /// Everything that was tried.
+    /// All attempts.
     pub attempts: Vec<Attempt>,
-    /// Models that were not tried, with the reason for each, as far as anybody looked at them.
+    /// Models that were not tried, each with its reason, as far as they were considered.
     pub passed_over: Vec<PassedOver>,
-    /// All of it, with the waits between.
+    /// The total time, including the waits.
     pub total_latency_ms: u64,
 }
 
 /// Why a chain ended without an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GaveUp {
-    /// There was nobody to ask.
+    /// No model could be asked.
     NoRoute(Box<RouteError>),
-    /// It would have cost more than is left of a budget.
+    /// It would exceed a budget.
     OverBudget(Box<OverBudget>),
     /// An error that another model would only hide: wrong key, transcript too long, wrong request.
     Final(ProviderError),
-    /// Everybody who could be asked failed.
+    /// All models that could be asked failed.
     AllFailed,
-    /// It took too long altogether.
+    /// The time for the whole request is over.
     OutOfPatience {
-        /// As long as it may take.
+        /// The time limit.
         patience: Duration,
     },
-    /// The attempt had begun to speak, and the listener cannot take anything back.
+    /// An attempt failed after its first piece, and the listener cannot withdraw pieces.
     CannotWithdraw(ProviderError),
 }
 
 impl Exhausted {
-    /// The class of what ended it, where it was a provider's error.
+    /// The class of the provider's error that ended it, if there is one.
     #[must_use]
     pub fn class(&self) -> Option<ErrorClass> {
         match &self.why {
@@ -61,7 +61,7 @@ impl std::error::Error for Exhausted {}
 
 impl fmt::Display for Exhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // An error that ends the chain is the last attempt, too, and is told once.
+        // An error that ends the chain is that of the last attempt, and is shown once.
         let before = match &self.why {
             GaveUp::NoRoute(error) => {
                 write!(f, "{error}")?;

@@ -1,4 +1,4 @@
-//! How providers are: their breakers, and who rests.
+//! The health of providers: their breakers, and rests.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,17 +15,17 @@ use crate::route::catalog::ModelRef;
 use crate::route::retry;
 use crate::route::router::{Outage, Standing};
 
-/// A provider as an operator sees it.
+/// The state of a provider, as an operator sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum ProviderState {
     /// It is asked.
     Ready,
-    /// It failed, and is on its way back: asked last.
+    /// It failed and is recovering: it is asked last.
     Recovering,
     /// It is not asked.
     Out {
-        /// Why not.
+        /// The reason.
         #[serde(flatten)]
         outage: Outage,
     },
@@ -48,7 +48,7 @@ pub(super) struct Health {
     watch: Arc<dyn Watch>,
 }
 
-/// Both are bounded by the catalog: an entry is made by an attempt alone.
+/// Both maps are bounded by the catalog, since only attempts create entries.
 #[derive(Default)]
 struct State {
     breakers: BTreeMap<String, Breaker>,
@@ -68,11 +68,11 @@ impl Health {
     }
 
     fn with<T>(&self, step: impl FnOnce(&mut State) -> T) -> T {
-        // Its steps do not panic; should one, what they leave is still valid.
+        // No operation can panic halfway; if one did, the state would still be valid.
         step(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// One step of a provider's breaker. A change is told afterwards, without the lock.
+    /// Runs a step of a provider's breaker. A change is reported afterwards, without the lock.
     fn step<T>(&self, provider: &str, step: impl FnOnce(&mut Breaker) -> (T, Option<Change>)) -> T {
         let (result, change) = self.with(|state| match state.breakers.get_mut(provider) {
             Some(breaker) => step(breaker),
@@ -102,7 +102,7 @@ impl Health {
         self.with(|state| state.breaker_standing(provider, now, state.rest(provider, None, now)))
     }
 
-    /// Lets a request in.
+    /// Admits a request.
     pub(super) fn admit(self: &Arc<Self>, provider: &str, now: Instant) -> Option<Ticket> {
         self.step(provider, |breaker| breaker.admit(now)).map(|admitted| self.ticket(provider, admitted))
     }
@@ -111,7 +111,7 @@ impl Health {
         Ticket { health: self.clone(), provider: provider.to_owned(), admitted, verdict: Verdict::Nothing }
     }
 
-    /// Leaves a model alone for a while, or all of a provider's.
+    /// Lets a model, or all models of a provider, rest.
     pub(super) fn rest(&self, provider: &str, model: Option<&str>, class: ErrorClass, time: Duration) {
         let until = Instant::now() + time;
         self.with(|state| {
@@ -119,7 +119,7 @@ impl Health {
             state.rests.retain(|_, rest| rest.until > now);
             let key = (provider.to_owned(), model.map(str::to_owned));
             let rest = state.rests.entry(key).or_insert(Rest { until, class });
-            // Two requests may be told different times; what holds for the longer one holds.
+            // Two requests may get different times; the longer one counts.
             if rest.until < until {
                 *rest = Rest { until, class };
             }
@@ -183,8 +183,7 @@ impl State {
     }
 }
 
-/// A request, or a probe, that a breaker let in. Says what it has learned when it is dropped, which is nothing if it was given
-/// up.
+/// An admitted request or probe. Reports its result when it is dropped; without one, it was abandoned.
 pub(super) struct Ticket {
     health: Arc<Health>,
     provider: String,
@@ -193,12 +192,12 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    /// Let in to see whether the provider is back.
+    /// Whether it was admitted as a trial.
     pub(super) fn is_trial(&self) -> bool {
         self.admitted.is_trial()
     }
 
-    /// It is over.
+    /// Reports the result.
     pub(super) fn settle(mut self, verdict: Verdict) {
         self.verdict = verdict;
     }
@@ -211,7 +210,7 @@ impl Drop for Ticket {
     }
 }
 
-/// A probe that is due. Dropped without being run it says nothing, and another is due soon.
+/// A due probe. If it is dropped without being run, it says nothing, and another is due soon.
 #[must_use]
 pub struct Probe {
     ticket: Ticket,
@@ -220,13 +219,13 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Whom.
+    /// The provider.
     #[must_use]
     pub fn provider(&self) -> &str {
         &self.ticket.provider
     }
 
-    /// Asks the provider whether it is well, and tells its breaker. No model is asked, so it costs nothing.
+    /// Probes the provider, and reports to its breaker. No model is asked, so it is free.
     pub async fn run(self) {
         let said = match timeout(self.timeout, self.provider.probe()).await {
             Ok(said) => said.map_err(|error: ProviderError| error.class),

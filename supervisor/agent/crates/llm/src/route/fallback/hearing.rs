@@ -1,4 +1,4 @@
-//! Listens to one attempt, and ends it when it says nothing any more.
+//! Runs one attempt, and ends it when no pieces arrive any more.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,25 +9,25 @@ use super::listen::{Listen, Relay, Signs};
 use crate::model::{Answer, ErrorClass, ProviderError, Request};
 use crate::provider::Provider;
 
-/// An attempt that broke.
+/// A failed attempt.
 pub(super) struct Broke {
     pub(super) error: ProviderError,
-    /// It was ended for the others' fault: nothing is to be learned from it.
+    /// It ended because the whole request took too long, which says nothing about this provider.
     pub(super) out_of_patience: bool,
 }
 
-/// How long an attempt may take.
+/// The time limits of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Without a piece.
+    /// The longest time without a piece.
     pub(super) silence: Duration,
-    /// The end of all attempts together.
+    /// The end of the whole request.
     pub(super) deadline: Instant,
-    /// From the first one's start to there.
+    /// The time limit of the whole request.
     pub(super) patience: Duration,
 }
 
-/// Asks a provider for as long as it gives signs of life, and the patience lasts.
+/// Asks a provider as long as pieces arrive and the request's time is not over.
 pub(super) async fn hear(
     provider: &Arc<dyn Provider>,
     request: &Request,

@@ -1,4 +1,4 @@
-//! Who hears the pieces of an answer, and that some are taken back.
+//! Listeners that receive the pieces of an answer, and their withdrawal.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,27 +9,27 @@ use crate::model::{Chunk, ErrorClass};
 use crate::provider::Hear;
 use crate::route::catalog::ModelRef;
 
-/// What is heard.
+/// A piece of an answer, or the withdrawal of all pieces.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Heard {
-    /// One more piece of the answer.
+    /// A piece of the answer.
     Piece(Chunk),
-    /// All pieces since the beginning, or since the last of these, are part of no answer: forget them. The answer starts
-    /// afresh, or there is none.
+    /// All pieces since the beginning, or since the last withdrawal, are part of no answer and have to be discarded.
+    /// The answer starts again, or there is none.
     Withdrawn {
-        /// Who said them.
+        /// The model that sent them.
         model: ModelRef,
-        /// Why they are worth nothing.
+        /// The class of the failure.
         class: ErrorClass,
     },
 }
 
-/// Hears the pieces of an answer as they come. Must not block.
+/// Receives the pieces of an answer as they arrive. Must not block.
 pub trait Listen: Send {
-    /// One more thing.
+    /// Receives a piece or a withdrawal.
     fn hear(&mut self, heard: Heard);
 
-    /// Whether what was heard can be taken back: false for a pipe, true for a screen and for whoever collects first.
+    /// Whether pieces can be withdrawn: false for a pipe, true for a screen and for a listener that collects first.
     fn can_withdraw(&self) -> bool {
         true
     }
@@ -41,7 +41,7 @@ impl<F: FnMut(Heard) + Send> Listen for F {
     }
 }
 
-/// What was heard of one attempt, for whoever watches it.
+/// The pieces received so far of one attempt, for supervision.
 #[derive(Debug)]
 pub(super) struct Signs {
     started: Instant,
@@ -56,7 +56,7 @@ impl Signs {
         Self { started, last_millis: AtomicU64::new(0), pieces: AtomicU64::new(0), chars: AtomicU64::new(0) }
     }
 
-    /// When it gave the last sign of life; its start, if there was none.
+    /// The time of the last piece; the start, if there was none.
     pub(super) fn last(&self) -> Instant {
         self.started + Duration::from_millis(self.last_millis.load(Ordering::Relaxed))
     }
@@ -65,7 +65,7 @@ impl Signs {
         self.pieces.load(Ordering::Relaxed) > 0
     }
 
-    /// Characters of all pieces.
+    /// The characters of all pieces.
     pub(super) fn chars(&self) -> u64 {
         self.chars.load(Ordering::Relaxed)
     }
@@ -85,7 +85,7 @@ impl Signs {
     }
 }
 
-/// Stands between a provider and the listener.
+/// Passes pieces from a provider to the listener.
 pub(super) struct Relay<'a> {
     pub(super) listener: &'a mut dyn Listen,
     pub(super) signs: &'a Signs,

@@ -1,4 +1,4 @@
-//! What happens in a chain, in the log.
+//! Logs the events of a chain.
 
 use tracing::{debug, info, warn};
 
@@ -6,10 +6,10 @@ use super::event::{Event, Watch};
 use crate::route::breaker::{BreakerState, Change};
 use crate::route::retry;
 
-/// Writes what happens to the log, at the levels of the founding documents: which model is chosen and what it used is `debug`,
-/// a failed attempt and a fallback `warn`. A provider that comes back is `info`.
+/// Logs events at the levels of the founding documents: the selected model and its usage are `debug`, a failed attempt
+/// and a fallback `warn`. A provider that recovers is `info`.
 ///
-/// Whose turn it is says the span in which the request is made.
+/// The span of the request says which turn it belongs to.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Log;
 

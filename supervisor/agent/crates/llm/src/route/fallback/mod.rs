@@ -1,17 +1,16 @@
 //! Asks one model after the other until one answers.
 //!
-//! # What a listener hears of an attempt that fails
+//! # Pieces of an attempt that fails
 //!
-//! Pieces are passed on as they come, and taken back by [`Heard::Withdrawn`] when the attempt that said them fails: the next
-//! attempt starts an answer of its own. The other ways would be to hold an answer back until it is whole, which is no streaming
-//! at all, or never to try again once something was said, which loses a turn to each connection that breaks. A listener that
-//! cannot take anything back says so ([`Listen::can_withdraw`]), and the chain then ends with the error of an attempt that had
-//! begun to speak.
+//! Pieces are passed on as they arrive. [`Heard::Withdrawn`] withdraws them when their attempt fails: the next attempt
+//! starts a new answer. The alternatives are to hold an answer back until it is complete, which is no streaming, or not
+//! to retry after the first piece, which loses a turn to each broken connection. A listener that cannot withdraw pieces
+//! says so ([`Listen::can_withdraw`]); the chain then ends with the error of an attempt that had sent any.
 //!
-//! # What bounds it
+//! # Limits
 //!
-//! [`ChainSettings::patience`] bounds everything together, [`ChainSettings::silence`] the time without a piece,
-//! [`MAX_ATTEMPTS`] the attempts. Dropping the future drops the attempt under way, and its connection.
+//! [`ChainSettings::patience`] limits the whole request, [`ChainSettings::silence`] the time without a piece,
+//! [`MAX_ATTEMPTS`] the attempts. Dropping the future drops the attempt in flight, and its connection.
 
 mod attempt;
 mod chain;

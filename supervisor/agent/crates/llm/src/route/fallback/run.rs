@@ -1,4 +1,4 @@
-//! One request on its way through the candidates.
+//! Tries the candidates of one request in order.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use crate::route::retry::{self, Drawn, Next};
 use crate::route::router::{Candidate, Outage, PassedOver, Route, Standing, Unfit};
 use crate::route::task::Complexity;
 
-/// The most attempts of a request, retries included: four models with all their retries. Whoever has more than that failing has
-/// another problem than the next model would solve. To be changed here.
+/// The most attempts of a request, retries included: four models with all their retries. If more fail, the next model
+/// would not help. Not configurable.
 pub const MAX_ATTEMPTS: usize = 16;
 
 pub(super) struct Run<'a> {
@@ -32,17 +32,17 @@ pub(super) struct Run<'a> {
     started: Instant,
     deadline: Instant,
     complexity: Complexity,
-    /// As it is sent, with the model's name.
+    /// The request as sent, with the model's name.
     request: Request,
     attempts: Vec<Attempt>,
     passed_over: Vec<PassedOver>,
-    /// Who failed last.
+    /// The model that failed last.
     last: Option<(ModelRef, ErrorClass)>,
     /// Providers whose other models are not tried.
     blamed: Vec<String>,
     /// Providers whose other models are tried last.
     doubted: Vec<String>,
-    /// Who can be asked again the soonest, in case nobody else answers.
+    /// The candidate that can be asked again first, in case no other answers.
     soonest: Option<(Candidate, Instant)>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Run<'a> {
             left.retain(|candidate| !self.blamed.contains(&candidate.model.provider));
             left.make_contiguous().sort_by_key(|candidate| self.doubted.contains(&candidate.model.provider));
         }
-        // Nobody else is left, and somebody said when to come back: soon enough to wait for.
+        // No other candidate is left, and one can be asked again soon enough to wait for it.
         if let Some((candidate, at)) = self.soonest.take()
             && at < self.deadline
         {
@@ -108,24 +108,24 @@ impl<'a> Run<'a> {
         Exhausted { why, attempts, passed_over, total_latency_ms: millis(self.started.elapsed()) }
     }
 
-    /// Asks one candidate, as often as its errors allow, and as there is time if there are others.
+    /// Asks one candidate, and retries as its errors allow, and as time allows if there are others.
     async fn candidate(&mut self, candidate: &Candidate, others: bool) -> Step {
         let model = &candidate.model;
         let chain = self.chain;
         let now = Instant::now();
         let (Some(entry), Some(provider)) = (chain.catalog.get(model), chain.provider(&model.provider))
         else {
-            // The route was made of both a moment ago, and they do not change.
+            // The route was just made from both, and they do not change.
             return Step::Next;
         };
-        // Others ask at the same time, and may have found out something since the route was made.
+        // Concurrent requests may have learned something since the route was made.
         let out = match chain.standing(model, now) {
             Standing::Out(outage) => Some(outage),
             Standing::Ready | Standing::Recovering => None,
         };
         let ticket = if out.is_none() { chain.health.admit(&model.provider, now) } else { None };
         let Some(ticket) = ticket else {
-            // Without an outage it is recovering, and somebody else is just trying it.
+            // Not out, so it is recovering, and another request is its trial.
             let outage = out.unwrap_or(Outage::Failing { retry_in: Duration::ZERO });
             self.passed_over.push(PassedOver { model: model.clone(), why: Unfit::Out(outage) });
             return Step::Next;
@@ -159,7 +159,7 @@ impl<'a> Run<'a> {
                 }
             };
             let policy = retry::policy(error.class);
-            // A trial is there to learn whether the provider is back, and has learned it.
+            // A trial only checks whether the provider is back, and has the result.
             if policy.retried && retries < self.retries() && !ticket.is_trial() {
                 let wait = chain.settings.retry.wait(retries + 1, error.retry_after, drawn());
                 if let Some(wait) = wait.filter(|wait| Instant::now() + *wait < retried_until) {
@@ -167,7 +167,7 @@ impl<'a> Run<'a> {
                     let class = error.class;
                     chain.watch.seen(&Event::Retry { model, retry: retries, wait, class });
                     sleep(wait).await;
-                    // Others may have found out meanwhile that it is no use.
+                    // Concurrent requests may have found out in the meantime that it is out.
                     if !matches!(chain.standing(model, Instant::now()), Standing::Out(_)) {
                         continue;
                     }
@@ -178,7 +178,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A candidate has failed for good.
+    /// Handles a candidate that has failed for good.
     fn after(&mut self, candidate: &Candidate, error: ProviderError) -> Step {
         let ModelRef { provider, name } = &candidate.model;
         let policy = retry::policy(error.class);
@@ -213,10 +213,10 @@ impl<'a> Run<'a> {
         self.chain.settings.retry.retries.min(retry::MAX_RETRIES)
     }
 
-    /// Takes back what the attempt said, so many characters; why the chain ends, if that is not possible.
+    /// Withdraws the characters that the attempt sent; returns why the chain ends, if that is not possible.
     fn withdraw(&mut self, model: &ModelRef, error: &ProviderError, spoke: Option<u64>) -> Option<GaveUp> {
         let chars = spoke?;
-        // One that ends the chain anyway is told as what it is.
+        // An error that ends the chain anyway is reported as such.
         let ends = !retry::policy(error.class).falls_back();
         if !ends && !self.listener.can_withdraw() {
             return Some(GaveUp::CannotWithdraw(error.clone()));
@@ -303,14 +303,14 @@ enum Failed {
         error: ProviderError,
         spoke: Option<u64>,
     },
-    /// With the characters that it had said, if it had begun.
+    /// With the characters that it had sent, if any.
     Provider {
         error: ProviderError,
         spoke: Option<u64>,
     },
 }
 
-/// Chance for the jitter. Without any, the middle will do.
+/// The random number for the jitter; the middle if there is no source.
 fn drawn() -> Drawn {
     Drawn(getrandom::u32().unwrap_or(u32::MAX / 2))
 }

@@ -1,4 +1,4 @@
-//! What an attempt costs, however it ends.
+//! Charges an attempt, however it ends.
 
 use super::chain::Chain;
 use super::event::Event;
@@ -7,7 +7,7 @@ use crate::model::Answer;
 use crate::route::catalog::Entry;
 use crate::route::cost::{Charge, Reservation};
 
-/// An attempt whose cost is set aside. If it is dropped while it speaks, what it said is paid for.
+/// An attempt with a reservation. If it is dropped after its first piece, its pieces are charged.
 pub(super) struct UnderWay<'a> {
     pub(super) chain: &'a Chain,
     pub(super) session: &'a str,
@@ -22,14 +22,14 @@ impl UnderWay<'_> {
         match answer.usage {
             Some(usage) => Charge::counted(&self.entry.model, usage),
             None => {
-                // A provider need not have said in pieces what it answered.
+                // The pieces may be less than the answer.
                 let said = u64::try_from(answer.text.chars().count()).unwrap_or(u64::MAX);
                 Charge::guessed(&self.entry.model, self.input_tokens, self.signs.chars().max(said))
             }
         }
     }
 
-    /// Providers count what they had said when it broke off, and do not say how much that was.
+    /// Providers charge for what they had sent when it broke off, and do not report how much that was.
     pub(super) fn charge_for_nothing(&self) -> Charge {
         if self.signs.any() {
             Charge::guessed(&self.entry.model, self.input_tokens, self.signs.chars())
@@ -53,7 +53,7 @@ impl UnderWay<'_> {
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        // Nothing is left to settle unless the request was given up.
+        // Only an abandoned request is not settled yet.
         let charge = self.charge_for_nothing();
         self.settle(&charge, false);
     }

@@ -1,4 +1,4 @@
-//! Why a request goes nowhere, in sentences.
+//! Why a request cannot be routed.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use super::{Outage, PassedOver, Unfit};
 use crate::route::catalog::{ModelRef, UnknownModel};
 
-/// A request goes nowhere.
+/// A request cannot be routed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RouteError {
-    /// A pin means no model.
+    /// A pin matches no model.
     #[error("{0}")]
     UnknownPin(UnknownModel),
     /// A pinned model cannot answer this.
     #[error("{model} was asked for and {why}: choose another model, or none, so that one is chosen for you")]
     PinUnfit {
-        /// Which.
+        /// The model.
         model: ModelRef,
-        /// Why not.
+        /// The reason.
         why: Unfit,
     },
     /// The catalog is empty.
@@ -31,7 +31,7 @@ pub enum RouteError {
     },
 }
 
-/// So many models are named with their reason; `talon model list` has all.
+/// The most models named with their reasons; `talon model list` has all.
 const MAX_NAMED: usize = 5;
 
 pub(in crate::route) fn reasons(passed_over: &[PassedOver]) -> String {

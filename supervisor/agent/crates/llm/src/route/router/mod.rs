@@ -1,15 +1,15 @@
 //! Which models may answer a request, the best first. A pure function.
 //!
 //! 1. The task and its complexity give a tier ([`tier_for`]).
-//! 2. Models that cannot do it are left out: no tools, no vision, too small a window; and those that are out of service.
-//! 3. Within the tier the cheapest for this very request comes first, by its estimate. Of equal cost the heavier comes first,
-//!    and of equal weight the one whose name does.
+//! 2. Unsuitable models are skipped: without tools, without vision, with too small a window; and those that are out.
+//! 3. Within the tier the cheapest for this request comes first, by its estimate. Among equal costs the heavier comes
+//!    first, among equal weights the order is by name.
 //! 4. Models of other tiers follow, by [`Tier::ladder`].
-//! 5. Models of a provider that is just coming back stand behind all others of that list: it is asked again when it has shown
-//!    that it is well, or if nobody else is left.
+//! 5. Models of a recovering provider come after all others: the provider is asked again when it has recovered, or if
+//!    no other model is left.
 //!
-//! A pin is stronger than all of this: it names the one model that may answer, and there is no other. One of the request is
-//! stronger than one of the session. A pinned model that cannot do it is an error that says so, never another model.
+//! A pin overrides all of this: it selects the one model that may answer. A pin of the request overrides one of the
+//! session. A pinned model that is unsuitable is an error that says so, never another model.
 
 mod error;
 
@@ -24,36 +24,36 @@ use super::cost::estimate;
 use super::task::{Complexity, Task, Tier, tier_for};
 use crate::route::Money;
 
-/// What a model must be able to do for a request.
+/// What a request requires of a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// Call tools.
+    /// Tool calls.
     pub tools: bool,
-    /// Look at pictures.
+    /// Vision.
     pub vision: bool,
-    /// Take in so many tokens.
+    /// The tokens of the question.
     pub input_tokens: u64,
-    /// Answer with so many, as far as anybody knows.
+    /// The estimated tokens of the answer.
     pub output_tokens: u64,
 }
 
-/// Models that somebody wants, by provider and name, alias, or name alone.
+/// Models that are selected explicitly, by provider and name, alias, or name alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pins {
-    /// For this request.
+    /// By the request.
     pub request: Option<String>,
-    /// For the session; the request's is stronger.
+    /// By the session; the request's pin has priority.
     pub session: Option<String>,
 }
 
 /// Whether a model's provider can be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// It can.
+    /// It can be asked.
     Ready,
-    /// It failed, and is on its way back: asked last.
+    /// It failed and is recovering: it is asked last.
     Recovering,
-    /// It cannot.
+    /// It cannot be asked.
     Out(Outage),
 }
 
@@ -66,21 +66,21 @@ pub enum Outage {
         /// What to do, for people.
         what: String,
     },
-    /// Its provider failed again and again.
+    /// Its provider failed repeatedly.
     Failing {
-        /// How long it is left alone.
+        /// How long it is not asked.
         #[serde(rename = "retry_in_ms", serialize_with = "as_millis")]
         retry_in: Duration,
     },
-    /// It has had as many requests as it takes.
+    /// It reached its rate limit.
     RateLimited {
-        /// How long it is left alone.
+        /// How long it is not asked.
         #[serde(rename = "retry_in_ms", serialize_with = "as_millis")]
         retry_in: Duration,
     },
     /// The account has no credit.
     NoCredit {
-        /// How long it is left alone.
+        /// How long it is not asked.
         #[serde(rename = "retry_in_ms", serialize_with = "as_millis")]
         retry_in: Duration,
     },
@@ -90,47 +90,47 @@ fn as_millis<S: serde::Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::E
     to.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// What is to be routed.
+/// The input of the router.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// What is asked for.
+    /// The kind of task.
     pub task: Task,
-    /// How hard it is.
+    /// The complexity.
     pub complexity: Complexity,
-    /// What it takes.
+    /// The requirements.
     pub needs: Needs,
-    /// What somebody wants.
+    /// The pins.
     pub pins: &'a Pins,
 }
 
-/// Why a model stands where it does.
+/// Why a model was selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
-    /// The request names it.
+    /// The request selects it.
     PinnedByRequest,
-    /// The session names it.
+    /// The session selects it.
     PinnedBySession,
-    /// It is the cheapest of the tier that can do it.
+    /// It is the cheapest suitable one of the tier.
     Cheapest,
-    /// It can do it, and is of the tier.
+    /// It is suitable, and of the tier.
     InTier,
-    /// It can do it, and is of another tier.
+    /// It is suitable, and of another tier.
     OtherTier,
-    /// Its provider is on its way back.
+    /// Its provider is recovering.
     Recovering,
 }
 
 /// A model that may be asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Candidate {
-    /// Which.
+    /// The model.
     pub model: ModelRef,
     /// Its tier.
     pub tier: Tier,
-    /// Why it stands here.
+    /// Why it was selected.
     pub why: Why,
-    /// What the request would cost there.
+    /// The estimated cost of the request.
     pub estimate: Money,
 }
 
@@ -138,15 +138,15 @@ pub struct Candidate {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Unfit {
-    /// It calls no tools.
+    /// It does not support tools.
     NoTools,
-    /// It looks at no pictures.
+    /// It does not support images.
     NoVision,
     /// The request does not fit in its window.
     Window {
-        /// As many tokens as it takes.
+        /// Its window, in tokens.
         takes: u64,
-        /// As many as are needed.
+        /// The tokens needed.
         needed: u64,
     },
     /// It cannot be asked now.
@@ -156,28 +156,28 @@ pub enum Unfit {
 /// A model that is no candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PassedOver {
-    /// Which.
+    /// The model.
     pub model: ModelRef,
-    /// Why.
+    /// The reason.
     #[serde(flatten)]
     pub why: Unfit,
 }
 
-/// Where a request goes.
+/// The result of the router.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Route {
-    /// The tier that the task takes.
+    /// The tier of the task.
     pub wanted: Tier,
-    /// Who may be asked, the first one first. Never empty.
+    /// The candidates, the first choice first. Never empty.
     pub candidates: Vec<Candidate>,
-    /// Who may not, and why not. Empty for a pin.
+    /// The models that are no candidates, with reasons. Empty for a pin.
     pub passed_over: Vec<PassedOver>,
 }
 
-/// Routes a question.
+/// Routes a request.
 ///
 /// # Errors
-/// [`RouteError`]: a pin that means no model or one that cannot, an empty catalog, or no model that can.
+/// [`RouteError`]: a pin that matches no model or an unsuitable one, an empty catalog, or no suitable model.
 pub fn route(
     catalog: &Catalog,
     question: &Question<'_>,
@@ -241,7 +241,7 @@ fn candidate(entry: &Entry, why: Why, question: &Question<'_>) -> Candidate {
     Candidate { model: entry.id.clone(), tier: entry.model.tier, why, estimate }
 }
 
-/// Whether a model can do it, and whether its provider is just recovering.
+/// Whether a model is suitable, and whether its provider is recovering.
 fn fit(entry: &Entry, needs: Needs, standing: &impl Fn(&ModelRef) -> Standing) -> Result<bool, Unfit> {
     let model = &entry.model;
     if needs.tools && !model.tools {
