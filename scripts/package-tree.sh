@@ -42,7 +42,13 @@ completions zsh usr/share/zsh/vendor-completions/_talon
 completions fish usr/share/fish/vendor_completions.d/talon.fish
 
 for page in README.md CHANGELOG.md SPECIFICATION.md docs/*.md; do
+  # The index of docs/ would overwrite the project's README.md.
+  [ "$page" = docs/README.md ] && continue
   file 0644 "$page" "usr/share/doc/talon/$(basename "$page")"
+done
+file 0644 docs/README.md usr/share/doc/talon/index.md
+for page in docs/tutorials/*.md docs/decisions/*.md; do
+  file 0644 "$page" "usr/share/doc/talon/${page#docs/}"
 done
 (cd deploy && find . -type f ! -path './debian/*' ! -name talon.yaml) | while read -r example; do
   file 0644 "deploy/$example" "usr/share/doc/talon/examples/$example"

@@ -30,7 +30,7 @@ use tokio_stream::wrappers::UnixListenerStream;
 use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Request, Response, Status};
 
-use talon_bench::stock::sqlite::{self, KEYS, VALUE_BYTES, fresh, name};
+use talon_bench::stock::sqlite::{self, KEYS, VALUE_BYTES, key_name, unique_value};
 
 type Plugin = StateClient<Channel>;
 
@@ -153,7 +153,7 @@ impl Bench {
         };
         for number in 0..KEYS {
             let mut plugin = bench.plugin.clone();
-            plugin.set(SetRequest { key: name(number), value: fresh() }).await.expect("a write");
+            plugin.set(SetRequest { key: key_name(number), value: unique_value() }).await.expect("a write");
         }
         bench
     }
@@ -273,12 +273,12 @@ fn ratio(of: Duration, to: Duration) -> f64 {
 }
 
 async fn get(mut client: Plugin, number: u64) {
-    let answer = client.get(GetRequest { key: name(number) }).await.expect("a read").into_inner();
+    let answer = client.get(GetRequest { key: key_name(number) }).await.expect("a read").into_inner();
     assert_eq!(answer.value.map(|value| value.len()), Some(VALUE_BYTES));
 }
 
 async fn set(mut client: Plugin, number: u64) {
-    client.set(SetRequest { key: name(number), value: fresh() }).await.expect("a write");
+    client.set(SetRequest { key: key_name(number), value: unique_value() }).await.expect("a write");
 }
 
 /// The time that so many calls take with so many callers, over one connection.

@@ -5,13 +5,13 @@
 
 use std::fmt::Write as _;
 
-use crate::book::{Figure, Key};
 use crate::document::Document;
+use crate::figures::{Figure, Key};
 use crate::samples::Spread;
 use crate::table::{number, ratios, write_table};
 
 /// A change below this part of the old value is noise, however quiet the machine was.
-pub const SMALLEST_NEWS: f64 = 0.05;
+pub const MIN_RELATIVE_CHANGE: f64 = 0.05;
 
 /// One figure of two runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,11 +61,11 @@ pub fn compare(before: &Document, after: &Document) -> Vec<Change> {
         }
         let grown = is.median - was.median;
         let worse = if figure.unit.more_is_better() { -grown } else { grown };
-        let news = against.is_some() || worse >= figure.unit.smallest_news();
+        let news = against.is_some() || worse >= figure.unit.min_difference();
         // There is no part of zero: a difference within the noise is no change, any other is infinite.
         let nothing = was.median == 0.0 && (!news || worse == 0.0);
         let worse_by = if nothing { 0.0 } else { worse / was.median.abs() };
-        let told = news && worse_by > SMALLEST_NEWS.max(was.relative() + is.relative());
+        let told = news && worse_by > MIN_RELATIVE_CHANGE.max(was.relative_width() + is.relative_width());
         Some(Change { key: figure.key.clone(), against, before: was, after: is, worse_by, told })
     };
     let mut changes: Vec<Change> = after.figures.iter().filter_map(change).collect();
@@ -128,18 +128,18 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::book::{Book, Unit};
-    use crate::machine::Origin;
+    use crate::figures::{Figures, Unit};
+    use crate::machine::RunOrigin;
 
     fn run(ours: [f64; 3], bare: [f64; 3], rate: [f64; 3]) -> Document {
-        let mut book = Book::default();
+        let mut book = Figures::default();
         for round in 0..3 {
-            let mut page = book.page("calls/1 KiB/c1", Some("bare tonic"));
+            let mut page = book.case("calls/1 KiB/c1", Some("bare tonic"));
             page.add("in process", "p50", Unit::Microseconds, ours[round]);
             page.add("bare tonic", "p50", Unit::Microseconds, bare[round]);
-            book.page("state/get", None).add("Talon", "rate", Unit::PerSecond, rate[round]);
+            book.case("state/get", None).add("Talon", "rate", Unit::PerSecond, rate[round]);
         }
-        let origin = Origin {
+        let origin = RunOrigin {
             commit: "c".into(),
             date: "2026-01-01".into(),
             machine: "m".into(),
@@ -171,8 +171,8 @@ mod tests {
 
     /// A run of one figure, whose yardstick has this value.
     fn idle(unit: Unit, ours: f64, bare: f64) -> Document {
-        let mut book = Book::default();
-        let mut page = book.page("many/500", Some("bare spawner"));
+        let mut book = Figures::default();
+        let mut page = book.case("many/500", Some("bare spawner"));
         page.add("Talon", "idle CPU", unit, ours);
         page.add("bare spawner", "idle CPU", unit, bare);
         Document::new(book, run([1.0; 3], [1.0; 3], [1.0; 3]).origin)

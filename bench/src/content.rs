@@ -52,7 +52,7 @@ mod tests {
             let text = text(bytes);
             assert_eq!(text.len(), bytes);
             let sanitizer = talon_sanitize::Sanitizer::default();
-            assert_eq!(sanitizer.text(&text, &mut talon_sanitize::Tally::default()), *text);
+            assert_eq!(sanitizer.text(&text, &mut talon_sanitize::FamilyCounts::default()), *text);
         }
     }
 }

@@ -3,9 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::book::{Book, Figure};
+use crate::figures::{Figure, Figures};
 use crate::goals::GOALS;
-use crate::machine::Origin;
+use crate::machine::RunOrigin;
 use crate::samples::Spread;
 
 /// The version of the schema that this program writes and reads.
@@ -17,18 +17,18 @@ pub struct Document {
     /// The version of this schema.
     pub schema: u32,
     /// The commit, the machine and the time.
-    pub origin: Origin,
+    pub origin: RunOrigin,
     /// What was left out, and why.
     pub notes: Vec<String>,
     /// The table of goals, in its order. What was not measured is missing.
-    pub goals: Vec<Reached>,
+    pub goals: Vec<GoalResult>,
     /// Every figure, by round.
     pub figures: Vec<Figure>,
 }
 
 /// The result for one goal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Reached {
+pub struct GoalResult {
     /// Its id.
     pub id: String,
     /// Its description.
@@ -47,13 +47,13 @@ pub struct Reached {
 impl Document {
     /// A document of these figures.
     #[must_use]
-    pub fn new(book: Book, origin: Origin) -> Self {
+    pub fn new(book: Figures, origin: RunOrigin) -> Self {
         let reached = |goal: &crate::goals::Goal| {
-            let spread = goal.formula.of(&book)?.spread()?;
-            Some(Reached {
+            let spread = goal.formula.evaluate(&book)?.spread()?;
+            Some(GoalResult {
                 id: goal.id.to_owned(),
                 what: goal.what.to_owned(),
-                goal: goal.wanted(),
+                goal: goal.target(),
                 unit: goal.unit.to_owned(),
                 spread,
                 met: goal.bound.holds(spread.median),

@@ -25,7 +25,7 @@ pub struct Driver {
 
 /// The result of a load, and its cost.
 #[derive(Debug, Clone, Copy)]
-pub struct Made {
+pub struct LoadResult {
     /// What the driver measured.
     pub outcome: Outcome,
     /// CPU time of the driver and all it calls, in microseconds a call.
@@ -65,13 +65,13 @@ impl Driver {
     ///
     /// # Errors
     /// If a call failed.
-    pub fn make(&mut self, load: Load) -> Result<Made> {
+    pub fn run_load(&mut self, load: Load) -> Result<LoadResult> {
         let before = self.cpu_seconds();
         let line = self.ask(&serde_json::to_string(&load)?)?;
         let outcome: Outcome =
             serde_json::from_str(&line).with_context(|| format!("{}: {line}", self.name))?;
         let cpu = self.cpu_seconds() - before;
-        Ok(Made { outcome, cpu_us_per_call: cpu * 1e6 / outcome.calls as f64 })
+        Ok(LoadResult { outcome, cpu_us_per_call: cpu * 1e6 / outcome.calls as f64 })
     }
 
     /// Sends a line to it and waits for the reply.

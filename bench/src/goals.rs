@@ -1,21 +1,21 @@
 //! The performance goals, and the ratios that are shown for comparison.
 
-use crate::book::Book;
+use crate::figures::Figures;
 use crate::samples::Samples;
 
 /// A figure: its case, its contender, its metric.
 #[derive(Debug, Clone, Copy)]
-pub struct Of(pub &'static str, pub &'static str, pub &'static str);
+pub struct FigureRef(pub &'static str, pub &'static str, pub &'static str);
 
 /// The value that a goal is about.
 #[derive(Debug, Clone, Copy)]
 pub enum Formula {
     /// The first divided by the second.
-    Over(Of, Of),
+    Ratio(FigureRef, FigureRef),
     /// The overhead of the first over the third, divided by the overhead of the second over the third.
-    Added(Of, Of, Of),
+    OverheadRatio(FigureRef, FigureRef, FigureRef),
     /// The figure itself.
-    Itself(Of),
+    Value(FigureRef),
 }
 
 /// A bound.
@@ -26,7 +26,7 @@ pub enum Bound {
     /// Not more than this.
     AtMost(f64),
     /// No bound: the row is there to put the previous row into perspective.
-    Nowhere,
+    Unbounded,
 }
 
 /// One row of the table of goals.
@@ -51,7 +51,7 @@ impl Bound {
         match self {
             Self::AtLeast(bound) => Some(value >= bound),
             Self::AtMost(bound) => Some(value <= bound),
-            Self::Nowhere => None,
+            Self::Unbounded => None,
         }
     }
 }
@@ -59,11 +59,11 @@ impl Bound {
 impl Goal {
     /// The bound, for people: `≥ 1.20×`; empty if there is none.
     #[must_use]
-    pub fn wanted(&self) -> String {
+    pub fn target(&self) -> String {
         let (sign, bound) = match self.bound {
             Bound::AtLeast(bound) => ("≥", bound),
             Bound::AtMost(bound) => ("≤", bound),
-            Bound::Nowhere => return String::new(),
+            Bound::Unbounded => return String::new(),
         };
         format!("{sign} {bound:.2}{}", crate::document::suffix(self.unit))
     }
@@ -72,15 +72,15 @@ impl Goal {
 impl Formula {
     /// The value in each round, if all its figures were measured.
     #[must_use]
-    pub fn of(self, book: &Book) -> Option<Samples> {
-        let samples = |Of(case, contender, metric)| book.samples(case, contender, metric);
+    pub fn evaluate(self, book: &Figures) -> Option<Samples> {
+        let samples = |FigureRef(case, contender, metric)| book.samples(case, contender, metric);
         let found = match self {
-            Self::Over(this, that) => samples(this)?.over(samples(that)?),
-            Self::Added(this, that, both) => {
+            Self::Ratio(this, that) => samples(this)?.divided_by(samples(that)?),
+            Self::OverheadRatio(this, that, both) => {
                 let both = samples(both)?;
-                samples(this)?.without(both).over(&samples(that)?.without(both))
+                samples(this)?.minus(both).divided_by(&samples(that)?.minus(both))
             }
-            Self::Itself(this) => samples(this)?.clone(),
+            Self::Value(this) => samples(this)?.clone(),
         };
         // A ratio to zero is no figure, and JSON cannot express it.
         Some(found).filter(|found| !found.0.is_empty() && found.0.iter().all(|value| value.is_finite()))
@@ -107,79 +107,79 @@ pub const GOALS: &[Goal] = &[
     Goal {
         id: "in-process-rate",
         what: "in process, 1 KiB, 64 callers: calls a second over bare tonic on one connection",
-        formula: Formula::Over(Of(SMALL_MANY, IN_PROCESS, RATE), Of(SMALL_MANY, BARE, RATE)),
+        formula: Formula::Ratio(FigureRef(SMALL_MANY, IN_PROCESS, RATE), FigureRef(SMALL_MANY, BARE, RATE)),
         bound: Bound::AtLeast(1.2),
         unit: "",
     },
     Goal {
         id: "in-process-recorded",
         what: "those calls where numbers are recorded and a log is kept, as in a supervisor",
-        formula: Formula::Over(Of(SMALL_MANY, RECORDED, RATE), Of(SMALL_MANY, BARE, RATE)),
-        bound: Bound::Nowhere,
+        formula: Formula::Ratio(FigureRef(SMALL_MANY, RECORDED, RATE), FigureRef(SMALL_MANY, BARE, RATE)),
+        bound: Bound::Unbounded,
         unit: "",
     },
     Goal {
         id: "in-process-p50",
         what: "in process, 1 KiB, one caller: p50 over bare tonic",
-        formula: Formula::Over(Of(SMALL_ALONE, IN_PROCESS, P50), Of(SMALL_ALONE, BARE, P50)),
+        formula: Formula::Ratio(FigureRef(SMALL_ALONE, IN_PROCESS, P50), FigureRef(SMALL_ALONE, BARE, P50)),
         bound: Bound::AtMost(1.10),
         unit: "",
     },
     Goal {
         id: "host-p50",
         what: "through host.sock, 1 KiB, one caller: p50 over two bare tonic hops",
-        formula: Formula::Over(Of(SMALL_ALONE, HOST, P50), Of(SMALL_ALONE, RELAY, P50)),
+        formula: Formula::Ratio(FigureRef(SMALL_ALONE, HOST, P50), FigureRef(SMALL_ALONE, RELAY, P50)),
         bound: Bound::AtMost(1.10),
         unit: "",
     },
     Goal {
         id: "host-rate",
         what: "through host.sock, 1 KiB, 64 callers: calls a second over one bare tonic hop",
-        formula: Formula::Over(Of(SMALL_MANY, HOST, RATE), Of(SMALL_MANY, BARE, RATE)),
+        formula: Formula::Ratio(FigureRef(SMALL_MANY, HOST, RATE), FigureRef(SMALL_MANY, BARE, RATE)),
         bound: Bound::AtLeast(0.6),
         unit: "",
     },
     Goal {
         id: "large-rate",
         what: "in process, 64 KiB, 64 callers: calls a second over bare tonic as it comes",
-        formula: Formula::Over(Of(LARGE_MANY, IN_PROCESS, RATE), Of(LARGE_MANY, BARE, RATE)),
+        formula: Formula::Ratio(FigureRef(LARGE_MANY, IN_PROCESS, RATE), FigureRef(LARGE_MANY, BARE, RATE)),
         bound: Bound::AtLeast(2.0),
         unit: "",
     },
     Goal {
         id: "go-rate",
         what: "in process, 1 KiB, 64 callers: calls a second over go-plugin's host with the same plugin",
-        formula: Formula::Over(Of(SMALL_MANY, IN_PROCESS, RATE), Of(SMALL_MANY, GO, RATE)),
+        formula: Formula::Ratio(FigureRef(SMALL_MANY, IN_PROCESS, RATE), FigureRef(SMALL_MANY, GO, RATE)),
         bound: Bound::AtLeast(2.0),
         unit: "",
     },
     Goal {
         id: "go-p99",
         what: "in process, 1 KiB, 64 callers: p99 over go-plugin's host with the same plugin",
-        formula: Formula::Over(Of(SMALL_MANY, IN_PROCESS, P99), Of(SMALL_MANY, GO, P99)),
+        formula: Formula::Ratio(FigureRef(SMALL_MANY, IN_PROCESS, P99), FigureRef(SMALL_MANY, GO, P99)),
         bound: Bound::AtMost(0.5),
         unit: "",
     },
     Goal {
         id: "guard",
         what: "the whole guard without IO, clean 1 KiB",
-        formula: Formula::Itself(Of("guard/prose, 1 KiB", "whole stack", "time")),
+        formula: Formula::Value(FigureRef("guard/prose, 1 KiB", "whole stack", "time")),
         bound: Bound::AtMost(3.0),
         unit: "µs",
     },
     Goal {
         id: "guard-recorded",
         what: "that guard where numbers are recorded and a log is kept, as in a supervisor",
-        formula: Formula::Itself(Of("guard/prose, 1 KiB", "whole, recorded", "time")),
-        bound: Bound::Nowhere,
+        formula: Formula::Value(FigureRef("guard/prose, 1 KiB", "whole, recorded", "time")),
+        bound: Bound::Unbounded,
         unit: "µs",
     },
     Goal {
         id: "sanitizer-prose",
         what: "sanitizer, clean 64 KiB of prose: over 60 passes one after another",
-        formula: Formula::Over(
-            Of("sanitizer/prose, 64 KiB", "Talon", "speed"),
-            Of("sanitizer/prose, 64 KiB", "60 passes", "speed"),
+        formula: Formula::Ratio(
+            FigureRef("sanitizer/prose, 64 KiB", "Talon", "speed"),
+            FigureRef("sanitizer/prose, 64 KiB", "60 passes", "speed"),
         ),
         bound: Bound::AtLeast(5.0),
         unit: "",
@@ -187,9 +187,9 @@ pub const GOALS: &[Goal] = &[
     Goal {
         id: "sanitizer-json",
         what: "sanitizer, clean 64 KiB of JSON: over 60 passes one after another",
-        formula: Formula::Over(
-            Of("sanitizer/JSON, 64 KiB", "Talon", "speed"),
-            Of("sanitizer/JSON, 64 KiB", "60 passes", "speed"),
+        formula: Formula::Ratio(
+            FigureRef("sanitizer/JSON, 64 KiB", "Talon", "speed"),
+            FigureRef("sanitizer/JSON, 64 KiB", "60 passes", "speed"),
         ),
         bound: Bound::AtLeast(10.0),
         unit: "",
@@ -197,9 +197,9 @@ pub const GOALS: &[Goal] = &[
     Goal {
         id: "sanitizer-html",
         what: "sanitizer, clean 64 KiB of HTML: over 60 passes one after another",
-        formula: Formula::Over(
-            Of("sanitizer/HTML, 64 KiB", "Talon", "speed"),
-            Of("sanitizer/HTML, 64 KiB", "60 passes", "speed"),
+        formula: Formula::Ratio(
+            FigureRef("sanitizer/HTML, 64 KiB", "Talon", "speed"),
+            FigureRef("sanitizer/HTML, 64 KiB", "60 passes", "speed"),
         ),
         bound: Bound::AtLeast(20.0),
         unit: "",
@@ -207,10 +207,10 @@ pub const GOALS: &[Goal] = &[
     Goal {
         id: "jail",
         what: "strict jail, start to ready: what it adds over what bwrap --unshare-all adds",
-        formula: Formula::Added(
-            Of("start/one", "strict jail", "ready"),
-            Of("start/one", "bwrap", "ready"),
-            Of("start/one", "no jail", "ready"),
+        formula: Formula::OverheadRatio(
+            FigureRef("start/one", "strict jail", "ready"),
+            FigureRef("start/one", "bwrap", "ready"),
+            FigureRef("start/one", "no jail", "ready"),
         ),
         bound: Bound::AtMost(1.0),
         unit: "",
@@ -218,16 +218,16 @@ pub const GOALS: &[Goal] = &[
     Goal {
         id: "killed-known",
         what: "SIGKILL of a plugin: until the supervisor knows",
-        formula: Formula::Itself(Of("restart/one", "Talon", "known")),
+        formula: Formula::Value(FigureRef("restart/one", "Talon", "known")),
         bound: Bound::AtMost(5.0),
         unit: "ms",
     },
     Goal {
         id: "killed-serving",
         what: "SIGKILL of a plugin: until it serves again, over its cold start",
-        formula: Formula::Over(
-            Of("restart/one", "Talon", "serving"),
-            Of("restart/one", "Talon", "cold start"),
+        formula: Formula::Ratio(
+            FigureRef("restart/one", "Talon", "serving"),
+            FigureRef("restart/one", "Talon", "cold start"),
         ),
         bound: Bound::AtMost(2.0),
         unit: "",
@@ -235,9 +235,9 @@ pub const GOALS: &[Goal] = &[
     Goal {
         id: "many-ready",
         what: "500 jailed plugins: until all are ready, over a bare spawner",
-        formula: Formula::Over(
-            Of("many/500", "Talon", "all ready"),
-            Of("many/500", "bare spawner", "all ready"),
+        formula: Formula::Ratio(
+            FigureRef("many/500", "Talon", "all ready"),
+            FigureRef("many/500", "bare spawner", "all ready"),
         ),
         bound: Bound::AtMost(5.0),
         unit: "",
@@ -245,38 +245,41 @@ pub const GOALS: &[Goal] = &[
     Goal {
         id: "many-memory",
         what: "500 jailed plugins: the supervisor's memory over a bare client's",
-        formula: Formula::Over(Of("many/500", "Talon", "memory"), Of("many/500", "bare spawner", "memory")),
+        formula: Formula::Ratio(
+            FigureRef("many/500", "Talon", "memory"),
+            FigureRef("many/500", "bare spawner", "memory"),
+        ),
         bound: Bound::AtMost(3.0),
         unit: "",
     },
     Goal {
         id: "many-memory-monitored",
         what: "that memory and that of the monitors beside the jails",
-        formula: Formula::Over(
-            Of("many/500", "Talon", "with monitors"),
-            Of("many/500", "bare spawner", "with monitors"),
+        formula: Formula::Ratio(
+            FigureRef("many/500", "Talon", "with monitors"),
+            FigureRef("many/500", "bare spawner", "with monitors"),
         ),
-        bound: Bound::Nowhere,
+        bound: Bound::Unbounded,
         unit: "",
     },
     Goal {
         id: "many-idle",
         what: "500 jailed plugins: the supervisor's CPU while nobody calls, over a health check of each",
-        formula: Formula::Itself(Of("many/500", "Talon", "idle CPU")),
+        formula: Formula::Value(FigureRef("many/500", "Talon", "idle CPU")),
         bound: Bound::AtMost(0.5),
         unit: "% of a core",
     },
     Goal {
         id: "many-idle-monitored",
         what: "that CPU and that of the monitors, where no cgroup limits memory",
-        formula: Formula::Itself(Of("many/500", "Talon", "idle CPU with monitors")),
-        bound: Bound::Nowhere,
+        formula: Formula::Value(FigureRef("many/500", "Talon", "idle CPU with monitors")),
+        bound: Bound::Unbounded,
         unit: "% of a core",
     },
     Goal {
         id: "many-p99",
         what: "500 jailed plugins: p99 of a call over that with one plugin",
-        formula: Formula::Over(Of("many/500", "Talon", P99), Of("many/1", "Talon", P99)),
+        formula: Formula::Ratio(FigureRef("many/500", "Talon", P99), FigureRef("many/1", "Talon", P99)),
         bound: Bound::AtMost(2.0),
         unit: "",
     },
@@ -285,7 +288,7 @@ pub const GOALS: &[Goal] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::book::Unit;
+    use crate::figures::Unit;
 
     #[test]
     fn each_goal_has_a_word_of_its_own() {
@@ -295,14 +298,14 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_has_no_value() {
-        let mut book = Book::default();
-        assert!(GOALS.iter().all(|goal| goal.formula.of(&book).is_none()));
-        let mut page = book.page("start/one", Some("no jail"));
+        let mut book = Figures::default();
+        assert!(GOALS.iter().all(|goal| goal.formula.evaluate(&book).is_none()));
+        let mut page = book.case("start/one", Some("no jail"));
         for (contender, ready) in [("no jail", 2.0), ("bwrap", 8.0), ("strict jail", 5.0)] {
             page.add(contender, "ready", Unit::Milliseconds, ready);
         }
         let jail = GOALS.iter().find(|goal| goal.id == "jail").expect("it is there");
-        assert_eq!(jail.formula.of(&book).expect("measured").0, [0.5]);
+        assert_eq!(jail.formula.evaluate(&book).expect("measured").0, [0.5]);
         assert_eq!([0.5, 1.1].map(|value| jail.bound.holds(value)), [Some(true), Some(false)]);
     }
 }

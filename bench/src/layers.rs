@@ -7,9 +7,9 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use crate::book::Unit;
+use crate::figures::Unit;
 use crate::samples::Samples;
-use crate::turns::Told;
+use crate::turns::Measurement;
 
 #[expect(dead_code, reason = "not all of what the guard's own benches run is shown here")]
 #[path = "../../supervisor/crates/guard/benches/stack/fixture.rs"]
@@ -23,7 +23,7 @@ const RECORDED: &str = "whole, recorded";
 
 /// How long a row runs before the next has its turn: a thousand times the cost of reading the clock, and short enough
 /// that a pause of the machine affects few of them.
-const STRETCH: Duration = Duration::from_micros(100);
+const ROW_TIME: Duration = Duration::from_micros(100);
 
 /// How often a turn goes through all rows of a table; the median of the differences is reported.
 const SWEEPS: usize = 25;
@@ -35,7 +35,7 @@ const WARM_UP: u32 = 100;
 const COUNTED: u32 = 100;
 
 /// A text and how it goes through the stack. It has to be created and run within a runtime that has a clock.
-pub struct Sheet {
+pub struct LayerTable {
     case: &'static str,
     rows: Vec<Row>,
 }
@@ -52,27 +52,27 @@ struct Row {
 
 /// All tables.
 #[must_use]
-pub fn sheets() -> Vec<Sheet> {
+pub fn layer_tables() -> Vec<LayerTable> {
     let kib = fixture::KIB;
     vec![
-        Sheet::new("guard/prose, 1 KiB", "prose", kib, true),
-        Sheet::new("guard/JSON-ish, 1 KiB", "json-ish", kib, false),
-        Sheet::new("guard/with hits, 1 KiB", "hits", kib, false),
-        Sheet::new("guard/prose, 64 KiB", "prose", 64 * kib, true),
+        LayerTable::new("guard/prose, 1 KiB", "prose", kib, true),
+        LayerTable::new("guard/JSON-ish, 1 KiB", "json-ish", kib, false),
+        LayerTable::new("guard/with hits, 1 KiB", "hits", kib, false),
+        LayerTable::new("guard/prose, 64 KiB", "prose", 64 * kib, true),
     ]
 }
 
 /// Only the whole stack, for a process that records and logs.
 #[must_use]
-pub fn recorded() -> Vec<Sheet> {
-    let mut sheet = Sheet::new("guard/prose, 1 KiB", "prose through a Stack", fixture::KIB, false);
+pub fn recorded_tables() -> Vec<LayerTable> {
+    let mut sheet = LayerTable::new("guard/prose, 1 KiB", "prose through a Stack", fixture::KIB, false);
     for row in &mut sheet.rows {
         row.shown = row.shown.map(|_| RECORDED);
     }
     vec![sheet]
 }
 
-impl Sheet {
+impl LayerTable {
     fn new(case: &'static str, text: &str, bytes: usize, with_layers: bool) -> Self {
         let whole = fixture::wholes(bytes).into_iter();
         let mut cases: Vec<fixture::Case> =
@@ -95,9 +95,9 @@ impl Sheet {
     }
 
     /// Times all rows for one turn.
-    pub fn timed(&mut self) -> Vec<Told> {
+    pub fn timed(&mut self) -> Vec<Measurement> {
         for row in &mut self.rows {
-            row.fit();
+            row.calibrate();
         }
         let mut sweeps: Vec<Vec<f64>> = Vec::with_capacity(SWEEPS);
         for _ in 0..SWEEPS {
@@ -107,20 +107,20 @@ impl Sheet {
             let all = Samples(sweeps.iter().map(of).collect());
             all.spread().map_or(f64::NAN, |spread| spread.median)
         };
-        self.told("time", Unit::Microseconds, |row, over| {
+        self.measurements("time", Unit::Microseconds, |row, over| {
             middle(&|sweep| sweep[row] - over.map_or(0.0, |over| sweep[over]))
         })
     }
 
     /// Counts all rows for one turn. `count` runs something and returns how often it allocated memory, and how many
     /// bytes.
-    pub fn counted(&mut self, mut count: impl FnMut(&mut dyn FnMut()) -> (u64, u64)) -> Vec<Told> {
+    pub fn counted(&mut self, mut count: impl FnMut(&mut dyn FnMut()) -> (u64, u64)) -> Vec<Measurement> {
         let counts: Vec<(f64, f64)> = self
             .rows
             .iter_mut()
             .map(|row| {
-                row.times(WARM_UP);
-                let (allocations, bytes) = count(&mut || row.times(COUNTED));
+                row.run_calls(WARM_UP);
+                let (allocations, bytes) = count(&mut || row.run_calls(COUNTED));
                 (allocations as f64 / f64::from(COUNTED), bytes as f64 / f64::from(COUNTED))
             })
             .collect();
@@ -130,37 +130,44 @@ impl Sheet {
                 of(&counts[row]) - over.map_or(0.0, |over| of(&counts[over]))
             }
         };
-        let mut told = self.told("allocations", Unit::Count, own(|(allocations, _)| *allocations));
-        told.extend(self.told("allocated bytes", Unit::Count, own(|(_, bytes)| *bytes)));
+        let mut told = self.measurements("allocations", Unit::Count, own(|(allocations, _)| *allocations));
+        told.extend(self.measurements("allocated bytes", Unit::Count, own(|(_, bytes)| *bytes)));
         told
     }
 
-    fn told(&self, metric: &str, unit: Unit, own: impl Fn(usize, Option<usize>) -> f64) -> Vec<Told> {
+    fn measurements(
+        &self,
+        metric: &str,
+        unit: Unit,
+        own: impl Fn(usize, Option<usize>) -> f64,
+    ) -> Vec<Measurement> {
         let shown = self.rows.iter().enumerate().filter_map(|(at, row)| Some((at, row.shown?, row.over)));
-        shown.map(|(at, shown, over)| Told::new(self.case, shown, metric, unit, own(at, over))).collect()
+        shown
+            .map(|(at, shown, over)| Measurement::new(self.case, shown, metric, unit, own(at, over)))
+            .collect()
     }
 }
 
 impl Row {
-    fn times(&mut self, calls: u32) {
+    fn run_calls(&mut self, calls: u32) {
         for _ in 0..calls {
             black_box(&mut self.run).once();
         }
     }
 
     /// Chooses the number of calls that fill one measurement.
-    fn fit(&mut self) {
+    fn calibrate(&mut self) {
         let begin = Instant::now();
-        self.times(WARM_UP);
+        self.run_calls(WARM_UP);
         let one = begin.elapsed() / WARM_UP;
-        let calls = STRETCH.as_nanos() / one.as_nanos().max(1);
+        let calls = ROW_TIME.as_nanos() / one.as_nanos().max(1);
         self.calls = u32::try_from(calls).unwrap_or(u32::MAX).max(1);
     }
 
     /// The time of one call in microseconds, over one measurement.
     fn microseconds(&mut self) -> f64 {
         let begin = Instant::now();
-        self.times(self.calls);
+        self.run_calls(self.calls);
         begin.elapsed().as_secs_f64() * 1e6 / f64::from(self.calls)
     }
 }
@@ -171,7 +178,7 @@ mod tests {
 
     #[tokio::test]
     async fn every_row_but_a_call_alone_stands_over_another() {
-        for sheet in sheets().into_iter().chain(recorded()) {
+        for sheet in layer_tables().into_iter().chain(recorded_tables()) {
             let alone: Vec<&str> =
                 sheet.rows.iter().filter(|row| row.over.is_none()).map(|row| row.run.name).collect();
             assert_eq!(alone, ["a call"], "{}", sheet.case);
@@ -180,7 +187,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_recorded_is_the_whole_and_nothing_else() {
-        let told = recorded().remove(0).counted(|run| {
+        let told = recorded_tables().remove(0).counted(|run| {
             run();
             (0, 0)
         });
@@ -189,7 +196,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_whole_and_each_of_the_twelve_layers_are_told() {
-        let mut sheet = sheets().remove(0);
+        let mut sheet = layer_tables().remove(0);
         let told = sheet.counted(|run| {
             run();
             (u64::from(COUNTED), 0)

@@ -30,24 +30,24 @@
 //! | [`soak`], [`look`] | a long run of everything at once, which looks for leaks; resource usage of a process |
 //! | [`stock`], [`guarded`] | the contenders' processes |
 
-pub mod book;
 pub mod compare;
 pub mod contenders;
 pub mod content;
 pub mod document;
-pub mod draw;
 pub mod driver;
+pub mod figures;
 pub mod goals;
 pub mod guarded;
 pub mod layers;
 pub mod load;
-pub mod look;
+pub mod load_command;
 pub mod machine;
+pub mod process_stats;
+pub mod rng;
 pub mod samples;
 pub mod soak;
 pub mod stock;
 pub mod suites;
 pub mod table;
 pub mod turns;
-pub mod watched;
 pub mod worker;

@@ -41,7 +41,7 @@ pub trait Caller: Clone + Send + 'static {
 ///
 /// # Errors
 /// The error of the failed call, or that not a single call was answered.
-pub async fn make<C: Caller>(caller: &C, load: Load) -> Result<Outcome> {
+pub async fn run<C: Caller>(caller: &C, load: Load) -> Result<Outcome> {
     let begin = Instant::now();
     let end = begin + Duration::from_millis(load.millis);
     let callers: Vec<_> = (0..load.concurrency.max(1))
@@ -103,7 +103,7 @@ mod tests {
     async fn every_answered_call_is_counted() {
         let calls = Arc::new(AtomicUsize::new(0));
         let load = Load { content_bytes: 0, concurrency: 8, millis: 20 };
-        let outcome = make(&Counting(calls.clone(), usize::MAX), load).await.expect("all are answered");
+        let outcome = run(&Counting(calls.clone(), usize::MAX), load).await.expect("all are answered");
         assert_eq!(outcome.calls, calls.load(Ordering::Relaxed) as u64);
         assert!(outcome.p50_us <= outcome.p99_us && outcome.calls_per_second > 0.0, "{outcome:?}");
     }
@@ -111,7 +111,7 @@ mod tests {
     #[tokio::test]
     async fn a_failing_call_is_no_figure() {
         let load = Load { content_bytes: 0, concurrency: 2, millis: 10_000 };
-        let error = make(&Counting(Arc::default(), 10), load).await.expect_err("the eleventh fails");
+        let error = run(&Counting(Arc::default(), 10), load).await.expect_err("the eleventh fails");
         assert_eq!(error.to_string(), "enough");
     }
 }

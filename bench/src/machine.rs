@@ -14,7 +14,7 @@ pub const NOISY: f64 = 0.10;
 
 /// Where and when a run was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Origin {
+pub struct RunOrigin {
     /// The commit, with `+` appended if the tree was changed.
     pub commit: String,
     /// The day, in UTC.
@@ -51,7 +51,7 @@ impl Probe {
     }
 
     /// Runs the work once: about a millisecond of arithmetic that fits into a core's own cache.
-    pub fn look(&mut self) {
+    pub fn run_once(&mut self) {
         let begin = Instant::now();
         let mut value = 1_u64;
         for number in 0..400_000_u64 {
@@ -64,12 +64,12 @@ impl Probe {
     /// The spread of the times, by suite.
     #[must_use]
     pub fn noise(&self) -> BTreeMap<String, f64> {
-        let relative = |times: &Samples| times.spread().map_or(0.0, |spread| spread.relative());
+        let relative = |times: &Samples| times.spread().map_or(0.0, |spread| spread.relative_width());
         self.times.iter().map(|(suite, times)| (suite.clone(), relative(times))).collect()
     }
 }
 
-impl Origin {
+impl RunOrigin {
     /// The suites in which the machine was too noisy, for people: `many (14 %)`; `None` if it was quiet in all.
     #[must_use]
     pub fn noisy(&self) -> Option<String> {

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::{Args, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
-use talon_bench::book::Book;
 use talon_bench::document::Document;
-use talon_bench::machine::{Origin, Probe};
+use talon_bench::figures::Figures;
+use talon_bench::machine::{Probe, RunOrigin};
 use talon_bench::suites::{self, Bench, Plan, SUITES};
-use talon_bench::{compare, soak, table, watched};
+use talon_bench::{compare, load_command, soak, table};
 
 /// Measures Talon beside what it replaces, and shows the ratios.
 #[derive(Debug, Parser)]
@@ -32,7 +32,7 @@ enum Verb {
         after: PathBuf,
     },
     /// Load one contender of the calls for as long as a command runs, which may look at its processes.
-    Load(watched::Options),
+    Load(load_command::Options),
     /// Use everything at once for a long time, and say whether what it takes stays the same; exit code 1 if not.
     Soak(soak::Options),
 }
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
 
 impl Run {
     fn run(self) -> Result<ExitCode> {
-        let (mut book, mut probe, begin) = (Book::default(), Probe::new(SUITES[0]), Instant::now());
+        let (mut book, mut probe, begin) = (Figures::default(), Probe::new(SUITES[0]), Instant::now());
         let progress =
             ProgressBar::new_spinner().with_style(ProgressStyle::with_template("{elapsed:>5} {msg}")?);
         progress.enable_steady_tick(Duration::from_secs(1));
@@ -89,7 +89,7 @@ impl Run {
             anyhow::Ok(())
         })?;
         progress.finish_and_clear();
-        let document = Document::new(book, Origin::of_here(self.quick, begin.elapsed(), &probe));
+        let document = Document::new(book, RunOrigin::of_here(self.quick, begin.elapsed(), &probe));
         print!("{}", table::goals(&document));
         if let Some(path) = &self.json {
             write(path, &document.to_json())?;

@@ -43,17 +43,17 @@ impl Samples {
 
     /// Divides each sample by that of the same round.
     #[must_use]
-    pub fn over(&self, those: &Self) -> Self {
-        self.with(those, |this, that| this / that)
+    pub fn divided_by(&self, those: &Self) -> Self {
+        self.combine(those, |this, that| this / that)
     }
 
     /// Subtracts from each sample that of the same round.
     #[must_use]
-    pub fn without(&self, those: &Self) -> Self {
-        self.with(those, |this, that| this - that)
+    pub fn minus(&self, those: &Self) -> Self {
+        self.combine(those, |this, that| this - that)
     }
 
-    fn with(&self, those: &Self, both: impl Fn(f64, f64) -> f64) -> Self {
+    fn combine(&self, those: &Self, both: impl Fn(f64, f64) -> f64) -> Self {
         Self(self.0.iter().zip(&those.0).map(|(this, that)| both(*this, *that)).collect())
     }
 }
@@ -61,7 +61,7 @@ impl Samples {
 impl Spread {
     /// The interquartile range, as a part of the median.
     #[must_use]
-    pub fn relative(&self) -> f64 {
+    pub fn relative_width(&self) -> f64 {
         if self.median == 0.0 { 0.0 } else { (self.high - self.low).abs() / self.median.abs() }
     }
 }
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn ratios_are_those_of_the_same_round() {
         let (ours, theirs) = (Samples(vec![2.0, 30.0]), Samples(vec![1.0, 10.0]));
-        assert_eq!(ours.over(&theirs).0, [2.0, 3.0]);
-        assert_eq!(ours.without(&theirs).0, [1.0, 20.0]);
+        assert_eq!(ours.divided_by(&theirs).0, [2.0, 3.0]);
+        assert_eq!(ours.minus(&theirs).0, [1.0, 20.0]);
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::book::Figure;
-use crate::document::{Document, Reached, suffix};
+use crate::document::{Document, GoalResult, suffix};
+use crate::figures::Figure;
 use crate::goals::GOALS;
 use crate::machine::NOISY;
 use crate::samples::Spread;
@@ -42,10 +42,10 @@ pub fn goals(document: &Document) -> String {
     out.push('\n');
     let rows = GOALS.iter().map(|goal| {
         let (reached, met) = match document.goals.iter().find(|of| of.id == goal.id) {
-            Some(of) => (reached(of), of.met.map_or("", |met| if met { "yes" } else { "**no**" })),
+            Some(of) => (goal_value(of), of.met.map_or("", |met| if met { "yes" } else { "**no**" })),
             None => (NOT_MEASURED.to_owned(), ""),
         };
-        [goal.what.to_owned(), goal.wanted(), reached, met.to_owned()]
+        [goal.what.to_owned(), goal.target(), reached, met.to_owned()]
     });
     write_table(&mut out, &["what", "goal", "reached", "met"], rows);
     out
@@ -68,7 +68,7 @@ pub fn whole(document: &Document) -> String {
 
 /// A goal's median and spread.
 #[must_use]
-pub fn reached(goal: &Reached) -> String {
+pub fn goal_value(goal: &GoalResult) -> String {
     spread(goal.spread, &suffix(&goal.unit))
 }
 
@@ -135,7 +135,7 @@ fn case_table(out: &mut String, figures: &[&Figure]) {
 
 fn cell(figure: &Figure, figures: &[&Figure]) -> String {
     let Some(of) = figure.samples.spread() else { return String::new() };
-    let unit = figure.unit.word();
+    let unit = figure.unit.symbol();
     let space = if unit.is_empty() { "" } else { " " };
     let value = format!("{}{}{space}{unit}", unsteady(of), number(of.median));
     match ratios(figure, figures).and_then(|ratios| ratios.spread()) {
@@ -146,7 +146,7 @@ fn cell(figure: &Figure, figures: &[&Figure]) -> String {
 
 /// The mark before a median whose rounds vary widely.
 fn unsteady(of: Spread) -> &'static str {
-    if of.relative() > UNSTEADY { "~" } else { "" }
+    if of.relative_width() > UNSTEADY { "~" } else { "" }
 }
 
 /// A figure's ratios to its yardstick in each round; `None` if it has none or is the yardstick.
@@ -160,7 +160,7 @@ pub(crate) fn ratios<'f>(
             && other.key.contender == yardstick
             && other.key.metric == figure.key.metric
     })?;
-    let ratios = figure.samples.over(&theirs.samples);
+    let ratios = figure.samples.divided_by(&theirs.samples);
     // Compared with a yardstick of zero, any value is infinite.
     Some(ratios).filter(|ratios| !ratios.0.is_empty() && ratios.0.iter().all(|ratio| ratio.is_finite()))
 }

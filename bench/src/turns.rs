@@ -6,8 +6,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::book::{Book, Unit};
 use crate::driver::Driver;
+use crate::figures::{Figures, Unit};
 use crate::worker;
 
 /// The request for a turn; any other line, or the end of the input, ends the process.
@@ -15,7 +15,7 @@ const TURN: &str = "turn";
 
 /// A figure of one turn.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct Measurement {
     /// The suite and the case.
     pub case: String,
     /// The contender.
@@ -28,7 +28,7 @@ pub struct Told {
     pub value: f64,
 }
 
-impl Told {
+impl Measurement {
     /// A measurement of one figure.
     #[must_use]
     pub fn new(case: &str, contender: &str, metric: &str, unit: Unit, value: f64) -> Self {
@@ -41,12 +41,12 @@ impl Told {
 ///
 /// # Errors
 /// Why a turn failed; the parent reads it from stderr.
-pub async fn take(mut turn: impl AsyncFnMut() -> Result<Vec<Told>>) -> Result<()> {
+pub async fn serve_turns(mut turn: impl AsyncFnMut() -> Result<Vec<Measurement>>) -> Result<()> {
     worker::ready()?;
     let mut lines = worker::lines();
     while lines.recv().await.as_deref() == Some(TURN) {
         let told = turn().await?;
-        worker::say(&told)?;
+        worker::write_line(&told)?;
     }
     Ok(())
 }
@@ -69,7 +69,7 @@ impl Turns {
     ///
     /// # Errors
     /// If it failed.
-    pub fn turn(&mut self) -> Result<Vec<Told>> {
+    pub fn turn(&mut self) -> Result<Vec<Measurement>> {
         let line = self.driver.ask(TURN)?;
         serde_json::from_str(&line).with_context(|| format!("{}: {line}", self.driver.name))
     }
@@ -83,9 +83,9 @@ impl Drop for Turns {
 }
 
 /// Records the measurements of a turn, for cases compared with this yardstick.
-pub fn write(book: &mut Book, told: Vec<Told>, yardstick: Option<&'static str>) {
-    for Told { case, contender, metric, unit, value } in told {
-        book.page(case, yardstick).add(&contender, &metric, unit, value);
+pub fn record(book: &mut Figures, told: Vec<Measurement>, yardstick: Option<&'static str>) {
+    for Measurement { case, contender, metric, unit, value } in told {
+        book.case(case, yardstick).add(&contender, &metric, unit, value);
     }
 }
 
@@ -95,11 +95,11 @@ mod tests {
 
     #[test]
     fn what_is_told_survives_the_way_and_is_written_by_round() {
-        let told = vec![Told::new("guard/a", "wrap", "time", Unit::Microseconds, 1.5)];
+        let told = vec![Measurement::new("guard/a", "wrap", "time", Unit::Microseconds, 1.5)];
         let line = serde_json::to_string(&told).expect("texts and numbers");
-        let mut book = Book::default();
+        let mut book = Figures::default();
         for _ in 0..2 {
-            write(&mut book, serde_json::from_str(&line).expect("it was just written"), Some("wrap"));
+            record(&mut book, serde_json::from_str(&line).expect("it was just written"), Some("wrap"));
         }
         assert_eq!(book.samples("guard/a", "wrap", "time").expect("it was told").0, [1.5, 1.5]);
     }
@@ -115,7 +115,7 @@ mod tests {
             Turns::start("a script", Command::new("sh").args(["-c", &script])).expect("a shell starts");
         for _ in 0..2 {
             let told = turns.turn().expect("it answers");
-            assert_eq!(told, [Told::new("c", "x", "m", Unit::Milliseconds, 2.0)]);
+            assert_eq!(told, [Measurement::new("c", "x", "m", Unit::Milliseconds, 2.0)]);
         }
     }
 }

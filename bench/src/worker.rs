@@ -15,17 +15,17 @@ pub async fn serve<C: Caller>(caller: C) -> Result<()> {
     let mut lines = lines();
     while let Some(line) = lines.recv().await {
         let load: Load = serde_json::from_str(&line).with_context(|| format!("no load: {line}"))?;
-        say(&load::make(&caller, load).await?)?;
+        write_line(&load::run(&caller, load).await?)?;
     }
     Ok(())
 }
 
 /// Tells the parent that it may begin.
 pub(crate) fn ready() -> Result<()> {
-    say(&serde_json::json!({"ready": true}))
+    write_line(&serde_json::json!({"ready": true}))
 }
 
-pub(crate) fn say(what: &impl serde::Serialize) -> Result<()> {
+pub(crate) fn write_line(what: &impl serde::Serialize) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", serde_json::to_string(what)?)?;
     Ok(out.flush()?)

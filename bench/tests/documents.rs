@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use proptest::prelude::*;
-use talon_bench::book::{Book, Unit};
-use talon_bench::document::{Document, Reached};
+use talon_bench::document::{Document, GoalResult};
+use talon_bench::figures::{Figures, Unit};
 use talon_bench::goals::{Bound, GOALS};
-use talon_bench::machine::Origin;
+use talon_bench::machine::RunOrigin;
 use talon_bench::samples::Spread;
 use talon_bench::table;
 use talon_tests::{Scratch, repository};
@@ -39,9 +39,9 @@ fn every_goal_stands_in_the_table() {
     let table = read("docs/benchmarks.md");
     for goal in GOALS {
         let found = row(&table, goal.what).unwrap_or_else(|| panic!("no row says {:?}", goal.what));
-        assert_eq!(found[1], goal.wanted(), "{}", goal.id);
+        assert_eq!(found[1], goal.target(), "{}", goal.id);
         let measured = found[2] != table::NOT_MEASURED;
-        let judged = measured && goal.bound != Bound::Nowhere;
+        let judged = measured && goal.bound != Bound::Unbounded;
         assert_eq!(judged, !found[3].is_empty(), "{}: met or not is said of what was measured", goal.id);
     }
 }
@@ -64,7 +64,7 @@ fn the_readme_says_what_the_table_says() {
 
 #[test]
 fn what_was_not_measured_is_said() {
-    let table = table::goals(&Document::new(Book::default(), origin("c")));
+    let table = table::goals(&Document::new(Figures::default(), origin("c")));
     for goal in GOALS {
         assert_eq!(row(&table, goal.what).expect("every goal stands in it")[2], table::NOT_MEASURED);
     }
@@ -72,8 +72,8 @@ fn what_was_not_measured_is_said() {
 
 #[test]
 fn a_yardstick_that_took_nothing_gives_no_ratio() {
-    let mut book = Book::default();
-    let mut page = book.page("many/1", Some("bare spawner"));
+    let mut book = Figures::default();
+    let mut page = book.case("many/1", Some("bare spawner"));
     page.add("Talon", "idle CPU", Unit::PercentOfACore, 0.25);
     page.add("bare spawner", "idle CPU", Unit::PercentOfACore, 0.0);
     let document = Document::new(book, origin("c"));
@@ -81,8 +81,8 @@ fn a_yardstick_that_took_nothing_gives_no_ratio() {
     assert_eq!(row(&table, "Talon").expect("it was measured")[1], "0.25 % of a core");
 }
 
-fn origin(commit: &str) -> Origin {
-    Origin {
+fn origin(commit: &str) -> RunOrigin {
+    RunOrigin {
         commit: commit.to_owned(),
         date: "2026-01-01".to_owned(),
         machine: "m".to_owned(),
@@ -94,9 +94,9 @@ fn origin(commit: &str) -> Origin {
 
 /// Three rounds of a call that takes so long, where a bare one takes ten.
 fn run(commit: &str, ours: f64) -> Document {
-    let mut book = Book::default();
+    let mut book = Figures::default();
     for round in 0..3 {
-        let mut page = book.page("calls/1 KiB/c1", Some("bare tonic"));
+        let mut page = book.case("calls/1 KiB/c1", Some("bare tonic"));
         page.add("in process", "p50", Unit::Microseconds, ours + f64::from(round) / 10.0);
         page.add("bare tonic", "p50", Unit::Microseconds, 10.0);
     }
@@ -131,7 +131,7 @@ fn a_regression_is_named_and_fails_the_comparison() {
 #[test]
 fn a_noisy_suite_is_named_however_quiet_the_others_were() {
     let noise = [("calls", 0.02), ("many", 0.4)].map(|(suite, noise)| (suite.to_owned(), noise)).into();
-    let noisy = Document::new(Book::default(), Origin { noise, ..origin("c") });
+    let noisy = Document::new(Figures::default(), RunOrigin { noise, ..origin("c") });
     let said = table::goals(&noisy);
     assert!(said.contains("too noisy during many (40 %)") && !said.contains("calls (2 %)"), "{said}");
     assert!(!table::goals(&run("c", 11.0)).contains("too noisy"));
@@ -139,9 +139,9 @@ fn a_noisy_suite_is_named_however_quiet_the_others_were() {
 
 #[test]
 fn what_varied_too_much_is_marked() {
-    let mut book = Book::default();
+    let mut book = Figures::default();
     for ours in [10.0, 11.0, 30.0] {
-        let mut page = book.page("calls/1 KiB/c1", Some("bare tonic"));
+        let mut page = book.case("calls/1 KiB/c1", Some("bare tonic"));
         page.add("in process", "p50", Unit::Microseconds, ours);
         page.add("bare tonic", "p50", Unit::Microseconds, 10.0);
     }
@@ -191,10 +191,10 @@ fn numbers() -> impl Strategy<Value = f64> {
     prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO
 }
 
-fn origins() -> impl Strategy<Value = Origin> {
+fn origins() -> impl Strategy<Value = RunOrigin> {
     let noise = prop::collection::btree_map(".*", numbers(), 0..3);
     (".*", ".*", ".*", any::<bool>(), any::<u64>(), noise).prop_map(
-        |(commit, date, machine, quick, seconds, noise)| Origin {
+        |(commit, date, machine, quick, seconds, noise)| RunOrigin {
             commit,
             date,
             machine,
@@ -205,11 +205,11 @@ fn origins() -> impl Strategy<Value = Origin> {
     )
 }
 
-fn reached() -> impl Strategy<Value = Reached> {
+fn reached() -> impl Strategy<Value = GoalResult> {
     (".*", ".*", ".*", ".*", (numbers(), numbers(), numbers()), any::<Option<bool>>()).prop_map(
         |(id, what, goal, unit, (median, low, high), met)| {
             let spread = Spread { median, low, high };
-            Reached { id, what, goal, unit, spread, met }
+            GoalResult { id, what, goal, unit, spread, met }
         },
     )
 }
@@ -230,13 +230,13 @@ proptest! {
         goals in prop::collection::vec(reached(), 0..5),
         figures in figures(),
     ) {
-        let mut book = Book::default();
+        let mut book = Figures::default();
         for note in notes {
             book.note(note);
         }
         for (case, contender, metric, unit, yardstick, samples) in figures {
             for sample in samples {
-                book.page(case.clone(), yardstick).add(&contender, &metric, unit, sample);
+                book.case(case.clone(), yardstick).add(&contender, &metric, unit, sample);
             }
         }
         let document = Document { goals, ..Document::new(book, origin) };

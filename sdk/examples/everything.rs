@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde::Deserialize;
-use talon_sdk::{Context, Json, Output, Plugin, Tell, ToolError};
+use talon_sdk::{Context, Json, OrToolError, Output, Plugin, ToolError};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,7 +30,7 @@ struct Note {
 #[talon_sdk::tool]
 async fn keep(args: Note, cx: Context) -> Result<Output, ToolError> {
     let shared = cx.shared::<Shared>()?;
-    let state = cx.state().tell("notes need a host that keeps state")?;
+    let state = cx.state().or_tool_error("notes need a host that keeps state")?;
     state.set_json(&args.key, &format!("{}{}", shared.prefix, args.text)).await?;
     let keys = state.keys("").await?;
     Output::text(format!("kept; {} notes now", keys.len())).structured(keys)

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
-use crate::notices::Board;
+use crate::notices::PendingNotices;
 use crate::settings::Settings;
 use crate::state::{State, StateError, StateSource};
 use crate::testing::ProgressLog;
@@ -35,7 +35,7 @@ pub(crate) struct Call {
     pub(crate) credentials: BTreeMap<String, CredentialHeader>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) state: StateSource,
-    pub(crate) progress: ProgressTo,
+    pub(crate) progress: ProgressSink,
     pub(crate) trace: TraceHeaders,
 }
 
@@ -47,12 +47,12 @@ pub(crate) struct TraceHeaders {
 }
 
 /// Where progress reports go.
-pub(crate) enum ProgressTo {
+pub(crate) enum ProgressSink {
     /// To the host, if it listens.
-    Board(Arc<Board>),
+    Host(Arc<PendingNotices>),
     /// To a unit test.
     Log(ProgressLog),
-    Nobody,
+    None,
 }
 
 impl Context {
@@ -163,9 +163,9 @@ impl Context {
             return;
         }
         match &call.progress {
-            ProgressTo::Board(board) => board.progress(&call.id, progress, total, message),
-            ProgressTo::Log(log) => log.add(&call.id, progress, total, message),
-            ProgressTo::Nobody => {}
+            ProgressSink::Host(board) => board.progress(&call.id, progress, total, message),
+            ProgressSink::Log(log) => log.add(&call.id, progress, total, message),
+            ProgressSink::None => {}
         }
     }
 

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tracing::Instrument;
 
-use crate::context::{Call, ProgressTo, TraceHeaders};
-use crate::notices::Board;
+use crate::context::{Call, ProgressSink, TraceHeaders};
+use crate::notices::PendingNotices;
 use crate::settings::Settings;
 use crate::state::StateSource;
 use crate::text::shorten;
@@ -27,10 +27,10 @@ pub const MAX_RESULT_BYTES: usize = (8 << 20) - (64 << 10);
 const MAX_SHOWN_BYTES: usize = 64;
 
 /// What a call needs besides its request message.
-pub(crate) struct Host {
+pub(crate) struct CallEnvironment {
     pub(crate) settings: Arc<Settings>,
     pub(crate) state: StateSource,
-    pub(crate) board: Arc<Board>,
+    pub(crate) board: Arc<PendingNotices>,
     pub(crate) trace: TraceHeaders,
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn execute(
     tools: &[Tool],
     request: ToolCallRequest,
     deadline: Option<Instant>,
-    host: Host,
+    host: CallEnvironment,
 ) -> Result<ToolResultResponse, Status> {
     let ToolCallRequest { id, action, args, credential_headers, plugin: _ } = request;
     let Some(tool) = tools.iter().find(|tool| tool.name() == action) else {
@@ -59,7 +59,7 @@ pub(crate) async fn execute(
         credentials: credential_headers,
         settings: host.settings,
         state: host.state,
-        progress: ProgressTo::Board(host.board),
+        progress: ProgressSink::Host(host.board),
         trace: host.trace,
     };
     let span = tracing::info_span!("call", call_id = id.as_str(), action = tool.name());

@@ -16,8 +16,8 @@ fn request(action: &str, args: &[(&str, &str)]) -> ToolCallRequest {
     }
 }
 
-fn host() -> Host {
-    Host {
+fn host() -> CallEnvironment {
+    CallEnvironment {
         settings: Arc::default(),
         state: StateSource::from_env(None),
         board: Arc::default(),

@@ -5,9 +5,9 @@ use std::error::Error;
 use std::fmt;
 
 /// What the caller reads when a tool failed for an internal reason.
-const INTERNAL: &str = "the tool failed; the plugin's log says why";
+const INTERNAL_FAILURE_MESSAGE: &str = "the tool failed; the plugin's log says why";
 /// What the caller reads when a tool gave no reason. An empty text would count as success on the wire.
-const SILENT: &str = "the tool refused without giving a reason";
+const EMPTY_MESSAGE: &str = "the tool refused without giving a reason";
 /// How many causes of one error are logged; a longer chain is a cycle or a mistake.
 const MAX_CAUSES: usize = 16;
 
@@ -46,7 +46,7 @@ impl ToolError {
     /// An error with this message for the caller.
     pub fn new(message: impl Into<Cow<'static, str>>) -> Self {
         let message = message.into();
-        let message = if message.trim().is_empty() { Cow::Borrowed(SILENT) } else { message };
+        let message = if message.trim().is_empty() { Cow::Borrowed(EMPTY_MESSAGE) } else { message };
         Self { message, cause: None }
     }
 
@@ -103,41 +103,50 @@ impl fmt::Debug for ToolError {
 
 impl<E: Error + Send + Sync + 'static> From<E> for ToolError {
     fn from(cause: E) -> Self {
-        Self { message: Cow::Borrowed(INTERNAL), cause: Some(Box::new(cause)) }
+        Self { message: Cow::Borrowed(INTERNAL_FAILURE_MESSAGE), cause: Some(Box::new(cause)) }
     }
 }
 
 /// Turns an error or a missing value into a [`ToolError`] with a message for the caller.
-pub trait Tell<T> {
+pub trait OrToolError<T> {
     /// Turns a failure into a [`ToolError`] with this message; the error itself becomes the cause.
     ///
     /// # Errors
     /// The failure, if there is one.
-    fn tell(self, message: impl Into<Cow<'static, str>>) -> Result<T, ToolError>;
+    fn or_tool_error(self, message: impl Into<Cow<'static, str>>) -> Result<T, ToolError>;
 
     /// Like [`tell`](Tell::tell), for a message that is expensive to build.
     ///
     /// # Errors
     /// The failure, if there is one.
-    fn tell_with<M: Into<Cow<'static, str>>>(self, message: impl FnOnce() -> M) -> Result<T, ToolError>;
+    fn or_tool_error_with<M: Into<Cow<'static, str>>>(
+        self,
+        message: impl FnOnce() -> M,
+    ) -> Result<T, ToolError>;
 }
 
-impl<T, E: Into<Box<dyn Error + Send + Sync>>> Tell<T> for Result<T, E> {
-    fn tell(self, message: impl Into<Cow<'static, str>>) -> Result<T, ToolError> {
+impl<T, E: Into<Box<dyn Error + Send + Sync>>> OrToolError<T> for Result<T, E> {
+    fn or_tool_error(self, message: impl Into<Cow<'static, str>>) -> Result<T, ToolError> {
         self.map_err(|cause| ToolError::new(message).because(cause))
     }
 
-    fn tell_with<M: Into<Cow<'static, str>>>(self, message: impl FnOnce() -> M) -> Result<T, ToolError> {
+    fn or_tool_error_with<M: Into<Cow<'static, str>>>(
+        self,
+        message: impl FnOnce() -> M,
+    ) -> Result<T, ToolError> {
         self.map_err(|cause| ToolError::new(message()).because(cause))
     }
 }
 
-impl<T> Tell<T> for Option<T> {
-    fn tell(self, message: impl Into<Cow<'static, str>>) -> Result<T, ToolError> {
+impl<T> OrToolError<T> for Option<T> {
+    fn or_tool_error(self, message: impl Into<Cow<'static, str>>) -> Result<T, ToolError> {
         self.ok_or_else(|| ToolError::new(message))
     }
 
-    fn tell_with<M: Into<Cow<'static, str>>>(self, message: impl FnOnce() -> M) -> Result<T, ToolError> {
+    fn or_tool_error_with<M: Into<Cow<'static, str>>>(
+        self,
+        message: impl FnOnce() -> M,
+    ) -> Result<T, ToolError> {
         self.ok_or_else(|| ToolError::new(message()))
     }
 }
@@ -153,7 +162,7 @@ mod tests {
     #[test]
     fn a_foreign_error_is_logged_and_not_told() {
         let error = ToolError::from(Outer(std::io::Error::other("/secret/path")));
-        assert_eq!(error.message(), INTERNAL);
+        assert_eq!(error.message(), INTERNAL_FAILURE_MESSAGE);
         assert_eq!(error.chain().expect("has a cause"), "outer: /secret/path");
         assert!(format!("{error:?}").contains("/secret/path"));
         assert!(!error.to_string().contains("secret"));
@@ -161,14 +170,14 @@ mod tests {
 
     #[test]
     fn an_empty_message_never_looks_like_success() {
-        assert_eq!(ToolError::new("  ").message(), SILENT);
+        assert_eq!(ToolError::new("  ").message(), EMPTY_MESSAGE);
     }
 
     #[test]
     fn nothing_can_be_told_about_too() {
-        let error = None::<u8>.tell("there is none").expect_err("none");
+        let error = None::<u8>.or_tool_error("there is none").expect_err("none");
         assert_eq!(error.message(), "there is none");
         assert!(error.cause().is_none());
-        assert!(Some(1).tell_with(|| "unused").is_ok());
+        assert!(Some(1).or_tool_error_with(|| "unused").is_ok());
     }
 }

@@ -88,7 +88,7 @@ mod tool;
 pub use args::ToolArgs;
 pub use context::{Context, Credential};
 pub use dispatch::MAX_RESULT_BYTES;
-pub use error::{Tell, ToolError};
+pub use error::{OrToolError, ToolError};
 pub use notices::Notifier;
 pub use output::{IntoOutput, IntoToolResult, Json, Output};
 pub use plugin::{DEFAULT_GRACE, Defects, Plugin};

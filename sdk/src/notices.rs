@@ -34,7 +34,7 @@ const MAX_MESSAGE_BYTES: usize = 1024;
 /// ```
 #[derive(Clone, Default)]
 pub struct Notifier {
-    pub(crate) board: Arc<Board>,
+    pub(crate) board: Arc<PendingNotices>,
 }
 
 impl Notifier {
@@ -49,7 +49,7 @@ impl Notifier {
     /// as one; a call before the host listens is delivered when it does.
     pub fn capabilities_changed(&self) {
         self.board.state().changed = true;
-        self.board.news.notify_one();
+        self.board.wakeup.notify_one();
     }
 }
 
@@ -61,11 +61,11 @@ impl std::fmt::Debug for Notifier {
 
 /// Notices that the host has not taken yet.
 #[derive(Default)]
-pub(crate) struct Board {
+pub(crate) struct PendingNotices {
     /// Whether a host listens. Checked first, so that progress costs a tool nothing when no host listens.
-    heard: AtomicBool,
+    has_listener: AtomicBool,
     state: Mutex<State>,
-    news: Notify,
+    wakeup: Notify,
 }
 
 #[derive(Default)]
@@ -77,12 +77,12 @@ struct State {
     progress: VecDeque<Progress>,
 }
 
-impl Board {
+impl PendingNotices {
     /// Stores the progress of a call and replaces the previous report. Dropped when no host listens, and when the
     /// amount is invalid.
     pub(crate) fn progress(&self, call_id: &str, progress: f64, total: Option<f64>, message: &str) {
-        if self.heard.load(Ordering::Relaxed)
-            && let Some(progress) = made(call_id, progress, total, message)
+        if self.has_listener.load(Ordering::Relaxed)
+            && let Some(progress) = progress_message(call_id, progress, total, message)
         {
             self.put(progress);
         }
@@ -100,7 +100,7 @@ impl Board {
             }
         }
         drop(state);
-        self.news.notify_one();
+        self.wakeup.notify_one();
     }
 
     /// Registers a listener. The previous listener ends.
@@ -108,9 +108,9 @@ impl Board {
         let mut state = self.state();
         state.turn += 1;
         let turn = state.turn;
-        self.heard.store(true, Ordering::Relaxed);
+        self.has_listener.store(true, Ordering::Relaxed);
         drop(state);
-        self.news.notify_waiters();
+        self.wakeup.notify_waiters();
         Listener { board: self.clone(), turn }
     }
 
@@ -122,7 +122,7 @@ impl Board {
 
 /// Takes notices until another listener replaces it.
 pub(crate) struct Listener {
-    board: Arc<Board>,
+    board: Arc<PendingNotices>,
     turn: u64,
 }
 
@@ -130,7 +130,7 @@ impl Listener {
     /// The next notice; `None` once another listener has replaced this one.
     pub(crate) async fn next(&self) -> Option<Notice> {
         loop {
-            let notified = self.board.news.notified();
+            let notified = self.board.wakeup.notified();
             tokio::pin!(notified);
             // Waiting is enabled before the check, so that a notice in between is not missed.
             notified.as_mut().enable();
@@ -138,7 +138,7 @@ impl Listener {
                 let mut state = self.board.state();
                 if state.turn != self.turn {
                     // The wakeup may have been meant for the current listener.
-                    self.board.news.notify_one();
+                    self.board.wakeup.notify_one();
                     return None;
                 }
                 if std::mem::take(&mut state.changed) {
@@ -157,14 +157,19 @@ impl Drop for Listener {
     fn drop(&mut self) {
         let mut state = self.board.state();
         if state.turn == self.turn {
-            self.board.heard.store(false, Ordering::Relaxed);
+            self.board.has_listener.store(false, Ordering::Relaxed);
             state.progress.clear();
         }
     }
 }
 
 /// The progress message; `None` unless the amounts are finite and not negative.
-pub(crate) fn made(call_id: &str, progress: f64, total: Option<f64>, message: &str) -> Option<Progress> {
+pub(crate) fn progress_message(
+    call_id: &str,
+    progress: f64,
+    total: Option<f64>,
+    message: &str,
+) -> Option<Progress> {
     let amount = |value: f64| value.is_finite() && value >= 0.0;
     amount(progress).then(|| Progress {
         call_id: call_id.to_owned(),

@@ -9,7 +9,7 @@ fn amount(notice: Option<Notice>) -> (String, f64) {
 
 #[tokio::test]
 async fn the_latest_progress_of_a_call_is_taken() {
-    let board = Arc::new(Board::default());
+    let board = Arc::new(PendingNotices::default());
     let listener = board.listen();
     for step in 0..1000 {
         board.progress("a", f64::from(step), None, "");
@@ -23,7 +23,7 @@ async fn the_latest_progress_of_a_call_is_taken() {
 
 #[tokio::test]
 async fn more_calls_than_there_is_room_for_lose_the_oldest() {
-    let board = Arc::new(Board::default());
+    let board = Arc::new(PendingNotices::default());
     let listener = board.listen();
     for call in 0..=MAX_CALLS {
         board.progress(&format!("c{call}"), 1.0, None, "");
@@ -62,9 +62,10 @@ async fn a_second_listener_ends_the_first() {
 #[test]
 fn what_is_no_amount_is_not_told() {
     for bad in [f64::NAN, f64::INFINITY, -1.0] {
-        assert_eq!(made("a", bad, None, ""), None);
-        assert_eq!(made("a", 1.0, Some(bad), "").expect("told").total, None);
+        assert_eq!(progress_message("a", bad, None, ""), None);
+        assert_eq!(progress_message("a", 1.0, Some(bad), "").expect("told").total, None);
     }
-    let told = made("a", 0.0, Some(2.0), &format!("{}\nsecond line", "ü".repeat(600))).expect("told");
+    let told =
+        progress_message("a", 0.0, Some(2.0), &format!("{}\nsecond line", "ü".repeat(600))).expect("told");
     assert_eq!((told.message.len(), told.total), (1024, Some(2.0)));
 }

@@ -35,7 +35,7 @@ pub(crate) type Refresh = dyn Fn() -> Tools + Send + Sync;
 pub struct Plugin {
     pub(crate) name: String,
     pub(crate) tools: Vec<Tool>,
-    pub(crate) about: About,
+    pub(crate) metadata: PluginMetadata,
     pub(crate) init: Init,
     pub(crate) refresh: Option<Arc<Refresh>>,
     pub(crate) notifier: Notifier,
@@ -51,7 +51,7 @@ const MAX_THREADS: usize = 64;
 
 /// What the capabilities hold besides actions.
 #[derive(Default, Clone)]
-pub(crate) struct About {
+pub(crate) struct PluginMetadata {
     description: String,
     system_prompt_addition: String,
     glossary: Vec<GlossaryEntry>,
@@ -65,7 +65,7 @@ impl Plugin {
         Self {
             name: name.into(),
             tools: Vec::new(),
-            about: About::default(),
+            metadata: PluginMetadata::default(),
             init: Init::default(),
             refresh: None,
             notifier: Notifier::new(),
@@ -78,7 +78,7 @@ impl Plugin {
 
     /// One or two sentences about the plugin, for people and models.
     pub fn description(mut self, text: impl Into<String>) -> Self {
-        self.about.description = text.into();
+        self.metadata.description = text.into();
         self
     }
 
@@ -144,19 +144,19 @@ impl Plugin {
 
     /// Text that the plugin would like a model to read. Hosts treat it as untrusted; Talon does not show it to models.
     pub fn system_prompt_addition(mut self, text: impl Into<String>) -> Self {
-        self.about.system_prompt_addition = text.into();
+        self.metadata.system_prompt_addition = text.into();
         self
     }
 
     /// Adds a term of the plugin's field.
     pub fn glossary_entry(mut self, entry: GlossaryEntry) -> Self {
-        self.about.glossary.push(entry);
+        self.metadata.glossary.push(entry);
         self
     }
 
     /// Adds an article about the plugin's field.
     pub fn knowledge_article(mut self, article: KnowledgeArticle) -> Self {
-        self.about.knowledge.push(article);
+        self.metadata.knowledge.push(article);
         self
     }
 
@@ -200,7 +200,7 @@ impl Plugin {
     /// The capabilities that the plugin declares to the host.
     #[must_use]
     pub fn capabilities(&self) -> PluginCapabilities {
-        self.about.capabilities(&self.name, &self.tools)
+        self.metadata.capabilities(&self.name, &self.tools)
     }
 
     /// Checks whether the plugin can be served: names are valid, no two tools share one, arguments can be described.
@@ -227,7 +227,7 @@ impl Plugin {
     }
 }
 
-impl About {
+impl PluginMetadata {
     pub(crate) fn capabilities(&self, name: &str, tools: &[Tool]) -> PluginCapabilities {
         PluginCapabilities {
             name: name.to_owned(),

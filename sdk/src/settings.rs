@@ -12,7 +12,7 @@ use crate::text::shorten;
 
 /// The longest error about a config that is sent to the host, in bytes. gRPC carries it in a header, and
 /// headers over 16 kB break connections.
-const MAX_COMPLAINT_BYTES: usize = 1024;
+const MAX_ERROR_BYTES: usize = 1024;
 
 /// What `Init` produced for the calls: one value for each type.
 #[derive(Default)]
@@ -60,7 +60,7 @@ pub(crate) struct ConfigRefused(String);
 
 impl ConfigRefused {
     fn new(text: impl std::fmt::Display) -> Self {
-        Self(shorten(&text.to_string(), MAX_COMPLAINT_BYTES))
+        Self(shorten(&text.to_string(), MAX_ERROR_BYTES))
     }
 }
 

@@ -160,7 +160,7 @@ async fn climb(cx: Context) -> Result<(), ToolError> {
 async fn progress_is_collected() {
     let log = ProgressLog::new();
     Call::new(climb()).progress(&log).run().await.expect("climbs");
-    let told = log.told();
+    let told = log.entries();
     assert_eq!(told.iter().map(|p| p.progress).collect::<Vec<_>>(), [0.0, 1.0, 2.0]);
     assert_eq!((told[2].total, told[2].message.as_str()), (Some(2.0), "step 2"));
     call(climb(), json!({})).await.expect("nobody has to listen");

@@ -61,7 +61,7 @@ async fn a_host_without_state_is_named_as_the_reason() {
     let host = launch().await;
     let answer = host.call("keep", json!({"key": "a", "text": "b"})).await.expect("answers");
     assert_eq!(answer.error.as_deref(), Some("notes need a host that keeps state"));
-    let line = host.logged("serves no state").await;
+    let line = host.wait_for_log("serves no state").await;
     assert!(
         line.contains("TALON_STATE_SOCKET is not set") && line.contains("\"call_id\":\"test-call-0\""),
         "{line}"
@@ -101,9 +101,9 @@ async fn a_caller_that_goes_away_cancels_the_call() {
     };
     tokio::select! {
         answer = host.execute(request) => panic!("it never answers: {answer:?}"),
-        line = host.logged("the wait begins") => assert!(line.contains("\"@level\":\"info\""), "{line}"),
+        line = host.wait_for_log("the wait begins") => assert!(line.contains("\"@level\":\"info\""), "{line}"),
     }
-    host.logged("the wait was dropped").await;
+    host.wait_for_log("the wait was dropped").await;
     assert!(host.is_serving().await.expect("lives on"));
 }
 
@@ -112,7 +112,7 @@ async fn a_deadline_ends_the_call_in_the_plugin() {
     let host = launch().await;
     let timeout = Duration::from_millis(100);
     host.call_within("wait", json!({}), timeout).await.expect_err("times out");
-    host.logged("the wait was dropped").await;
+    host.wait_for_log("the wait was dropped").await;
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn a_panic_is_logged_with_its_place_and_the_process_lives() {
     let host = launch().await;
     let error = host.call("fall", json!({})).await.expect_err("a fault").to_string();
     assert!(error.contains("tool `fall` panicked"), "{error}");
-    let line = host.logged("fell on purpose").await;
+    let line = host.wait_for_log("fell on purpose").await;
     assert!(line.contains("\"@level\":\"error\"") && line.contains("everything.rs:"), "{line}");
     assert!(host.is_serving().await.expect("lives on"));
 }
@@ -130,7 +130,7 @@ async fn a_private_error_is_in_the_log_and_nowhere_else() {
     let host = launch().await;
     let answer = host.call("fail", json!({})).await.expect("answers");
     assert_eq!(answer.error.as_deref(), Some("the tool failed; the plugin's log says why"));
-    host.logged("No such file or directory").await;
+    host.wait_for_log("No such file or directory").await;
 }
 
 #[tokio::test]

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use talon_agent_settings::{SENDER_KEY, SUBAGENT_KEY};
-use talon_audit::record::{Arguments, Body, Call as CallRecord, Operation as OperationRecord, Verdicts, Who};
-use talon_audit::{AuditLog, Company, Settings, Told};
+use talon_audit::record::{
+    Arguments, Body, Call as CallRecord, Caller, Operation as OperationRecord, Verdicts,
+};
+use talon_audit::{AuditLog, Concurrency, LogEvent, Settings};
 use talon_guard::{Call, Guarded, Report};
 use talon_plugin::{EventKind, Events, NewEvent};
 use talon_proto::host::AuditStatus;
@@ -17,7 +19,7 @@ use talon_sanitize::Raw;
 use tokio::time::Instant;
 use tonic::{Code, Status};
 
-use crate::config::{Audit as AuditConfig, AuditArguments, Config, Surroundings};
+use crate::config::{Audit as AuditConfig, AuditArguments, Config, Environment};
 use crate::host::Peer;
 
 /// The directory's name, below the directory for logs or the one for state.
@@ -25,7 +27,7 @@ const DIRECTORY: &str = "audit";
 
 /// The directory of the audit log.
 #[must_use]
-pub fn directory(config: &Config, surroundings: &Surroundings) -> PathBuf {
+pub fn directory(config: &Config, surroundings: &Environment) -> PathBuf {
     let AuditConfig { dir, .. } = &config.audit;
     dir.clone().unwrap_or_else(|| {
         let logs = surroundings.logs_dir();
@@ -35,10 +37,10 @@ pub fn directory(config: &Config, surroundings: &Surroundings) -> PathBuf {
 
 /// The audit log, or nothing if it is off. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct Audit(Option<Arc<On>>);
+pub struct Audit(Option<Arc<Recorder>>);
 
 #[derive(Debug)]
-struct On {
+struct Recorder {
     log: AuditLog,
     arguments: AuditArguments,
     /// The number of calls in flight.
@@ -57,15 +59,15 @@ impl Audit {
             return Ok(Self::default());
         }
         let settings = Settings {
-            dir: directory(config, &Surroundings::of_process()),
+            dir: directory(config, &Environment::of_process()),
             file_bytes: file_bytes.get(),
             files,
             wait: wait.get(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let events = events.clone();
-        let log = AuditLog::start(settings, Box::new(move |told| tell(&events, &told)))?;
-        Ok(Self(Some(Arc::new(On { log, arguments, calls: AtomicUsize::new(0) }))))
+        let log = AuditLog::start(settings, Box::new(move |told| publish(&events, &told)))?;
+        Ok(Self(Some(Arc::new(Recorder { log, arguments, calls: AtomicUsize::new(0) }))))
     }
 
     /// Starts the recording of a call. The record is written when the call has ended, also if the caller goes
@@ -85,10 +87,10 @@ impl Audit {
                 AuditArguments::Text => Arguments::text(&call.args),
             };
             Box::new(CallRecord {
-                who: Who { origin: call.origin.word(), ..who(peer) },
+                who: Caller { origin: call.origin.as_str(), ..principal(peer) },
                 session: session.to_owned(),
-                sender: believed(peer, call, SENDER_KEY),
-                subagent: believed(peer, call, SUBAGENT_KEY),
+                sender: trusted_context(peer, call, SENDER_KEY),
+                subagent: trusted_context(peer, call, SUBAGENT_KEY),
                 call_id: call.id.to_string(),
                 plugin: call.plugin.to_string(),
                 action: call.action.clone(),
@@ -112,7 +114,7 @@ impl Audit {
     /// Starts the recording of an operation: the verb and its subject.
     pub(crate) fn operation(&self, peer: Option<&Peer>, verb: &str, subject: &str) -> OperationRecording {
         let record = self.0.as_ref().map(|_| OperationRecord {
-            who: peer.map(who),
+            who: peer.map(principal),
             verb: verb.to_owned(),
             subject: subject.to_owned(),
             outcome: "unknown",
@@ -123,7 +125,7 @@ impl Audit {
     }
 
     /// Records an operation of the supervisor itself, such as a reload after a signal.
-    pub fn own_operation(&self, verb: &str, subject: &str, result: Result<(), &str>) {
+    pub fn supervisor_operation(&self, verb: &str, subject: &str, result: Result<(), &str>) {
         let mut recording = self.operation(None, verb, subject);
         if let Some(record) = &mut recording.record {
             (record.outcome, record.reason) = match result {
@@ -161,12 +163,12 @@ impl Audit {
     }
 }
 
-fn who(peer: &Peer) -> Who {
-    Who { uid: peer.uid, gid: peer.gid, pid: peer.pid, role: peer.role_name(), origin: peer.origin_name() }
+fn principal(peer: &Peer) -> Caller {
+    Caller { uid: peer.uid, gid: peer.gid, pid: peer.pid, role: peer.role_name(), origin: peer.origin_name() }
 }
 
 /// A value of the call's context, if it comes from the agent. Other clients could claim anything.
-fn believed(peer: &Peer, call: &Call, key: &str) -> String {
+fn trusted_context(peer: &Peer, call: &Call, key: &str) -> String {
     call.context.get(key).filter(|_| peer.agent).cloned().unwrap_or_default()
 }
 
@@ -179,9 +181,9 @@ pub(crate) struct CallRecording {
 
 impl CallRecording {
     /// Records the outcome, and waits for the write as long as the configuration allows.
-    pub(crate) async fn ended(mut self, answer: &Guarded) {
+    pub(crate) async fn finish(mut self, answer: &Guarded) {
         let Some(mut record) = self.record.take() else { return };
-        let (outcome, reason) = (answer.outcome().word(), answer.outcome().reason());
+        let (outcome, reason) = (answer.outcome().as_str(), answer.outcome().reason());
         record.outcome = outcome;
         record.reason = if reason == outcome { "" } else { reason };
         record.guard = verdicts(answer.report());
@@ -189,17 +191,17 @@ impl CallRecording {
             answer.report().digest.as_ref().map(|digest| digest.to_string()).unwrap_or_default();
         if let Some(on) = &self.audit.0 {
             let alone = on.calls.load(Ordering::Relaxed) == 1;
-            let company = if alone { Company::Nobody } else { Company::Others };
-            on.log.record(self.finished(record), company).await;
+            let company = if alone { Concurrency::Single } else { Concurrency::Concurrent };
+            on.log.record(self.into_body(record), company).await;
         }
     }
 
     /// Discards the recording of a call that was not started.
-    pub(crate) fn not_begun(mut self) {
+    pub(crate) fn discard(mut self) {
         self.record = None;
     }
 
-    fn finished(&self, mut record: Box<CallRecord>) -> Body {
+    fn into_body(&self, mut record: Box<CallRecord>) -> Body {
         record.duration_us = micros(self.accepted);
         Body::call(record)
     }
@@ -210,7 +212,7 @@ impl Drop for CallRecording {
         let Some(on) = &self.audit.0 else { return };
         on.calls.fetch_sub(1, Ordering::Relaxed);
         if let Some(record) = self.record.take() {
-            on.log.record_now(self.finished(record));
+            on.log.record_now(self.into_body(record));
         }
     }
 }
@@ -234,7 +236,7 @@ pub(crate) struct OperationRecording {
 
 impl OperationRecording {
     /// Records the result.
-    pub(crate) fn ended<T>(mut self, result: &Result<T, Status>) {
+    pub(crate) fn finish<T>(mut self, result: &Result<T, Status>) {
         let Some(record) = &mut self.record else { return };
         (record.outcome, record.reason) = match result {
             Ok(_) => ("done", String::new()),
@@ -244,7 +246,7 @@ impl OperationRecording {
     }
 
     /// Records that the operation was forwarded, so that its result is unknown here.
-    pub(crate) fn passed_on(mut self) {
+    pub(crate) fn forwarded(mut self) {
         if let Some(record) = &mut self.record {
             (record.outcome, record.reason) = ("passed_on", String::new());
         }
@@ -265,18 +267,18 @@ fn micros(since: Instant) -> u64 {
 }
 
 /// Reports a problem of the audit log to the operator, in the supervisor's log and as an event.
-fn tell(events: &Events, told: &Told) {
+fn publish(events: &Events, told: &LogEvent) {
     let text = match told {
-        Told::Found(what) => format!("audit log: {what}"),
-        Told::Failing(why) => format!("the audit log fails, and calls continue without it: {why}"),
-        Told::Losing => "the audit log loses records: the disk does not keep up, or is full".to_owned(),
-        Told::Again { lost } => {
+        LogEvent::Finding(what) => format!("audit log: {what}"),
+        LogEvent::Failing(why) => format!("the audit log fails, and calls continue without it: {why}"),
+        LogEvent::Dropping => "the audit log loses records: the disk does not keep up, or is full".to_owned(),
+        LogEvent::Recovered { lost } => {
             format!("the audit log works again; {lost} records are missing, and it says where")
         }
         _ => return,
     };
     match told {
-        Told::Found(_) | Told::Again { .. } => tracing::warn!("{text}"),
+        LogEvent::Finding(_) | LogEvent::Recovered { .. } => tracing::warn!("{text}"),
         _ => tracing::error!("{text}"),
     }
     events.emit(NewEvent::new(EventKind::Supervisor, text));
@@ -294,8 +296,8 @@ mod tests {
         call.context.insert(SENDER_KEY.to_owned(), "ada".to_owned());
         for (agent, sender) in [(true, "ada"), (false, "")] {
             let peer = Peer { uid: 1, gid: 1, pid: 1, rights: None, allowed: None, agent };
-            assert_eq!(believed(&peer, &call, SENDER_KEY), sender);
-            assert_eq!(believed(&peer, &call, SUBAGENT_KEY), "");
+            assert_eq!(trusted_context(&peer, &call, SENDER_KEY), sender);
+            assert_eq!(trusted_context(&peer, &call, SUBAGENT_KEY), "");
         }
     }
 }

@@ -18,7 +18,7 @@ use tonic::{Status, Streaming};
 
 /// After this time a test gives up waiting. It is only a limit for hangs, not an expectation of speed: noisy machines
 /// take their time.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A connection to one supervisor.
 #[derive(Debug, Clone)]
@@ -205,7 +205,7 @@ impl Client {
     pub async fn wait_log(&self, plugin: &str, text: &str) -> String {
         let request = LogsRequest { plugin: plugin.to_owned(), follow: true, tail: 0 };
         let mut stream = self.inner.clone().logs(request).await.expect("the supervisor answers").into_inner();
-        let found = tokio::time::timeout(PATIENCE, async {
+        let found = tokio::time::timeout(WAIT_TIMEOUT, async {
             while let Some(line) = stream.next().await {
                 let line = line.expect("the stream is whole").text;
                 if line.contains(text) {
@@ -223,7 +223,7 @@ impl Client {
     /// When it does not.
     pub async fn wait_until(&self, what: &str, wanted: impl AsyncFn(&Self) -> bool) {
         let mut pause = tokio::time::interval(Duration::from_millis(5));
-        let waited = tokio::time::timeout(PATIENCE, async {
+        let waited = tokio::time::timeout(WAIT_TIMEOUT, async {
             while !wanted(self).await {
                 pause.tick().await;
             }
@@ -255,7 +255,7 @@ impl Client {
     pub async fn wait_for(&self, name: &str, what: &str, mut wanted: impl FnMut(&Plugin) -> bool) -> Plugin {
         // Subscribed before the first check, so that an event in between is not missed.
         let mut events = self.events(name).await;
-        let waited = tokio::time::timeout(PATIENCE, async {
+        let waited = tokio::time::timeout(WAIT_TIMEOUT, async {
             loop {
                 let plugin = self.plugin(name).await;
                 if wanted(&plugin) {

@@ -19,33 +19,33 @@ use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
 use tonic::{Request, Response, Status};
 
 /// Only a limit for hangs, not an expectation of speed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a collector does with spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manners {
+pub enum CollectorMode {
     /// It stores them.
-    Keeps,
+    Accept,
     /// It never answers.
-    Hangs,
+    Hang,
     /// It refuses them.
-    Refuses,
+    Reject,
 }
 
 /// A collector that listens until it is dropped.
 #[derive(Debug)]
 pub struct Collector {
-    kept: Arc<Kept>,
+    state: Arc<CollectorState>,
     task: JoinHandle<()>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CollectorState {
     spans: Mutex<Vec<Span>>,
     resources: Mutex<Vec<KeyValue>>,
     /// The number of requests.
     asked: watch::Sender<usize>,
-    manners: Manners,
+    mode: CollectorMode,
 }
 
 impl Collector {
@@ -54,16 +54,16 @@ impl Collector {
     /// # Panics
     /// When the socket cannot be bound.
     #[must_use]
-    pub fn at(socket: &Path, manners: Manners) -> Self {
+    pub fn at(socket: &Path, manners: CollectorMode) -> Self {
         let listener = UnixListener::bind(socket).expect("the socket can be bound");
         // Open to every user that the supervisor may run as.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o666);
         std::fs::set_permissions(socket, open).expect("it is ours");
-        let kept = Kept::new(manners);
-        let server = TraceServiceServer::from_arc(kept.clone());
+        let state = CollectorState::new(manners);
+        let server = TraceServiceServer::from_arc(state.clone());
         let served = tonic::transport::Server::builder()
             .serve_with_incoming(server, UnixListenerStream::new(listener));
-        Self { kept, task: tokio::spawn(async move { drop(served.await) }) }
+        Self { state, task: tokio::spawn(async move { drop(served.await) }) }
     }
 
     /// A collector on a loopback port, and the port.
@@ -73,11 +73,11 @@ impl Collector {
     pub async fn on_loopback() -> (Self, u16) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port is free");
         let port = listener.local_addr().expect("it is bound").port();
-        let kept = Kept::new(Manners::Keeps);
+        let kept = CollectorState::new(CollectorMode::Accept);
         let server = TraceServiceServer::from_arc(kept.clone());
         let served =
             tonic::transport::Server::builder().serve_with_incoming(server, TcpListenerStream::new(listener));
-        (Self { kept, task: tokio::spawn(async move { drop(served.await) }) }, port)
+        (Self { state: kept, task: tokio::spawn(async move { drop(served.await) }) }, port)
     }
 
     /// The spans received so far.
@@ -86,7 +86,7 @@ impl Collector {
     /// Never: no holder of the lock panics.
     #[must_use]
     pub fn spans(&self) -> Vec<Span> {
-        self.kept.spans.lock().expect("nobody panics with it").clone()
+        self.state.spans.lock().expect("nobody panics with it").clone()
     }
 
     /// The resource attributes of the last sender.
@@ -95,16 +95,16 @@ impl Collector {
     /// Never: no holder of the lock panics.
     #[must_use]
     pub fn resource(&self) -> Vec<KeyValue> {
-        self.kept.resources.lock().expect("nobody panics with it").clone()
+        self.state.resources.lock().expect("nobody panics with it").clone()
     }
 
     /// Waits for this number of requests.
     ///
     /// # Panics
     /// When they do not come.
-    pub async fn asked(&self, times: usize) {
-        let mut asked = self.kept.asked.subscribe();
-        let waited = tokio::time::timeout(PATIENCE, asked.wait_for(|asked| *asked >= times)).await;
+    pub async fn wait_requests(&self, times: usize) {
+        let mut asked = self.state.asked.subscribe();
+        let waited = tokio::time::timeout(WAIT_TIMEOUT, asked.wait_for(|asked| *asked >= times)).await;
         waited.expect("the collector is asked").expect("it listens");
     }
 
@@ -113,9 +113,9 @@ impl Collector {
     /// # Panics
     /// When they do not come.
     pub async fn wait_for(&self, name: &str, count: usize) -> Vec<Span> {
-        let mut asked = self.kept.asked.subscribe();
+        let mut asked = self.state.asked.subscribe();
         let of_name = || self.spans().into_iter().filter(|span| span.name == name).collect::<Vec<_>>();
-        let waited = tokio::time::timeout(PATIENCE, asked.wait_for(|_| of_name().len() >= count)).await;
+        let waited = tokio::time::timeout(WAIT_TIMEOUT, asked.wait_for(|_| of_name().len() >= count)).await;
         assert!(waited.is_ok(), "{count} spans {name}: {:?}", self.spans());
         of_name()
     }
@@ -127,15 +127,15 @@ impl Drop for Collector {
     }
 }
 
-impl Kept {
-    fn new(manners: Manners) -> Arc<Self> {
+impl CollectorState {
+    fn new(manners: CollectorMode) -> Arc<Self> {
         let (spans, resources, asked) = (Mutex::default(), Mutex::default(), watch::Sender::new(0));
-        Arc::new(Self { spans, resources, asked, manners })
+        Arc::new(Self { spans, resources, asked, mode: manners })
     }
 }
 
 #[tonic::async_trait]
-impl TraceService for Kept {
+impl TraceService for CollectorState {
     async fn export(
         &self,
         request: Request<ExportTraceServiceRequest>,
@@ -147,10 +147,10 @@ impl TraceService for Kept {
             self.spans.lock().expect("nobody panics with it").extend(spans);
         }
         self.asked.send_modify(|asked| *asked += 1);
-        match self.manners {
-            Manners::Keeps => Ok(Response::new(ExportTraceServiceResponse::default())),
-            Manners::Hangs => std::future::pending().await,
-            Manners::Refuses => Err(Status::resource_exhausted("no room\u{1b}[2J <|im_start|>")),
+        match self.mode {
+            CollectorMode::Accept => Ok(Response::new(ExportTraceServiceResponse::default())),
+            CollectorMode::Hang => std::future::pending().await,
+            CollectorMode::Reject => Err(Status::resource_exhausted("no room\u{1b}[2J <|im_start|>")),
         }
     }
 }

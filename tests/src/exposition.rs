@@ -147,7 +147,7 @@ fn is_name(text: &str) -> bool {
 /// # Panics
 /// When a selector is not closed.
 #[must_use]
-pub fn asked(query: &str) -> (Vec<(String, Vec<String>)>, Vec<String>) {
+pub fn referenced_metrics(query: &str) -> (Vec<(String, Vec<String>)>, Vec<String>) {
     let (mut metrics, mut groups) = (Vec::new(), Vec::new());
     let mut rest = query;
     while let Some(at) = rest.find("talon_") {
@@ -182,7 +182,7 @@ mod tests {
     fn queries_are_taken_apart() {
         let query =
             r#"topk(3, sum by (le, plugin) (rate(talon_a_bucket{plugin=~"$p", x!="1"}[5m]))) / talon_b"#;
-        let (metrics, groups) = asked(query);
+        let (metrics, groups) = referenced_metrics(query);
         let labels = vec!["plugin".to_owned(), "x".to_owned()];
         assert_eq!(metrics, [("talon_a_bucket".to_owned(), labels), ("talon_b".to_owned(), Vec::new())]);
         assert_eq!(groups, ["le", "plugin"]);

@@ -10,21 +10,21 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use talon_jail::{
-    Access, ExitStatus, Given, Identity, Isolation, JailSpec, Jailed, Limits, Mode, Monitor, Network,
-    Profile, Program, Report, SpawnError, Stage, View,
+    Access, ExitStatus, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits, Mode, Monitor,
+    Network, Profile, Program, Report, SpawnError, Stage, View,
 };
 
 use crate::{is_root, program};
 
 /// Long enough for the start of a runtime on a busy machine; only a failure waits for it.
-const LONG: Duration = Duration::from_secs(120);
+const RUN_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The longest output: a test's program that prints more is wrong, and reading has to end.
 const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
 /// A program to run.
 #[derive(Debug)]
-pub struct InJail {
+pub struct JailedFixture {
     stage: Stage,
     spec: JailSpec,
 }
@@ -42,7 +42,7 @@ pub struct Outcome {
     pub report: Report,
 }
 
-impl InJail {
+impl JailedFixture {
     /// A program by its path, with this profile and network. `uid` is the one that it gets where the test is
     /// root: programs that run at once take different ones, so that their process limits do not add up.
     ///
@@ -83,7 +83,7 @@ impl InJail {
 
     /// Shows it one more file or directory of the host.
     #[must_use]
-    pub fn shows(mut self, path: &Path, access: Access) -> Self {
+    pub fn with_view(mut self, path: &Path, access: Access) -> Self {
         self.isolation().view.grant(path, access);
         self
     }
@@ -104,8 +104,8 @@ impl InJail {
     ///
     /// # Errors
     /// The jail's error.
-    pub fn start(&self) -> std::result::Result<Jailed, SpawnError> {
-        talon_jail::spawn(&self.stage, &self.spec, &Given::default(), LONG)
+    pub fn start(&self) -> std::result::Result<JailedProgram, SpawnError> {
+        talon_jail::spawn(&self.stage, &self.spec, &InheritedFds::default(), RUN_TIMEOUT)
     }
 
     /// Runs it to its end.
@@ -119,8 +119,8 @@ impl InJail {
     }
 }
 
-fn finish(jailed: Jailed) -> Result<Outcome> {
-    let Jailed { stdout, stderr, monitor, report, .. } = jailed;
+fn finish(jailed: JailedProgram) -> Result<Outcome> {
+    let JailedProgram { stdout, stderr, monitor, report, .. } = jailed;
     let stdout = thread::spawn(|| all(stdout));
     let stderr = thread::spawn(|| all(stderr));
     let status = ended(&monitor)?;
@@ -148,9 +148,9 @@ fn all(pipe: OwnedFd) -> Result<String> {
 }
 
 fn wait_for(descriptor: impl std::os::fd::AsFd, what: &str) -> Result<()> {
-    let timeout = Timespec::try_from(LONG).expect("two minutes are a time");
+    let timeout = Timespec::try_from(RUN_TIMEOUT).expect("two minutes are a time");
     match poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], Some(&timeout))? {
-        0 => Err(std::io::Error::other(format!("{what} has not ended in {LONG:?}"))),
+        0 => Err(std::io::Error::other(format!("{what} has not ended in {RUN_TIMEOUT:?}"))),
         _ => Ok(()),
     }
 }

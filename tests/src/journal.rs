@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::net::UnixDatagram;
 
 /// Only a limit for hangs, not an expectation of speed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A journal that stores nothing: it only reads while a test waits for an entry; otherwise its socket fills up.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Journal {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, look).await.expect("such an entry comes")
+        tokio::time::timeout(WAIT_TIMEOUT, look).await.expect("such an entry comes")
     }
 }
 

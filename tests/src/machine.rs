@@ -22,7 +22,7 @@ const RELEASE: &str = "bookworm";
 /// The packages besides Debian's minimal set: the service manager, what its tools need, and ps.
 const PACKAGES: &str = "systemd,systemd-sysv,dbus,procps,util-linux,curl";
 /// Only a limit for hangs, not an expectation of speed.
-const PATIENCE: Duration = Duration::from_secs(120);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
 /// The cgroup hierarchies that a service manager uses: both versions, and the second alone.
 const HIERARCHIES: [&str; 3] = ["/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup"];
 
@@ -40,7 +40,7 @@ pub struct Machine {
 impl Machine {
     /// Why a machine cannot be booted here, if so.
     #[must_use]
-    pub fn lacking() -> Option<String> {
+    pub fn missing_requirement() -> Option<String> {
         if !is_root() {
             return Some("only root boots machines".to_owned());
         }
@@ -93,7 +93,7 @@ impl Machine {
     }
 
     fn await_boot(&mut self) -> Result<(), String> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         loop {
             let ended = self.container.try_wait().ok().flatten();
             if ended.is_some() || Instant::now() > deadline {
@@ -122,7 +122,7 @@ impl Machine {
     #[must_use]
     pub fn run(&self, words: &[&str]) -> Output {
         Command::new("timeout")
-            .arg(PATIENCE.as_secs().to_string())
+            .arg(WAIT_TIMEOUT.as_secs().to_string())
             .args(["nsenter", "--all", "--target", &self.first.to_string(), "env", "-i"])
             .args(["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SYSTEMD_COLORS=0", "SYSTEMD_PAGER=", "HOME=/root"])
             .args(words)
@@ -138,7 +138,7 @@ impl Machine {
     pub fn sh(&self, script: &str) -> String {
         let output = self.run(&["sh", "-euc", script]);
         let said = text(&output);
-        assert!(output.status.success(), "{script}: {}\n{said}\n{}", output.status, self.told());
+        assert!(output.status.success(), "{script}: {}\n{said}\n{}", output.status, self.diagnostics());
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
@@ -153,21 +153,25 @@ impl Machine {
     /// # Panics
     /// When it never does.
     pub fn until(&self, what: &str, script: &str, wanted: impl Fn(&str) -> bool) -> String {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         loop {
             let output = self.run(&["sh", "-c", script]);
             let said = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
             if wanted(&said) {
                 return said;
             }
-            assert!(Instant::now() < deadline, "there was never {what}; last: {said}\n{}", self.told());
+            assert!(
+                Instant::now() < deadline,
+                "there was never {what}; last: {said}\n{}",
+                self.diagnostics()
+            );
             pause();
         }
     }
 
     /// The state of Talon in systemd and the journal, for a failed test.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn diagnostics(&self) -> String {
         let script = "systemctl status talon.service talon.socket --no-pager -l; \
                       journalctl --no-pager -o short-monotonic -n 80 _SYSTEMD_UNIT=talon.service + UNIT=talon.service";
         text(&self.run(&["sh", "-c", script]))

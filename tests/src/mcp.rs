@@ -12,7 +12,7 @@ use crate::scratch::program;
 use crate::supervisor::Supervisor;
 
 /// Only a limit for hangs, not an expectation of speed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A running `talon mcp`.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl Mcp {
                 self.unread.push_back(message);
             }
         };
-        match tokio::time::timeout(PATIENCE, next).await {
+        match tokio::time::timeout(WAIT_TIMEOUT, next).await {
             Ok(message) => message,
             Err(_) => panic!("there was no {what}"),
         }
@@ -184,7 +184,7 @@ impl Mcp {
             errors.read_to_string(&mut said).await.expect("its log is text");
             status
         };
-        let status = tokio::time::timeout(PATIENCE, ended).await.expect("it ends with its input");
+        let status = tokio::time::timeout(WAIT_TIMEOUT, ended).await.expect("it ends with its input");
         (status, said)
     }
 

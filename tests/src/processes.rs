@@ -66,14 +66,14 @@ fn read(pid: u32) -> Option<Process> {
 }
 
 /// A zombie holds no resources any more; only its pid is kept until its parent reaps it.
-fn lives(process: &Process) -> bool {
+fn is_running(process: &Process) -> bool {
     !matches!(process.state, 'Z' | 'X')
 }
 
 /// Whether a process exists and is not a zombie.
 #[must_use]
 pub fn alive(pid: u32) -> bool {
-    read(pid).as_ref().is_some_and(lives)
+    read(pid).as_ref().is_some_and(is_running)
 }
 
 /// Polls until a condition holds that has no notification.
@@ -93,7 +93,7 @@ pub async fn until(what: &str, mut wanted: impl FnMut() -> bool) {
 /// The living processes of a range of uids.
 #[must_use]
 pub fn in_uid_range(range: &RangeInclusive<u32>) -> Vec<u32> {
-    processes().iter().filter(|p| lives(p) && range.contains(&p.uid)).map(|p| p.pid).collect()
+    processes().iter().filter(|p| is_running(p) && range.contains(&p.uid)).map(|p| p.pid).collect()
 }
 
 /// The living descendants of a process, without the process.
@@ -104,7 +104,7 @@ pub fn descendants(root: u32) -> BTreeSet<u32> {
     loop {
         let before = family.len();
         let children: Vec<u32> =
-            all.iter().filter(|p| lives(p) && family.contains(&p.parent)).map(|p| p.pid).collect();
+            all.iter().filter(|p| is_running(p) && family.contains(&p.parent)).map(|p| p.pid).collect();
         family.extend(children);
         if family.len() == before {
             break;

@@ -11,36 +11,36 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// Only a limit for hangs, not an expectation of speed.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+const WAIT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// The reply to one request.
 #[derive(Debug, Clone)]
-pub enum Says {
+pub enum ScriptedReply {
     /// This text.
     Text(String),
     /// Calls of these tools, each with its arguments.
-    Calls(Vec<(String, Value)>),
+    ToolCalls(Vec<(String, Value)>),
     /// This body, with this status and content type.
     Raw(u16, &'static str, String),
     /// Begins a reply and closes the connection.
-    Half(String),
+    Truncated(String),
     /// A tool call that reaches the token limit in the middle of the arguments.
-    CutCall(String, String),
+    TruncatedCall(String, String),
     /// No reply until the client disconnects.
-    Nothing,
+    Hang,
 }
 
 /// A provider that listens until it is dropped.
 #[derive(Debug)]
 pub struct Provider {
-    kept: Arc<Kept>,
+    state: Arc<ScriptState>,
     port: u16,
     task: JoinHandle<()>,
 }
 
 #[derive(Debug)]
-struct Kept {
-    script: Mutex<VecDeque<Says>>,
+struct ScriptState {
+    script: Mutex<VecDeque<ScriptedReply>>,
     bodies: Mutex<Vec<String>>,
     asked: watch::Sender<usize>,
 }
@@ -50,16 +50,16 @@ impl Provider {
     ///
     /// # Panics
     /// When no port can be bound.
-    pub async fn start(script: impl IntoIterator<Item = Says>) -> Self {
+    pub async fn start(script: impl IntoIterator<Item = ScriptedReply>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let port = listener.local_addr().expect("it is bound").port();
-        let kept = Arc::new(Kept {
+        let kept = Arc::new(ScriptState {
             script: Mutex::new(script.into_iter().collect()),
             bodies: Mutex::default(),
             asked: watch::Sender::new(0),
         });
         let task = tokio::spawn(serve(listener, Arc::clone(&kept)));
-        Self { kept, port, task }
+        Self { state: kept, port, task }
     }
 
     /// Its `base_url`.
@@ -71,7 +71,7 @@ impl Provider {
     /// The bytes of every request so far.
     #[must_use]
     pub fn bodies(&self) -> Vec<String> {
-        self.kept.bodies.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.state.bodies.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The same as JSON.
@@ -84,18 +84,18 @@ impl Provider {
     }
 
     /// Adds replies.
-    pub fn then(&self, more: impl IntoIterator<Item = Says>) {
-        self.kept.script.lock().unwrap_or_else(PoisonError::into_inner).extend(more);
+    pub fn extend_script(&self, more: impl IntoIterator<Item = ScriptedReply>) {
+        self.state.script.lock().unwrap_or_else(PoisonError::into_inner).extend(more);
     }
 
     /// Waits for this number of requests.
     ///
     /// # Panics
     /// When they do not come for a long time.
-    pub async fn asked(&self, times: usize) {
-        let mut asked = self.kept.asked.subscribe();
+    pub async fn wait_questions(&self, times: usize) {
+        let mut asked = self.state.asked.subscribe();
         let enough = asked.wait_for(|count| *count >= times);
-        timeout(PATIENCE, enough).await.expect("the provider is asked").expect("it listens");
+        timeout(WAIT_TIMEOUT, enough).await.expect("the provider is asked").expect("it listens");
     }
 }
 
@@ -105,7 +105,7 @@ impl Drop for Provider {
     }
 }
 
-async fn serve(listener: TcpListener, kept: Arc<Kept>) {
+async fn serve(listener: TcpListener, kept: Arc<ScriptState>) {
     while let Ok((stream, _)) = listener.accept().await {
         let kept = Arc::clone(&kept);
         // A client that disconnects early must not affect the others.
@@ -114,7 +114,7 @@ async fn serve(listener: TcpListener, kept: Arc<Kept>) {
 }
 
 /// Answers one request; the connection is closed after it, which every client has to support.
-async fn answer(mut stream: TcpStream, kept: &Kept) -> std::io::Result<()> {
+async fn answer(mut stream: TcpStream, kept: &ScriptState) -> std::io::Result<()> {
     let Some((head, body)) = read(&mut stream).await? else { return Ok(()) };
     if !head.starts_with("POST ") {
         // A probe: the list of models.
@@ -124,16 +124,18 @@ async fn answer(mut stream: TcpStream, kept: &Kept) -> std::io::Result<()> {
     kept.bodies.lock().unwrap_or_else(PoisonError::into_inner).push(body);
     let says = kept.script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     kept.asked.send_modify(|count| *count += 1);
-    let says = says.unwrap_or_else(|| Says::Text("done".to_owned()));
+    let says = says.unwrap_or_else(|| ScriptedReply::Text("done".to_owned()));
     match says {
-        Says::Raw(status, kind, body) => stream.write_all(http(status, kind, &body).as_bytes()).await,
-        Says::Nothing => {
+        ScriptedReply::Raw(status, kind, body) => {
+            stream.write_all(http(status, kind, &body).as_bytes()).await
+        }
+        ScriptedReply::Hang => {
             // Waits until the client disconnects.
             let mut rest = [0; 64];
             while stream.read(&mut rest).await? > 0 {}
             Ok(())
         }
-        Says::Half(text) => {
+        ScriptedReply::Truncated(text) => {
             let delta = event(&json!({"content": text}), Value::Null);
             stream.write_all(format!("{EVENTS}{delta}").as_bytes()).await
         }
@@ -143,7 +145,7 @@ async fn answer(mut stream: TcpStream, kept: &Kept) -> std::io::Result<()> {
 
 const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
 
-fn events(says: &Says) -> String {
+fn events(says: &ScriptedReply) -> String {
     let calls = |calls: Vec<(&str, String)>| {
         let each = calls.iter().enumerate().map(|(index, (name, arguments))| {
             json!({"index": index, "id": format!("call_{index}"), "type": "function", "function": {"name": name, "arguments": arguments}})
@@ -151,13 +153,13 @@ fn events(says: &Says) -> String {
         json!({"tool_calls": each.collect::<Vec<_>>()})
     };
     let (delta, finish) = match says {
-        Says::Calls(made) => {
+        ScriptedReply::ToolCalls(made) => {
             let made = made.iter().map(|(name, arguments)| (name.as_str(), arguments.to_string()));
             (calls(made.collect()), "tool_calls")
         }
-        Says::CutCall(name, arguments) => (calls(vec![(name, arguments.clone())]), "length"),
-        Says::Text(text) => (json!({"content": text}), "stop"),
-        Says::Raw(..) | Says::Half(_) | Says::Nothing => (json!({}), "stop"),
+        ScriptedReply::TruncatedCall(name, arguments) => (calls(vec![(name, arguments.clone())]), "length"),
+        ScriptedReply::Text(text) => (json!({"content": text}), "stop"),
+        ScriptedReply::Raw(..) | ScriptedReply::Truncated(_) | ScriptedReply::Hang => (json!({}), "stop"),
     };
     let usage = json!({"id": "x", "model": "test", "choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}});
     let first = event(&delta, Value::Null);

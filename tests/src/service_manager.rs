@@ -22,26 +22,26 @@ use crate::scratch::{Scratch, program};
 use crate::supervisor::Builder;
 
 /// Only a limit for hangs, not an expectation of speed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The most descriptors that are passed to one start.
-const MOST: usize = 16;
+const MAX_DESCRIPTORS: usize = 16;
 
 /// The manager. It runs on two threads, which end with the test's process.
 #[derive(Debug)]
 pub struct ServiceManager {
     scratch: Scratch,
-    kept: Arc<Kept>,
+    state: Arc<ManagerState>,
 }
 
 #[derive(Debug)]
-struct Kept {
-    heard: watch::Sender<Vec<String>>,
+struct ManagerState {
+    messages: watch::Sender<Vec<String>>,
     /// Of the socket units.
     sockets: Mutex<Vec<(String, OwnedFd)>>,
     /// The descriptor store.
     stored: Mutex<Vec<(String, OwnedFd)>>,
-    deaf: AtomicBool,
+    paused: AtomicBool,
     /// Descriptors received while paused: a client that waits for a barrier waits.
     unread: Mutex<Vec<OwnedFd>>,
 }
@@ -62,22 +62,22 @@ impl ServiceManager {
         let scratch = Scratch::new();
         let notify = UnixDatagram::bind(scratch.join("notify")).expect("the directory is ours");
         let hands = UnixListener::bind(scratch.join("hand")).expect("the directory is ours");
-        let kept = Arc::new(Kept {
-            heard: watch::Sender::new(Vec::new()),
+        let state = Arc::new(ManagerState {
+            messages: watch::Sender::new(Vec::new()),
             sockets: Mutex::default(),
             stored: Mutex::default(),
-            deaf: AtomicBool::new(false),
+            paused: AtomicBool::new(false),
             unread: Mutex::default(),
         });
-        let hearing = kept.clone();
-        std::thread::spawn(move || while hearing.hear(&notify) {});
-        let handing = kept.clone();
+        let hearing = state.clone();
+        std::thread::spawn(move || while hearing.receive(&notify) {});
+        let handing = state.clone();
         std::thread::spawn(move || {
             while let Ok((stream, _)) = hands.accept() {
-                handing.hand(&stream);
+                handing.send_descriptors(&stream);
             }
         });
-        Self { scratch, kept }
+        Self { scratch, state }
     }
 
     /// Passes a socket to every start, under this name.
@@ -85,12 +85,12 @@ impl ServiceManager {
     /// # Panics
     /// Never: no thread panics.
     pub fn socket(&self, name: &str, socket: OwnedFd) {
-        self.kept.sockets.lock().expect("no thread panics").push((name.to_owned(), socket));
+        self.state.sockets.lock().expect("no thread panics").push((name.to_owned(), socket));
     }
 
     /// Makes it run a supervisor as a unit with a store.
     #[must_use]
-    pub fn runs(&self, builder: Builder) -> Builder {
+    pub fn attach(&self, builder: Builder) -> Builder {
         let hand = self.scratch.join("hand");
         let helper = program("talon-handed");
         let wrapper =
@@ -113,7 +113,7 @@ impl ServiceManager {
     /// Never: no thread panics.
     #[must_use]
     pub fn stored(&self) -> Vec<String> {
-        self.kept.stored.lock().expect("no thread panics").iter().map(|(name, _)| name.clone()).collect()
+        self.state.stored.lock().expect("no thread panics").iter().map(|(name, _)| name.clone()).collect()
     }
 
     /// Replaces a descriptor in the store.
@@ -121,7 +121,7 @@ impl ServiceManager {
     /// # Panics
     /// Never: no thread panics.
     pub fn replace_stored(&self, name: &str, descriptor: OwnedFd) {
-        *self.kept.stored.lock().expect("no thread panics") = vec![(name.to_owned(), descriptor)];
+        *self.state.stored.lock().expect("no thread panics") = vec![(name.to_owned(), descriptor)];
     }
 
     /// Empties the store, as at a real stop.
@@ -129,43 +129,43 @@ impl ServiceManager {
     /// # Panics
     /// Never: no thread panics.
     pub fn drop_stored(&self) {
-        self.kept.stored.lock().expect("no thread panics").clear();
+        self.state.stored.lock().expect("no thread panics").clear();
     }
 
     /// Stops receiving: after a while a sender finds the socket full, and gets no answer.
-    pub fn deaf(&self) {
-        self.kept.deaf.store(true, Ordering::Release);
+    pub fn pause(&self) {
+        self.state.paused.store(true, Ordering::Release);
     }
 
     /// All lines received so far.
     #[must_use]
-    pub fn heard(&self) -> Vec<String> {
-        self.kept.heard.borrow().clone()
+    pub fn messages(&self) -> Vec<String> {
+        self.state.messages.borrow().clone()
     }
 
     /// Clears the received lines.
-    pub fn forget(&self) {
-        self.kept.heard.send_modify(Vec::clear);
+    pub fn clear_messages(&self) {
+        self.state.messages.send_modify(Vec::clear);
     }
 
     /// Waits for a line.
     ///
     /// # Panics
     /// When it does not come.
-    pub async fn hears(&self, wanted: impl Fn(&str) -> bool) -> String {
-        let mut heard = self.kept.heard.subscribe();
+    pub async fn wait_message(&self, wanted: impl Fn(&str) -> bool) -> String {
+        let mut heard = self.state.messages.subscribe();
         let found = heard.wait_for(|lines| lines.iter().any(|line| wanted(line)));
-        let found = tokio::time::timeout(PATIENCE, found).await;
-        let Ok(Ok(lines)) = found else { panic!("it was not heard: {:?}", self.heard()) };
+        let found = tokio::time::timeout(WAIT_TIMEOUT, found).await;
+        let Ok(Ok(lines)) = found else { panic!("it was not heard: {:?}", self.messages()) };
         lines.iter().find(|line| wanted(line)).expect("it was just there").clone()
     }
 }
 
-impl Kept {
+impl ManagerState {
     /// Receives one message.
-    fn hear(&self, notify: &UnixDatagram) -> bool {
+    fn receive(&self, notify: &UnixDatagram) -> bool {
         let mut bytes = [0; 4096];
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let mut into = [std::io::IoSliceMut::new(&mut bytes)];
         let Ok(received) = recvmsg(notify, &mut into, &mut ancillary, RecvFlags::CMSG_CLOEXEC) else {
@@ -176,7 +176,7 @@ impl Kept {
             _ => None,
         };
         let descriptors: Vec<OwnedFd> = ancillary.drain().filter_map(rights).flatten().collect();
-        if self.deaf.load(Ordering::Acquire) {
+        if self.paused.load(Ordering::Acquire) {
             self.unread.lock().expect("no thread panics").extend(descriptors);
             return true;
         }
@@ -195,18 +195,18 @@ impl Kept {
         }
         drop(stored);
         // The descriptors of a barrier are closed here, after all earlier messages.
-        self.heard.send_modify(|heard| heard.extend(lines));
+        self.messages.send_modify(|heard| heard.extend(lines));
         true
     }
 
     /// Sends a start its names, then the descriptors.
-    fn hand(&self, mut stream: &UnixStream) {
+    fn send_descriptors(&self, mut stream: &UnixStream) {
         let (sockets, stored) =
             (self.sockets.lock().expect("no thread panics"), self.stored.lock().expect("no thread panics"));
         let all: Vec<_> = sockets.iter().chain(stored.iter()).collect();
         let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
         let descriptors: Vec<_> = all.iter().map(|(_, descriptor)| descriptor.as_fd()).collect();
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         if !descriptors.is_empty() {
             assert!(ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)), "too many");
@@ -232,7 +232,7 @@ pub fn listening(path: &PathBuf) -> OwnedFd {
 /// # Panics
 /// When there are too many open files.
 #[must_use]
-pub fn packets() -> (OwnedFd, OwnedFd) {
+pub fn seqpacket_pair() -> (OwnedFd, OwnedFd) {
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
     socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).expect("there is room")
 }

@@ -14,18 +14,18 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use crate::processes::is_root;
 use crate::scratch::{Scratch, program};
-use crate::supervisor::{Left, Supervisor};
+use crate::supervisor::{Leftovers, Supervisor};
 
 /// Only a limit for hangs, not an expectation of speed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The smallest value: its number, and enough derived bytes to detect another key's value.
 pub const SMALLEST_VALUE: usize = 10;
 /// The largest value, which takes many pages of the database.
 pub const LARGEST_VALUE: usize = 64 << 10;
 /// One value in this many has any size up to the largest, the others fit in a page.
-const ONE_IN: u64 = 8;
-const SMALL: usize = 2000;
+const LARGE_VALUE_RATIO: u64 = 8;
+const SMALL_VALUE_MAX: usize = 2000;
 
 /// The `number`-th value of a key: content and length are derived from the two.
 #[must_use]
@@ -33,9 +33,10 @@ pub fn value(key: &str, number: u32) -> Vec<u8> {
     let block = |index: u32| Sha256::digest(format!("{key}\0{number}\0{index}"));
     let drawn = block(u32::MAX);
     let drawn = u64::from_le_bytes(drawn[..8].try_into().expect("a digest is longer"));
-    let most = if drawn.is_multiple_of(ONE_IN) { LARGEST_VALUE } else { SMALL };
+    let most = if drawn.is_multiple_of(LARGE_VALUE_RATIO) { LARGEST_VALUE } else { SMALL_VALUE_MAX };
     let span = u64::try_from(most - SMALLEST_VALUE + 1).expect("sizes here are small");
-    let length = SMALLEST_VALUE + usize::try_from((drawn / ONE_IN) % span).expect("it is below the span");
+    let length =
+        SMALLEST_VALUE + usize::try_from((drawn / LARGE_VALUE_RATIO) % span).expect("it is below the span");
     let mut value = Vec::with_capacity(length + 32);
     value.extend(number.to_be_bytes());
     for index in 0.. {
@@ -64,7 +65,7 @@ pub fn number_of(key: &str, found: &[u8]) -> Result<u32, String> {
 }
 
 /// The number of each key.
-pub type Numbers = BTreeMap<String, u32>;
+pub type ValueNumbers = BTreeMap<String, u32>;
 
 /// `talon-state-writer`: a process that has a plugin's uid and writes to its socket.
 #[derive(Debug)]
@@ -76,11 +77,11 @@ pub struct Writer {
 
 /// What a writer does when its socket does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhenBroken {
+pub enum OnDisconnect {
     /// Ends.
     End,
     /// Retries, until it is asked to stop.
-    GoOn,
+    Retry,
 }
 
 impl Writer {
@@ -88,7 +89,7 @@ impl Writer {
     ///
     /// # Panics
     /// When it does not start, or the plugin has no socket.
-    pub async fn start(supervisor: &Supervisor, plugin: &str, first: u32, broken: WhenBroken) -> Self {
+    pub async fn start(supervisor: &Supervisor, plugin: &str, first: u32, broken: OnDisconnect) -> Self {
         let copy = supervisor.scratch.join("bin/talon-state-writer");
         if !copy.is_file() {
             // The plugin's uid may not read our build directory.
@@ -97,7 +98,7 @@ impl Writer {
         let socket = socket_of(supervisor, plugin).await;
         let mut command = Command::new(copy);
         command.arg(&socket).arg(first.to_string());
-        command.arg(if broken == WhenBroken::End { "end" } else { "go-on" });
+        command.arg(if broken == OnDisconnect::End { "end" } else { "go-on" });
         as_plugin(&mut command, supervisor, plugin).await;
         let mut child = command
             .stdin(Stdio::piped())
@@ -111,7 +112,7 @@ impl Writer {
     }
 
     async fn line(&mut self) -> Option<String> {
-        let line = tokio::time::timeout(PATIENCE, self.lines.next_line()).await;
+        let line = tokio::time::timeout(WAIT_TIMEOUT, self.lines.next_line()).await;
         line.expect("the writer says something").expect("it says text")
     }
 
@@ -119,8 +120,8 @@ impl Writer {
     ///
     /// # Panics
     /// When a value was incomplete.
-    pub async fn found(&mut self) -> Numbers {
-        let mut found = Numbers::new();
+    pub async fn found(&mut self) -> ValueNumbers {
+        let mut found = ValueNumbers::new();
         loop {
             let line = self.line().await.unwrap_or_else(|| panic!("it ended after {} keys", found.len()));
             match line.split(' ').collect::<Vec<_>>().as_slice() {
@@ -148,7 +149,7 @@ impl Writer {
     }
 
     /// Reads this many acknowledged writes, or all until it ends.
-    pub async fn take_down(&mut self, most: usize, into: &mut Numbers) -> usize {
+    pub async fn read_acknowledged(&mut self, most: usize, into: &mut ValueNumbers) -> usize {
         for taken in 0..most {
             match self.acknowledged().await {
                 Some((key, number)) => into.insert(key, number),
@@ -162,9 +163,9 @@ impl Writer {
     ///
     /// # Panics
     /// When a value was incomplete, or a write was refused.
-    pub async fn stop(mut self, acknowledged: &mut Numbers) -> Numbers {
+    pub async fn stop(mut self, acknowledged: &mut ValueNumbers) -> ValueNumbers {
         drop(self.stdin.take());
-        let mut found = Numbers::new();
+        let mut found = ValueNumbers::new();
         while let Some(line) = self.line().await {
             match line.split(' ').collect::<Vec<_>>().as_slice() {
                 ["ack", key, number] => {
@@ -186,7 +187,7 @@ impl Writer {
     /// # Panics
     /// When it failed.
     pub async fn ended(mut self) {
-        let status = tokio::time::timeout(PATIENCE, self.child.wait()).await.expect("it ends");
+        let status = tokio::time::timeout(WAIT_TIMEOUT, self.child.wait()).await.expect("it ends");
         let status = status.expect("it is ours");
         assert!(status.success(), "the writer: {status}");
     }
@@ -196,7 +197,7 @@ impl Writer {
 ///
 /// # Panics
 /// When not.
-pub fn assert_kept(acknowledged: &Numbers, found: &Numbers, when: &str) {
+pub fn assert_kept(acknowledged: &ValueNumbers, found: &ValueNumbers, when: &str) {
     for (key, number) in acknowledged {
         let there = found.get(key);
         assert!(there.is_some_and(|there| there >= number), "{when}: {key} {number} is lost: {there:?}");
@@ -243,7 +244,7 @@ pub fn database(scratch: &Scratch) -> PathBuf {
 
 /// The same for a supervisor that has ended.
 #[must_use]
-pub fn left_database(left: &Left) -> PathBuf {
+pub fn left_database(left: &Leftovers) -> PathBuf {
     database(left.scratch())
 }
 

@@ -18,7 +18,7 @@ use crate::scratch::{Scratch, program};
 use crate::uids::Uids;
 
 /// Only a limit for hangs, not an expectation of speed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Configures a supervisor.
 #[derive(Debug)]
@@ -65,25 +65,25 @@ pub struct Stopped {
     /// All it logged.
     pub log: String,
     /// What the next one can continue with.
-    pub left: Left,
+    pub left: Leftovers,
 }
 
 /// What a supervisor leaves for the next one: its files, and the uids that own them.
 #[derive(Debug)]
-pub struct Left {
+pub struct Leftovers {
     scratch: Scratch,
     uids: Uids,
 }
 
 /// Another `talon serve` on the files of a running one.
 #[derive(Debug)]
-pub struct Beside {
+pub struct SiblingSupervisor {
     child: Child,
     log: Arc<Mutex<String>>,
     reader: tokio::task::JoinHandle<()>,
 }
 
-impl Beside {
+impl SiblingSupervisor {
     /// Its process id.
     ///
     /// # Panics
@@ -114,8 +114,8 @@ impl Beside {
     ///
     /// # Panics
     /// When it does not.
-    pub async fn logs(&self, text: &str) {
-        logged(&self.log, text).await;
+    pub async fn wait_log(&self, text: &str) {
+        wait_for_log(&self.log, text).await;
     }
 
     /// Waits for its end.
@@ -123,28 +123,28 @@ impl Beside {
     /// # Panics
     /// When it does not end.
     pub async fn ended(mut self) -> (ExitStatus, String) {
-        let waited = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let waited = tokio::time::timeout(WAIT_TIMEOUT, self.child.wait()).await;
         let status =
             waited.unwrap_or_else(|_| panic!("talon did not end:\n{}", self.log())).expect("it is ours");
-        let _ = tokio::time::timeout(PATIENCE, &mut self.reader).await;
+        let _ = tokio::time::timeout(WAIT_TIMEOUT, &mut self.reader).await;
         (status, self.log())
     }
 }
 
 /// There is no notification of a log line: polls until it is there.
-async fn logged(log: &Mutex<String>, text: &str) {
+async fn wait_for_log(log: &Mutex<String>, text: &str) {
     let looks = async {
         let mut pause = tokio::time::interval(Duration::from_millis(10));
         while !log.lock().expect("no reader panics").contains(text) {
             pause.tick().await;
         }
     };
-    if tokio::time::timeout(PATIENCE, looks).await.is_err() {
+    if tokio::time::timeout(WAIT_TIMEOUT, looks).await.is_err() {
         panic!("{text:?} was not logged:\n{}", log.lock().expect("no reader panics"));
     }
 }
 
-impl Left {
+impl Leftovers {
     /// The scratch directory.
     #[must_use]
     pub fn scratch(&self) -> &Scratch {
@@ -164,19 +164,19 @@ impl Builder {
     pub fn new() -> Self {
         let scratch = Scratch::new();
         std::fs::create_dir(scratch.join("plugins")).expect("the scratch directory takes directories");
-        Self::on(Left { scratch, uids: Uids::few() })
+        Self::on_leftovers(Leftovers { scratch, uids: Uids::few() })
     }
 
     /// A supervisor without plugins, on the data of a running one and with its uids, which it must not get.
     #[must_use]
-    pub fn beside(supervisor: &Supervisor) -> Self {
+    pub fn sibling_of(supervisor: &Supervisor) -> Self {
         let builder = Self { uids: supervisor.uids.clone(), ..Self::new() };
         builder.state(&format!("data_dir: {}/data", supervisor.scratch.path().display()))
     }
 
     /// A supervisor without plugins, on what an earlier one left.
     #[must_use]
-    pub fn on(Left { scratch, uids }: Left) -> Self {
+    pub fn on_leftovers(Leftovers { scratch, uids }: Leftovers) -> Self {
         Self {
             scratch,
             uids,
@@ -313,8 +313,8 @@ impl Builder {
 
     /// What a refused start left for the next one.
     #[must_use]
-    pub fn left(self) -> Left {
-        Left { scratch: self.scratch, uids: self.uids }
+    pub fn into_leftovers(self) -> Leftovers {
+        Leftovers { scratch: self.scratch, uids: self.uids }
     }
 
     /// Returns as soon as the socket answers, while plugins still start.
@@ -345,7 +345,7 @@ impl Builder {
 
     /// Writes the config file without starting the supervisor; returns its path and that of the socket.
     #[must_use]
-    pub fn written(&self) -> (PathBuf, PathBuf) {
+    pub fn write_config(&self) -> (PathBuf, PathBuf) {
         let runtime_dir = self.runtime_dir.clone().unwrap_or_else(|| self.scratch.join("run"));
         let config = self.scratch.write("talon.yaml", &self.text(&runtime_dir));
         (config, runtime_dir.join("host.sock"))
@@ -376,7 +376,7 @@ impl Builder {
         command.args(&words[1..]).arg(&config).envs(self.env.iter().map(|(k, v)| (k, v)));
         let (mut child, reader) = spawn(command, &log);
         let socket = runtime_dir.join("host.sock");
-        let client = tokio::time::timeout(PATIENCE, connect(&socket, &mut child)).await;
+        let client = tokio::time::timeout(WAIT_TIMEOUT, connect(&socket, &mut child)).await;
         let Ok(Some(client)) = client else {
             panic!("talon did not come up:\n{}", log.lock().expect("no reader panics"))
         };
@@ -413,7 +413,7 @@ impl Builder {
             .stderr(log)
             .kill_on_drop(true)
             .status();
-        let ended = tokio::time::timeout(PATIENCE, run).await;
+        let ended = tokio::time::timeout(WAIT_TIMEOUT, run).await;
         let stderr = std::fs::read(&said).expect("it was just made");
         let status = ended.unwrap_or_else(|_| {
             panic!("a refused start has not ended:\n{}", String::from_utf8_lossy(&stderr))
@@ -541,8 +541,8 @@ impl Supervisor {
     ///
     /// # Panics
     /// When it does not.
-    pub async fn logs(&self, text: &str) {
-        logged(&self.log, text).await;
+    pub async fn wait_log(&self, text: &str) {
+        wait_for_log(&self.log, text).await;
     }
 
     /// Closes our end of its log.
@@ -555,25 +555,25 @@ impl Supervisor {
 
     /// Starts another `talon serve` on the same files.
     #[must_use]
-    pub fn beside(&self, args: &[&str]) -> Beside {
+    pub fn start_sibling(&self, args: &[&str]) -> SiblingSupervisor {
         let log = Arc::new(Mutex::new(String::new()));
         let mut command = Command::new(program("talon"));
         command.args(["serve", "--config"]).arg(&self.config).args(args);
         let (child, reader) = spawn(command, &log);
-        Beside { child, log, reader }
+        SiblingSupervisor { child, log, reader }
     }
 
     /// Waits until this one has ended well and its sibling serves; returns the sibling, and this one's log.
     ///
     /// # Panics
     /// When it does not end, or the sibling does not answer afterwards.
-    pub async fn succeeded_by(self, other: Beside) -> (Self, String) {
-        let Beside { mut child, log, reader } = other;
-        let old = Beside { child: self.child, log: self.log, reader: self.reader };
+    pub async fn succeeded_by(self, other: SiblingSupervisor) -> (Self, String) {
+        let SiblingSupervisor { mut child, log, reader } = other;
+        let old = SiblingSupervisor { child: self.child, log: self.log, reader: self.reader };
         let (status, said) = old.ended().await;
         assert!(status.success(), "{status}:\n{said}");
         let socket = self.runtime_dir.join("host.sock");
-        let client = tokio::time::timeout(PATIENCE, connect(&socket, &mut child)).await;
+        let client = tokio::time::timeout(WAIT_TIMEOUT, connect(&socket, &mut child)).await;
         let Ok(Some(client)) = client else {
             panic!("no supervisor answers:\n{}", log.lock().expect("no reader panics"))
         };
@@ -585,11 +585,11 @@ impl Supervisor {
     ///
     /// # Panics
     /// When it does not end.
-    pub async fn hands_over(self) -> (ExitStatus, String, Left) {
+    pub async fn hands_over(self) -> (ExitStatus, String, Leftovers) {
         self.signal(Signal::SIGTERM);
-        let old = Beside { child: self.child, log: self.log, reader: self.reader };
+        let old = SiblingSupervisor { child: self.child, log: self.log, reader: self.reader };
         let (status, said) = old.ended().await;
-        (status, said, Left { scratch: self.scratch, uids: self.uids })
+        (status, said, Leftovers { scratch: self.scratch, uids: self.uids })
     }
 
     /// Runs the command line against it.
@@ -612,7 +612,7 @@ impl Supervisor {
     pub async fn end(mut self, signal: Signal) -> Stopped {
         let family = descendants(self.pid());
         self.signal(signal);
-        let waited = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let waited = tokio::time::timeout(WAIT_TIMEOUT, self.child.wait()).await;
         let status =
             waited.unwrap_or_else(|_| panic!("talon did not end:\n{}", self.log())).expect("it is ours");
         // Its children die a moment later: they are watched until they are gone.
@@ -624,11 +624,11 @@ impl Supervisor {
         };
         let _ = tokio::time::timeout(Duration::from_secs(20), watch).await;
         // Normally no process outlives it that could hold its log open.
-        let _ = tokio::time::timeout(PATIENCE, &mut self.reader).await;
+        let _ = tokio::time::timeout(WAIT_TIMEOUT, &mut self.reader).await;
         let mut processes: Vec<u32> = family.into_iter().filter(|pid| alive(*pid)).collect();
         processes.extend(in_uid_range_of(&self.uids));
         let (sockets, log) = (sockets_below(&self.runtime_dir), self.log());
-        let left = Left { scratch: self.scratch, uids: self.uids };
+        let left = Leftovers { scratch: self.scratch, uids: self.uids };
         Stopped { status, processes, sockets, log, left }
     }
 }
@@ -672,5 +672,5 @@ pub async fn cli_with(args: &[&str], env: &[(&str, &str)]) -> Output {
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
-    tokio::time::timeout(PATIENCE, run).await.expect("the command ends").expect("talon starts")
+    tokio::time::timeout(WAIT_TIMEOUT, run).await.expect("the command ends").expect("talon starts")
 }

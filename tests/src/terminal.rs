@@ -13,7 +13,7 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
 /// Only a limit for hangs, not an expectation of speed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A program in a new terminal. Dropping it kills the program.
 pub struct Terminal {
@@ -21,11 +21,11 @@ pub struct Terminal {
     /// Kept open, so that the terminal's settings can be read after the program's end.
     theirs: OwnedFd,
     child: Child,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<ScreenState>>,
     before: Termios,
 }
 
-struct Seen {
+struct ScreenState {
     screen: vt100::Parser,
     /// All output, for what a screen does not show.
     bytes: Vec<u8>,
@@ -56,7 +56,7 @@ impl Terminal {
         }
         all.env("TERM", "xterm-256color").env_remove("COLUMNS").env_remove("LINES");
         let child = all.stdin(end()).stdout(end()).stderr(end()).spawn().expect("setsid is installed");
-        let seen = Arc::new(Mutex::new(Seen {
+        let seen = Arc::new(Mutex::new(ScreenState {
             screen: vt100::Parser::new(at_least_one(rows), at_least_one(columns), 0),
             bytes: Vec::new(),
         }));
@@ -137,7 +137,7 @@ impl Terminal {
     /// With the screen, when that does not come.
     pub async fn wait_for(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let mut pause = tokio::time::interval(Duration::from_millis(10));
-        let waited = tokio::time::timeout(PATIENCE, async {
+        let waited = tokio::time::timeout(WAIT_TIMEOUT, async {
             loop {
                 let contents = self.contents();
                 if wanted(&contents) {
@@ -161,7 +161,7 @@ impl Terminal {
     pub async fn ended(&mut self) -> ExitStatus {
         let mut pause = tokio::time::interval(Duration::from_millis(10));
         let child = &mut self.child;
-        let waited = tokio::time::timeout(PATIENCE, async {
+        let waited = tokio::time::timeout(WAIT_TIMEOUT, async {
             loop {
                 if let Some(status) = child.try_wait().expect("it is our child") {
                     return status;
@@ -179,7 +179,7 @@ impl Terminal {
     /// With what is not restored.
     pub async fn wait_restored(&self) {
         let mut pause = tokio::time::interval(Duration::from_millis(10));
-        let waited = tokio::time::timeout(PATIENCE, async {
+        let waited = tokio::time::timeout(WAIT_TIMEOUT, async {
             while !self.not_restored().is_empty() {
                 pause.tick().await;
             }

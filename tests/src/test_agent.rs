@@ -31,7 +31,7 @@ impl TestAgent {
     ///
     /// # Errors
     /// Its error, or that it does not answer.
-    pub async fn try_to(&self, words: &str) -> Result<String, Status> {
+    pub async fn try_run(&self, words: &str) -> Result<String, Status> {
         let request = GetLoopRequest { session_id: words.to_owned() };
         Ok(self.raw.clone().get_loop(request).await?.into_inner().goal)
     }
@@ -40,8 +40,8 @@ impl TestAgent {
     ///
     /// # Panics
     /// When it fails.
-    pub async fn does(&self, words: &str) -> String {
-        self.try_to(words).await.unwrap_or_else(|status| panic!("{words}: {status}"))
+    pub async fn run(&self, words: &str) -> String {
+        self.try_run(words).await.unwrap_or_else(|status| panic!("{words}: {status}"))
     }
 }
 

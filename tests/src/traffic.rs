@@ -55,7 +55,7 @@ impl Traffic {
     }
 
     /// Waits for this many more answers, so that calls certainly took place during a change.
-    pub async fn more(&self, calls: u64) {
+    pub async fn wait_more(&self, calls: u64) {
         let wanted = self.answered() + calls;
         crate::processes::until("more answers", || self.answered() >= wanted).await;
     }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::processes::in_uid_range;
 
 /// A pool of ranges.
-struct Shelf {
+struct UidRangePool {
     first: u32,
     /// Uids of a range.
     each: u32,
@@ -19,10 +19,10 @@ struct Shelf {
 
 /// For most tests: more plugins than any of them has. Below 70,000, where the uids of single crates' tests and of
 /// commands like `talon exec` begin, and above the ids that 16 bits hold.
-const FEW: Shelf = Shelf { first: 65_600, each: 20, ranges: 220 };
+const SMALL_RANGES: UidRangePool = UidRangePool { first: 65_600, each: 20, ranges: 220 };
 
 /// For tests of many plugins: above all of the others, and below those that container tools assign.
-const MANY: Shelf = Shelf { first: 80_000, each: 1000, ranges: 10 };
+const LARGE_RANGES: UidRangePool = UidRangePool { first: 80_000, each: 1000, ranges: 10 };
 
 /// A range of uids. Two supervisors with the same range would count, and stop, each other's plugins; so a range is
 /// locked by an abstract socket name that only one process of the machine can hold, and that is released with it.
@@ -35,13 +35,13 @@ pub(crate) struct Uids {
 impl Uids {
     /// For most tests.
     pub(crate) fn few() -> Self {
-        FEW.take(FEW.each)
+        SMALL_RANGES.take(SMALL_RANGES.each)
     }
 
     /// For this many plugins.
     pub(crate) fn many(plugins: usize) -> Self {
-        let most = u32::try_from(plugins).ok().filter(|plugins| (1..=MANY.each).contains(plugins));
-        MANY.take(most.expect("a range of uids is for at most a thousand plugins"))
+        let most = u32::try_from(plugins).ok().filter(|plugins| (1..=LARGE_RANGES.each).contains(plugins));
+        LARGE_RANGES.take(most.expect("a range of uids is for at most a thousand plugins"))
     }
 }
 
@@ -52,7 +52,7 @@ impl Deref for Uids {
     }
 }
 
-impl Shelf {
+impl UidRangePool {
     /// A free range of this many uids. Searches start at different places, and a range is not reused at once: a process
     /// that was started just before may still be switching to its uid.
     fn take(&self, uids: u32) -> Uids {
@@ -88,7 +88,7 @@ mod tests {
     fn no_range_is_taken_twice() {
         // Unique to this process among concurrent tests on this machine.
         let first = 1_000_000 + 16 * std::process::id();
-        let shelf = Shelf { first, each: 5, ranges: 3 };
+        let shelf = UidRangePool { first, each: 5, ranges: 3 };
         let taken = [shelf.take(5), shelf.take(5), shelf.take(5)];
         let mut firsts = taken.each_ref().map(|uids| *uids.start());
         firsts.sort_unstable();

@@ -141,7 +141,7 @@ fn told(output: &Output) -> String {
 #[tokio::test]
 async fn a_question_is_answered_in_text_and_in_json() {
     let agent = FakeAgent::start();
-    agent.says("What changed?", long_turn());
+    agent.on_ask("What changed?", long_turn());
     insta::assert_snapshot!("ask", told(&run(&agent, &["ask", "What changed?"]).await));
     insta::assert_snapshot!("ask-quiet", told(&run(&agent, &["ask", "What changed?", "--quiet"]).await));
     insta::assert_snapshot!(
@@ -155,7 +155,7 @@ async fn a_question_is_answered_in_text_and_in_json() {
 #[tokio::test]
 async fn what_is_wanted_of_a_turn_is_sent_with_it() {
     let agent = FakeAgent::start();
-    agent.says("from a pipe", vec![say(chunk::Kind::Done(done("{\"ports\": [1, 2]}")))]);
+    agent.on_ask("from a pipe", vec![say(chunk::Kind::Done(done("{\"ports\": [1, 2]}")))]);
     let schema = agent.file("schema.json", "{\"type\": \"object\"}");
     let schema = text_of(&schema);
     let args = [
@@ -178,7 +178,7 @@ async fn what_is_wanted_of_a_turn_is_sent_with_it() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "{\"ports\": [1, 2]}\n");
     let asked = "Ask \"from a pipe\" session=s9 model=haiku thinking=low schema=18 tools=[\"git.*\", \"files.read\"] \
                  no_tools=false";
-    assert_eq!(agent.heard(), [asked]);
+    assert_eq!(agent.requests(), [asked]);
     let output =
         run_with(&agent, &["ask", "-", "--schema", &schema, "--output", "json"], "from a pipe").await;
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
@@ -196,7 +196,7 @@ async fn a_turn_that_fails_has_its_exit_code_and_what_there_is_of_an_answer() {
         ("no_provider", 6),
         ("internal", 70),
     ] {
-        agent.says(reason, vec![failed(reason, "Half an answer")]);
+        agent.on_ask(reason, vec![failed(reason, "Half an answer")]);
         let output = run(&agent, &["ask", reason]).await;
         assert_eq!(output.status.code(), Some(code), "{reason}: {output:?}");
     }
@@ -215,7 +215,7 @@ async fn a_scripted_answer_is_never_taken_for_a_models() {
     let agent = FakeAgent::start();
     let scripted =
         Done { scripted: true, provider: "scripted".into(), model: "scripted".into(), ..done("42") };
-    agent.says("What?", vec![say(chunk::Kind::Done(scripted))]);
+    agent.on_ask("What?", vec![say(chunk::Kind::Done(scripted))]);
     let output = run(&agent, &["ask", "What?", "--quiet"]).await;
     assert!(String::from_utf8_lossy(&output.stderr).contains("scripted: no model answered"), "{output:?}");
     let output = run(&agent, &["ask", "What?", "--output", "json"]).await;
@@ -227,9 +227,9 @@ async fn a_scripted_answer_is_never_taken_for_a_models() {
 async fn control_c_cancels_the_turn_and_is_told() {
     let agent = FakeAgent::start();
     let cancelled = failed("cancelled", "Half of it");
-    agent.says("for ever", vec![text("Half of it"), Step::Cancelled, cancelled]);
+    agent.on_ask("for ever", vec![text("Half of it"), Step::Cancelled, cancelled]);
     let mut child = command(&agent, &["ask", "for ever"]).spawn().expect("talon starts");
-    until("a question", || !agent.heard().is_empty()).await;
+    until("a question", || !agent.requests().is_empty()).await;
     // The first chunk has to be there: before it, letting go is all that there is.
     let pid = child.id().expect("it runs").to_string();
     let mut stderr = String::new();
@@ -244,12 +244,16 @@ async fn control_c_cancels_the_turn_and_is_told() {
 #[tokio::test]
 async fn a_timeout_cancels_and_gives_what_there_is() {
     let agent = FakeAgent::start();
-    agent.says("for ever", vec![text("Half of it"), Step::Cancelled, failed("cancelled", "Half of it")]);
+    agent.on_ask("for ever", vec![text("Half of it"), Step::Cancelled, failed("cancelled", "Half of it")]);
     let output = run(&agent, &["ask", "for ever", "--timeout", "200ms"]).await;
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "Half of it\n");
     assert!(String::from_utf8_lossy(&output.stderr).contains("longer than --timeout"), "{output:?}");
-    assert!(agent.heard().contains(&"Cancel 01K0000000000000000000SESS".to_owned()), "{:?}", agent.heard());
+    assert!(
+        agent.requests().contains(&"Cancel 01K0000000000000000000SESS".to_owned()),
+        "{:?}",
+        agent.requests()
+    );
     let output = run(&agent, &["ask", "for ever", "--timeout", "200ms", "--output", "json"]).await;
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
     assert_eq!(
@@ -266,7 +270,7 @@ async fn without_a_terminal_an_approval_is_waited_for_or_not() {
         Step::Decided,
         say(chunk::Kind::Done(done("It is gone."))),
     ];
-    agent.says("Remove it", steps);
+    agent.on_ask("Remove it", steps);
     let output = run(&agent, &["ask", "Remove it", "--no-wait"]).await;
     insta::assert_snapshot!("ask-no-wait", told(&output));
     let output = run(&agent, &["ask", "Remove it", "--no-wait", "--output", "json"]).await;
@@ -278,8 +282,10 @@ async fn without_a_terminal_an_approval_is_waited_for_or_not() {
     );
 
     let waits = tokio::spawn(command(&agent, &["ask", "Remove it"]).output());
-    until("a third question", || agent.heard().iter().filter(|heard| heard.starts_with("Ask")).count() == 3)
-        .await;
+    until("a third question", || {
+        agent.requests().iter().filter(|heard| heard.starts_with("Ask")).count() == 3
+    })
+    .await;
     // Other clients can see it, and only then can it be decided.
     let mut decided = run(&agent, &["approval", "approve", &approval().id]).await;
     while decided.status.code() == Some(3) {
@@ -288,7 +294,9 @@ async fn without_a_terminal_an_approval_is_waited_for_or_not() {
     insta::assert_snapshot!("approval-approve", told(&decided));
     let output = waits.await.expect("it runs").expect("talon starts");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "It is gone.\n");
-    assert!(agent.heard().contains(&format!("Decide {} approve=true digest=d9 reason=\"\"", approval().id)));
+    assert!(
+        agent.requests().contains(&format!("Decide {} approve=true digest=d9 reason=\"\"", approval().id))
+    );
 }
 
 #[tokio::test]
@@ -335,15 +343,15 @@ async fn every_verb_speaks_to_people_and_to_programs() {
 #[tokio::test]
 async fn a_pipe_can_hold_a_conversation() {
     let agent = FakeAgent::start();
-    agent.says("Hello", vec![text("Hi "), text("there.\n"), say(chunk::Kind::Done(done("Hi there.\n")))]);
-    agent.says("And in\nFrench?", vec![say(chunk::Kind::Done(done("Salut.")))]);
+    agent.on_ask("Hello", vec![text("Hi "), text("there.\n"), say(chunk::Kind::Done(done("Hi there.\n")))]);
+    agent.on_ask("And in\nFrench?", vec![say(chunk::Kind::Done(done("Salut.")))]);
     let lines =
         "Hello\nAnd in\\\nFrench?\n/model haiku\n/cost\n/tools\n/nothing\n/compact 1\n/session\n/clear\n";
     let output = run_with(&agent, &["chat", "--thinking", "low"], lines).await;
     insta::assert_snapshot!("chat", told(&output));
-    insta::assert_snapshot!("chat-heard", agent.heard().join("\n"));
+    insta::assert_snapshot!("chat-heard", agent.requests().join("\n"));
     // How the last turn ended is how a script's chat ends.
-    agent.says("fail", vec![failed("exhausted", "")]);
+    agent.on_ask("fail", vec![failed("exhausted", "")]);
     assert_eq!(run_with(&agent, &["chat"], "fail\n").await.status.code(), Some(4));
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
-use talon_tests::asked::{Asked, ask};
+use talon_tests::ask::{AskResult, ask};
 use talon_tests::{Builder, example, repository};
 
 /// One file.
@@ -111,7 +111,7 @@ async fn plays(name: &str) {
 }
 
 impl Step {
-    fn holds(&self, asked: &Asked, at: &str) {
+    fn holds(&self, asked: &AskResult, at: &str) {
         let whole = asked.said.to_string();
         if let Some(text) = &self.text {
             assert_eq!((asked.code, asked.text("text")), (Some(0), text.as_str()), "{at}: {asked:?}");

@@ -54,8 +54,8 @@ async fn it_is_told_its_settings_and_what_they_name() {
         .await;
     serving(&supervisor).await;
     let agent = supervisor.agent().await;
-    assert_eq!(agent.does("rules").await, "be brief");
-    assert_eq!(agent.does("variable TALON_TEST_KEY").await, "sk-1");
+    assert_eq!(agent.run("rules").await, "be brief");
+    assert_eq!(agent.run("variable TALON_TEST_KEY").await, "sk-1");
     let status = supervisor.agent_status().await;
     assert_eq!(status.engine, "sqlite");
     assert!(status.place.ends_with("/data/agent/agent.db"), "{}", status.place);
@@ -71,7 +71,7 @@ async fn a_client_comes_with_what_the_kernel_says_of_it() {
     let (uid, gid) = (nix::unistd::getuid(), nix::unistd::getgid());
     let user = nix::unistd::User::from_uid(uid).expect("there are users");
     let name = user.map_or_else(|| format!("uid:{uid}"), |user| user.name);
-    let identity = supervisor.agent().await.does("identity").await;
+    let identity = supervisor.agent().await.run("identity").await;
     assert_eq!(identity, format!("{uid} {gid} {name} admin person"));
     supervisor.stop().await;
 }
@@ -81,10 +81,10 @@ async fn it_calls_plugins_and_operates_nothing() {
     let supervisor = with_agent("").start().await;
     serving(&supervisor).await;
     let agent = supervisor.agent().await;
-    assert_eq!(agent.does("you").await, "call model");
-    assert_eq!(agent.does("call misbehave echo hello").await, "hello");
+    assert_eq!(agent.run("you").await, "call model");
+    assert_eq!(agent.run("call misbehave echo hello").await, "hello");
     for word in ["restart misbehave", "reload", "shutdown", "describe"] {
-        assert_eq!(agent.does(word).await, "PermissionDenied", "{word}");
+        assert_eq!(agent.run(word).await, "PermissionDenied", "{word}");
     }
     echoes(&supervisor).await;
     supervisor.stop().await;
@@ -98,8 +98,8 @@ async fn it_sees_its_home_its_workspace_and_nothing_else_of_ours() {
     serving(&supervisor).await;
     let scratch = supervisor.scratch.path().display();
     let agent = supervisor.agent().await;
-    let read = async |path: &str| agent.does(&format!("read {path}")).await;
-    let write = async |path: &str| agent.does(&format!("write {path}")).await;
+    let read = async |path: &str| agent.run(&format!("read {path}")).await;
+    let write = async |path: &str| agent.run(&format!("write {path}")).await;
     assert_eq!(read(&format!("{scratch}/workspace/SOUL.md")).await, "be kind");
     assert_ne!(write(&format!("{scratch}/workspace/SOUL.md")).await, "written");
     assert_eq!(write(&format!("{scratch}/data/agent/mine")).await, "written");
@@ -118,7 +118,7 @@ async fn one_that_dies_comes_back_and_its_socket_was_there_all_the_time() {
     let plugin = supervisor.client.plugin("misbehave").await.instances[0].pid;
     let mut events = supervisor.client.events("").await;
     let agent = supervisor.agent().await;
-    let died = agent.try_to("die").await;
+    let died = agent.try_run("die").await;
     assert!(died.is_err(), "{died:?}");
     let told = loop {
         let event = events.message().await.expect("the stream is whole").expect("it goes on");
@@ -131,13 +131,13 @@ async fn one_that_dies_comes_back_and_its_socket_was_there_all_the_time() {
     supervisor.wait_agent("its end", |agent| agent.pid != first).await;
     // A client that comes meanwhile waits until there is an agent again.
     let agent = supervisor.agent().await;
-    assert_eq!(agent.does("configured").await, "1");
-    assert_eq!(agent.does("call misbehave echo again").await, "again");
+    assert_eq!(agent.run("configured").await, "1");
+    assert_eq!(agent.run("call misbehave echo again").await, "again");
     let second = supervisor.wait_agent("another process", |agent| agent.pid != first && agent.pid != 0).await;
     assert_eq!((second.state.as_str(), second.restarts), ("serving", 1));
     kill(Pid::from_raw(second.pid.cast_signed()), Signal::SIGKILL).expect("it runs");
     supervisor.wait_agent("a third one", |agent| agent.restarts == 2 && agent.state == "serving").await;
-    assert_eq!(supervisor.agent().await.does("call misbehave echo thrice").await, "thrice");
+    assert_eq!(supervisor.agent().await.run("call misbehave echo thrice").await, "thrice");
     assert_eq!(supervisor.client.plugin("misbehave").await.instances[0].pid, plugin);
     let stopped = supervisor.stop().await;
     assert_eq!((stopped.processes, stopped.sockets), (vec![], vec![]), "{}", stopped.log);
@@ -150,7 +150,7 @@ async fn a_reload_tells_it_again() {
     let agent = supervisor.agent().await;
     reload(&supervisor, "be brief", "be kind").await;
     supervisor.wait_agent("other complaints", |agent| agent.problems == ["be kind"]).await;
-    assert_eq!((agent.does("rules").await, agent.does("configured").await), ("be kind".into(), "2".into()));
+    assert_eq!((agent.run("rules").await, agent.run("configured").await), ("be kind".into(), "2".into()));
     assert_eq!(supervisor.agent_status().await.pid, pid, "it is the same process");
     supervisor.stop().await;
 }
@@ -184,7 +184,7 @@ async fn one_that_cannot_be_started_says_why_and_what_to_do() {
     assert!(agent.problems[0].contains("chmod 700"), "{agent:?}");
     // A client that connects learns at once that there is no agent.
     let answer = match TestAgent::connect(&supervisor.agent_socket()).await {
-        Ok(agent) => agent.try_to("identity").await.is_err(),
+        Ok(agent) => agent.try_run("identity").await.is_err(),
         Err(_) => true,
     };
     assert!(answer);
@@ -208,7 +208,7 @@ async fn one_that_hangs_is_killed_and_started_again() {
         with_agent("").tools("health_check_interval: 300ms\nhealth_check_timeout: 200ms").start().await;
     let first = serving(&supervisor).await;
     let agent = supervisor.agent().await;
-    let hung = agent.try_to("hang").await;
+    let hung = agent.try_run("hang").await;
     assert!(hung.is_err(), "{hung:?}");
     supervisor.wait_agent("another process", |agent| agent.pid != first && agent.state == "serving").await;
     supervisor.stop().await;
@@ -218,9 +218,9 @@ async fn one_that_hangs_is_killed_and_started_again() {
 async fn one_that_says_too_much_is_ended() {
     let supervisor = with_agent("").start().await;
     serving(&supervisor).await;
-    let _ = supervisor.agent().await.try_to("chatter").await;
+    let _ = supervisor.agent().await.try_run("chatter").await;
     supervisor.wait_agent("a restart", |agent| agent.restarts > 0 && agent.state == "serving").await;
-    supervisor.logs("the agent says too much").await;
+    supervisor.wait_log("the agent says too much").await;
     echoes(&supervisor).await;
     supervisor.stop().await;
 }
@@ -230,13 +230,13 @@ async fn another_connection_to_the_host_takes_the_place_of_the_one_before() {
     let supervisor = with_agent("").start().await;
     serving(&supervisor).await;
     let agent = supervisor.agent().await;
-    assert_eq!(agent.does("hosts").await, "1");
-    agent.does("another").await;
+    assert_eq!(agent.run("hosts").await, "1");
+    agent.run("another").await;
     supervisor
         .client
-        .wait_until("a second connection", async |_: &Client| agent.does("hosts").await == "2")
+        .wait_until("a second connection", async |_: &Client| agent.run("hosts").await == "2")
         .await;
-    assert_eq!(agent.does("call misbehave echo anew").await, "anew");
+    assert_eq!(agent.run("call misbehave echo anew").await, "anew");
     supervisor.stop().await;
 }
 
@@ -260,7 +260,7 @@ async fn who_may_do_nothing_and_who_may_call_but_some_actions_are_not_let_in() {
         [(54322, "somebody who may call some actions alone"), (54323, "somebody without a role")]
     {
         as_uid(&supervisor, uid).await;
-        supervisor.logs(&format!("agent.sock was closed to {who}")).await;
+        supervisor.wait_log(&format!("agent.sock was closed to {who}")).await;
     }
     supervisor.stop().await;
 }
@@ -293,18 +293,18 @@ async fn there_is_room_for_so_many_and_then_for_no_more() {
     let mut agents = Vec::new();
     for _ in 0..48 {
         let agent = supervisor.agent().await;
-        agent.does("identity").await;
+        agent.run("identity").await;
         agents.push(agent);
     }
     let one_more = TestAgent::connect(&supervisor.agent_socket()).await;
     let refused = match one_more {
-        Ok(agent) => agent.try_to("identity").await.is_err(),
+        Ok(agent) => agent.try_run("identity").await.is_err(),
         Err(_) => true,
     };
     assert!(refused);
     agents.pop();
     let again = async |_: &Client| match TestAgent::connect(&supervisor.agent_socket()).await {
-        Ok(agent) => agent.try_to("identity").await.is_ok(),
+        Ok(agent) => agent.try_run("identity").await.is_ok(),
         Err(_) => false,
     };
     supervisor.client.wait_until("a place that is free again", again).await;
@@ -320,11 +320,11 @@ async fn a_takeover_keeps_the_socket_and_starts_the_agent_anew() {
         std::fs::metadata(supervisor.agent_socket()).expect("it is there").ino()
     };
     let before = inode(&old);
-    let new = old.beside(&["--takeover"]);
+    let new = old.start_sibling(&["--takeover"]);
     let (new, _) = old.succeeded_by(new).await;
     assert_ne!(serving(&new).await, first);
     assert_eq!(inode(&new), before, "nobody was refused meanwhile");
-    assert_eq!(new.agent().await.does("call misbehave echo hello").await, "hello");
+    assert_eq!(new.agent().await.run("call misbehave echo hello").await, "hello");
     let stopped = new.stop().await;
     assert_eq!((stopped.processes, stopped.sockets), (vec![], vec![]), "{}", stopped.log);
 }

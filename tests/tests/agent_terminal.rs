@@ -60,7 +60,10 @@ async fn types(terminal: &Terminal, keys: &str) {
 #[tokio::test]
 async fn an_approval_is_asked_about_with_what_will_run() {
     let agent = FakeAgent::start();
-    agent.says("Remove it", vec![approval("01K0000000000000000000APP9"), Step::Decided, done("It is gone.")]);
+    agent.on_ask(
+        "Remove it",
+        vec![approval("01K0000000000000000000APP9"), Step::Decided, done("It is gone.")],
+    );
     let mut terminal = Terminal::start(&mut talon(&agent, &["ask", "Remove it"]), 100, 24);
     let screen = terminal.wait_text("Run shell.run, exactly as shown").await;
     assert!(screen.contains("command = rm -rf build␛[2J"), "{screen}");
@@ -70,7 +73,7 @@ async fn an_approval_is_asked_about_with_what_will_run() {
     terminal.wait_text("It is gone.").await;
     assert!(terminal.ended().await.success());
     let decided = "Decide 01K0000000000000000000APP9 approve=true digest=d9 reason=\"\"".to_owned();
-    assert!(agent.heard().contains(&decided), "{:?}", agent.heard());
+    assert!(agent.requests().contains(&decided), "{:?}", agent.requests());
 }
 
 #[tokio::test]
@@ -84,7 +87,7 @@ async fn a_sign_of_life_is_not_drawn_over_an_answer() {
         }))
     };
     let answer = "I have no answer to that.";
-    agent.says(
+    agent.on_ask(
         "Hello",
         vec![phase("planning"), text(answer), phase("deciding"), phase("responding"), done(answer)],
     );
@@ -99,18 +102,18 @@ async fn what_was_typed_before_the_question_is_no_answer_to_it() {
     let agent = FakeAgent::start();
     let before = [text("One moment."), Step::Decided];
     let after = [approval("01K0000000000000000000APP9"), Step::Cancelled, cancelled()];
-    agent.says("Remove it", [&before[..], &after[..]].concat());
+    agent.on_ask("Remove it", [&before[..], &after[..]].concat());
     let mut terminal = Terminal::start(&mut talon(&agent, &["ask", "Remove it"]), 100, 24);
     terminal.wait_text("One moment.").await;
     terminal.press("y\r");
     // The terminal shows what it has taken.
     terminal.wait_text("One moment.y").await;
     // Somebody else's decision lets the turn go on, to its question.
-    agent.goes_on();
+    agent.continue_turn();
     terminal.wait_text("exactly as shown").await;
     terminal.press("later\r");
     terminal.wait_text("talon approval approve").await;
-    assert!(!agent.heard().iter().any(|heard| heard.starts_with("Decide")), "{:?}", agent.heard());
+    assert!(!agent.requests().iter().any(|heard| heard.starts_with("Decide")), "{:?}", agent.requests());
     terminal.press("\u{3}");
     assert_eq!(terminal.ended().await.code(), Some(130));
 }
@@ -120,7 +123,7 @@ async fn a_denial_carries_its_reason_and_later_decides_nothing() {
     let agent = FakeAgent::start();
     let first = [approval("01K0000000000000000000APP8"), Step::Decided];
     let second = [approval("01K0000000000000000000APP9"), Step::Decided];
-    agent.says("Remove it", [&first[..], &second[..], &[done("Nothing was removed.")]].concat());
+    agent.on_ask("Remove it", [&first[..], &second[..], &[done("Nothing was removed.")]].concat());
     let mut terminal = Terminal::start(&mut talon(&agent, &["ask", "Remove it", "--no-wait"]), 100, 24);
     terminal.wait_text("exactly as shown (01K0000000000000000000APP8)").await;
     terminal.press("no, use the trash\r");
@@ -129,7 +132,7 @@ async fn a_denial_carries_its_reason_and_later_decides_nothing() {
     terminal.wait_text("talon approval approve 01K0000000000000000000APP9").await;
     assert_eq!(terminal.ended().await.code(), Some(3));
     let decisions: Vec<String> =
-        agent.heard().into_iter().filter(|heard| heard.starts_with("Decide")).collect();
+        agent.requests().into_iter().filter(|heard| heard.starts_with("Decide")).collect();
     assert_eq!(
         decisions,
         ["Decide 01K0000000000000000000APP8 approve=false digest=d9 reason=\"use the trash\""]
@@ -139,20 +142,20 @@ async fn a_denial_carries_its_reason_and_later_decides_nothing() {
 #[tokio::test]
 async fn control_c_cancels_what_is_on_its_way() {
     let agent = FakeAgent::start();
-    agent.says("for ever", vec![text("Half of it"), Step::Cancelled, cancelled()]);
+    agent.on_ask("for ever", vec![text("Half of it"), Step::Cancelled, cancelled()]);
     let mut terminal = Terminal::start(&mut talon(&agent, &["ask", "for ever"]), 100, 24);
     terminal.wait_text("Half of it").await;
     terminal.press("\u{3}");
     terminal.wait_text("You cancelled the turn").await;
     assert_eq!(terminal.ended().await.code(), Some(130));
-    assert!(agent.heard().contains(&format!("Cancel {SESSION}")), "{:?}", agent.heard());
+    assert!(agent.requests().contains(&format!("Cancel {SESSION}")), "{:?}", agent.requests());
     terminal.wait_restored().await;
 }
 
 #[tokio::test]
 async fn a_conversation_is_edited_remembered_cancelled_and_left() {
     let agent = FakeAgent::start();
-    agent.says(
+    agent.on_ask(
         "Hello",
         vec![
             Step::Say(chunk::Kind::Thinking(Thinking { text: "A greeting.".into() })),
@@ -161,7 +164,7 @@ async fn a_conversation_is_edited_remembered_cancelled_and_left() {
             done("Hi there."),
         ],
     );
-    agent.says("for ever", vec![text("Half of it"), Step::Cancelled, cancelled()]);
+    agent.on_ask("for ever", vec![text("Half of it"), Step::Cancelled, cancelled()]);
     let mut terminal = Terminal::start(&mut talon(&agent, &["chat"]), 100, 40);
     terminal.wait_text("/help shows what there is").await;
     // A slip, mended with keys: the cursor goes back and a letter is taken out.
@@ -177,7 +180,7 @@ async fn a_conversation_is_edited_remembered_cancelled_and_left() {
     // The history has the first message, three lines up.
     types(&terminal, "\u{1b}[A\u{1b}[A\u{1b}[A\r").await;
     until("the first message again", || {
-        agent.heard().iter().filter(|heard| heard.starts_with("Ask \"Hello\"")).count() == 2
+        agent.requests().iter().filter(|heard| heard.starts_with("Ask \"Hello\"")).count() == 2
     })
     .await;
     terminal.wait_for("both answers", |text| text.matches("Hi there.").count() == 2).await;
@@ -198,8 +201,8 @@ async fn a_conversation_is_edited_remembered_cancelled_and_left() {
 #[tokio::test]
 async fn a_call_that_is_put_off_can_be_decided_later() {
     let agent = FakeAgent::start();
-    agent.says("Remove it", vec![approval("01K0000000000000000000APP9"), Step::Decided]);
-    agent.says_to_attached(vec![text("It is gone."), done("It is gone.")]);
+    agent.on_ask("Remove it", vec![approval("01K0000000000000000000APP9"), Step::Decided]);
+    agent.on_attach(vec![text("It is gone."), done("It is gone.")]);
     let mut terminal = Terminal::start(&mut talon(&agent, &["chat"]), 100, 40);
     terminal.wait_text("/help shows what there is").await;
     types(&terminal, "Remove it\r").await;
@@ -210,7 +213,7 @@ async fn a_call_that_is_put_off_can_be_decided_later() {
     terminal.wait_text("It is gone.").await;
     types(&terminal, "/exit\r").await;
     assert!(terminal.ended().await.success());
-    assert!(agent.heard().contains(&format!("Attach {SESSION}")), "{:?}", agent.heard());
+    assert!(agent.requests().contains(&format!("Attach {SESSION}")), "{:?}", agent.requests());
 }
 
 #[tokio::test]
@@ -223,8 +226,8 @@ async fn a_session_in_a_turn_is_attached_to_and_a_scripted_provider_is_named() {
         scripted: true,
         ..ProviderState::default()
     };
-    agent.has_providers(vec![scripted]);
-    agent.says_to_attached(vec![Step::Decided, text("It goes on."), done("It goes on.")]);
+    agent.set_providers(vec![scripted]);
+    agent.on_attach(vec![Step::Decided, text("It goes on."), done("It goes on.")]);
     let mut terminal = Terminal::start(
         &mut talon(&agent, &["chat", "--session", "01K0000000000000000000WAIT", "--model", "haiku"]),
         100,
@@ -239,7 +242,7 @@ async fn a_session_in_a_turn_is_attached_to_and_a_scripted_provider_is_named() {
     types(&terminal, "\u{4}").await;
     assert!(terminal.ended().await.success());
     let told = "UpdateSession 01K0000000000000000000WAIT Some(\"haiku\") None None".to_owned();
-    assert!(agent.heard().contains(&told), "{:?}", agent.heard());
+    assert!(agent.requests().contains(&told), "{:?}", agent.requests());
 }
 
 #[tokio::test]

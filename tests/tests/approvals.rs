@@ -47,7 +47,7 @@ async fn a_changed_tool_is_told_and_by_config_refused_until_it_is_approved() {
         let event = tools_changed(&mut events).await;
         assert_eq!((event.fields["action"].as_str(), event.fields["what"].as_str()), ("echo", "description"));
         assert!(event.message.contains("`talon plugin approve tools`"), "{event:?}");
-        supervisor.logs("is not what was approved").await;
+        supervisor.wait_log("is not what was approved").await;
 
         let shown = client.show("tools").await;
         assert_eq!(shown.plugin.expect("a plugin").changed_actions, ["echo"]);
@@ -160,11 +160,12 @@ async fn what_was_approved_outlives_the_supervisor() {
     let stopped = supervisor.stop().await;
 
     // Another version of the program: one tool says something else.
-    let supervisor = with_noticer(Builder::on(stopped.left), &["--echo", POISON], true).start().await;
+    let supervisor =
+        with_noticer(Builder::on_leftovers(stopped.left), &["--echo", POISON], true).start().await;
     let client = &supervisor.client;
     let refused = client.call("tools", "echo", &[("text", "hi")]).await;
     assert_eq!(refused.reason, "changed", "{refused:?}");
-    supervisor.logs("action echo is not what was approved (description)").await;
+    supervisor.wait_log("action echo is not what was approved (description)").await;
     let unknown = approve(client, &["echo", "ecko"]).await.expect_err("there is no such action");
     assert_eq!(unknown.code(), tonic::Code::FailedPrecondition);
     assert!(unknown.message().contains("talon plugin show tools"), "{unknown:?}");
@@ -172,12 +173,13 @@ async fn what_was_approved_outlives_the_supervisor() {
     assert_eq!((approved, plugin.changed_actions), (vec!["echo".to_owned()], Vec::new()));
     let stopped = supervisor.stop().await;
 
-    let supervisor = with_noticer(Builder::on(stopped.left), &["--echo", POISON], true).start().await;
+    let supervisor =
+        with_noticer(Builder::on_leftovers(stopped.left), &["--echo", POISON], true).start().await;
     assert_eq!(supervisor.client.call("tools", "echo", &[("text", "hi")]).await.content, "hi");
     let stopped = supervisor.stop().await;
 
     // What was approved before is not approved any more.
-    let supervisor = with_noticer(Builder::on(stopped.left), &[], true).start().await;
+    let supervisor = with_noticer(Builder::on_leftovers(stopped.left), &[], true).start().await;
     assert_eq!(supervisor.client.call("tools", "echo", &[]).await.reason, "changed");
 }
 
@@ -189,14 +191,14 @@ async fn a_damaged_record_approves_nothing() {
     let stopped = supervisor.stop().await;
     std::fs::write(&file, "{\"version\":1,\"actions\":").expect("it is our own");
 
-    let supervisor = with_noticer(Builder::on(stopped.left), &[], true).start().await;
+    let supervisor = with_noticer(Builder::on_leftovers(stopped.left), &[], true).start().await;
     let client = &supervisor.client;
     assert_eq!(client.call("tools", "echo", &[]).await.reason, "changed");
     let plugin = client.plugin("tools").await;
     assert_eq!((plugin.state.as_str(), plugin.changed_actions.len()), ("ready", 10), "{plugin:?}");
     for part in ["tools.json is damaged", "talon plugin approve tools"] {
         assert!(plugin.reason.contains(part), "{part} in {plugin:?}");
-        supervisor.logs(part).await;
+        supervisor.wait_log(part).await;
     }
     approve(client, &[]).await.expect("approved");
     assert_eq!(client.call("tools", "echo", &[("text", "hi")]).await.content, "hi");

@@ -282,7 +282,7 @@ async fn what_was_answered_is_recorded_though_the_supervisor_is_killed() {
             .collect();
         let missing: Vec<&String> = answered.iter().filter(|id| !recorded.contains(id.as_str())).collect();
         assert_eq!(missing, Vec::<&String>::new(), "round {round}");
-        builder = Builder::on(stopped.left);
+        builder = Builder::on_leftovers(stopped.left);
     }
     assert!(answered.len() > ROUNDS * 30, "{}", answered.len());
 }
@@ -333,7 +333,7 @@ async fn a_full_disk_is_told_and_stops_no_call() {
     {
     }
     let lost = status(&supervisor).await.lost;
-    supervisor.logs("the audit log fails").await;
+    supervisor.wait_log("the audit log fails").await;
 
     // What was kept is whole, and says how much is not.
     let talon = program("talon");

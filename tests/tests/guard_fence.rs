@@ -134,7 +134,7 @@ async fn ignores_its_deadline_and_is_killed_for_it() {
     let echo = supervisor.client.call("misbehave", "echo", &[("text", "new")]).await;
     assert_eq!(echo.content, "new");
     supervisor.client.wait_log("misbehave", "it ignored the deadline of call c1.").await;
-    supervisor.logs("ignored the deadline of call c1.").await;
+    supervisor.wait_log("ignored the deadline of call c1.").await;
 }
 
 #[tokio::test]

@@ -273,7 +273,10 @@ async fn tools_that_come_and_go_are_told_and_so_is_a_supervisor_that_went() {
     assert_eq!(answer["isError"], true);
     assert!(text(&answer).contains("supervisor"), "{answer}");
     // Another supervisor on the same socket is found; it knows its own plugin.
-    let again = Builder::on(stopped.left).plugin("kit2", &program("talon-test-tools"), &[], "").start().await;
+    let again = Builder::on_leftovers(stopped.left)
+        .plugin("kit2", &program("talon-test-tools"), &[], "")
+        .start()
+        .await;
     mcp.until_tools(|names| names.contains(&"kit2__echo".to_owned())).await;
     assert_eq!(mcp.call("kit2__test_simple_text", json!({})).await["isError"], false);
     mcp.close().await;
@@ -294,7 +297,7 @@ async fn without_a_supervisor_both_ways_are_named() {
 #[tokio::test]
 async fn a_supervisor_of_its_own_lives_as_long_as_its_client() {
     let builder = Builder::new().plugin("kit", &program("talon-test-tools"), &[], "");
-    let (config, socket) = builder.written();
+    let (config, socket) = builder.write_config();
     let config = config.to_str().unwrap().to_owned();
     for kill in [false, true] {
         let mut mcp = Mcp::with(&["--config", &config, "mcp", "--own"], &[]);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 use talon_proto::host::{ExecuteRequest, Outcome};
-use talon_tests::exposition::{Family, asked, parse};
+use talon_tests::exposition::{Family, parse, referenced_metrics};
 use talon_tests::{Builder, Supervisor, args, http, is_root, program, repository, skip};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -121,7 +121,7 @@ fn listed() -> BTreeMap<String, (String, Vec<String>)> {
 fn check_queries(source: &str, queries: &[String], page: &Page) {
     assert!(!queries.is_empty(), "{source}");
     for query in queries {
-        let (metrics, groups) = asked(query);
+        let (metrics, groups) = referenced_metrics(query);
         let mut known = Vec::new();
         for (name, labels) in &metrics {
             let family = page.get(name).or_else(|| {

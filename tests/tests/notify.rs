@@ -15,45 +15,45 @@ async fn ready_comes_after_every_plugin_is_ready_or_has_failed_and_the_status_sa
         &["--lie=silent"],
         HOPELESS,
     );
-    let supervisor = manager.runs(builder).start().await;
-    manager.hears(|line| line == "READY=1").await;
-    let heard = manager.heard();
+    let supervisor = manager.attach(builder).start().await;
+    manager.wait_message(|line| line == "READY=1").await;
+    let heard = manager.messages();
     let ready = heard.iter().position(|line| line == "READY=1").expect("it was heard");
     assert!(heard[..ready].iter().any(|line| line.starts_with("EXTEND_TIMEOUT_USEC=")), "{heard:?}");
     let status =
-        manager.hears(|line| line.starts_with("STATUS=2 plugins: 1 ready, 1 failed (silent: ")).await;
+        manager.wait_message(|line| line.starts_with("STATUS=2 plugins: 1 ready, 1 failed (silent: ")).await;
     assert!(status.len() < 250, "{status}");
     // It stays true.
     supervisor.client.stop("misbehave").await.expect("it stops");
-    manager.hears(|line| line.ends_with("1 stopped")).await;
+    manager.wait_message(|line| line.ends_with("1 stopped")).await;
     let stopped = supervisor.stop().await;
     assert!(stopped.status.success(), "{}", stopped.log);
-    assert!(manager.heard().contains(&"STOPPING=1".to_owned()));
+    assert!(manager.messages().contains(&"STOPPING=1".to_owned()));
 }
 
 #[tokio::test]
 async fn the_watchdog_is_fed_while_everything_answers() {
     let manager = ServiceManager::new();
     let builder = Builder::new().misbehave(&[], "").env("WATCHDOG_USEC", "600000");
-    let supervisor = manager.runs(builder).start().await;
+    let supervisor = manager.attach(builder).start().await;
     for _ in 0..3 {
-        manager.forget();
-        manager.hears(|line| line == "WATCHDOG=1").await;
+        manager.clear_messages();
+        manager.wait_message(|line| line == "WATCHDOG=1").await;
     }
     supervisor.signal(Signal::SIGSTOP);
-    manager.forget();
+    manager.clear_messages();
     supervisor.signal(Signal::SIGCONT);
-    manager.hears(|line| line == "WATCHDOG=1").await;
+    manager.wait_message(|line| line == "WATCHDOG=1").await;
 }
 
 #[tokio::test]
 async fn a_watchdog_that_waits_for_somebody_else_is_not_fed() {
     let manager = ServiceManager::new();
     let builder = Builder::new().env("WATCHDOG_USEC", "100000").env("WATCHDOG_PID", "1");
-    let supervisor = manager.runs(builder).start().await;
-    manager.hears(|line| line == "READY=1").await;
+    let supervisor = manager.attach(builder).start().await;
+    manager.wait_message(|line| line == "READY=1").await;
     supervisor.stop().await;
-    assert!(!manager.heard().contains(&"WATCHDOG=1".to_owned()));
+    assert!(!manager.messages().contains(&"WATCHDOG=1".to_owned()));
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn host_sock_can_be_handed_in_and_is_left_in_place() {
     std::fs::create_dir_all(&runtime_dir).expect("the directory is ours");
     // Clients look for it there.
     std::os::unix::fs::symlink(&path, runtime_dir.join("host.sock")).expect("the directory is ours");
-    let supervisor = manager.runs(builder).start().await;
+    let supervisor = manager.attach(builder).start().await;
     assert_eq!(supervisor.client.call("misbehave", "echo", &[("text", "hi")]).await.content, "hi");
     let stopped = supervisor.stop().await;
     assert!(stopped.status.success(), "{}", stopped.log);
@@ -78,7 +78,7 @@ async fn a_socket_that_is_not_what_its_name_says_is_refused_with_what_is_expecte
     let manager = ServiceManager::new();
     let (socket, _other) = std::os::unix::net::UnixStream::pair().expect("there is room");
     manager.socket("host", socket.into());
-    let refused = manager.runs(Builder::new()).start_refused().await;
+    let refused = manager.attach(Builder::new()).start_refused().await;
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(6), "{said}");
     assert!(said.contains("FileDescriptorName=host"), "{said}");

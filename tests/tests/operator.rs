@@ -113,7 +113,7 @@ async fn events_go_on_over_a_restart_and_say_that_some_may_be_missing() {
     let mut following = Events::follow(&supervisor.socket(), &["--follow"]);
     following.hears(&supervisor).await;
     let left = supervisor.end(nix::sys::signal::Signal::SIGKILL).await.left;
-    let next = Builder::on(left).plugin("hello", &program("hello"), &[], "").start().await;
+    let next = Builder::on_leftovers(left).plugin("hello", &program("hello"), &[], "").start().await;
     let gap = following.next("reconnected").await;
     assert!(gap["message"].as_str().is_some_and(|text| text.contains("may be missing")), "{gap}");
     following.hears(&next).await;

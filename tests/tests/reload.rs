@@ -93,7 +93,7 @@ async fn guard_settings_for_all_plugins_take_no_new_process() {
 async fn plugins_come_go_and_change_and_no_call_of_the_others_fails() {
     let supervisor = two().await;
     let traffic = Traffic::start(&supervisor.client, "one", 4);
-    traffic.more(10).await;
+    traffic.wait_more(10).await;
     let before = supervisor.client.plugin("one").await;
     edit(&supervisor, |text| {
         text.replace("[\"--name\", \"one\"]", "[\"--name\", \"uno\"]")
@@ -110,7 +110,7 @@ async fn plugins_come_go_and_change_and_no_call_of_the_others_fails() {
     let one = supervisor.client.plugin("one").await;
     assert_eq!(one.declared_name, "uno");
     assert_ne!(pid(&one), pid(&before));
-    traffic.more(10).await;
+    traffic.wait_more(10).await;
     let (_, failures) = traffic.end().await;
     assert_eq!(failures, Vec::<String>::new());
     let stopped = supervisor.stop().await;
@@ -180,18 +180,18 @@ async fn sighup_reads_it_anew_and_bad_yaml_stops_nothing() {
 #[tokio::test]
 async fn a_service_manager_hears_of_a_reload_and_of_its_end() {
     let manager = ServiceManager::new();
-    let supervisor = manager.runs(Builder::new()).start().await;
-    manager.hears(|line| line == "READY=1").await;
-    manager.forget();
+    let supervisor = manager.attach(Builder::new()).start().await;
+    manager.wait_message(|line| line == "READY=1").await;
+    manager.clear_messages();
     supervisor.signal(Signal::SIGHUP);
-    manager.hears(|line| line == "READY=1").await;
-    let heard = manager.heard();
+    manager.wait_message(|line| line == "READY=1").await;
+    let heard = manager.messages();
     assert!(heard.iter().any(|line| line == "RELOADING=1"), "{heard:?}");
     // One that is refused ends as well.
     edit(&supervisor, |text| format!("{text}\nbad: true\n"));
-    manager.forget();
+    manager.clear_messages();
     supervisor.signal(Signal::SIGHUP);
-    manager.hears(|line| line == "READY=1").await;
+    manager.wait_message(|line| line == "READY=1").await;
 }
 
 #[tokio::test]
@@ -298,7 +298,7 @@ async fn a_watched_plugin_is_replaced_when_its_file_changes() {
         }
     }
     assert_eq!(failed, 0, "what failed is not tried again");
-    traffic.more(10).await;
+    traffic.wait_more(10).await;
     let (_, failures) = traffic.end().await;
     assert_eq!(failures, Vec::<String>::new());
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use talon_jail::{Access, ExitStatus, Network, Status};
-use talon_tests::{InJail, Outcome, Scratch, repository, skip, target};
+use talon_tests::{JailedFixture, Outcome, Scratch, repository, skip, target};
 
 /// What a program says last.
 const DONE: &str = "all of it works\n";
@@ -24,8 +24,8 @@ const NODE: &str = "/usr/bin/node";
 const GO: &str = "/usr/bin/go";
 const JAVA: &str = "/usr/bin/java";
 
-fn strict(test: u32, argv: &[&Path]) -> InJail {
-    InJail::new(FIRST_UID + test, "strict", Network::None, argv)
+fn strict(test: u32, argv: &[&Path]) -> JailedFixture {
+    JailedFixture::new(FIRST_UID + test, "strict", Network::None, argv)
 }
 
 fn source(name: &str) -> PathBuf {
@@ -86,7 +86,7 @@ fn python_in_a_virtual_environment() {
     prepare(&scratch, venv.join("bin/pip"), |command| command.args(offline).arg(&wheel));
     let program = copied(&scratch, "python.py");
     let jail = strict(0, &[&venv.join("bin/python"), &program]);
-    all_works(&jail.shows(&scratch.join("program"), Access::Execute).run());
+    all_works(&jail.with_view(&scratch.join("program"), Access::Execute).run());
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn node() {
     let scratch = Scratch::new();
     let program = copied(&scratch, "node.js");
     let jail = strict(1, &[Path::new(NODE), &program]);
-    all_works(&jail.shows(&scratch.join("program"), Access::Read).run());
+    all_works(&jail.with_view(&scratch.join("program"), Access::Read).run());
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn go() {
         let command = command.env("CGO_ENABLED", "0").env("GOFLAGS", "-mod=mod").env("GOPROXY", "off");
         command.args(["build", "-o"]).arg(&program).arg(source("main.go"))
     });
-    all_works(&strict(2, &[&program]).shows(&scratch.join("program"), Access::Execute).run());
+    all_works(&strict(2, &[&program]).with_view(&scratch.join("program"), Access::Execute).run());
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn java() {
     // Compiled in the jail, which is the largest Java program at hand.
     let program = copied(&scratch, "Main.java");
     let jail = strict(3, &[Path::new(JAVA), &program]);
-    all_works(&jail.shows(&scratch.join("program"), Access::Read).run());
+    all_works(&jail.with_view(&scratch.join("program"), Access::Read).run());
 }
 
 /// One file that unpacks itself into TMPDIR and runs from there.
@@ -143,7 +143,7 @@ fn pyinstaller_works_with_tmp_exec_and_says_what_it_lacks_without() {
         let command = command.arg(scratch.join("program")).arg("--workpath").arg(scratch.join("work"));
         command.arg("--specpath").arg(scratch.path()).arg(source("onefile.py"))
     });
-    let jail = || strict(4, &[&program]).shows(&scratch.join("program"), Access::Execute);
+    let jail = || strict(4, &[&program]).with_view(&scratch.join("program"), Access::Execute);
     all_works(&jail().tmp_exec(UNPACKED_BYTES).run());
 
     let outcome = jail().run();

@@ -90,7 +90,7 @@ async fn the_units_user_gives_what_root_gives() {
     let Stopped { processes, sockets, left, log, .. } = user.stop().await;
     assert_eq!((processes, sockets), (vec![], vec![]), "{log}");
     assert!(!log.contains("cannot be removed"), "{log}");
-    let again = with_plugins(as_service(Builder::on(left), &capabilities())).start().await;
+    let again = with_plugins(as_service(Builder::on_leftovers(left), &capabilities())).start().await;
     let instance = again.client.plugin("hello").await.instances[0].clone();
     assert!(uids.contains(&instance.uid), "a plugin keeps its uid");
 }

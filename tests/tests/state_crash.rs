@@ -7,9 +7,9 @@ use std::thread::JoinHandle;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use talon_store::{Engine, NewSession, Open, PageRequest, SessionId, Store, View};
-use talon_tests::appended::{batch, first_of};
-use talon_tests::state::{Numbers, WhenBroken, Writer, assert_kept};
+use talon_store::{Engine, NewSession, PageRequest, SessionId, Store, StoreOptions, View};
+use talon_tests::message_batches::{batch, first_of};
+use talon_tests::state::{OnDisconnect, ValueNumbers, Writer, assert_kept};
 use talon_tests::{Builder, program};
 
 /// How often the supervisor is killed, and how often those who append are.
@@ -35,7 +35,7 @@ fn lifetime(round: u32) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_plugin_was_told_survives_the_supervisors_death() {
-    let mut acknowledged = Numbers::new();
+    let mut acknowledged = ValueNumbers::new();
     let mut writes = 0;
     let mut builder = Builder::new();
     for round in 0..ROUNDS {
@@ -43,13 +43,13 @@ async fn what_a_plugin_was_told_survives_the_supervisors_death() {
         // Alive, and of no other use: it is its socket that is written to.
         let supervisor = builder.plugin("hello", &program("hello"), &[], "").start().await;
         let mut writer =
-            Writer::start(&supervisor, "hello", round * NUMBERS_PER_ROUND, WhenBroken::End).await;
+            Writer::start(&supervisor, "hello", round * NUMBERS_PER_ROUND, OnDisconnect::End).await;
         assert_kept(&acknowledged, &writer.found().await, &when);
-        writes += writer.take_down(lifetime(round), &mut acknowledged).await;
+        writes += writer.read_acknowledged(lifetime(round), &mut acknowledged).await;
         // What is acknowledged until it dies counts too.
         let rest = tokio::spawn(async move {
-            let mut rest = Numbers::new();
-            let more = writer.take_down(usize::MAX, &mut rest).await;
+            let mut rest = ValueNumbers::new();
+            let more = writer.read_acknowledged(usize::MAX, &mut rest).await;
             writer.ended().await;
             (rest, more)
         });
@@ -58,11 +58,12 @@ async fn what_a_plugin_was_told_survives_the_supervisors_death() {
         acknowledged.extend(rest);
         writes += more;
         assert_eq!(stopped.processes, Vec::<u32>::new(), "{when}: {}", stopped.log);
-        builder = Builder::on(stopped.left);
+        builder = Builder::on_leftovers(stopped.left);
         println!("{when}: {writes} writes until now");
     }
     let supervisor = builder.plugin("hello", &program("hello"), &[], "").start().await;
-    let mut writer = Writer::start(&supervisor, "hello", ROUNDS * NUMBERS_PER_ROUND, WhenBroken::GoOn).await;
+    let mut writer =
+        Writer::start(&supervisor, "hello", ROUNDS * NUMBERS_PER_ROUND, OnDisconnect::Retry).await;
     assert_kept(&acknowledged, &writer.found().await, "at the end");
     writer.stop(&mut acknowledged).await;
     println!("{writes} writes to {} keys were acknowledged in {ROUNDS} rounds", acknowledged.len());
@@ -74,11 +75,11 @@ async fn what_a_plugin_was_told_survives_the_supervisors_death() {
 async fn what_a_plugin_was_told_survives_the_death_of_what_keeps_it() {
     let supervisor = Builder::new().plugin("hello", &program("hello"), &[], "").start().await;
     let before = supervisor.client.plugin("hello").await;
-    let mut acknowledged = Numbers::new();
-    let mut writer = Writer::start(&supervisor, "hello", 0, WhenBroken::GoOn).await;
+    let mut acknowledged = ValueNumbers::new();
+    let mut writer = Writer::start(&supervisor, "hello", 0, OnDisconnect::Retry).await;
     writer.found().await;
     for round in 0..SERVICE_ROUNDS {
-        let taken = writer.take_down(lifetime(round), &mut acknowledged).await;
+        let taken = writer.read_acknowledged(lifetime(round), &mut acknowledged).await;
         assert_eq!(taken, lifetime(round), "the writer ended");
         let service = supervisor.state_service().await;
         assert_eq!(service.restarts, u64::from(round), "{service:?}");
@@ -88,10 +89,10 @@ async fn what_a_plugin_was_told_survives_the_death_of_what_keeps_it() {
         };
         // The writer's pipe is read meanwhile: it continues as soon as it can.
         tokio::join!(supervisor.wait_state_service("a service that serves again", back), async {
-            writer.take_down(1, &mut acknowledged).await
+            writer.read_acknowledged(1, &mut acknowledged).await
         });
     }
-    writer.take_down(lifetime(SERVICE_ROUNDS), &mut acknowledged).await;
+    writer.read_acknowledged(lifetime(SERVICE_ROUNDS), &mut acknowledged).await;
     let found = writer.stop(&mut acknowledged).await;
     assert_kept(&acknowledged, &found, "at the end");
     let after = supervisor.client.plugin("hello").await;
@@ -203,7 +204,7 @@ fn what_was_appended_to_a_session_survives_the_death_of_those_who_append() {
     let directory = tempfile::tempdir().expect("there is room");
     let path = directory.path().join("agent/agent.db");
     let database = path.to_str().expect("our paths are text");
-    let open = || Open::new(Engine::Sqlite { path: path.clone() });
+    let open = || StoreOptions::new(Engine::Sqlite { path: path.clone() });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it starts");
     let new = async || {
         let store = open().open().await.expect("it opens");

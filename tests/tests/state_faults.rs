@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use talon_tests::state::{database, left_database};
-use talon_tests::{Builder, Left, Postgres, Supervisor, is_root, program, skip};
+use talon_tests::{Builder, Leftovers, Postgres, Supervisor, is_root, program, skip};
 
 const CONFIG: i32 = 6;
 const BUSY: i32 = 8;
@@ -52,7 +52,7 @@ async fn refused(builder: &Builder, code: i32, words: &[&str]) {
     assert!(last.len() < 4096, "{} bytes", last.len());
 }
 
-async fn stopped(supervisor: Supervisor) -> Left {
+async fn stopped(supervisor: Supervisor) -> Leftovers {
     let stopped = supervisor.stop().await;
     assert!(stopped.status.success(), "{}", stopped.log);
     assert_eq!(stopped.processes, Vec::<u32>::new());
@@ -63,8 +63,8 @@ fn misbehaving() -> Builder {
     Builder::new().misbehave(&[], "")
 }
 
-fn again(left: Left) -> Builder {
-    Builder::on(left).misbehave(&[], "")
+fn again(left: Leftovers) -> Builder {
+    Builder::on_leftovers(left).misbehave(&[], "")
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ async fn another_supervisor_on_the_same_data_is_refused_by_name() {
     let supervisor = misbehaving().start().await;
     assert_eq!(set(&supervisor, "k", "v").await, ok("set"));
     let path = database(&supervisor.scratch).display().to_string();
-    refused(&Builder::beside(&supervisor), BUSY, &[&path, "in use"]).await;
+    refused(&Builder::sibling_of(&supervisor), BUSY, &[&path, "in use"]).await;
     assert_eq!(get(&supervisor, "k").await, ok("v"), "the first one did not notice");
     let service = supervisor.state_service().await;
     assert_eq!((service.state.as_str(), service.restarts), ("serving", 0), "{service:?}");
@@ -264,7 +264,7 @@ async fn a_plugin_that_is_removed_keeps_its_state() {
     assert_eq!(set(&supervisor, "k", "v").await, ok("set"));
     let left = stopped(supervisor).await;
     let hello = program("hello");
-    let supervisor = Builder::on(left).plugin("hello", &hello, &[], "").start().await;
+    let supervisor = Builder::on_leftovers(left).plugin("hello", &hello, &[], "").start().await;
     let told = supervisor.cli(&["state", "get", "misbehave", "k"]).await;
     assert_eq!(String::from_utf8_lossy(&told.stdout).trim_end(), "v", "{told:?}");
     let left = stopped(supervisor).await;

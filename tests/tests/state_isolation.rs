@@ -8,7 +8,7 @@ use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use talon_tests::state::{self, WhenBroken, Writer};
+use talon_tests::state::{self, OnDisconnect, Writer};
 use talon_tests::{Builder, Scratch, Supervisor, alive, is_root, program, repository, skip};
 
 /// Two plugins that tell what they can get at.
@@ -205,9 +205,9 @@ async fn another_uid_that_reaches_the_socket_is_not_served() {
         assert!(!said.contains("checked"), "{said}");
     }
     // The right one is served, so that it is not the knocking that is at fault.
-    let mut writer = Writer::start(&supervisor, "one", 0, WhenBroken::GoOn).await;
+    let mut writer = Writer::start(&supervisor, "one", 0, OnDisconnect::Retry).await;
     writer.found().await;
-    assert!(!writer.stop(&mut state::Numbers::new()).await.is_empty());
+    assert!(!writer.stop(&mut state::ValueNumbers::new()).await.is_empty());
     ends_clean(supervisor).await;
 }
 

@@ -4,7 +4,7 @@ use talon_tests::{Machine, package, program, skip};
 
 /// A machine with the package installed and a plugin in its place, or `None` where there can be none.
 fn installed(test: &str) -> Option<Machine> {
-    if let Some(reason) = Machine::lacking() {
+    if let Some(reason) = Machine::missing_requirement() {
         skip(test, &reason);
         return None;
     }
@@ -37,7 +37,7 @@ fn the_package_installs_serves_and_is_purged_without_a_trace() {
         return;
     };
     // READY came, or dpkg's start of the unit would not have ended well.
-    assert_eq!(machine.show("talon.service", "SubState"), "running", "{}", machine.told());
+    assert_eq!(machine.show("talon.service", "SubState"), "running", "{}", machine.diagnostics());
     let status = "systemctl show --value --property=StatusText talon.service";
     machine.until("a status that counts", status, |text| text.starts_with("1 plugin: 1 ready"));
     let main = machine.show("talon.service", "MainPID");
@@ -58,11 +58,11 @@ fn the_package_installs_serves_and_is_purged_without_a_trace() {
     // The socket outlives the service, and a client that connects starts it again.
     machine.sh("systemctl stop talon.service 2>/dev/null");
     let stopped = || (machine.show("talon.service", "ActiveState"), machine.show("talon.service", "Result"));
-    assert_eq!(stopped(), ("inactive".to_owned(), "success".to_owned()), "{}", machine.told());
+    assert_eq!(stopped(), ("inactive".to_owned(), "success".to_owned()), "{}", machine.diagnostics());
     assert_eq!(machine.sh("ps -e -o uid=,comm= | awk '$1 >= 70000' || true"), "");
     assert!(machine.sh(&format!("runuser -u ben -- {CALL}")).contains("Ada"));
     machine.sh("systemctl stop talon.socket talon.service");
-    assert_eq!(stopped(), ("inactive".to_owned(), "success".to_owned()), "{}", machine.told());
+    assert_eq!(stopped(), ("inactive".to_owned(), "success".to_owned()), "{}", machine.diagnostics());
     assert_eq!(machine.sh("ps -e -o uid=,comm= | awk '$1 >= 70000' || true"), "");
     machine.sh("dpkg --purge talon 2>&1");
     let left = "find / -xdev \\( -name '*talon*' -o -nouser -o -nogroup \\) ! -path '/in/*' ! -path '/proc/*' \
@@ -85,7 +85,7 @@ fn a_killed_supervisor_comes_back_and_a_frozen_one_is_ended_by_the_watchdog() {
         is_another(&first, now)
     });
     machine.until("its readiness", "systemctl is-active talon.service", |state| state == "active");
-    assert_eq!(restarts(), "1", "{}", machine.told());
+    assert_eq!(restarts(), "1", "{}", machine.diagnostics());
     assert!(machine.sh(CALL).contains("Ada"));
 
     let second = main();
@@ -94,7 +94,7 @@ fn a_killed_supervisor_comes_back_and_a_frozen_one_is_ended_by_the_watchdog() {
         is_another(&second, now)
     });
     machine.until("its readiness", "systemctl is-active talon.service", |state| state == "active");
-    assert_eq!(restarts(), "2", "{}", machine.told());
+    assert_eq!(restarts(), "2", "{}", machine.diagnostics());
     assert!(machine.sh(CALL).contains("Ada"));
     let journal = machine.sh("journalctl --no-pager -o cat UNIT=talon.service");
     assert!(journal.contains("Watchdog timeout"), "{journal}");
@@ -115,7 +115,7 @@ fn plugins_live_through_a_restart_and_an_upgrade_of_the_package() {
     let (before, first) = (processes(), main());
     machine.sh("systemctl restart talon.service");
     assert_ne!(main(), first);
-    assert!(processes().starts_with(before.lines().next().expect("it runs")), "{}", machine.told());
+    assert!(processes().starts_with(before.lines().next().expect("it runs")), "{}", machine.diagnostics());
     assert!(machine.sh(CALL).contains("Ada"));
 
     let second = main();
@@ -123,8 +123,8 @@ fn plugins_live_through_a_restart_and_an_upgrade_of_the_package() {
     machine.shared.install(&newer, "newer.deb");
     machine.sh("dpkg -i /in/newer.deb 2>&1");
     ready();
-    assert_ne!(main(), second, "{}", machine.told());
-    assert!(processes().starts_with(before.lines().next().expect("it runs")), "{}", machine.told());
+    assert_ne!(main(), second, "{}", machine.diagnostics());
+    assert!(processes().starts_with(before.lines().next().expect("it runs")), "{}", machine.diagnostics());
     assert!(machine.sh(CALL).contains("Ada"));
     assert_eq!(machine.show("talon.service", "NRestarts"), "0", "nothing of this was a failure");
 
@@ -136,7 +136,7 @@ fn plugins_live_through_a_restart_and_an_upgrade_of_the_package() {
         "dpkg -i /in/talon.deb 2>&1; systemctl reset-failed talon.service; systemctl start talon.service",
     );
     ready();
-    assert!(machine.sh(CALL).contains("Ada"), "{}", machine.told());
+    assert!(machine.sh(CALL).contains("Ada"), "{}", machine.diagnostics());
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn a_reload_touches_what_changed_and_a_bad_one_nothing() {
     machine.until("the second plugin", "talon call second.greet name=Ben", |said| said.contains("Ben"));
     assert!(machine.sh("pgrep -x hello").contains(&hello));
     machine.sh("echo 'guard: { timeout: never }' >>/etc/talon/talon.yaml; ! systemctl reload talon.service");
-    assert_eq!(machine.show("talon.service", "ActiveState"), "active", "{}", machine.told());
+    assert_eq!(machine.show("talon.service", "ActiveState"), "active", "{}", machine.diagnostics());
     assert!(machine.sh(CALL).contains("Ada"));
 }
 

@@ -3,7 +3,7 @@
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use talon_proto::host::Outcome;
-use talon_tests::{Builder, ServiceManager, Supervisor, alive, example, packets};
+use talon_tests::{Builder, ServiceManager, Supervisor, alive, example, seqpacket_pair};
 
 async fn pid(supervisor: &Supervisor, plugin: &str) -> u32 {
     supervisor.client.plugin(plugin).await.instances[0].pid
@@ -29,7 +29,7 @@ fn ours(builder: Builder) -> Builder {
 async fn a_takeover_keeps_the_plugins_and_their_processes() {
     let old = ours(Builder::new()).start().await;
     let (plugin, before) = (pid(&old, "misbehave").await, old.pid());
-    let new = old.beside(&["--takeover"]);
+    let new = old.start_sibling(&["--takeover"]);
     let after = new.pid();
     let (new, said) = old.succeeded_by(new).await;
     assert!(said.contains(&format!("handed over to pid {after}")), "{said}");
@@ -38,7 +38,7 @@ async fn a_takeover_keeps_the_plugins_and_their_processes() {
     assert_eq!((status.pid, status.taken_over), (after, 1));
     assert_ne!(before, after);
     // And once more: what was taken over can be handed over.
-    let third = new.beside(&["--takeover"]);
+    let third = new.start_sibling(&["--takeover"]);
     let (third, _) = new.succeeded_by(third).await;
     serves_on(&third, plugin).await;
     let stopped = third.stop().await;
@@ -49,18 +49,18 @@ async fn a_takeover_keeps_the_plugins_and_their_processes() {
 #[tokio::test]
 async fn the_store_of_a_service_manager_keeps_the_plugins_between_two_supervisors() {
     let manager = ServiceManager::new();
-    let old = manager.runs(ours(Builder::new())).start().await;
+    let old = manager.attach(ours(Builder::new())).start().await;
     let plugin = pid(&old, "misbehave").await;
-    manager.forget();
+    manager.clear_messages();
     let (status, said, left) = old.hands_over().await;
     assert!(status.success(), "{said}");
     assert_eq!(manager.stored(), ["handover"], "{said}");
-    assert!(manager.heard().contains(&"FDPOLL=0".to_owned()));
+    assert!(manager.messages().contains(&"FDPOLL=0".to_owned()));
     assert!(alive(plugin), "{said}");
-    let new = manager.runs(ours(Builder::on(left))).start().await;
+    let new = manager.attach(ours(Builder::on_leftovers(left))).start().await;
     serves_on(&new, plugin).await;
     // What lies in the store would be taken up by one that starts after a crash.
-    manager.hears(|line| line == "FDSTOREREMOVE=1").await;
+    manager.wait_message(|line| line == "FDSTOREREMOVE=1").await;
     assert!(manager.stored().is_empty());
     let (_, said, _left) = new.hands_over().await;
     assert_eq!(manager.stored(), ["handover"], "{said}");
@@ -88,8 +88,8 @@ async fn a_call_in_flight_is_answered_and_one_that_comes_meanwhile_waits() {
     let client = old.client.clone();
     let slow = tokio::spawn(async move { client.call("misbehave", "slow", &[("ms", "1500")]).await });
     old.client.wait_in_flight("misbehave").await;
-    let new = old.beside(&["--takeover"]);
-    old.logs("asks to take over").await;
+    let new = old.start_sibling(&["--takeover"]);
+    old.wait_log("asks to take over").await;
     let answer = slow.await.expect("the call goes on");
     assert_eq!(answer.outcome(), Outcome::Ok, "{answer:?}");
     let (new, _) = old.succeeded_by(new).await;
@@ -101,7 +101,7 @@ async fn state_is_there_before_and_after() {
     let old = Builder::new().plugin("notes", &example("notes"), &[], "").start().await;
     let add = old.client.call("notes", "add", &[("text", "before")]).await;
     assert_eq!(add.outcome(), Outcome::Ok, "{add:?}");
-    let new = old.beside(&["--takeover"]);
+    let new = old.start_sibling(&["--takeover"]);
     let (new, said) = old.succeeded_by(new).await;
     new.client.wait_state("notes", "ready").await;
     let add = new.client.call("notes", "add", &[("text", "after")]).await;
@@ -115,7 +115,7 @@ async fn without_a_supervisor_a_takeover_is_a_start_like_any_other() {
     let old = ours(Builder::new()).start().await;
     let socket = old.socket();
     let stopped = old.stop().await;
-    let new = ours(Builder::on(stopped.left)).serve_args(&["--takeover"]).start().await;
+    let new = ours(Builder::on_leftovers(stopped.left)).serve_args(&["--takeover"]).start().await;
     assert_eq!(new.socket(), socket);
     assert!(new.log().contains("no supervisor to take over from"), "{}", new.log());
     echoes(&new, "hi").await;
@@ -125,7 +125,7 @@ async fn without_a_supervisor_a_takeover_is_a_start_like_any_other() {
 async fn one_whose_configuration_is_refused_takes_nothing() {
     let old = ours(Builder::new()).start().await;
     let plugin = pid(&old, "misbehave").await;
-    let (status, said) = old.beside(&["--takeover", "--set", "guard.timeout=never"]).ended().await;
+    let (status, said) = old.start_sibling(&["--takeover", "--set", "guard.timeout=never"]).ended().await;
     assert_eq!(status.code(), Some(6), "{said}");
     serves_on(&old, plugin).await;
 }
@@ -135,12 +135,13 @@ async fn one_that_fails_late_gives_everything_back() {
     let old = ours(Builder::new()).start().await;
     let plugin = pid(&old, "misbehave").await;
     // Its state cannot be kept: it learns so after everything was offered to it.
-    let (status, said) = old.beside(&["--takeover", "--set", "state.program=/bin/false"]).ended().await;
+    let (status, said) =
+        old.start_sibling(&["--takeover", "--set", "state.program=/bin/false"]).ended().await;
     assert!(!status.success(), "{said}");
-    old.logs("serving on").await;
+    old.wait_log("serving on").await;
     serves_on(&old, plugin).await;
     // It can still be taken over from.
-    let new = old.beside(&["--takeover"]);
+    let new = old.start_sibling(&["--takeover"]);
     let (new, _) = old.succeeded_by(new).await;
     serves_on(&new, plugin).await;
 }
@@ -149,12 +150,12 @@ async fn one_that_fails_late_gives_everything_back() {
 async fn one_that_is_killed_in_the_middle_takes_nothing_with_it() {
     let old = ours(Builder::new()).start().await;
     let plugin = pid(&old, "misbehave").await;
-    let new = old.beside(&["--takeover"]);
-    new.logs("taking over from the supervisor that runs").await;
+    let new = old.start_sibling(&["--takeover"]);
+    new.wait_log("taking over from the supervisor that runs").await;
     new.signal(Signal::SIGKILL);
     let _ = new.ended().await;
     // It was in time, or it was not: in any case the plugin serves.
-    old.logs("serving on").await;
+    old.wait_log("serving on").await;
     serves_on(&old, plugin).await;
 }
 
@@ -164,8 +165,8 @@ async fn an_old_one_that_is_killed_in_the_middle_leaves_a_start_like_any_other()
     let client = old.client.clone();
     let slow = tokio::spawn(async move { client.try_call("misbehave", "slow", &[("ms", "20000")]).await });
     old.client.wait_in_flight("misbehave").await;
-    let new = old.beside(&["--takeover"]);
-    new.logs("taking over from the supervisor that runs").await;
+    let new = old.start_sibling(&["--takeover"]);
+    new.wait_log("taking over from the supervisor that runs").await;
     let plugins = old.plugin_processes();
     old.signal(Signal::SIGKILL);
     let (status, said) = new.ended().await;
@@ -174,7 +175,7 @@ async fn an_old_one_that_is_killed_in_the_middle_leaves_a_start_like_any_other()
     for pid in plugins {
         gone(pid).await;
     }
-    let again = ours(Builder::on(left)).start().await;
+    let again = ours(Builder::on_leftovers(left)).start().await;
     echoes(&again, "anew").await;
     drop(slow);
 }
@@ -186,12 +187,12 @@ async fn two_at_once_get_one_takeover_and_one_answer() {
     let client = old.client.clone();
     let slow = tokio::spawn(async move { client.call("misbehave", "slow", &[("ms", "3000")]).await });
     old.client.wait_in_flight("misbehave").await;
-    let (one, other) = (old.beside(&["--takeover"]), old.beside(&["--takeover"]));
-    old.logs("asks to take over").await;
+    let (one, other) = (old.start_sibling(&["--takeover"]), old.start_sibling(&["--takeover"]));
+    old.wait_log("asks to take over").await;
     // The loser learns it at once, or meets a supervisor that accepts no client, or the next one.
     let (new, loser) = tokio::select! {
-        () = one.logs("taking over from the supervisor that runs") => (one, other),
-        () = other.logs("taking over from the supervisor that runs") => (other, one),
+        () = one.wait_log("taking over from the supervisor that runs") => (one, other),
+        () = other.wait_log("taking over from the supervisor that runs") => (other, one),
     };
     let (status, said) = loser.ended().await;
     assert_eq!(status.code(), Some(8), "{said}");
@@ -204,8 +205,8 @@ async fn two_at_once_get_one_takeover_and_one_answer() {
 async fn a_plugin_that_dies_during_the_takeover_is_started_anew() {
     let old = ours(Builder::new()).start().await;
     let plugin = pid(&old, "misbehave").await;
-    let new = old.beside(&["--takeover"]);
-    new.logs("taking over from the supervisor that runs").await;
+    let new = old.start_sibling(&["--takeover"]);
+    new.wait_log("taking over from the supervisor that runs").await;
     let _ = kill(Pid::from_raw(plugin.cast_signed()), Signal::SIGKILL);
     let (new, _) = old.succeeded_by(new).await;
     new.client.wait_for("misbehave", "back", |p| p.state == "ready" && p.instances[0].pid != plugin).await;
@@ -217,13 +218,13 @@ async fn a_plugin_that_dies_during_the_takeover_is_started_anew() {
 #[tokio::test]
 async fn what_the_store_kept_and_cannot_be_used_makes_a_cold_start() {
     let manager = ServiceManager::new();
-    let old = manager.runs(ours(Builder::new())).start().await;
+    let old = manager.attach(ours(Builder::new())).start().await;
     let plugin = pid(&old, "misbehave").await;
     let (_, _, left) = old.hands_over().await;
-    let (strange, _other) = packets();
+    let (strange, _other) = seqpacket_pair();
     manager.replace_stored("handover", strange);
     gone(plugin).await;
-    let new = manager.runs(ours(Builder::on(left))).start().await;
+    let new = manager.attach(ours(Builder::on_leftovers(left))).start().await;
     assert!(new.log().contains("cannot be used"), "{}", new.log());
     echoes(&new, "anew").await;
     assert!(manager.stored().is_empty());
@@ -232,30 +233,30 @@ async fn what_the_store_kept_and_cannot_be_used_makes_a_cold_start() {
 #[tokio::test]
 async fn a_start_that_fails_leaves_the_store_to_the_next() {
     let manager = ServiceManager::new();
-    let old = manager.runs(ours(Builder::new())).start().await;
+    let old = manager.attach(ours(Builder::new())).start().await;
     let plugin = pid(&old, "misbehave").await;
     let (_, _, left) = old.hands_over().await;
     // A broken upgrade: one that does not even read its configuration, and one that fails after it has looked.
-    let broken = manager.runs(ours(Builder::on(left)).config("no_such_key: 1"));
+    let broken = manager.attach(ours(Builder::on_leftovers(left)).config("no_such_key: 1"));
     let refused = broken.start_refused().await;
     assert_eq!(refused.status.code(), Some(6));
-    let left = broken.left();
-    let broken = manager.runs(ours(Builder::on(left)).state("program: /bin/false"));
+    let left = broken.into_leftovers();
+    let broken = manager.attach(ours(Builder::on_leftovers(left)).state("program: /bin/false"));
     let refused = broken.start_refused().await;
     assert!(!refused.status.success());
     assert!(alive(plugin), "{}", String::from_utf8_lossy(&refused.stderr));
     assert_eq!(manager.stored(), ["handover"]);
     // The old one can be started again, and finds them.
-    let new = manager.runs(ours(Builder::on(broken.left()))).start().await;
+    let new = manager.attach(ours(Builder::on_leftovers(broken.into_leftovers()))).start().await;
     serves_on(&new, plugin).await;
 }
 
 #[tokio::test]
 async fn a_service_manager_that_does_not_read_gets_a_stop_like_any_other() {
     let manager = ServiceManager::new();
-    let old = manager.runs(ours(Builder::new())).start().await;
+    let old = manager.attach(ours(Builder::new())).start().await;
     let plugin = pid(&old, "misbehave").await;
-    manager.deaf();
+    manager.pause();
     let (status, said, _left) = old.hands_over().await;
     assert!(status.success(), "{said}");
     assert!(said.contains("nothing was handed over"), "{said}");
@@ -265,13 +266,13 @@ async fn a_service_manager_that_does_not_read_gets_a_stop_like_any_other() {
 #[tokio::test]
 async fn a_second_signal_hands_over_nothing() {
     let manager = ServiceManager::new();
-    let old = manager.runs(ours(Builder::new())).start().await;
+    let old = manager.attach(ours(Builder::new())).start().await;
     let plugin = pid(&old, "misbehave").await;
     let client = old.client.clone();
     let slow = tokio::spawn(async move { client.try_call("misbehave", "slow", &[("ms", "20000")]).await });
     old.client.wait_in_flight("misbehave").await;
     old.signal(Signal::SIGTERM);
-    old.logs("handing over").await;
+    old.wait_log("handing over").await;
     let (status, said, _left) = old.hands_over().await;
     assert!(status.success(), "{said}");
     assert!(said.contains("stopping at once"), "{said}");
@@ -286,7 +287,7 @@ async fn quarantine_outlives_the_supervisor() {
     let plugin = pid(&old, "misbehave").await;
     old.client.call("misbehave", "hostile", &[]).await;
     old.client.wait_for("misbehave", "set apart", |plugin| plugin.quarantined).await;
-    let new = old.beside(&["--takeover"]);
+    let new = old.start_sibling(&["--takeover"]);
     let (new, _) = old.succeeded_by(new).await;
     let refused = new.client.call("misbehave", "echo", &[("text", "hi")]).await;
     assert_eq!((refused.outcome(), refused.reason.as_str()), (Outcome::Refused, "quarantined"));

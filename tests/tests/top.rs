@@ -107,7 +107,7 @@ async fn a_supervisor_that_dies_is_told_and_its_successor_is_found() {
     let left = supervisor.end(nix::sys::signal::Signal::SIGKILL).await.left;
     terminal.wait_text("the supervisor is gone").await;
     terminal.wait_text("no supervisor answers").await;
-    let next = Builder::on(left).misbehave(&[], "").start().await;
+    let next = Builder::on_leftovers(left).misbehave(&[], "").start().await;
     terminal.wait_for("the next one", |text| text.contains("1 ready") && !text.contains("is gone")).await;
     terminal.wait_text("restarted, seen").await;
     next.stop().await;

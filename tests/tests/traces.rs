@@ -4,7 +4,7 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use talon_proto::host::{ExecuteRequest, ExecuteResponse, Outcome};
-use talon_tests::collector::{Collector, Manners, attribute};
+use talon_tests::collector::{Collector, CollectorMode, attribute};
 use talon_tests::{Builder, Supervisor, cli, until};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -26,7 +26,7 @@ async fn call(supervisor: &Supervisor, action: &str, metadata: &[(&'static str, 
 }
 
 /// A supervisor that sends its traces to a socket in its scratch directory, and the collector there.
-async fn traced(manners: Manners, more: &str) -> (Supervisor, Collector) {
+async fn traced(manners: CollectorMode, more: &str) -> (Supervisor, Collector) {
     let builder = Builder::new();
     let socket = builder.scratch().join("otlp.sock");
     let collector = Collector::at(&socket, manners);
@@ -45,7 +45,7 @@ fn one(mut spans: Vec<Span>) -> Span {
 
 #[tokio::test]
 async fn a_call_is_two_spans_and_its_plugin_is_told_of_the_inner_one() {
-    let (supervisor, collector) = traced(Manners::Keeps, "").await;
+    let (supervisor, collector) = traced(CollectorMode::Accept, "").await;
     let answer = call(&supervisor, "trace", &[]).await;
     let call = one(collector.wait_for("call", 1).await);
     let plugin = one(collector.wait_for("plugin", 1).await);
@@ -80,7 +80,7 @@ async fn a_call_is_two_spans_and_its_plugin_is_told_of_the_inner_one() {
 
 #[tokio::test]
 async fn a_callers_trace_goes_on_and_its_decision_stands() {
-    let (supervisor, collector) = traced(Manners::Keeps, "").await;
+    let (supervisor, collector) = traced(CollectorMode::Accept, "").await;
     // The caller has decided that this one is not traced.
     let unsampled = format!("00-{TRACE}-{CALLER}-00");
     let told = call(&supervisor, "trace", &[("traceparent", &unsampled)]).await.content;
@@ -98,7 +98,7 @@ async fn a_callers_trace_goes_on_and_its_decision_stands() {
 
 #[tokio::test]
 async fn of_calls_that_nobody_decided_about_a_share_is_traced() {
-    let (supervisor, collector) = traced(Manners::Keeps, ", sample: 0.0").await;
+    let (supervisor, collector) = traced(CollectorMode::Accept, ", sample: 0.0").await;
     let told = call(&supervisor, "trace", &[]).await.content;
     assert!(told.ends_with("-00"), "the plugin is told that it is not: {told}");
     let sampled = format!("00-{TRACE}-{CALLER}-01");
@@ -140,7 +140,7 @@ async fn a_collector_may_be_on_a_port_of_this_machine() {
 
 #[tokio::test]
 async fn what_callers_and_plugins_write_is_inert_and_bounded_at_the_collector() {
-    let (supervisor, collector) = traced(Manners::Keeps, "").await;
+    let (supervisor, collector) = traced(CollectorMode::Accept, "").await;
     let hostile = format!("\u{1b}[2J<|im_start|>{}", "x".repeat(10_000));
     let request = ExecuteRequest {
         plugin: hostile.clone(),
@@ -164,7 +164,7 @@ async fn what_callers_and_plugins_write_is_inert_and_bounded_at_the_collector() 
 
 #[tokio::test]
 async fn a_collector_that_is_not_there_hangs_or_refuses_costs_no_call() {
-    for manners in [None, Some(Manners::Hangs), Some(Manners::Refuses)] {
+    for manners in [None, Some(CollectorMode::Hang), Some(CollectorMode::Reject)] {
         let (supervisor, collector) = match manners {
             Some(manners) => {
                 let (supervisor, collector) = traced(manners, "").await;
@@ -183,14 +183,14 @@ async fn a_collector_that_is_not_there_hangs_or_refuses_costs_no_call() {
         }
         if let Some(collector) = &collector {
             // It has spans in hand, and more are made meanwhile.
-            collector.asked(1).await;
+            collector.wait_requests(1).await;
             assert_eq!(call(&supervisor, "trace", &[]).await.outcome(), Outcome::Ok);
         }
         let ended = supervisor.stop().await;
         assert!(ended.status.success(), "{manners:?}: {}", ended.log);
         let said = ended.log.matches("traces are lost").count();
         // A collector that hangs is given five seconds, of which the end waits for two.
-        let expected = if manners == Some(Manners::Hangs) { 0..=1 } else { 1..=1 };
+        let expected = if manners == Some(CollectorMode::Hang) { 0..=1 } else { 1..=1 };
         assert!(expected.contains(&said), "{manners:?}: {said} times in {}", ended.log);
         assert!(!ended.log.contains("<|im_start|>"), "{}", ended.log);
     }
@@ -200,7 +200,7 @@ async fn a_collector_that_is_not_there_hangs_or_refuses_costs_no_call() {
 async fn a_collector_that_dies_and_comes_back_has_what_comes_then() {
     let builder = Builder::new();
     let socket = builder.scratch().join("otlp.sock");
-    let first = Collector::at(&socket, Manners::Keeps);
+    let first = Collector::at(&socket, CollectorMode::Accept);
     let endpoint = format!("traces: {{ endpoint: \"unix:{}\" }}", socket.display());
     let supervisor = builder.misbehave(&[], "").config(&endpoint).start().await;
     call(&supervisor, "trace", &[]).await;
@@ -209,7 +209,7 @@ async fn a_collector_that_dies_and_comes_back_has_what_comes_then() {
     std::fs::remove_file(&socket).unwrap();
     assert_eq!(call(&supervisor, "trace", &[]).await.outcome(), Outcome::Ok);
     until("a word of lost traces", || supervisor.log().contains("traces are lost")).await;
-    let second = Collector::at(&socket, Manners::Keeps);
+    let second = Collector::at(&socket, CollectorMode::Accept);
     call(&supervisor, "trace", &[]).await;
     assert_eq!(second.wait_for("call", 1).await.len(), 1);
 }
@@ -217,7 +217,7 @@ async fn a_collector_that_dies_and_comes_back_has_what_comes_then() {
 #[tokio::test]
 async fn a_collector_elsewhere_is_refused_with_what_to_write_instead() {
     let builder = Builder::new().config("traces: { endpoint: \"http://192.0.2.1:4317\" }");
-    let (config, _) = builder.written();
+    let (config, _) = builder.write_config();
     let checked = cli(&["config", "check", "--config", config.to_str().unwrap()]).await;
     let said =
         String::from_utf8_lossy(&checked.stderr).into_owned() + &String::from_utf8_lossy(&checked.stdout);

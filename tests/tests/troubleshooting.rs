@@ -23,7 +23,7 @@ const COMPLETE: [&str; 9] = [
     "supervisor/framed-bridge/src/child.rs",
     "supervisor/framed-bridge/src/exchange.rs",
     "supervisor/framed-bridge/src/frame.rs",
-    "supervisor/framed-bridge/src/line.rs",
+    "supervisor/framed-bridge/src/handshake.rs",
     "supervisor/framed-bridge/src/tools.rs",
 ];
 

@@ -32,7 +32,7 @@ async fn no_call_fails_while_a_plugin_is_replaced_twenty_times() {
         assert_eq!(replaced.outcome, "replaced");
         assert_ne!(replaced.old_digest, replaced.new_digest);
         digests.insert(replaced.new_digest);
-        traffic.more(20).await;
+        traffic.wait_more(20).await;
     }
     let (answered, failures) = traffic.end().await;
     assert_eq!(failures, Vec::<String>::new(), "of {answered}");
@@ -109,7 +109,7 @@ async fn of_several_instances_all_must_be_ready() {
     let (supervisor, path) = supervised("instances: 3").await;
     let before = pids(&supervisor.client.plugin("misbehave").await);
     let traffic = Traffic::start(&supervisor.client, "misbehave", 4);
-    traffic.more(10).await;
+    traffic.wait_more(10).await;
     install_over(&path, &program("misbehave"), "two");
     let replaced = supervisor.client.reload_plugin("misbehave").await.expect("it is good");
     let plugin = replaced.plugin.expect("the answer has a plugin");

@@ -20,7 +20,7 @@ const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const OK: HeaderValue = HeaderValue::from_static("0");
 
 /// The error text for a call whose own timeout has expired. It is tonic's, which clients know.
-const TIMER: &str = "Timeout expired";
+const TIMEOUT_MESSAGE: &str = "Timeout expired";
 
 /// An answer.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub async fn answer(
 ) {
     let answer = {
         let work = pin!(work);
-        awaited(&mut respond, deadline, work).await
+        run_until_reset(&mut respond, deadline, work).await
     };
     if let Some(answer) = answer {
         send(respond, answer).await;
@@ -52,7 +52,7 @@ pub async fn answer(
 /// The caller must drop unfinished work before it sends the answer, so that its permit is free for the
 /// client's next call. The caller pins the work, because a future is copied each time it is passed on, and
 /// this one is large.
-pub async fn awaited(
+pub async fn run_until_reset(
     respond: &mut SendResponse<Bytes>,
     deadline: Option<Instant>,
     work: Pin<&mut impl Future<Output = Result<Answer, Status>>>,
@@ -67,7 +67,7 @@ pub async fn awaited(
         biased;
         answer = work => Some(answer),
         _ = poll_fn(|cx| respond.poll_reset(cx)) => None,
-        () = over => Some(Err(Status::cancelled(TIMER))),
+        () = over => Some(Err(Status::cancelled(TIMEOUT_MESSAGE))),
     }
 }
 
@@ -86,7 +86,7 @@ async fn send_message(respond: &mut SendResponse<Bytes>, message: Bytes) -> Resu
     let mut head = Response::new(());
     head.headers_mut().insert(CONTENT_TYPE, GRPC);
     let mut sending = respond.send_response(head, false)?;
-    if !poll_fn(|cx| poll_room(&mut sending, cx)).await {
+    if !poll_fn(|cx| poll_capacity(&mut sending, cx)).await {
         return Ok(());
     }
     // What exceeds the window waits in h2, in one piece.
@@ -106,7 +106,7 @@ async fn send_response(respond: &mut SendResponse<Bytes>, response: Response<Bod
         return Ok(());
     }
     loop {
-        if !poll_fn(|cx| poll_room(&mut sending, cx)).await {
+        if !poll_fn(|cx| poll_capacity(&mut sending, cx)).await {
             return Ok(());
         }
         let frame = tokio::select! {
@@ -131,7 +131,7 @@ async fn send_response(respond: &mut SendResponse<Bytes>, response: Response<Bod
 }
 
 /// Waits until the client can receive more; `false` once it never will.
-fn poll_room(sending: &mut SendStream<Bytes>, cx: &mut Context<'_>) -> Poll<bool> {
+fn poll_capacity(sending: &mut SendStream<Bytes>, cx: &mut Context<'_>) -> Poll<bool> {
     sending.reserve_capacity(1);
     while sending.capacity() == 0 {
         match ready!(sending.poll_capacity(cx)) {

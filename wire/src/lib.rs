@@ -21,9 +21,9 @@
 
 mod answer;
 pub mod message;
-mod received;
+mod request_body;
 mod timeout;
 
-pub use answer::{Answer, answer, awaited, send};
-pub use received::{is_plain, received};
+pub use answer::{Answer, answer, run_until_reset, send};
+pub use request_body::{is_plain, request_body};
 pub use timeout::deadline_of;

@@ -14,7 +14,7 @@ pub const PREFIX_BYTES: usize = 5;
 /// Never: the buffer has the size that the message reports.
 #[must_use]
 pub fn framed(message: &impl Message) -> Bytes {
-    let mut frame = start(message.encoded_len());
+    let mut frame = with_prefix(message.encoded_len());
     message.encode(&mut frame).expect("there is room for what it said it needs");
     frame.freeze()
 }
@@ -22,12 +22,12 @@ pub fn framed(message: &impl Message) -> Bytes {
 /// The same for a message that is encoded already.
 #[must_use]
 pub fn framed_bytes(message: &[u8]) -> Bytes {
-    let mut frame = start(message.len());
+    let mut frame = with_prefix(message.len());
     frame.put_slice(message);
     frame.freeze()
 }
 
-fn start(length: usize) -> BytesMut {
+fn with_prefix(length: usize) -> BytesMut {
     let mut frame = BytesMut::with_capacity(PREFIX_BYTES + length);
     frame.put_u8(0);
     // Both sides refuse messages long before 4 GiB.
@@ -41,7 +41,7 @@ fn start(length: usize) -> BytesMut {
 /// The status for a client that sent something else, or whose stream broke: OUT_OF_RANGE if the message is
 /// longer.
 pub async fn read<M: Message + Default>(mut from: RecvStream, limit: usize) -> Result<M, Status> {
-    let mut all = Pieces::default();
+    let mut all = MessageBuffer::default();
     while let Some(piece) = from.data().await {
         let piece = piece.map_err(Status::from)?;
         // It fails only if the stream is over, and then nothing more comes.
@@ -53,13 +53,13 @@ pub async fn read<M: Message + Default>(mut from: RecvStream, limit: usize) -> R
 
 /// The received part of a message. Mostly a single piece holds it all, and is not copied.
 #[derive(Debug, Default)]
-struct Pieces {
+struct MessageBuffer {
     first: Bytes,
     /// All pieces together, once there are several.
     more: BytesMut,
 }
 
-impl Pieces {
+impl MessageBuffer {
     fn add(&mut self, piece: Bytes, limit: usize) -> Result<(), Status> {
         if self.first.is_empty() {
             self.first = piece;
@@ -70,29 +70,29 @@ impl Pieces {
             self.more.extend_from_slice(&piece);
         }
         // Refused before memory for the announced length is allocated, and before more is received.
-        match self.announced() {
+        match self.expected_len() {
             Some(length) if length > limit => Err(Status::out_of_range(format!(
                 "the request has {length} bytes, and at most {limit} are taken"
             ))),
-            Some(length) if self.came().len() > PREFIX_BYTES + length => {
+            Some(length) if self.bytes().len() > PREFIX_BYTES + length => {
                 Err(Status::internal("the request continues after its message"))
             }
             _ => Ok(()),
         }
     }
 
-    fn came(&self) -> &[u8] {
+    fn bytes(&self) -> &[u8] {
         if self.more.is_empty() { &self.first } else { &self.more }
     }
 
     /// The length that the prefix announces.
-    fn announced(&self) -> Option<usize> {
-        let mut prefix = self.came().get(1..PREFIX_BYTES)?;
+    fn expected_len(&self) -> Option<usize> {
+        let mut prefix = self.bytes().get(1..PREFIX_BYTES)?;
         Some(prefix.get_u32() as usize)
     }
 
     fn message(self) -> Result<Bytes, Status> {
-        let announced = self.announced();
+        let announced = self.expected_len();
         let Self { first, more } = self;
         let mut all = if more.is_empty() { first } else { more.freeze() };
         match (all.first(), announced) {
@@ -114,7 +114,7 @@ mod tests {
 
     /// Receives bytes in pieces of `step`.
     fn taken(bytes: &[u8], step: usize, limit: usize) -> Result<Bytes, Status> {
-        let mut all = Pieces::default();
+        let mut all = MessageBuffer::default();
         for piece in bytes.chunks(step) {
             all.add(Bytes::copy_from_slice(piece), limit)?;
         }

@@ -11,8 +11,9 @@ fn main() -> anyhow::Result<()> {
             let counted = allocation_counter::measure(run);
             (counted.count_total, counted.bytes_total)
         };
-        let turn = async || Ok(layers::sheets().iter_mut().flat_map(|sheet| sheet.counted(count)).collect());
+        let turn =
+            async || Ok(layers::layer_tables().iter_mut().flat_map(|sheet| sheet.counted(count)).collect());
         // As in the timed run: hundreds of calls are one poll of this task.
-        unconstrained(turns::take(turn)).await
+        unconstrained(turns::serve_turns(turn)).await
     })
 }

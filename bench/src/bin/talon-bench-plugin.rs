@@ -10,7 +10,7 @@ use talon_sdk::{Context, Plugin, StateError, ToolError};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[talon_sdk::args]
-struct Say {
+struct SayArgs {
     /// How much.
     bytes: usize,
 }
@@ -20,7 +20,7 @@ static TEXT: Mutex<Option<Arc<str>>> = Mutex::new(None);
 
 /// Says so many bytes of text.
 #[talon_sdk::tool(read_only)]
-async fn say(args: Say) -> Result<String, ToolError> {
+async fn say(args: SayArgs) -> Result<String, ToolError> {
     let mut text = TEXT.lock().unwrap_or_else(PoisonError::into_inner);
     let text = match &mut *text {
         Some(text) if text.len() == args.bytes => text,
@@ -30,20 +30,20 @@ async fn say(args: Say) -> Result<String, ToolError> {
 }
 
 #[talon_sdk::args]
-struct Log {
+struct LogArgs {
     /// How many.
     lines: usize,
 }
 
 /// Logs so many lines.
 #[talon_sdk::tool]
-async fn log(args: Log) -> Result<String, ToolError> {
+async fn log(args: LogArgs) -> Result<String, ToolError> {
     talon_bench::content::log(args.lines).map_err(|error| ToolError::new(error.to_string()))?;
     Ok(String::new())
 }
 
 #[talon_sdk::args]
-struct Keep {
+struct KeepArgs {
     /// What it stands under.
     key: String,
     /// What is kept.
@@ -52,7 +52,7 @@ struct Keep {
 
 /// Keeps a text, and says what is kept.
 #[talon_sdk::tool]
-async fn keep(args: Keep, cx: Context) -> Result<String, ToolError> {
+async fn keep(args: KeepArgs, cx: Context) -> Result<String, ToolError> {
     let told = |error: StateError| ToolError::new(error.to_string());
     let state = cx.state().map_err(told)?;
     state.set(&args.key, args.value).await.map_err(told)?;

@@ -8,12 +8,12 @@ use std::process::Command;
 pub(crate) const BWRAP: &str = "/usr/bin/bwrap";
 
 /// Whether it is installed.
-pub(crate) fn is_here() -> bool {
+pub(crate) fn is_installed() -> bool {
     Path::new(BWRAP).exists()
 }
 
 /// Runs a program in it, with one writable directory of the host.
-pub(super) fn around(program: &Path, writes: Option<&Path>) -> Command {
+pub(super) fn wrap(program: &Path, writes: Option<&Path>) -> Command {
     let mut command = Command::new(BWRAP);
     command.args(["--unshare-all", "--die-with-parent", "--ro-bind", "/", "/"]);
     command.args(["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]);

@@ -13,18 +13,18 @@ use crate::load::Caller;
 const ECHO: (&str, &str) = ("echo", "text");
 
 #[derive(Clone)]
-pub(super) struct Calls {
+pub(super) struct EchoCaller {
     client: Arc<Client>,
     plugin: Arc<str>,
 }
 
-impl Calls {
+impl EchoCaller {
     pub(super) async fn to(socket: PathBuf, plugin: String) -> Result<Self> {
         Ok(Self { client: Arc::new(Client::connect(socket).await?), plugin: plugin.into() })
     }
 }
 
-impl Caller for Calls {
+impl Caller for EchoCaller {
     async fn call(&mut self, content_bytes: usize) -> Result<()> {
         let text = crate::content::text(content_bytes);
         let answer = host::call(&self.client, &self.plugin, ECHO.0, (ECHO.1.to_owned(), text)).await?;

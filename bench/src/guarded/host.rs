@@ -11,15 +11,15 @@ use super::{ACTION, CALL_ID, PLUGIN};
 use crate::load::Caller;
 
 #[derive(Clone)]
-pub(super) struct Calls(Arc<Client>);
+pub(super) struct HostCaller(Arc<Client>);
 
-impl Calls {
+impl HostCaller {
     pub(super) async fn to(socket: PathBuf) -> Result<Self> {
         Ok(Self(Arc::new(Client::connect(socket).await?)))
     }
 }
 
-impl Caller for Calls {
+impl Caller for HostCaller {
     async fn call(&mut self, content_bytes: usize) -> Result<()> {
         say(&self.0, PLUGIN, content_bytes).await
     }

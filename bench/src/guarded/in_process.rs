@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use talon::config::{LoadOptions, load};
-use talon::door::Door;
+use talon::dispatch::Dispatcher;
 use talon_guard::{Call, Origin, Outcome};
 
 use talon_plugin::{Events, Registry, State};
@@ -28,20 +28,20 @@ pub(super) async fn serve(config: PathBuf) -> Result<()> {
     let patterns = Settings { forbidden_patterns: config.guard.forbidden_patterns.clone() };
     let sanitizer = Sanitizer::new(&patterns)?;
     let (mut specs, _) = config.configured_plugins();
-    let door = Arc::new(Door::new(registry.clone(), config, sanitizer, events));
+    let door = Arc::new(Dispatcher::new(registry.clone(), config, sanitizer, events));
     let plugin = registry.register(specs.pop().context("the configuration has a plugin")?)?;
     plugin.settled().await;
     let snapshot = plugin.snapshot();
     ensure!(snapshot.state == State::Ready, "the plugin is not ready: {:?}", snapshot.reason);
-    let served = crate::worker::serve(Calls(door)).await;
+    let served = crate::worker::serve(InProcessCaller(door)).await;
     registry.shutdown(GRACE).await;
     served
 }
 
 #[derive(Clone)]
-struct Calls(Arc<Door>);
+struct InProcessCaller(Arc<Dispatcher>);
 
-impl Caller for Calls {
+impl Caller for InProcessCaller {
     async fn call(&mut self, content_bytes: usize) -> Result<()> {
         let mut call = Call::new(CALL_ID, PLUGIN, ACTION, Origin::Program);
         call.args.insert("bytes".to_owned(), content_bytes.to_string());

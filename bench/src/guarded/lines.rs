@@ -16,12 +16,12 @@ use crate::load::Caller;
 pub const LINES: usize = 10_000;
 
 /// The interval for polling a counter, which has no notification; a tenth or less of the time for so many lines.
-const LOOK: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Clone)]
-pub(super) struct Lines(Arc<Client>);
+pub(super) struct LogCaller(Arc<Client>);
 
-impl Lines {
+impl LogCaller {
     pub(super) async fn of(socket: PathBuf) -> Result<Self> {
         Ok(Self(Arc::new(Client::connect(socket).await?)))
     }
@@ -33,12 +33,12 @@ impl Lines {
     }
 }
 
-impl Caller for Lines {
+impl Caller for LogCaller {
     /// All lines of one turn.
     async fn call(&mut self, _: usize) -> Result<()> {
         let before = self.counters().await?;
         host::call(&self.0, PLUGIN, "log", ("lines".to_owned(), LINES.to_string())).await?;
-        let mut look = tokio::time::interval(LOOK);
+        let mut look = tokio::time::interval(POLL_INTERVAL);
         loop {
             let now = self.counters().await?;
             ensure!(now.log_lines_dropped == before.log_lines_dropped, "lines were dropped");

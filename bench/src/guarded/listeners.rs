@@ -21,14 +21,14 @@ pub const EVENTS: usize = 128;
 const KIND: &str = "call_finished";
 
 #[derive(Clone)]
-pub(super) struct Fan {
+pub(super) struct EventFanOut {
     client: Arc<Client>,
     /// How many events each listener has received.
     heard: Vec<watch::Receiver<u64>>,
     made: u64,
 }
 
-impl Fan {
+impl EventFanOut {
     pub(super) async fn of(socket: PathBuf, count: usize) -> Result<Self> {
         let client = Arc::new(Client::connect(socket.clone()).await?);
         let mut heard = Vec::with_capacity(count);
@@ -59,7 +59,7 @@ async fn listen(mut stream: Streaming<talon_proto::host::Event>, tell: watch::Se
     bail!("the supervisor ended its stream")
 }
 
-impl Caller for Fan {
+impl Caller for EventFanOut {
     /// All events of one turn.
     async fn call(&mut self, content_bytes: usize) -> Result<()> {
         // A clone may have made some calls before.

@@ -19,7 +19,7 @@ use talon_telemetry::{Format, Settings};
 
 pub use lines::LINES;
 pub use listeners::EVENTS;
-pub use many::numbered;
+pub use many::plugin_name;
 
 /// The plugin that all of them call; its program is `talon-bench-plugin`.
 pub const PLUGIN: &str = "says";
@@ -89,11 +89,10 @@ pub enum Part {
 
 /// Makes this process record metrics and log as `talon serve` does, although no one reads either: each call then has a
 /// span, and is counted.
-fn recording() -> Result<talon_telemetry::Guard> {
+fn recording() -> Result<talon_telemetry::TelemetryGuard> {
     talon::admin::metrics::install();
     // The default of `log.level`, which does not log single calls.
-    let settings =
-        Settings { format: Format::suiting_stderr(), level: "info".to_owned(), ..Settings::default() };
+    let settings = Settings { format: Format::for_stderr(), level: "info".to_owned(), ..Settings::default() };
     Ok(talon_telemetry::init(&settings)?)
 }
 
@@ -110,20 +109,21 @@ impl Part {
                     let _log = recorded.then(recording).transpose()?;
                     Box::pin(in_process::serve(config)).await
                 }
-                Self::Host { socket } => crate::worker::serve(host::Calls::to(socket).await?).await,
+                Self::Host { socket } => crate::worker::serve(host::HostCaller::to(socket).await?).await,
                 Self::Many { socket, count } => {
-                    crate::worker::serve(many::Calls::to(socket, count).await?).await
+                    crate::worker::serve(many::ManyPluginsCaller::to(socket, count).await?).await
                 }
                 Self::Echo { socket, plugin } => {
-                    crate::worker::serve(echo::Calls::to(socket, plugin).await?).await
+                    crate::worker::serve(echo::EchoCaller::to(socket, plugin).await?).await
                 }
                 Self::Listeners { socket, count } => {
-                    crate::worker::serve(listeners::Fan::of(socket, count).await?).await
+                    crate::worker::serve(listeners::EventFanOut::of(socket, count).await?).await
                 }
-                Self::Lines { socket } => crate::worker::serve(lines::Lines::of(socket).await?).await,
+                Self::Lines { socket } => crate::worker::serve(lines::LogCaller::of(socket).await?).await,
                 Self::Layers { recorded } => {
                     let _log = recorded.then(recording).transpose()?;
-                    let sheets = if recorded { crate::layers::recorded } else { crate::layers::sheets };
+                    let sheets =
+                        if recorded { crate::layers::recorded_tables } else { crate::layers::layer_tables };
                     layers::serve(sheets).await
                 }
                 Self::Sanitizer => sanitizer::serve().await,

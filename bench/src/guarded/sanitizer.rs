@@ -4,10 +4,10 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use talon_sanitize::{Sanitizer, Tally};
+use talon_sanitize::{FamilyCounts, Sanitizer};
 
-use crate::book::Unit;
-use crate::turns::{self, Told};
+use crate::figures::Unit;
+use crate::turns::{self, Measurement};
 
 #[path = "../../../supervisor/crates/sanitize/benches/sanitize/inputs.rs"]
 mod inputs;
@@ -17,18 +17,19 @@ mod rivals;
 const BYTES: usize = 64 << 10;
 
 /// The minimum time that one contender processes a text before the next one's turn.
-const STRETCH: Duration = Duration::from_millis(4);
+const CONTENDER_TIME: Duration = Duration::from_millis(4);
 
 pub(super) async fn serve() -> Result<()> {
     let (sanitizer, patterns, texts) = (Sanitizer::default(), rivals::patterns(), texts());
-    turns::take(async || {
+    turns::serve_turns(async || {
         let mut told = Vec::new();
         for (name, text) in &texts {
             let case = format!("sanitizer/{name}, 64 KiB");
-            let mut contender =
-                |name, speed| told.push(Told::new(&case, name, "speed", Unit::GigabytesPerSecond, speed));
-            contender("Talon", speed(text, || sanitizer.text(text, &mut Tally::default()).len()));
-            contender("60 passes", speed(text, || rivals::replace_all(&patterns, text).len()));
+            let mut contender = |name, speed| {
+                told.push(Measurement::new(&case, name, "speed", Unit::GigabytesPerSecond, speed))
+            };
+            contender("Talon", throughput(text, || sanitizer.text(text, &mut FamilyCounts::default()).len()));
+            contender("60 passes", throughput(text, || rivals::replace_all(&patterns, text).len()));
         }
         Ok(told)
     })
@@ -49,13 +50,13 @@ fn texts() -> [(&'static str, String); 8] {
 }
 
 /// The throughput in gigabytes a second, of passes over the whole text.
-fn speed(text: &str, pass: impl Fn() -> usize) -> f64 {
+fn throughput(text: &str, pass: impl Fn() -> usize) -> f64 {
     let (begin, mut passes) = (Instant::now(), 0_u32);
     let took = loop {
         black_box(pass());
         passes += 1;
         let took = begin.elapsed();
-        if took >= STRETCH {
+        if took >= CONTENDER_TIME {
             break took;
         }
     };
@@ -70,7 +71,7 @@ mod tests {
     fn texts_are_what_their_names_say() {
         let sanitizer = Sanitizer::default();
         for (name, text) in texts() {
-            let clean = sanitizer.text(&text, &mut Tally::default()) == *text;
+            let clean = sanitizer.text(&text, &mut FamilyCounts::default()) == *text;
             assert_eq!(clean, !name.starts_with("a hit"), "{name}");
             assert!((BYTES * 99 / 100..BYTES * 102 / 100).contains(&text.len()), "{name}: {}", text.len());
         }

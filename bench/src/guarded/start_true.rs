@@ -7,11 +7,11 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use talon_jail::{ExitStatus, Network, Profile};
-use talon_tests::{InJail, ended};
+use talon_tests::{JailedFixture, ended};
 
 use super::bubblewrap;
-use crate::book::Unit;
-use crate::turns::{self, Told};
+use crate::figures::Unit;
+use crate::turns::{self, Measurement};
 
 /// The program that is started.
 const PROGRAM: &str = "/bin/true";
@@ -23,18 +23,18 @@ const UID: u32 = 91_100;
 type Start = Box<dyn Fn() -> Result<Option<Instant>>>;
 
 /// One method to start it.
-struct Way {
+struct SpawnMethod {
     name: String,
     start: Start,
 }
 
-impl Way {
+impl SpawnMethod {
     fn new(name: impl Into<String>, start: impl Fn() -> Result<Option<Instant>> + 'static) -> Self {
         Self { name: name.into(), start: Box::new(start) }
     }
 
     fn jail(profile: &'static str, network: &'static str, asked: Network) -> Self {
-        let jail = InJail::new(UID, profile, asked, &[Path::new(PROGRAM)]);
+        let jail = JailedFixture::new(UID, profile, asked, &[Path::new(PROGRAM)]);
         Self::new(format!("{profile} jail, network {network}"), move || {
             let jailed = jail.start()?;
             let running = Instant::now();
@@ -46,8 +46,8 @@ impl Way {
 }
 
 pub(super) async fn serve() -> Result<()> {
-    let ways = ways();
-    turns::take(async || {
+    let ways = spawn_methods();
+    turns::serve_turns(async || {
         let mut told = Vec::new();
         for way in &ways {
             let begin = Instant::now();
@@ -55,7 +55,7 @@ pub(super) async fn serve() -> Result<()> {
             let ended = Instant::now();
             let mut tell = |metric, at: Instant| {
                 let took = (at - begin).as_secs_f64() * 1e3;
-                told.push(Told::new("start/true", &way.name, metric, Unit::Milliseconds, took));
+                told.push(Measurement::new("start/true", &way.name, metric, Unit::Milliseconds, took));
             };
             tell("to its end", ended);
             if let Some(running) = running {
@@ -67,19 +67,19 @@ pub(super) async fn serve() -> Result<()> {
     .await
 }
 
-fn ways() -> Vec<Way> {
-    let mut ways = vec![Way::new("no jail", || run(&mut Command::new(PROGRAM)))];
-    if bubblewrap::is_here() {
-        ways.push(Way::new("bwrap", || {
-            run(&mut bubblewrap::around(Path::new(PROGRAM), None))?;
+fn spawn_methods() -> Vec<SpawnMethod> {
+    let mut ways = vec![SpawnMethod::new("no jail", || run(&mut Command::new(PROGRAM)))];
+    if bubblewrap::is_installed() {
+        ways.push(SpawnMethod::new("bwrap", || {
+            run(&mut bubblewrap::wrap(Path::new(PROGRAM), None))?;
             // There is no notification of the exec.
             Ok(None)
         }));
     }
     for profile in Profile::names() {
-        ways.push(Way::jail(profile, "none", Network::None));
-        ways.push(Way::jail(profile, "loopback", Network::Loopback));
-        ways.push(Way::jail(profile, "full", Network::Host { connect: None, bind: None }));
+        ways.push(SpawnMethod::jail(profile, "none", Network::None));
+        ways.push(SpawnMethod::jail(profile, "loopback", Network::Loopback));
+        ways.push(SpawnMethod::jail(profile, "full", Network::Host { connect: None, bind: None }));
     }
     ways
 }

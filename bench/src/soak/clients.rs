@@ -12,14 +12,14 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::scene::{KEEPS, KILLED, REPLACED, SAYS};
+use super::fixture::{KEEPS, KILLED, REPLACED, SAYS};
 
 /// Problems whose text is kept; all are counted.
-const MOST_TOLD: usize = 20;
+const MAX_MESSAGES: usize = 20;
 
 /// The counters of the run.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct SoakTotals {
     /// Calls that succeeded.
     pub(super) calls: AtomicU64,
     /// Calls to the killed plugin that failed because of the kill.
@@ -31,26 +31,26 @@ pub(super) struct Tally {
     /// Kills, reloads of the configuration, reloads of the plugin.
     pub(super) troubles: [AtomicU64; 3],
     problems: AtomicU64,
-    told: Mutex<Vec<String>>,
+    messages: Mutex<Vec<String>>,
 }
 
-impl Tally {
+impl SoakTotals {
     /// Records an unexpected failure.
     pub(super) fn problem(&self, what: String) {
         self.problems.fetch_add(1, Ordering::Relaxed);
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() < MOST_TOLD {
+        let mut told = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() < MAX_MESSAGES {
             told.push(what);
         }
     }
 
     /// How many there were, and the first of them.
     pub(super) fn problems(&self) -> (u64, Vec<String>) {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let told = self.messages.lock().unwrap_or_else(PoisonError::into_inner).clone();
         (self.problems.load(Ordering::Relaxed), told)
     }
 
-    pub(super) fn say(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
         let (calls, died, problems) = (count(&self.calls), count(&self.died), count(&self.problems));
         format!("{calls} calls, {died} died with their plugin, {problems} problems")
@@ -58,7 +58,7 @@ impl Tally {
 }
 
 /// A kind of client: which calls it makes, how often, and how many such clients there are.
-struct Kind {
+struct LoadProfile {
     count: usize,
     every: Duration,
     plugin: &'static str,
@@ -72,77 +72,126 @@ const fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-fn small(_: u64) -> Vec<(&'static str, String)> {
+fn small_args(_: u64) -> Vec<(&'static str, String)> {
     vec![("bytes", "1024".to_owned())]
 }
 
-fn large(_: u64) -> Vec<(&'static str, String)> {
+fn large_args(_: u64) -> Vec<(&'static str, String)> {
     vec![("bytes", "65536".to_owned())]
 }
 
 /// Writes a few keys again and again.
-fn kept(number: u64) -> Vec<(&'static str, String)> {
+fn state_args(number: u64) -> Vec<(&'static str, String)> {
     vec![("key", format!("key-{}", number % 50)), ("value", format!("value {number}"))]
 }
 
-fn lines(_: u64) -> Vec<(&'static str, String)> {
+fn log_args(_: u64) -> Vec<(&'static str, String)> {
     vec![("lines", "10".to_owned())]
 }
 
-const KINDS: [Kind; 7] = [
-    Kind { count: 8, every: millis(20), plugin: SAYS, action: "say", arguments: small, newcomer: false },
-    Kind { count: 2, every: millis(100), plugin: SAYS, action: "say", arguments: large, newcomer: false },
-    Kind { count: 4, every: millis(20), plugin: REPLACED, action: "say", arguments: small, newcomer: false },
-    Kind { count: 2, every: millis(50), plugin: KILLED, action: "say", arguments: small, newcomer: false },
-    Kind { count: 2, every: millis(50), plugin: KEEPS, action: "keep", arguments: kept, newcomer: false },
-    Kind { count: 1, every: millis(100), plugin: SAYS, action: "log", arguments: lines, newcomer: false },
-    Kind { count: 2, every: millis(100), plugin: REPLACED, action: "say", arguments: small, newcomer: true },
+const PROFILES: [LoadProfile; 7] = [
+    LoadProfile {
+        count: 8,
+        every: millis(20),
+        plugin: SAYS,
+        action: "say",
+        arguments: small_args,
+        newcomer: false,
+    },
+    LoadProfile {
+        count: 2,
+        every: millis(100),
+        plugin: SAYS,
+        action: "say",
+        arguments: large_args,
+        newcomer: false,
+    },
+    LoadProfile {
+        count: 4,
+        every: millis(20),
+        plugin: REPLACED,
+        action: "say",
+        arguments: small_args,
+        newcomer: false,
+    },
+    LoadProfile {
+        count: 2,
+        every: millis(50),
+        plugin: KILLED,
+        action: "say",
+        arguments: small_args,
+        newcomer: false,
+    },
+    LoadProfile {
+        count: 2,
+        every: millis(50),
+        plugin: KEEPS,
+        action: "keep",
+        arguments: state_args,
+        newcomer: false,
+    },
+    LoadProfile {
+        count: 1,
+        every: millis(100),
+        plugin: SAYS,
+        action: "log",
+        arguments: log_args,
+        newcomer: false,
+    },
+    LoadProfile {
+        count: 2,
+        every: millis(100),
+        plugin: REPLACED,
+        action: "say",
+        arguments: small_args,
+        newcomer: true,
+    },
 ];
 
 /// Listeners that read as fast as they can.
 const LISTENERS: usize = 3;
 /// Events that a short-lived listener reads before it reconnects.
-const VISIT: usize = 50;
+const SHORT_VISIT_EVENTS: usize = 50;
 /// How long the slow listener takes for an event, during which a dozen more arrive: slow enough that it misses some and
 /// is notified within the first minutes, once it has read what its connection buffers.
-const SLOW: Duration = millis(20);
+const SLOW_READER_DELAY: Duration = millis(20);
 /// How often the operator's client polls everything.
-const LOOKS: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Starts them all. They end when the sender of `going` is dropped.
 pub(super) async fn start(
     socket: &Path,
-    tally: &Arc<Tally>,
+    tally: &Arc<SoakTotals>,
     going: &watch::Receiver<()>,
 ) -> Result<Vec<JoinHandle<()>>> {
     let mut clients = Vec::new();
-    let me = async || -> Result<One> {
+    let me = async || -> Result<SoakClient> {
         let client = Client::connect(socket.to_owned()).await?;
-        Ok(One { client, socket: socket.to_owned(), tally: tally.clone(), going: going.clone() })
+        Ok(SoakClient { client, socket: socket.to_owned(), tally: tally.clone(), going: going.clone() })
     };
-    for kind in &KINDS {
+    for kind in &PROFILES {
         for _ in 0..kind.count {
-            clients.push(tokio::spawn(me().await?.calls(kind)));
+            clients.push(tokio::spawn(me().await?.call_loop(kind)));
         }
     }
     for _ in 0..LISTENERS {
-        clients.push(tokio::spawn(me().await?.listens(Duration::ZERO, usize::MAX)));
+        clients.push(tokio::spawn(me().await?.listen_loop(Duration::ZERO, usize::MAX)));
     }
-    clients.push(tokio::spawn(me().await?.listens(Duration::ZERO, VISIT)));
-    clients.push(tokio::spawn(me().await?.listens(SLOW, usize::MAX)));
-    clients.push(tokio::spawn(me().await?.looks()));
+    clients.push(tokio::spawn(me().await?.listen_loop(Duration::ZERO, SHORT_VISIT_EVENTS)));
+    clients.push(tokio::spawn(me().await?.listen_loop(SLOW_READER_DELAY, usize::MAX)));
+    clients.push(tokio::spawn(me().await?.poll_loop()));
     Ok(clients)
 }
 
 /// One client.
-struct One {
+struct SoakClient {
     client: Client,
     socket: PathBuf,
-    tally: Arc<Tally>,
+    tally: Arc<SoakTotals>,
     going: watch::Receiver<()>,
 }
 
-impl One {
+impl SoakClient {
     /// Waits for its next turn; false when the run is over.
     async fn turn(&mut self, pace: &mut tokio::time::Interval) -> bool {
         tokio::select! {
@@ -158,7 +207,7 @@ impl One {
         pace
     }
 
-    async fn calls(mut self, kind: &'static Kind) {
+    async fn call_loop(mut self, kind: &'static LoadProfile) {
         let mut pace = Self::pace(kind.every);
         for number in 0.. {
             if !self.turn(&mut pace).await {
@@ -195,7 +244,7 @@ impl One {
     }
 
     /// Listens, takes this long for each event, and reconnects after this many.
-    async fn listens(mut self, slowness: Duration, visit: usize) {
+    async fn listen_loop(mut self, slowness: Duration, visit: usize) {
         // An interval must not be zero.
         let mut pace = Self::pace(slowness.max(millis(1)));
         loop {
@@ -234,8 +283,8 @@ impl One {
     }
 
     /// Polls like an operator's screen.
-    async fn looks(mut self) {
-        let mut pace = Self::pace(LOOKS);
+    async fn poll_loop(mut self) {
+        let mut pace = Self::pace(POLL_INTERVAL);
         while self.turn(&mut pace).await {
             let status =
                 self.client.ask(|mut host| async move { host.get_status(GetStatusRequest {}).await });

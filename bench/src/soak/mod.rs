@@ -13,12 +13,12 @@
 //! | `trend` | slope, halves and verdict |
 //! | `report` | the result as text and JSON |
 
+mod chaos;
 mod clients;
-mod eyes;
+mod fixture;
 mod report;
-mod scene;
+mod sampler;
 pub mod trend;
-mod trouble;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,10 +28,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use tokio::sync::watch;
 
-use crate::machine::{Origin, Probe};
-use clients::Tally;
-use eyes::{Eyes, Sample};
+use crate::machine::{Probe, RunOrigin};
+use clients::SoakTotals;
 use report::Report;
+use sampler::{Sample, Sampler};
 
 /// The part of a run that is not counted: caches, rings, pools and histograms fill up to their limits.
 const WARM_UP: f64 = 0.15;
@@ -42,7 +42,7 @@ const SAMPLES: u32 = 400;
 /// The minimum interval between samples: sampling costs the supervisor time.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 /// How often progress is printed.
-const SAID_EVERY: Duration = Duration::from_secs(30);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(30);
 
 /// `talon-bench soak`.
 #[derive(Debug, clap::Args)]
@@ -65,7 +65,7 @@ impl Options {
         ensure!(self.minutes >= 1.0, "a slope needs a minute at the least");
         let begin = Instant::now();
         let (mut report, probe) = Box::pin(soak(Duration::from_secs_f64(self.minutes * 60.0))).await?;
-        report.origin = Some(Origin::of_here(false, begin.elapsed(), &probe));
+        report.origin = Some(RunOrigin::of_here(false, begin.elapsed(), &probe));
         print!("{}", report.show());
         if let Some(path) = &self.json {
             let text = serde_json::to_string_pretty(&report)? + "\n";
@@ -76,14 +76,14 @@ impl Options {
 }
 
 async fn soak(length: Duration) -> Result<(Report, Probe)> {
-    let mut scene = scene::set().await;
-    let tally = Arc::new(Tally::default());
+    let mut scene = fixture::start().await;
+    let tally = Arc::new(SoakTotals::default());
     let (stop, going) = watch::channel(());
     let clients = clients::start(&scene.supervisor.socket(), &tally, &going).await?;
-    let eyes = Eyes::on(&scene.supervisor)?;
-    let (samples, probe) = tokio::try_join!(watch_over(eyes, length, &tally), async {
+    let eyes = Sampler::attach(&scene.supervisor)?;
+    let (samples, probe) = tokio::try_join!(take_samples(eyes, length, &tally), async {
         let mut probe = Probe::new("soak");
-        trouble::make(&mut scene, length, &tally, &mut probe).await?;
+        chaos::inject(&mut scene, length, &tally, &mut probe).await?;
         Ok(probe)
     })?;
     drop((stop, going));
@@ -91,22 +91,22 @@ async fn soak(length: Duration) -> Result<(Report, Probe)> {
         client.await.context("a client panicked")?;
     }
     scene.all_ready(&tally).await;
-    scene.ends_well(&tally).await;
+    scene.stop_cleanly(&tally).await;
     Ok((Report::of(length, &tally, samples), probe))
 }
 
 /// Takes samples after the warm-up.
-async fn watch_over(mut eyes: Eyes, length: Duration, tally: &Tally) -> Result<Vec<Sample>> {
+async fn take_samples(mut eyes: Sampler, length: Duration, tally: &SoakTotals) -> Result<Vec<Sample>> {
     let warm_up = length.mul_f64(WARM_UP).max(SHORTEST_WARM_UP);
     let mut pause = tokio::time::interval((length / SAMPLES).max(SHORTEST_PAUSE));
     let (begin, mut said) = (Instant::now(), Instant::now());
     let mut samples = Vec::new();
     while begin.elapsed() < length {
         pause.tick().await;
-        let sample = eyes.look(begin.elapsed())?;
-        if said.elapsed() >= SAID_EVERY {
+        let sample = eyes.sample(begin.elapsed())?;
+        if said.elapsed() >= PROGRESS_INTERVAL {
             said = Instant::now();
-            eprintln!("{:>5.0} s: {}; {}", sample.seconds, sample.say(), tally.say());
+            eprintln!("{:>5.0} s: {}; {}", sample.seconds, sample.summary(), tally.summary());
         }
         if begin.elapsed() >= warm_up {
             samples.push(sample);

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::clients::Tally;
-use super::eyes::{LOOKED, Sample};
+use super::clients::SoakTotals;
+use super::sampler::{METRICS, Sample};
 use super::trend::{Allowance, ERRORS, Trend};
-use crate::machine::Origin;
+use crate::machine::RunOrigin;
 use crate::table::{number, write_table};
 
 /// One run.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
-    pub(super) origin: Option<Origin>,
+    pub(super) origin: Option<RunOrigin>,
     minutes: f64,
     calls: u64,
     /// Calls that failed because their plugin was killed.
@@ -43,15 +43,15 @@ struct Row {
 }
 
 impl Report {
-    pub(super) fn of(length: Duration, tally: &Tally, samples: Vec<Sample>) -> Self {
-        let row = |(at, looked): (usize, &super::eyes::Looked)| {
+    pub(super) fn of(length: Duration, tally: &SoakTotals, samples: Vec<Sample>) -> Self {
+        let row = |(at, looked): (usize, &super::sampler::MetricSpec)| {
             let values: Vec<(f64, f64)> =
                 samples.iter().map(|sample| (sample.seconds, sample.values[at])).collect();
             let trend = Trend::of(&values);
             let flat = trend.is_some_and(|trend| trend.is_flat(looked.allowed));
             Row { name: looked.name, unit: looked.unit, trend, allowed: looked.allowed, flat }
         };
-        let figures = LOOKED.iter().enumerate().map(row).collect();
+        let figures = METRICS.iter().enumerate().map(row).collect();
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
         let [kills, configuration_reloads, plugin_reloads] = [0, 1, 2].map(|at| count(&tally.troubles[at]));
         let (problems, told) = tally.problems();

@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::load::Caller;
 
 /// Serves a handler on one socket.
-pub(super) async fn serve(socket: &Path, answers: impl Answer) -> Result<()> {
+pub(super) async fn serve(socket: &Path, answers: impl CallHandler) -> Result<()> {
     let incoming = UnixListenerStream::new(super::listen(socket)?);
     // Without the router, which needs a web framework and takes more time.
     Server::builder().serve_with_incoming(PluginServiceServer::new(OnlyExecute(answers)), incoming).await?;
@@ -25,7 +25,7 @@ pub(super) async fn serve(socket: &Path, answers: impl Answer) -> Result<()> {
 }
 
 /// How a bare server answers a call.
-pub(super) trait Answer: Send + Sync + 'static {
+pub(super) trait CallHandler: Send + Sync + 'static {
     fn answer(
         &self,
         request: ToolCallRequest,
@@ -35,11 +35,11 @@ pub(super) trait Answer: Send + Sync + 'static {
 /// Answers with as much text as the argument `bytes` asks for. The text is cached, as in a plugin with prepared
 /// answers.
 #[derive(Default)]
-pub(super) struct Says {
+pub(super) struct TextHandler {
     text: Mutex<Arc<str>>,
 }
 
-impl Answer for Says {
+impl CallHandler for TextHandler {
     async fn answer(&self, request: ToolCallRequest) -> Result<ToolResultResponse, Status> {
         let wanted = request.args.get("bytes").and_then(|bytes| bytes.parse().ok());
         let wanted = wanted.ok_or_else(|| Status::invalid_argument("no bytes"))?;
@@ -58,7 +58,7 @@ impl Answer for Says {
 struct OnlyExecute<A>(A);
 
 #[tonic::async_trait]
-impl<A: Answer> PluginService for OnlyExecute<A> {
+impl<A: CallHandler> PluginService for OnlyExecute<A> {
     async fn execute(
         &self,
         request: Request<ToolCallRequest>,
@@ -67,15 +67,15 @@ impl<A: Answer> PluginService for OnlyExecute<A> {
     }
 
     async fn init(&self, _: Request<PluginInitRequest>) -> Result<Response<()>, Status> {
-        Err(unasked())
+        Err(not_implemented())
     }
 
     async fn capabilities(&self, _: Request<()>) -> Result<Response<PluginCapabilities>, Status> {
-        Err(unasked())
+        Err(not_implemented())
     }
 
     async fn refresh_capabilities(&self, _: Request<()>) -> Result<Response<PluginCapabilities>, Status> {
-        Err(unasked())
+        Err(not_implemented())
     }
 
     type ExecuteBidiStream = tokio_stream::Empty<Result<PluginMessage, Status>>;
@@ -84,19 +84,19 @@ impl<A: Answer> PluginService for OnlyExecute<A> {
         &self,
         _: Request<Streaming<HostMessage>>,
     ) -> Result<Response<Self::ExecuteBidiStream>, Status> {
-        Err(unasked())
+        Err(not_implemented())
     }
 }
 
-fn unasked() -> Status {
+fn not_implemented() -> Status {
     Status::unimplemented("it is called, and nothing else")
 }
 
 /// Calls on one connection.
 #[derive(Clone)]
-pub(super) struct Calls(PluginServiceClient<Channel>);
+pub(super) struct BareCaller(PluginServiceClient<Channel>);
 
-impl Calls {
+impl BareCaller {
     pub(super) fn of(client: PluginServiceClient<Channel>) -> Self {
         Self(client)
     }
@@ -106,7 +106,7 @@ impl Calls {
     }
 }
 
-impl Caller for Calls {
+impl Caller for BareCaller {
     async fn call(&mut self, content_bytes: usize) -> Result<()> {
         let request = ToolCallRequest {
             id: crate::guarded::CALL_ID.to_owned(),

@@ -16,7 +16,7 @@ const REVISION: &str = "2025-11-25";
 
 /// How a tool is asked for this many bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Takes {
+pub enum ArgumentKind {
     /// By their number, as `bytes`.
     Bytes,
     /// By a text of that length, as `text`, which it returns.
@@ -28,7 +28,7 @@ pub enum Takes {
 pub(super) struct Session {
     pipes: Arc<Mutex<Pipes>>,
     tool: Arc<str>,
-    takes: Takes,
+    takes: ArgumentKind,
 }
 
 struct Pipes {
@@ -39,7 +39,7 @@ struct Pipes {
 }
 
 impl Session {
-    pub(super) async fn start(command: &[String], tool: String, takes: Takes) -> Result<Self> {
+    pub(super) async fn start(command: &[String], tool: String, takes: ArgumentKind) -> Result<Self> {
         let (program, arguments) = command.split_first().context("a server is a program")?;
         let mut child = Command::new(program)
             .args(arguments)
@@ -86,8 +86,8 @@ impl Pipes {
 impl Caller for Session {
     async fn call(&mut self, content_bytes: usize) -> Result<()> {
         let arguments = match self.takes {
-            Takes::Bytes => json!({ "bytes": content_bytes }),
-            Takes::Text => json!({ "text": crate::content::text(content_bytes) }),
+            ArgumentKind::Bytes => json!({ "bytes": content_bytes }),
+            ArgumentKind::Text => json!({ "text": crate::content::text(content_bytes) }),
         };
         let call = json!({ "name": &*self.tool, "arguments": arguments });
         let result = self.pipes.lock().await.ask("tools/call", call).await?;

@@ -51,21 +51,21 @@ pub enum Part {
         /// The file.
         path: PathBuf,
         /// The operation.
-        what: state::What,
+        what: state::Operation,
     },
     /// Reads or writes a plugin's state through its socket.
     State {
         /// The socket.
         socket: PathBuf,
         /// The operation.
-        what: state::What,
+        what: state::Operation,
     },
     /// Runs loads of calls to an MCP server's tool over its standard input and output.
     Mcp {
         /// The tool.
         tool: String,
         /// The argument of the tool.
-        takes: mcp::Takes,
+        takes: mcp::ArgumentKind,
         /// The server.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<String>,
@@ -94,23 +94,25 @@ impl Part {
             match self {
                 Self::RawServer { socket } => raw::serve(&socket).await,
                 Self::RawDriver { socket } => crate::worker::serve(raw::Frames::to(socket)).await,
-                Self::BareServer { socket } => bare::serve(&socket, bare::Says::default()).await,
-                Self::BareDriver { socket } => crate::worker::serve(bare::Calls::to(&socket).await?).await,
+                Self::BareServer { socket } => bare::serve(&socket, bare::TextHandler::default()).await,
+                Self::BareDriver { socket } => {
+                    crate::worker::serve(bare::BareCaller::to(&socket).await?).await
+                }
                 Self::Spawner { plugin, sockets, count } => {
-                    crate::worker::serve(spawner::Many::start(plugin, sockets, count).await?).await
+                    crate::worker::serve(spawner::SpawnedPlugins::start(plugin, sockets, count).await?).await
                 }
                 Self::Sqlite { path, what } => {
                     crate::worker::serve(state::Database::open(&path, what)?).await
                 }
                 Self::State { socket, what } => {
-                    crate::worker::serve(state::Kept::to(&socket, what).await?).await
+                    crate::worker::serve(state::StateCaller::to(&socket, what).await?).await
                 }
                 Self::Mcp { tool, takes, command } => {
                     crate::worker::serve(mcp::Session::start(&command, tool, takes).await?).await
                 }
                 Self::PipeReader => crate::worker::serve(pipe::Reader::start()?).await,
                 Self::PipeWriter => pipe::write(),
-                Self::Relay { socket, to } => bare::serve(&socket, relay::Onward::to(&to).await?).await,
+                Self::Relay { socket, to } => bare::serve(&socket, relay::Relay::to(&to).await?).await,
             }
         })
     }

@@ -10,18 +10,18 @@ use talon_tests::dial;
 use tonic::Status;
 use tonic::transport::Channel;
 
-use super::bare::Answer;
+use super::bare::CallHandler;
 
 /// Forwards calls to another server.
-pub(super) struct Onward(PluginServiceClient<Channel>);
+pub(super) struct Relay(PluginServiceClient<Channel>);
 
-impl Onward {
+impl Relay {
     pub(super) async fn to(socket: &Path) -> Result<Self> {
         Ok(Self(PluginServiceClient::new(dial(socket).await?)))
     }
 }
 
-impl Answer for Onward {
+impl CallHandler for Relay {
     async fn answer(&self, request: ToolCallRequest) -> Result<ToolResultResponse, Status> {
         self.0.clone().execute(request).await.map(tonic::Response::into_inner)
     }

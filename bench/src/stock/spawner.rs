@@ -13,16 +13,16 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::Semaphore;
 use tonic::transport::Channel;
 
-use super::bare::Calls;
-use crate::draw::Whom;
+use super::bare::BareCaller;
 use crate::load::Caller;
+use crate::rng::PluginPicker;
 
 /// The handshake's environment variable, which every plugin for this kind of host expects.
 const COOKIE: (&str, &str) = ("TALON_PLUGIN_MAGIC_COOKIE", "d3a7c1f0-talon-plugin");
 
 /// A running plugin.
-struct Held {
-    calls: Calls,
+struct PluginProcess {
+    calls: BareCaller,
     _child: Child,
     /// Kept open, because otherwise the plugin's next write to its standard output would fail.
     _stdout: BufReader<ChildStdout>,
@@ -30,12 +30,12 @@ struct Held {
 
 /// All plugins; a call goes to a random one.
 #[derive(Clone)]
-pub(super) struct Many {
-    held: Arc<Vec<Held>>,
-    whom: Whom,
+pub(super) struct SpawnedPlugins {
+    held: Arc<Vec<PluginProcess>>,
+    whom: PluginPicker,
 }
 
-impl Many {
+impl SpawnedPlugins {
     /// Starts this many, as many at once as a supervisor does by default, and returns when all are ready.
     pub(super) async fn start(plugin: PathBuf, sockets: PathBuf, count: usize) -> Result<Self> {
         let at_once = std::thread::available_parallelism().map_or(2, |cores| cores.get() * 2);
@@ -53,11 +53,11 @@ impl Many {
         for start in starts {
             held.push(start.await.context("a start panicked")??);
         }
-        Ok(Self { whom: Whom::of(held.len()), held: Arc::new(held) })
+        Ok(Self { whom: PluginPicker::of(held.len()), held: Arc::new(held) })
     }
 }
 
-async fn start(plugin: &Path, sockets: &Path) -> Result<Held> {
+async fn start(plugin: &Path, sockets: &Path) -> Result<PluginProcess> {
     // Without a pre_exec hook, so that the library uses posix_spawn.
     let mut child = Command::new(plugin)
         .env_clear()
@@ -77,10 +77,10 @@ async fn start(plugin: &Path, sockets: &Path) -> Result<Held> {
     let channel: Channel = dial(Path::new(fields[3])).await?;
     let mut client = PluginServiceClient::new(channel);
     client.capabilities(()).await?;
-    Ok(Held { calls: Calls::of(client), _child: child, _stdout: stdout })
+    Ok(PluginProcess { calls: BareCaller::of(client), _child: child, _stdout: stdout })
 }
 
-impl Caller for Many {
+impl Caller for SpawnedPlugins {
     async fn call(&mut self, content_bytes: usize) -> Result<()> {
         let whom = self.whom.next();
         self.held[whom].calls.clone().call(content_bytes).await

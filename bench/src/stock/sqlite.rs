@@ -14,7 +14,7 @@ pub const KEYS: u64 = 1000;
 
 /// A value that was never stored before: SQLite neither writes nor syncs an unchanged one.
 #[must_use]
-pub fn fresh() -> Vec<u8> {
+pub fn unique_value() -> Vec<u8> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut value = vec![7; VALUE_BYTES];
     value[..8].copy_from_slice(&NEXT.fetch_add(1, Ordering::Relaxed).to_ne_bytes());
@@ -23,7 +23,7 @@ pub fn fresh() -> Vec<u8> {
 
 /// The key with this number.
 #[must_use]
-pub fn name(number: u64) -> String {
+pub fn key_name(number: u64) -> String {
     format!("key-{:04}", number % KEYS)
 }
 
@@ -54,7 +54,7 @@ pub fn open(path: &Path) -> Result<Connection> {
 /// Of SQLite.
 pub fn get(raw: &Connection, number: u64) -> Result<Vec<u8>> {
     let mut get = raw.prepare_cached("SELECT value FROM kv WHERE key = ?1")?;
-    Ok(get.query_row([name(number).as_bytes()], |row| row.get(0))?)
+    Ok(get.query_row([key_name(number).as_bytes()], |row| row.get(0))?)
 }
 
 /// Writes one value.
@@ -63,6 +63,6 @@ pub fn get(raw: &Connection, number: u64) -> Result<Vec<u8>> {
 /// Of SQLite.
 pub fn set(raw: &Connection, number: u64) -> Result<()> {
     let mut set = raw.prepare_cached("INSERT OR REPLACE INTO kv VALUES (?1, ?2)")?;
-    set.execute((name(number).as_bytes(), fresh()))?;
+    set.execute((key_name(number).as_bytes(), unique_value()))?;
     Ok(())
 }

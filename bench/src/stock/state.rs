@@ -12,12 +12,12 @@ use talon_proto::state::{GetRequest, SetRequest};
 use talon_tests::dial;
 use tonic::transport::Channel;
 
-use super::sqlite::{self, KEYS, VALUE_BYTES, fresh, name};
+use super::sqlite::{self, KEYS, VALUE_BYTES, key_name, unique_value};
 use crate::load::Caller;
 
 /// The operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum What {
+pub enum Operation {
     /// Reads a value.
     Get,
     /// Writes a value durably to the disk.
@@ -29,11 +29,11 @@ pub enum What {
 pub(super) struct Database {
     raw: Arc<Mutex<Connection>>,
     next: Arc<AtomicU64>,
-    what: What,
+    what: Operation,
 }
 
 impl Database {
-    pub(super) fn open(path: &Path, what: What) -> Result<Self> {
+    pub(super) fn open(path: &Path, what: Operation) -> Result<Self> {
         Ok(Self { raw: Arc::new(Mutex::new(sqlite::open(path)?)), next: Arc::default(), what })
     }
 }
@@ -44,8 +44,8 @@ impl Caller for Database {
         // Uncontended: there is one thread, and it holds no lock across an await.
         let raw = self.raw.lock().unwrap_or_else(PoisonError::into_inner);
         match self.what {
-            What::Get => ensure!(sqlite::get(&raw, number)?.len() == VALUE_BYTES, "another value came"),
-            What::Set => sqlite::set(&raw, number)?,
+            Operation::Get => ensure!(sqlite::get(&raw, number)?.len() == VALUE_BYTES, "another value came"),
+            Operation::Set => sqlite::set(&raw, number)?,
         }
         Ok(())
     }
@@ -53,31 +53,31 @@ impl Caller for Database {
 
 /// The state of a plugin.
 #[derive(Clone)]
-pub(super) struct Kept {
+pub(super) struct StateCaller {
     client: StateClient<Channel>,
     next: Arc<AtomicU64>,
-    what: What,
+    what: Operation,
 }
 
-impl Kept {
-    pub(super) async fn to(socket: &Path, what: What) -> Result<Self> {
+impl StateCaller {
+    pub(super) async fn to(socket: &Path, what: Operation) -> Result<Self> {
         let mut kept = Self { client: StateClient::new(dial(socket).await?), next: Arc::default(), what };
         for number in 0..KEYS {
-            kept.client.set(SetRequest { key: name(number), value: fresh() }).await?;
+            kept.client.set(SetRequest { key: key_name(number), value: unique_value() }).await?;
         }
         Ok(kept)
     }
 }
 
-impl Caller for Kept {
+impl Caller for StateCaller {
     async fn call(&mut self, _: usize) -> Result<()> {
-        let key = name(self.next.fetch_add(1, Ordering::Relaxed));
+        let key = key_name(self.next.fetch_add(1, Ordering::Relaxed));
         match self.what {
-            What::Get => {
+            Operation::Get => {
                 let value = self.client.get(GetRequest { key }).await?.into_inner().value;
                 ensure!(value.is_some_and(|value| value.len() == VALUE_BYTES), "another value came");
             }
-            What::Set => drop(self.client.set(SetRequest { key, value: fresh() }).await?),
+            Operation::Set => drop(self.client.set(SetRequest { key, value: unique_value() }).await?),
         }
         Ok(())
     }

@@ -4,9 +4,9 @@
 use anyhow::Result;
 
 use super::Bench;
-use crate::book::Unit;
 use crate::contenders::Contender;
 use crate::driver::Driver;
+use crate::figures::Unit;
 use crate::load::Load;
 
 struct Size {
@@ -28,13 +28,13 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
             bench.progress.set_message(case.clone());
             let load = Load { content_bytes: size.bytes, concurrency: *concurrency, millis };
             for round in 0..=rounds {
-                bench.probe.look();
+                bench.probe.run_once();
                 for driver in &mut contenders {
-                    let made = driver.make(load)?;
+                    let made = driver.run_load(load)?;
                     if round == 0 {
                         continue;
                     }
-                    let mut page = bench.book.page(&case, Some(Contender::Bare.name()));
+                    let mut page = bench.book.case(&case, Some(Contender::Bare.name()));
                     page.add(driver.name, "p50", Unit::Microseconds, made.outcome.p50_us);
                     page.add(driver.name, "p99", Unit::Microseconds, made.outcome.p99_us);
                     page.add(driver.name, "calls", Unit::PerSecond, made.outcome.calls_per_second);

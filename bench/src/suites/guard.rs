@@ -18,12 +18,12 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     clock.turn()?;
     recorded.turn()?;
     for _ in 0..rounds {
-        bench.probe.look();
-        turns::write(bench.book, clock.turn()?, None);
-        turns::write(bench.book, recorded.turn()?, None);
+        bench.probe.run_once();
+        turns::record(bench.book, clock.turn()?, None);
+        turns::record(bench.book, recorded.turn()?, None);
     }
     // Exact, and the same at every turn.
     let mut counter = Turns::start("guard, counted", &mut Command::new(program("talon-bench-counted")))?;
-    turns::write(bench.book, counter.turn()?, None);
+    turns::record(bench.book, counter.turn()?, None);
     Ok(())
 }

@@ -10,11 +10,11 @@ use nix::unistd::Pid;
 use talon_tests::{Builder, Scratch, ServiceManager, Supervisor, descendants, program};
 
 use super::Bench;
-use crate::book::{Page, Unit};
-use crate::driver::{Driver, Made};
-use crate::guarded::numbered;
+use crate::driver::{Driver, LoadResult};
+use crate::figures::{CaseRecorder, Unit};
+use crate::guarded::plugin_name;
 use crate::load::Load;
-use crate::look::{Busy, memory_mib, name};
+use crate::process_stats::{CpuTime, memory_mib, name};
 
 const TALON: &str = "Talon";
 const BARE: &str = "bare spawner";
@@ -23,14 +23,14 @@ const WITHOUT: &str = "without it";
 const CRASHING: &str = "crashes";
 
 /// For the crashing neighbour, and for a plugin that is replaced while its old uid is still in use.
-const SPARE_UIDS: usize = 10;
+const EXTRA_UIDS: usize = 10;
 
 /// Time for a first call of each plugin, which takes up to a few milliseconds, and for some more.
 const WARM_UP_MS: u64 = 500;
 const WARM_UP_MS_EACH: u64 = 4;
 
 /// How much is measured.
-struct Much {
+struct Effort {
     counts: &'static [usize],
     rounds: usize,
     /// Rounds with an idle period; the other rounds have none.
@@ -40,7 +40,7 @@ struct Much {
     load: Load,
 }
 
-const QUICK: Much = Much {
+const QUICK: Effort = Effort {
     counts: &[1, 10, 50],
     rounds: 3,
     idle_rounds: 1,
@@ -48,7 +48,7 @@ const QUICK: Much = Much {
     load: Load { content_bytes: 1 << 10, concurrency: 1, millis: 200 },
 };
 
-const FULL: Much = Much {
+const FULL: Effort = Effort {
     counts: &[1, 10, 100, 500],
     rounds: 5,
     idle_rounds: 2,
@@ -64,7 +64,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     Talon::start(&manager, 1).await?.end().await?;
     for round in 0..much.rounds {
         for count in much.counts {
-            bench.probe.look();
+            bench.probe.run_once();
             bench.progress.set_message(format!("many/{count}, round {} of {}", round + 1, much.rounds));
             one_round(bench, &much, &manager, *count, round).await?;
         }
@@ -75,7 +75,7 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
 /// Both start, are measured side by side while their plugins run, are called in turn, and end.
 async fn one_round(
     bench: &mut Bench<'_>,
-    much: &Much,
+    much: &Effort,
     manager: &ServiceManager,
     count: usize,
     round: usize,
@@ -88,7 +88,7 @@ async fn one_round(
         (Talon::start(manager, count).await?, spawner)
     };
     let pids = [(TALON, talon.supervisor.pid()), (BARE, spawner.driver.pid())];
-    let mut page = bench.book.page(format!("many/{count}"), Some(BARE));
+    let mut page = bench.book.case(format!("many/{count}"), Some(BARE));
     page.add(TALON, "all ready", Unit::Milliseconds, talon.ready.as_secs_f64() * 1e3);
     page.add(BARE, "all ready", Unit::Milliseconds, spawner.ready.as_secs_f64() * 1e3);
     for (name, pid) in pids {
@@ -97,13 +97,15 @@ async fn one_round(
     }
     // Not counted: the first calls open connections and fill caches on both sides. Each plugin is called once.
     for driver in [&mut talon.driver, &mut spawner.driver] {
-        driver.make(Load { millis: WARM_UP_MS + WARM_UP_MS_EACH * count as u64, ..much.load })?;
+        driver.run_load(Load { millis: WARM_UP_MS + WARM_UP_MS_EACH * count as u64, ..much.load })?;
     }
-    for (name, made) in [(TALON, talon.driver.make(much.load)?), (BARE, spawner.driver.make(much.load)?)] {
+    for (name, made) in
+        [(TALON, talon.driver.run_load(much.load)?), (BARE, spawner.driver.run_load(much.load)?)]
+    {
         times(&mut page, name, &made);
     }
     if round < much.idle_rounds {
-        let before = [Idle::begin(pids[0].1)?, Idle::begin(pids[1].1)?];
+        let before = [IdleCpu::begin(pids[0].1)?, IdleCpu::begin(pids[1].1)?];
         tokio::time::sleep(much.idle).await;
         for ((name, _), before) in pids.iter().zip(&before) {
             let [own, all] = before.percents()?;
@@ -128,14 +130,14 @@ fn with_monitors(pid: u32) -> impl Iterator<Item = u32> {
 }
 
 /// The CPU time of a process and its monitors during an idle period.
-struct Idle {
+struct IdleCpu {
     began: Instant,
-    before: Vec<(u32, Busy)>,
+    before: Vec<(u32, CpuTime)>,
 }
 
-impl Idle {
+impl IdleCpu {
     fn begin(pid: u32) -> Result<Self> {
-        let before = with_monitors(pid).map(|pid| Ok((pid, Busy::of(pid)?))).collect::<Result<_>>()?;
+        let before = with_monitors(pid).map(|pid| Ok((pid, CpuTime::of(pid)?))).collect::<Result<_>>()?;
         Ok(Self { began: Instant::now(), before })
     }
 
@@ -145,7 +147,7 @@ impl Idle {
         let each: Vec<f64> = self
             .before
             .iter()
-            .map(|(pid, before)| Ok(percent(Busy::of(*pid)?.since(before))))
+            .map(|(pid, before)| Ok(percent(CpuTime::of(*pid)?.since(before))))
             .collect::<Result<_>>()?;
         Ok([each[0], each.iter().sum()])
     }
@@ -153,19 +155,19 @@ impl Idle {
 
 /// Ten healthy plugins and one that exits as soon as it is started, as often as a supervisor can be made to restart it.
 /// It is stopped and started in turns, so that the others' calls with it and without it go to the same processes.
-async fn beside_a_crash_loop(bench: &mut Bench<'_>, much: &Much, manager: &ServiceManager) -> Result<()> {
+async fn beside_a_crash_loop(bench: &mut Bench<'_>, much: &Effort, manager: &ServiceManager) -> Result<()> {
     const OTHERS: usize = 10;
     // The restart window is a tenth of a second, so that the backoff never grows and the number of deaths never exceeds
     // the limit.
-    const AGAIN_AT_ONCE: &str =
+    const IMMEDIATE_RESTARTS: &str =
         "enabled: false\nbackoff_initial: 1ms\nbackoff_max: 1ms\nrestart_window: 100ms\nmax_restarts: 4096";
     let case = format!("many/{OTHERS} beside a crash loop");
     bench.progress.set_message(case.clone());
-    let builder = numbered_plugins(OTHERS).plugin(CRASHING, "/bin/false".as_ref(), &[], AGAIN_AT_ONCE);
+    let builder = numbered_plugins(OTHERS).plugin(CRASHING, "/bin/false".as_ref(), &[], IMMEDIATE_RESTARTS);
     let mut talon = Talon::with(builder, manager, OTHERS).await?;
-    talon.driver.make(much.load)?;
+    talon.driver.run_load(much.load)?;
     for round in 0..much.rounds {
-        bench.probe.look();
+        bench.probe.run_once();
         // The order alternates, so that neither is always the later one.
         let order = if round.is_multiple_of(2) { [BESIDE, WITHOUT] } else { [WITHOUT, BESIDE] };
         for contender in order {
@@ -175,9 +177,9 @@ async fn beside_a_crash_loop(bench: &mut Bench<'_>, much: &Much, manager: &Servi
                 ensure!(started.is_err(), "the neighbour does not crash");
             }
             // Not counted: the after-effects of starting or stopping it.
-            talon.driver.make(Load { millis: WARM_UP_MS, ..much.load })?;
-            let made = talon.driver.make(much.load)?;
-            times(&mut bench.book.page(&case, Some(WITHOUT)), contender, &made);
+            talon.driver.run_load(Load { millis: WARM_UP_MS, ..much.load })?;
+            let made = talon.driver.run_load(much.load)?;
+            times(&mut bench.book.case(&case, Some(WITHOUT)), contender, &made);
             if contender == BESIDE {
                 let deaths: u64 = talon.supervisor.client.plugin(CRASHING).await.restarts.values().sum();
                 ensure!(deaths > 1, "the neighbour does not crash again and again");
@@ -203,11 +205,11 @@ impl Talon {
     }
 
     async fn with(builder: Builder, manager: &ServiceManager, count: usize) -> Result<Self> {
-        manager.forget();
+        manager.clear_messages();
         let builder = builder.env("NOTIFY_SOCKET", &manager.notify_socket()).without_waiting();
         let begin = Instant::now();
         let heard = async {
-            manager.hears(|line| line == "READY=1").await;
+            manager.wait_message(|line| line == "READY=1").await;
             begin.elapsed()
         };
         let (supervisor, ready) = tokio::join!(Box::pin(builder.start()), heard);
@@ -229,8 +231,8 @@ impl Talon {
 
 fn numbered_plugins(count: usize) -> Builder {
     let program = program("talon-bench-plugin");
-    let builder = Builder::new().room_for(count + SPARE_UIDS);
-    (0..count).fold(builder, |builder, number| builder.plugin(&numbered(number), &program, &[], ""))
+    let builder = Builder::new().room_for(count + EXTRA_UIDS);
+    (0..count).fold(builder, |builder, number| builder.plugin(&plugin_name(number), &program, &[], ""))
 }
 
 fn callers(name: &'static str, supervisor: &Supervisor, count: usize) -> Result<Driver> {
@@ -263,7 +265,7 @@ fn bare(count: usize) -> Result<Spawner> {
     Ok(Spawner { driver, ready: begin.elapsed() })
 }
 
-fn times(page: &mut Page<'_>, contender: &str, made: &Made) {
+fn times(page: &mut CaseRecorder<'_>, contender: &str, made: &LoadResult) {
     page.add(contender, "p50", Unit::Microseconds, made.outcome.p50_us);
     page.add(contender, "p99", Unit::Microseconds, made.outcome.p99_us);
 }

@@ -12,7 +12,7 @@ mod start;
 use anyhow::Result;
 use indicatif::ProgressBar;
 
-use crate::book::Book;
+use crate::figures::Figures;
 use crate::machine::Probe;
 
 /// How much of everything is measured.
@@ -27,7 +27,7 @@ pub struct Bench<'b> {
     /// How much is measured.
     pub plan: Plan,
     /// The recorded figures.
-    pub book: &'b mut Book,
+    pub book: &'b mut Figures,
     /// The noise probe, run once a round.
     pub probe: &'b mut Probe,
     /// Shows what is being measured.

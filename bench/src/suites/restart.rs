@@ -14,13 +14,13 @@ use tokio::task::JoinSet;
 use tonic::Streaming;
 
 use super::Bench;
-use crate::book::{Page, Unit};
+use crate::figures::{CaseRecorder, Unit};
 use crate::guarded::ACTION;
 
 const TALON: &str = "Talon";
 
 /// Measures the restarts without the backoff, which the operator chooses.
-const AT_ONCE: &str = "backoff_initial: 1ms\nbackoff_max: 1ms\nmax_restarts: 4096";
+const IMMEDIATE_RESTARTS: &str = "backoff_initial: 1ms\nbackoff_max: 1ms\nmax_restarts: 4096";
 
 const QUICKLY: &str = "quickly";
 
@@ -46,22 +46,22 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
 async fn alone(bench: &mut Bench<'_>, rounds: usize) -> Result<()> {
     bench.progress.set_message("restart");
     let plugin = program("talon-bench-plugin");
-    let supervisor = Builder::new().plugin(QUICKLY, &plugin, &[], AT_ONCE).start().await;
+    let supervisor = Builder::new().plugin(QUICKLY, &plugin, &[], IMMEDIATE_RESTARTS).start().await;
     let client = &supervisor.client;
     // One round more than is counted: the first fills caches.
     for round in 0..=rounds {
-        bench.probe.look();
+        bench.probe.run_once();
         let cold = cold_start(client).await?;
-        let quick = Killed::all(client, &[QUICKLY.to_owned()]).await?;
-        let failed = Failed::meanwhile(client, &[QUICKLY.to_owned()], CALLERS).await?;
+        let quick = KillTimings::all(client, &[QUICKLY.to_owned()]).await?;
+        let failed = FailedCalls::meanwhile(client, &[QUICKLY.to_owned()], CALLERS).await?;
         if round == 0 {
             continue;
         }
-        let mut page = bench.book.page("restart/one", None);
+        let mut page = bench.book.case("restart/one", None);
         page.add(TALON, "known", Unit::Milliseconds, milliseconds(quick.known));
         page.add(TALON, "serving", Unit::Milliseconds, milliseconds(quick.serving));
         page.add(TALON, "cold start", Unit::Milliseconds, milliseconds(cold));
-        failed.tell(&mut page);
+        failed.record(&mut page);
     }
     ended(supervisor).await
 }
@@ -75,32 +75,32 @@ async fn together(bench: &mut Bench<'_>, rounds: usize) -> Result<()> {
         builder = builder.env("TALON_SANDBOX__UID_RANGE", UIDS);
     }
     for name in &names {
-        builder = builder.plugin(name, &plugin, &[], AT_ONCE);
+        builder = builder.plugin(name, &plugin, &[], IMMEDIATE_RESTARTS);
     }
     let supervisor = builder.start().await;
     for round in 0..=rounds {
-        bench.probe.look();
-        let killed = Killed::all(&supervisor.client, &names).await?;
-        let failed = Failed::meanwhile(&supervisor.client, &names, 1).await?;
+        bench.probe.run_once();
+        let killed = KillTimings::all(&supervisor.client, &names).await?;
+        let failed = FailedCalls::meanwhile(&supervisor.client, &names, 1).await?;
         if round > 0 {
-            let mut page = bench.book.page(format!("restart/{MANY} at once"), None);
+            let mut page = bench.book.case(format!("restart/{MANY} at once"), None);
             page.add(TALON, "all known", Unit::Milliseconds, milliseconds(killed.known));
             page.add(TALON, "all serving", Unit::Milliseconds, milliseconds(killed.serving));
-            failed.tell(&mut page);
+            failed.record(&mut page);
         }
     }
     ended(supervisor).await
 }
 
 /// The times after a SIGKILL.
-struct Killed {
+struct KillTimings {
     /// Until the exit events had come.
     known: Duration,
     /// Until each had answered a call.
     serving: Duration,
 }
 
-impl Killed {
+impl KillTimings {
     /// Kills these plugins' processes one right after the other.
     async fn all(client: &Client, names: &[String]) -> Result<Self> {
         let watched = if let [name] = names { name } else { "" };
@@ -133,7 +133,7 @@ async fn cold_start(client: &Client) -> Result<Duration> {
 
 /// Calls that failed while a plugin was killed and restarted.
 #[derive(Debug, Clone, Copy, Default)]
-struct Failed {
+struct FailedCalls {
     /// Those in flight, and those that did not reach it.
     failed: u32,
     /// Those that the circuit breaker refused after so many faults at once. How many depends on how soon callers retry,
@@ -141,7 +141,7 @@ struct Failed {
     refused: u32,
 }
 
-impl Failed {
+impl FailedCalls {
     fn count(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Ok => {}
@@ -150,7 +150,7 @@ impl Failed {
         }
     }
 
-    fn tell(self, page: &mut Page<'_>) {
+    fn record(self, page: &mut CaseRecorder<'_>) {
         page.add(TALON, "calls failed", Unit::Count, f64::from(self.failed));
         page.add(TALON, "calls refused", Unit::Count, f64::from(self.refused));
     }
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_no_failure_and_a_refusal_is_not_the_plugins() {
-        let mut all = Failed::default();
+        let mut all = FailedCalls::default();
         for outcome in [Outcome::Ok, Outcome::Refused, Outcome::HostFault, Outcome::Refused] {
             all.count(outcome);
         }

@@ -15,8 +15,8 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     // The first turn fills caches.
     both.turn()?;
     for _ in 0..rounds {
-        bench.probe.look();
-        turns::write(bench.book, both.turn()?, Some("60 passes"));
+        bench.probe.run_once();
+        turns::record(bench.book, both.turn()?, Some("60 passes"));
     }
     Ok(())
 }

@@ -14,10 +14,10 @@ use crate::turns::{self, Turns};
 const YARDSTICK: &str = "no jail";
 
 /// A uid that no machine of ours uses. Namespaces of an ordinary user cost more than those of root.
-const ORDINARY: &str = "54321";
+const ORDINARY_UID: &str = "54321";
 
 pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
-    if !bubblewrap::is_here() {
+    if !bubblewrap::is_installed() {
         let missing =
             format!("starts in bwrap: there is no {} (scripts/deps.sh test installs it)", bubblewrap::BWRAP);
         bench.book.note(missing);
@@ -34,11 +34,11 @@ pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
         bench.progress.set_message(words.join(" "));
         let mut contenders = contenders(bench, words, somebody_else)?;
         for _ in 0..rounds {
-            bench.probe.look();
+            bench.probe.run_once();
             for (whose, turns) in &mut contenders {
                 let mut told = turns.turn()?;
                 told.iter_mut().for_each(|told| told.case.push_str(whose));
-                turns::write(bench.book, told, Some(YARDSTICK));
+                turns::record(bench.book, told, Some(YARDSTICK));
             }
         }
     }
@@ -61,13 +61,13 @@ fn contenders(
     }
     if is_root() && somebody_else {
         let mut theirs = Command::new("setpriv");
-        theirs.args(["--reuid", ORDINARY, "--regid", ORDINARY, "--clear-groups"]);
+        theirs.args(["--reuid", ORDINARY_UID, "--regid", ORDINARY_UID, "--clear-groups"]);
         match warmed_up(theirs.arg(program("talon-bench-guarded")).args(words)) {
             Ok(turns) => contenders.push((", by an ordinary user", turns)),
             Err(error) => {
                 bench
                     .book
-                    .note(format!("{} by an ordinary user, uid {ORDINARY}: {error:#}", words.join(" ")));
+                    .note(format!("{} by an ordinary user, uid {ORDINARY_UID}: {error:#}", words.join(" ")));
             }
         }
     }

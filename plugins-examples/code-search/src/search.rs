@@ -60,7 +60,7 @@ pub(crate) async fn search(args: Search, cx: Context) -> Result<Output, ToolErro
 }
 
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Found {
+pub(crate) struct SearchResults {
     lines: Vec<Line>,
     matches: u32,
     files_searched: u64,
@@ -78,7 +78,7 @@ struct Line {
     is_match: bool,
 }
 
-impl Found {
+impl SearchResults {
     fn text(&self) -> String {
         let mut text = String::new();
         for line in &self.lines {
@@ -97,7 +97,7 @@ impl Found {
     }
 }
 
-fn find(workspace: &Workspace, args: &Search, cx: Context) -> Result<Found, ToolError> {
+fn find(workspace: &Workspace, args: &Search, cx: Context) -> Result<SearchResults, ToolError> {
     let matcher = matcher(args)?;
     let max_results = args.max_results.unwrap_or(DEFAULT_RESULTS).clamp(1, MAX_RESULTS);
     let context = args.context.min(MAX_CONTEXT) as usize;
@@ -108,7 +108,7 @@ fn find(workspace: &Workspace, args: &Search, cx: Context) -> Result<Found, Tool
         .before_context(context)
         .after_context(context)
         .build();
-    let mut found = Found::default();
+    let mut found = SearchResults::default();
     let mut room = MAX_TEXT_BYTES;
     for path in files(workspace, args.path.as_deref(), args.glob.as_deref(), cx.clone())? {
         let Ok(file) = workspace.file(&path) else {

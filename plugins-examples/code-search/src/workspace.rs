@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use serde::Deserialize;
-use talon_sdk::{Tell, ToolError};
+use talon_sdk::{OrToolError, ToolError};
 
 /// The longest path in a request, in bytes; Linux takes no longer one.
 const MAX_PATH_BYTES: usize = 4096;
@@ -33,14 +33,14 @@ pub(crate) struct Workspace {
 impl Workspace {
     pub(crate) fn open(root: &Path) -> Result<Self, ToolError> {
         let shown = root.display();
-        let root = root.canonicalize().tell_with(|| format!("config: cannot open root {shown}"))?;
+        let root = root.canonicalize().or_tool_error_with(|| format!("config: cannot open root {shown}"))?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let dir = rustix::fs::open(&root, flags, Mode::empty())
-            .tell_with(|| format!("config: root {shown} is no directory that can be opened"))?;
+            .or_tool_error_with(|| format!("config: root {shown} is no directory that can be opened"))?;
         let workspace = Self { root, dir };
-        workspace
-            .lookup(Path::new("."), OFlags::PATH)
-            .tell("this machine cannot keep lookups below a directory: openat2 (Linux 5.6) is needed")?;
+        workspace.lookup(Path::new("."), OFlags::PATH).or_tool_error(
+            "this machine cannot keep lookups below a directory: openat2 (Linux 5.6) is needed",
+        )?;
         Ok(workspace)
     }
 

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use serde::Deserialize;
-use talon_sdk::{Tell, ToolError};
+use talon_sdk::{OrToolError, ToolError};
 
 /// The longest path in a request, in bytes; Linux takes no longer one.
 const MAX_PATH_BYTES: usize = 4096;
@@ -29,9 +29,9 @@ pub(crate) struct Root {
 impl Root {
     pub(crate) fn open(path: &Path) -> Result<Self, ToolError> {
         let shown = path.display();
-        let path = path.canonicalize().tell_with(|| format!("config: cannot open root {shown}"))?;
+        let path = path.canonicalize().or_tool_error_with(|| format!("config: cannot open root {shown}"))?;
         let dir = Dir::open_ambient_dir(&path, ambient_authority())
-            .tell_with(|| format!("config: root {shown} is no directory that can be opened"))?;
+            .or_tool_error_with(|| format!("config: root {shown} is no directory that can be opened"))?;
         Ok(Self { path, dir })
     }
 

@@ -52,7 +52,7 @@ fn put(root: &Root, path: &Path, call_id: &str, args: &Write) -> io::Result<()> 
             found => drop(found?),
         }
     }
-    let beside = beside(path, call_id);
+    let beside = temporary_path(path, call_id);
     let written = (|| {
         let mut file = root.dir.open_with(&beside, OpenOptions::new().write(true).create_new(true))?;
         file.write_all(args.text.as_bytes())?;
@@ -72,7 +72,7 @@ fn put(root: &Root, path: &Path, call_id: &str, args: &Write) -> io::Result<()> 
 }
 
 /// A temporary name in the same directory that no other call uses.
-fn beside(path: &Path, call_id: &str) -> PathBuf {
+fn temporary_path(path: &Path, call_id: &str) -> PathBuf {
     let unique: String = call_id.chars().filter(char::is_ascii_alphanumeric).collect();
     let tail = unique.len().saturating_sub(26);
     path.with_file_name(format!(".{}.tmp", &unique[tail..]))

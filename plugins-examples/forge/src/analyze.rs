@@ -135,10 +135,10 @@ impl Report {
             self.lines += 1;
             let code = line.split("//").next().unwrap_or_default();
             if ["TODO", "FIXME"].iter().any(|mark| line.contains(mark)) {
-                self.found(&shown, index, "todo", line);
+                self.add_finding(&shown, index, "todo", line);
             }
             if code.contains(".unwrap()") {
-                self.found(&shown, index, "unwrap", line);
+                self.add_finding(&shown, index, "unwrap", line);
             }
             let indent = line.len() - line.trim_start().len();
             match function {
@@ -148,7 +148,7 @@ impl Report {
                 // A function ends at a brace with the indentation of its first line.
                 Some((begin, at, head)) if indent == at && line.trim() == "}" => {
                     if index - begin > LONG_FUNCTION_LINES {
-                        self.found(&shown, begin, "long-function", head);
+                        self.add_finding(&shown, begin, "long-function", head);
                     }
                     function = None;
                 }
@@ -157,7 +157,7 @@ impl Report {
         }
     }
 
-    fn found(&mut self, path: &str, index: usize, kind: &'static str, line: &str) {
+    fn add_finding(&mut self, path: &str, index: usize, kind: &'static str, line: &str) {
         if self.findings.len() == MAX_FINDINGS {
             self.more += 1;
             return;

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use serde::Deserialize;
-use talon_sdk::{Plugin, Tell, ToolError};
+use talon_sdk::{OrToolError, Plugin, ToolError};
 
 /// The plugin's settings.
 #[derive(Debug, Deserialize)]
@@ -30,7 +30,7 @@ struct Root(Dir);
 async fn open(config: Config) -> Result<Root, ToolError> {
     let shown = config.root.display();
     let dir = Dir::open_ambient_dir(&config.root, ambient_authority());
-    dir.map(Root).tell_with(|| format!("config: root {shown} is no directory that can be opened"))
+    dir.map(Root).or_tool_error_with(|| format!("config: root {shown} is no directory that can be opened"))
 }
 
 fn main() -> ExitCode {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use talon_sdk::{Context, Json, StateError, Tell, ToolError};
+use talon_sdk::{Context, Json, OrToolError, StateError, ToolError};
 
 /// The only key.
 const KEY: &str = "proposals";
@@ -47,7 +47,7 @@ pub(crate) async fn create_pr(args: Create, cx: Context) -> Result<String, ToolE
         return Err(ToolError::new("a proposal has a title of 1 to 200 bytes and a body of at most 16 KiB"));
     }
     let proposal = Proposal { title, body, branch: branch.unwrap_or_else(|| "main".to_owned()) };
-    let state = cx.state().tell("proposals need a host that keeps state")?;
+    let state = cx.state().or_tool_error("proposals need a host that keeps state")?;
     let number = state.update_json(KEY, |proposals: &mut Proposals| {
         if proposals.open.len() == MAX_PROPOSALS {
             return Err(ToolError::new("there are 50 open proposals already"));
@@ -56,7 +56,7 @@ pub(crate) async fn create_pr(args: Create, cx: Context) -> Result<String, ToolE
         proposals.open.insert(proposals.last, proposal.clone());
         Ok(proposals.last)
     });
-    Ok(format!("proposed as !{}", number.await.map_err(told)??))
+    Ok(format!("proposed as !{}", number.await.map_err(tool_error)??))
 }
 
 /// Lists the open proposals: numbers and titles. `get_pr` has the rest of one.
@@ -76,15 +76,15 @@ pub(crate) struct Get {
 #[talon_sdk::tool(read_only)]
 pub(crate) async fn get_pr(args: Get, cx: Context) -> Result<Json<Proposal>, ToolError> {
     let found = open(&cx).await?.remove(&args.number);
-    found.map(Json).tell("there is no proposal of that number; `list_prs` has them")
+    found.map(Json).or_tool_error("there is no proposal of that number; `list_prs` has them")
 }
 
 async fn open(cx: &Context) -> Result<BTreeMap<u64, Proposal>, ToolError> {
-    let state = cx.state().tell("proposals need a host that keeps state")?;
-    let proposals: Option<Proposals> = state.get_json(KEY).await.map_err(told)?;
+    let state = cx.state().or_tool_error("proposals need a host that keeps state")?;
+    let proposals: Option<Proposals> = state.get_json(KEY).await.map_err(tool_error)?;
     Ok(proposals.unwrap_or_default().open)
 }
 
-fn told(error: StateError) -> ToolError {
+fn tool_error(error: StateError) -> ToolError {
     ToolError::new("the proposals are not available for now: try again later").because(error)
 }

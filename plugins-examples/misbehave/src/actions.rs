@@ -10,8 +10,8 @@ use prost::Message;
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities, ToolCallRequest, ToolResultResponse};
 
 use crate::Options;
-use crate::handshake::StartLie;
-use crate::late;
+use crate::deferred;
+use crate::handshake::StartFault;
 use crate::reply::{Reply, Shared};
 use crate::serve::Headers;
 use crate::state;
@@ -97,11 +97,11 @@ pub(crate) fn capabilities(options: &Options) -> PluginCapabilities {
         ..action("whoami", "Answers with the session context it was given", &[])
     });
     match options.lie {
-        StartLie::TooManyActions => {
+        StartFault::TooManyActions => {
             actions.extend((0..5000).map(|i| action(&format!("a{i}"), "one of many", &[])))
         }
-        StartLie::DuplicateActions => actions.push(action("echo", "again", &[])),
-        StartLie::HostileNames => actions.push(action("a\n\x1b[2Jb", "hostile", &[])),
+        StartFault::DuplicateActions => actions.push(action("echo", "again", &[])),
+        StartFault::HostileNames => actions.push(action("a\n\x1b[2Jb", "hostile", &[])),
         _ => {}
     }
     PluginCapabilities {
@@ -182,7 +182,7 @@ pub(crate) async fn execute(shared: &Arc<Shared>, call: ToolCallRequest, headers
         }
         "hang" => {
             eprintln!("misbehave: the call hangs");
-            let _told = ToldWhenCancelled;
+            let _told = CancellationLogger;
             std::future::pending().await
         }
         "slow" => {
@@ -217,8 +217,8 @@ pub(crate) async fn execute(shared: &Arc<Shared>, call: ToolCallRequest, headers
         }
         "my_id" => message(result(call.id.clone())),
         "answer_as" => message(ToolResultResponse { call_id: text("id"), ..result(text("text")) }),
-        "mailbox" => late::mailbox(shared, &call.id).await,
-        "swap" => late::swap(shared, &call.id).await,
+        "mailbox" => deferred::mailbox(shared, &call.id).await,
+        "swap" => deferred::swap(shared, &call.id).await,
         "drip" => Reply::Raw {
             claimed: 1 << 20,
             body: Box::pin(futures_util::stream::unfold((), |()| async {
@@ -266,7 +266,7 @@ pub(crate) async fn execute(shared: &Arc<Shared>, call: ToolCallRequest, headers
             Ok(bytes) => message(result(format!("{} bytes", bytes.len()))),
             Err(error) => message(ToolResultResponse { error: error.to_string(), ..result(String::new()) }),
         },
-        "knock" => match knock(&text("path")).await {
+        "knock" => match try_connect(&text("path")).await {
             Ok(bytes) => message(result(format!("{bytes} bytes"))),
             Err(error) => message(ToolResultResponse { error: error.to_string(), ..result(String::new()) }),
         },
@@ -301,7 +301,7 @@ pub(crate) async fn execute(shared: &Arc<Shared>, call: ToolCallRequest, headers
     }
 }
 
-async fn knock(path: &str) -> std::io::Result<usize> {
+async fn try_connect(path: &str) -> std::io::Result<usize> {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     let mut socket = tokio::net::UnixStream::connect(path).await?;
@@ -353,9 +353,9 @@ fn print_bytes(stream: &str, line: &str, bytes: usize) {
 }
 
 /// Logs on stderr that a call was cancelled, so that a test sees that the cancellation arrived.
-struct ToldWhenCancelled;
+struct CancellationLogger;
 
-impl Drop for ToldWhenCancelled {
+impl Drop for CancellationLogger {
     fn drop(&mut self) {
         eprintln!("misbehave: the call was cancelled");
     }

@@ -40,14 +40,14 @@ pub(crate) async fn serve(listener: UnixListener, flood: Flood) -> anyhow::Resul
     loop {
         let (stream, _) = listener.accept().await?;
         tokio::spawn(async move {
-            if let Err(error) = pour(stream, flood).await {
+            if let Err(error) = write_forever(stream, flood).await {
                 eprintln!("misbehave: the flood ended: {error}");
             }
         });
     }
 }
 
-async fn pour(stream: UnixStream, flood: Flood) -> std::io::Result<()> {
+async fn write_forever(stream: UnixStream, flood: Flood) -> std::io::Result<()> {
     let (mut read, mut write) = stream.into_split();
     write.write_all(&frame(SETTINGS, 0, 0, &[])).await?;
     // The preface, the client's settings and its first call; everything after that is read and ignored.

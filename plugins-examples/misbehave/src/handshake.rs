@@ -12,7 +12,7 @@ use tokio::net::UnixListener;
 use crate::{Dialect, Options};
 
 /// Longer than any test's `start_timeout`.
-const LATE: Duration = Duration::from_secs(20);
+const LATE_DELAY: Duration = Duration::from_secs(20);
 
 /// What a host sets.
 const COOKIE: (&str, &str) = ("TALON_PLUGIN_MAGIC_COOKIE", "d3a7c1f0-talon-plugin");
@@ -22,7 +22,7 @@ const FLOOD_LINES: usize = 20_000;
 
 /// What goes wrong during the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StartLie {
+pub(crate) enum StartFault {
     /// Nothing.
     None,
     /// Exits with code 3 and a word on stderr.
@@ -113,10 +113,10 @@ pub(crate) enum StartLie {
 
 /// Creates the socket and prints the line, or misbehaves. `None`: there is nothing to serve, and the process stays
 /// alive.
-pub(crate) async fn shake(options: &Options) -> anyhow::Result<Option<UnixListener>> {
+pub(crate) async fn run(options: &Options) -> anyhow::Result<Option<UnixListener>> {
     let started_by_a_host = std::env::var_os(COOKIE.0).is_some_and(|value| value == COOKIE.1);
     anyhow::ensure!(
-        started_by_a_host || options.lie == StartLie::NoCookie,
+        started_by_a_host || options.lie == StartFault::NoCookie,
         "this program is started by a host: {} is not set",
         COOKIE.0
     );
@@ -127,20 +127,20 @@ pub(crate) async fn shake(options: &Options) -> anyhow::Result<Option<UnixListen
     let socket = directory.join("misbehave.sock");
     let address = socket.display().to_string();
     match options.lie {
-        StartLie::ExitAtOnce => {
+        StartFault::ExitAtOnce => {
             eprintln!("misbehave: I give up at once");
             std::process::exit(3);
         }
-        StartLie::ExitZero => std::process::exit(0),
-        StartLie::Crash => std::process::abort(),
-        StartLie::Silent => return Ok(None),
-        StartLie::Garbage => return say("hello, I am a program that shakes no hands\n"),
-        StartLie::Binary => {
+        StartFault::ExitZero => std::process::exit(0),
+        StartFault::Crash => std::process::abort(),
+        StartFault::Silent => return Ok(None),
+        StartFault::Garbage => return print_line("hello, I am a program that shakes no hands\n"),
+        StartFault::Binary => {
             std::io::stdout().write_all(&[0xff, 0xfe, 0x00, 0x1b, b'[', b'2', b'J', b'\n'])?;
             return Ok(None);
         }
-        StartLie::HalfLine => return say("1|1|unix|/tmp/half"),
-        StartLie::EndlessLine => {
+        StartFault::HalfLine => return print_line("1|1|unix|/tmp/half"),
+        StartFault::EndlessLine => {
             let piece = vec![b'x'; 1 << 20];
             let mut stdout = std::io::stdout();
             for _ in 0..1024 {
@@ -148,74 +148,74 @@ pub(crate) async fn shake(options: &Options) -> anyhow::Result<Option<UnixListen
             }
             return Ok(None);
         }
-        StartLie::EndlessBanner => loop {
+        StartFault::EndlessBanner => loop {
             writeln!(std::io::stdout(), "starting, please wait …")?;
         },
-        StartLie::Banner => {
-            say("Loading settings …\nPress Ctrl-C to stop\n\n")?;
+        StartFault::Banner => {
+            print_line("Loading settings …\nPress Ctrl-C to stop\n\n")?;
         }
-        StartLie::WrongCore => return say(&format!("2|1|unix|{address}|grpc\n")),
-        StartLie::WrongVersion => return say(&format!("1|99|unix|{address}|grpc\n")),
-        StartLie::NetRpc => return say(&format!("1|1|unix|{address}|netrpc\n")),
-        StartLie::Tls => return say(&format!("1|1|unix|{address}|grpc|{}\n", "MIIB".repeat(40))),
-        StartLie::Multiplexed => return say(&format!("1|1|unix|{address}|grpc||true\n")),
-        StartLie::Tcp => return say("1|1|tcp|127.0.0.1:1|grpc\n"),
-        StartLie::ForeignSocket => {
+        StartFault::WrongCore => return print_line(&format!("2|1|unix|{address}|grpc\n")),
+        StartFault::WrongVersion => return print_line(&format!("1|99|unix|{address}|grpc\n")),
+        StartFault::NetRpc => return print_line(&format!("1|1|unix|{address}|netrpc\n")),
+        StartFault::Tls => return print_line(&format!("1|1|unix|{address}|grpc|{}\n", "MIIB".repeat(40))),
+        StartFault::Multiplexed => return print_line(&format!("1|1|unix|{address}|grpc||true\n")),
+        StartFault::Tcp => return print_line("1|1|tcp|127.0.0.1:1|grpc\n"),
+        StartFault::ForeignSocket => {
             let foreign = options.path.as_ref().context("--path is missing")?.display().to_string();
-            return say(&format!("1|1|unix|{foreign}|grpc\n"));
+            return print_line(&format!("1|1|unix|{foreign}|grpc\n"));
         }
-        StartLie::LinkedSocket => {
+        StartFault::LinkedSocket => {
             symlink(options.path.as_ref().context("--path is missing")?, &socket)?;
-            return say(&format!("1|1|unix|{address}|grpc\n"));
+            return print_line(&format!("1|1|unix|{address}|grpc\n"));
         }
-        StartLie::NotASocket => {
+        StartFault::NotASocket => {
             std::fs::write(&socket, "a file")?;
-            return say(&format!("1|1|unix|{address}|grpc\n"));
+            return print_line(&format!("1|1|unix|{address}|grpc\n"));
         }
-        StartLie::MissingSocket => return say(&format!("1|1|unix|{address}|grpc\n")),
-        StartLie::LongAddress => return say(&format!("1|1|unix|/{}|grpc\n", "a".repeat(10_000))),
-        StartLie::RootAddress => return say("1|1|unix|/|grpc\n"),
-        StartLie::AbstractAddress => {
+        StartFault::MissingSocket => return print_line(&format!("1|1|unix|{address}|grpc\n")),
+        StartFault::LongAddress => return print_line(&format!("1|1|unix|/{}|grpc\n", "a".repeat(10_000))),
+        StartFault::RootAddress => return print_line("1|1|unix|/|grpc\n"),
+        StartFault::AbstractAddress => {
             let name = format!("@misbehave-{}", std::process::id());
             let listener = UnixListener::bind(format!("\0{}", &name[1..]))?;
-            say(&format!("1|1|unix|{name}|grpc\n"))?;
+            print_line(&format!("1|1|unix|{name}|grpc\n"))?;
             return Ok(Some(listener));
         }
-        StartLie::Late => tokio::time::sleep(LATE).await,
-        StartLie::Syncs => nix::unistd::syncfs(std::fs::File::open(&directory)?)
+        StartFault::Late => tokio::time::sleep(LATE_DELAY).await,
+        StartFault::Syncs => nix::unistd::syncfs(std::fs::File::open(&directory)?)
             .context("it may not write out a file system")?,
         _ => {}
     }
     let listener = UnixListener::bind(&socket)?;
-    if options.lie == StartLie::OpenSocket {
+    if options.lie == StartFault::OpenSocket {
         std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o777))?;
     }
     let version = match (options.lie, std::env::var("PLUGIN_PROTOCOL_VERSIONS")) {
-        (StartLie::AnyVersion, Ok(offered)) => offered,
+        (StartFault::AnyVersion, Ok(offered)) => offered,
         _ => "1".to_owned(),
     };
-    say(&match options.dialect {
+    print_line(&match options.dialect {
         Dialect::GoPlugin => format!("1|{version}|unix|{address}|grpc\n"),
         Dialect::Opentalon => format!("1|unix|{address}\n"),
     })?;
     match options.lie {
-        StartLie::Twice => {
+        StartFault::Twice => {
             let second = options.path.as_ref().context("--path is missing")?.display().to_string();
-            say(&format!("1|1|unix|{second}|grpc\n"))?;
+            print_line(&format!("1|1|unix|{second}|grpc\n"))?;
             Ok(Some(listener))
         }
-        StartLie::HangAfter => std::future::pending().await,
-        StartLie::CloseSocket => {
+        StartFault::HangAfter => std::future::pending().await,
+        StartFault::CloseSocket => {
             drop(listener);
             Ok(None)
         }
-        StartLie::NotGrpc => {
+        StartFault::NotGrpc => {
             let (mut connection, _) = listener.accept().await?;
             tokio::io::AsyncWriteExt::write_all(&mut connection, b"220 smtp.example ready\r\n").await?;
             std::future::pending().await
         }
-        StartLie::ExitAfter => std::process::exit(4),
-        StartLie::Floods => {
+        StartFault::ExitAfter => std::process::exit(4),
+        StartFault::Floods => {
             let mut stderr = std::io::BufWriter::new(std::io::stderr());
             for line in 0..FLOOD_LINES {
                 writeln!(stderr, "line {line} of very many")?;
@@ -223,7 +223,7 @@ pub(crate) async fn shake(options: &Options) -> anyhow::Result<Option<UnixListen
             stderr.flush()?;
             Ok(Some(listener))
         }
-        StartLie::Grandchild => {
+        StartFault::Grandchild => {
             std::process::Command::new("sleep").arg("1000").spawn()?;
             Ok(Some(listener))
         }
@@ -231,7 +231,7 @@ pub(crate) async fn shake(options: &Options) -> anyhow::Result<Option<UnixListen
     }
 }
 
-fn say(text: &str) -> anyhow::Result<Option<UnixListener>> {
+fn print_line(text: &str) -> anyhow::Result<Option<UnixListener>> {
     let mut stdout = std::io::stdout();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()?;

@@ -37,7 +37,7 @@ pub(crate) enum Hostile {
 }
 
 /// Prints the output before the handshake. Returns false if it never shakes hands.
-pub(crate) fn speak(options: &Options) -> std::io::Result<bool> {
+pub(crate) fn print_before_handshake(options: &Options) -> std::io::Result<bool> {
     let mut stdout = std::io::stdout();
     match options.hostile {
         Some(Hostile::Lines) => {

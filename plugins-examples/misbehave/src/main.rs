@@ -3,25 +3,25 @@
 //! most of these faults.
 
 mod actions;
+mod deferred;
+mod faults;
 mod flood;
 mod handshake;
 mod hostile;
-mod late;
 mod reply;
 mod serve;
 mod state;
-mod wrong;
 
 use clap::{Parser, ValueEnum};
 
-use handshake::StartLie;
+use handshake::StartFault;
 
 /// A plugin with every fault that the fault tests need.
 #[derive(Debug, Clone, Parser)]
 struct Options {
     /// What goes wrong during the start.
     #[arg(long, value_enum, default_value = "none")]
-    lie: StartLie,
+    lie: StartFault,
     /// Which handshake it uses.
     #[arg(long, value_enum, default_value = "go-plugin")]
     dialect: Dialect,
@@ -39,7 +39,7 @@ struct Options {
     hostile: Option<hostile::Hostile>,
     /// What goes wrong in every call.
     #[arg(long, value_enum)]
-    wrong: Option<wrong::Wrong>,
+    wrong: Option<faults::Fault>,
     /// Survives SIGTERM and SIGINT.
     #[arg(long)]
     ignore_signals: bool,
@@ -77,10 +77,10 @@ async fn run(options: Options) -> anyhow::Result<()> {
             tokio::spawn(async move { while signals.recv().await.is_some() {} });
         }
     }
-    if !hostile::speak(&options)? {
+    if !hostile::print_before_handshake(&options)? {
         return std::future::pending().await;
     }
-    match handshake::shake(&options).await? {
+    match handshake::run(&options).await? {
         Some(listener) => match options.flood {
             Some(flood) => flood::serve(listener, flood).await,
             None => serve::serve(listener, options).await,

@@ -8,7 +8,7 @@ use futures_util::Stream;
 use tokio::sync::Mutex;
 
 use crate::Options;
-use crate::late::Late;
+use crate::deferred::DeferredResults;
 
 /// The reply to one RPC.
 pub(crate) enum Reply {
@@ -30,5 +30,5 @@ pub(crate) struct Shared {
     pub(crate) calls: AtomicU64,
     pub(crate) declared: AtomicU64,
     pub(crate) one_at_a_time: Mutex<()>,
-    pub(crate) late: Late,
+    pub(crate) late: DeferredResults,
 }

@@ -17,10 +17,10 @@ use talon_proto::plugin::{PluginInitRequest, ToolCallRequest};
 use tokio::net::UnixListener;
 use tokio::sync::Mutex;
 
-use crate::handshake::StartLie;
-use crate::late::Late;
+use crate::deferred::DeferredResults;
+use crate::faults::{self, Fault};
+use crate::handshake::StartFault;
 use crate::reply::{Reply, Shared};
-use crate::wrong::{self, Wrong};
 use crate::{Options, actions, hostile};
 
 type Body = StreamBody<Pin<Box<dyn Stream<Item = Result<Frame<Bytes>, Infallible>> + Send>>>;
@@ -31,7 +31,7 @@ pub(crate) async fn serve(listener: UnixListener, options: Options) -> anyhow::R
         calls: AtomicU64::new(0),
         declared: AtomicU64::new(0),
         one_at_a_time: Mutex::new(()),
-        late: Late::default(),
+        late: DeferredResults::default(),
     });
     loop {
         let (stream, _) = listener.accept().await?;
@@ -155,20 +155,20 @@ async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, headers: &Heade
     match path {
         "/opentalon.plugin.v1.PluginService/Init" if options.minimal => unimplemented_rpc(path),
         "/opentalon.plugin.v1.PluginService/Init" => match options.lie {
-            StartLie::InitFails => {
+            StartFault::InitFails => {
                 Reply::Status { code: 3, message: "configure: the setting root is missing".into() }
             }
             _ => {
                 let config = PluginInitRequest::decode(message).unwrap_or_default().config_json;
-                wrong::init(options.wrong, &config);
+                faults::init(options.wrong, &config);
                 Reply::Message(Bytes::new())
             }
         },
         "/opentalon.plugin.v1.PluginService/Capabilities" => match options.lie {
-            StartLie::CapabilitiesHang => Reply::Never,
+            StartFault::CapabilitiesHang => Reply::Never,
             _ => {
                 let mut declared = actions::capabilities(options);
-                wrong::declare(shared, &mut declared);
+                faults::declare(shared, &mut declared);
                 Reply::Message(declared.encode_to_vec().into())
             }
         },
@@ -181,7 +181,7 @@ async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, headers: &Heade
         "/opentalon.plugin.v1.PluginService/Execute" => {
             shared.calls.fetch_add(1, Ordering::Relaxed);
             match ToolCallRequest::decode(message) {
-                Ok(call) => match wrong::execute(shared, &call, headers.time).await {
+                Ok(call) => match faults::execute(shared, &call, headers.time).await {
                     Some(reply) => reply,
                     None => actions::execute(shared, call, headers).await,
                 },
@@ -190,16 +190,16 @@ async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, headers: &Heade
         }
         "/grpc.health.v1.Health/Check" if !options.no_health => match options.lie {
             // HealthCheckResponse{status = NOT_SERVING}
-            StartLie::NeverHealthy => Reply::Message(Bytes::from_static(&[0x08, 0x02])),
-            StartLie::Unhealthy if shared.calls.load(Ordering::Relaxed) > 0 => {
+            StartFault::NeverHealthy => Reply::Message(Bytes::from_static(&[0x08, 0x02])),
+            StartFault::Unhealthy if shared.calls.load(Ordering::Relaxed) > 0 => {
                 Reply::Message(Bytes::from_static(&[0x08, 0x02]))
             }
-            _ if is_ours(&message) || options.wrong == Some(Wrong::HealthForAnybody) => {
+            _ if is_ours(&message) || options.wrong == Some(Fault::HealthForAnybody) => {
                 Reply::Message(Bytes::from_static(&[0x08, 0x01]))
             }
             _ => Reply::Status { code: 5, message: "there is no such service".into() },
         },
-        "/plugin.GRPCController/Shutdown" if options.wrong == Some(Wrong::ShutdownIgnored) => {
+        "/plugin.GRPCController/Shutdown" if options.wrong == Some(Fault::ShutdownIgnored) => {
             Reply::Message(Bytes::new())
         }
         "/plugin.GRPCController/Shutdown" if !options.minimal && !options.ignore_signals => {

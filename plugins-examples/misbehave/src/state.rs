@@ -18,7 +18,7 @@ use tonic::Status;
 use tonic::transport::Endpoint;
 
 /// Longer than any operation that is answered, so that a missing answer differs from a refusal.
-const PATIENCE: Duration = Duration::from_secs(20);
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Performs a state operation on a socket, the plugin's own unless another is named; returns the result, or in `Err`
 /// the error.
@@ -51,15 +51,15 @@ pub(crate) async fn ask(socket: Option<&str>, op: &str, key: &str, value: Vec<u8
                 .map(|answer| answer.into_inner().keys.join(" ")),
             other => return Err(format!("there is no {other}")),
         };
-        answer.map_err(|status| told(&status))
+        answer.map_err(|status| describe_status(&status))
     };
-    match tokio::time::timeout(PATIENCE, asked).await {
+    match tokio::time::timeout(OPERATION_TIMEOUT, asked).await {
         Ok(answer) => answer,
-        Err(_) => Err(format!("no answer within {} s", PATIENCE.as_secs())),
+        Err(_) => Err(format!("no answer within {} s", OPERATION_TIMEOUT.as_secs())),
     }
 }
 
-fn told(status: &Status) -> String {
+fn describe_status(status: &Status) -> String {
     let mut text = format!("{:?}: {}", status.code(), status.message());
     if let Some(cause) = status.source() {
         text = format!("{text}: {}", chain(cause));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
-use talon_sdk::{Context, Json, Plugin, StateError, Tell, ToolError};
+use talon_sdk::{Context, Json, OrToolError, Plugin, StateError, ToolError};
 
 /// The only key. Every change writes the whole list, so this suits short lists; for a longer one use a key for
 /// each note, found by [`talon_sdk::State::keys`].
@@ -47,7 +47,7 @@ async fn add(args: Add, cx: Context) -> Result<String, ToolError> {
 /// Lists the notes with their numbers.
 #[talon_sdk::tool(read_only)]
 async fn list(cx: Context) -> Result<Json<BTreeMap<u64, String>>, ToolError> {
-    let notes: Option<Notes> = state(&cx)?.get_json(KEY).await.map_err(told)?;
+    let notes: Option<Notes> = state(&cx)?.get_json(KEY).await.map_err(tool_error)?;
     Ok(Json(notes.unwrap_or_default().texts))
 }
 
@@ -60,7 +60,9 @@ struct Remove {
 /// Removes a note.
 #[talon_sdk::tool]
 async fn remove(args: Remove, cx: Context) -> Result<String, ToolError> {
-    let text = update(&cx, |notes| notes.texts.remove(&args.number).tell("there is no note of that number"));
+    let text = update(&cx, |notes| {
+        notes.texts.remove(&args.number).or_tool_error("there is no note of that number")
+    });
     Ok(format!("removed: {}", text.await?))
 }
 
@@ -69,15 +71,15 @@ async fn update<R>(
     cx: &Context,
     change: impl FnMut(&mut Notes) -> Result<R, ToolError>,
 ) -> Result<R, ToolError> {
-    state(cx)?.update_json(KEY, change).await.map_err(told)?
+    state(cx)?.update_json(KEY, change).await.map_err(tool_error)?
 }
 
 fn state(cx: &Context) -> Result<talon_sdk::State, ToolError> {
-    cx.state().tell("notes need a host that keeps state")
+    cx.state().or_tool_error("notes need a host that keeps state")
 }
 
 /// Tells the caller what can be done about the error.
-fn told(error: StateError) -> ToolError {
+fn tool_error(error: StateError) -> ToolError {
     let message = match &error {
         StateError::QuotaExceeded { .. } => "there is no room for more notes: remove one first",
         StateError::Unavailable { .. } => "the notes are not available for now: try again later",

@@ -1,8 +1,8 @@
 //! Runs commands in a scratch directory.
 
-mod kept;
 mod run;
 mod settings;
+mod truncated_output;
 
 #[cfg(test)]
 mod tests;

@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
-use talon_sdk::{Context, Output, Tell, ToolError};
+use talon_sdk::{Context, OrToolError, Output, ToolError};
 use tokio::process::{Child, Command};
 
-use crate::kept::Kept;
 use crate::settings::Scratch;
+use crate::truncated_output::TruncatedOutput;
 
 /// The longest command, in bytes: what Linux takes as one argument, less a little.
 const MAX_COMMAND_BYTES: usize = 100 << 10;
 /// The most time that can be asked for.
 const MAX_SECONDS: u16 = 300;
 /// The part of the call's time that is reserved for reporting the result.
-const TO_TELL: Duration = Duration::from_secs(1);
+const REPORT_MARGIN: Duration = Duration::from_secs(1);
 /// How long outputs are still read after the command ended: processes outside its group may hold them open.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 #[talon_sdk::args]
 pub(crate) struct Run {
@@ -36,7 +36,7 @@ fn half_a_minute() -> u16 {
 
 /// The result of a command.
 #[derive(Debug, Serialize)]
-struct Ran {
+struct RunResult {
     /// Nothing if it was killed.
     exit_code: Option<i32>,
     /// The signal that killed it.
@@ -58,7 +58,7 @@ pub(crate) async fn run(args: Run, cx: Context) -> Result<Output, ToolError> {
         return Err(ToolError::new(format!("timeout_seconds: 1 to {MAX_SECONDS}")));
     }
     let asked = Duration::from_secs(args.timeout_seconds.into());
-    let time = time(asked, cx.remaining());
+    let time = time_limit(asked, cx.remaining());
     let scratch = cx.shared::<Scratch>()?;
     let mut child = Command::new("/bin/sh")
         .args(["-c", &args.command])
@@ -68,9 +68,9 @@ pub(crate) async fn run(args: Run, cx: Context) -> Result<Output, ToolError> {
         .stderr(Stdio::piped())
         .process_group(0)
         .spawn()
-        .tell("the shell cannot be started")?;
-    let group = Group::of(&child)?;
-    let (mut stdout, mut stderr) = (Kept::default(), Kept::default());
+        .or_tool_error("the shell cannot be started")?;
+    let group = ProcessGroup::of(&child)?;
+    let (mut stdout, mut stderr) = (TruncatedOutput::default(), TruncatedOutput::default());
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let mut timed_out = false;
     let status = {
@@ -112,27 +112,27 @@ pub(crate) async fn run(args: Run, cx: Context) -> Result<Output, ToolError> {
         // Its background processes end with it, and then the outputs do.
         group.kill();
         if !all_read {
-            let _ = tokio::time::timeout(LAST_WORDS, reading).await;
+            let _ = tokio::time::timeout(OUTPUT_DRAIN_TIMEOUT, reading).await;
         }
         status
     };
-    let status = status.tell("what came of the command cannot be known")?;
+    let status = status.or_tool_error("what came of the command cannot be known")?;
     answer(status, timed_out, &mut stdout, &mut stderr, time)
 }
 
 /// The time limit: the requested one, unless the call itself ends before.
-fn time(asked: Duration, left: Option<Duration>) -> Duration {
-    left.map_or(asked, |left| asked.min(left.saturating_sub(TO_TELL)))
+fn time_limit(asked: Duration, left: Option<Duration>) -> Duration {
+    left.map_or(asked, |left| asked.min(left.saturating_sub(REPORT_MARGIN)))
 }
 
 fn answer(
     status: ExitStatus,
     timed_out: bool,
-    stdout: &mut Kept,
-    stderr: &mut Kept,
+    stdout: &mut TruncatedOutput,
+    stderr: &mut TruncatedOutput,
     time: Duration,
 ) -> Result<Output, ToolError> {
-    let ran = Ran {
+    let ran = RunResult {
         exit_code: status.code(),
         signal: status.signal(),
         timed_out,
@@ -154,12 +154,12 @@ fn answer(
 }
 
 /// The processes of one command, killed when this is dropped: a cancelled call drops it.
-struct Group(Pid);
+struct ProcessGroup(Pid);
 
-impl Group {
+impl ProcessGroup {
     fn of(child: &Child) -> Result<Self, ToolError> {
         let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        pid.map(Self).tell("the shell ended before it began")
+        pid.map(Self).or_tool_error("the shell ended before it began")
     }
 
     fn kill(&self) {
@@ -169,7 +169,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.kill();
     }
@@ -182,9 +182,9 @@ mod tests {
     #[test]
     fn a_command_ends_before_its_call_does() {
         let seconds = Duration::from_secs;
-        assert_eq!(time(seconds(30), None), seconds(30));
-        assert_eq!(time(seconds(30), Some(seconds(60))), seconds(30));
-        assert_eq!(time(seconds(30), Some(seconds(10))), seconds(10) - TO_TELL);
-        assert_eq!(time(seconds(30), Some(TO_TELL / 2)), Duration::ZERO);
+        assert_eq!(time_limit(seconds(30), None), seconds(30));
+        assert_eq!(time_limit(seconds(30), Some(seconds(60))), seconds(30));
+        assert_eq!(time_limit(seconds(30), Some(seconds(10))), seconds(10) - REPORT_MARGIN);
+        assert_eq!(time_limit(seconds(30), Some(REPORT_MARGIN / 2)), Duration::ZERO);
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use talon_sdk::{Tell, ToolError};
+use talon_sdk::{OrToolError, ToolError};
 
 /// The plugin's settings.
 #[derive(Debug, Default, Deserialize)]
@@ -25,12 +25,13 @@ impl Scratch {
             Some(directory) => directory,
             None => {
                 let directory = std::env::temp_dir().join("scratch");
-                std::fs::create_dir_all(&directory).tell("the scratch directory cannot be made")?;
+                std::fs::create_dir_all(&directory).or_tool_error("the scratch directory cannot be made")?;
                 directory
             }
         };
         let shown = directory.display();
-        let is_directory = directory.metadata().tell_with(|| format!("config: cannot use {shown}"))?.is_dir();
+        let is_directory =
+            directory.metadata().or_tool_error_with(|| format!("config: cannot use {shown}"))?.is_dir();
         if !is_directory {
             return Err(ToolError::new(format!("config: {shown} is no directory")));
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
-use talon_sdk::{Context, Json, Plugin, StateError, Tell, ToolError};
+use talon_sdk::{Context, Json, OrToolError, Plugin, StateError, ToolError};
 
 /// The only key.
 const KEY: &str = "issues";
@@ -50,7 +50,7 @@ async fn create_issue(args: Create, cx: Context) -> Result<String, ToolError> {
             "an issue has a title of 1 to 200 bytes and a description of at most 8 KiB",
         ));
     }
-    let state = cx.state().tell("issues need a host that keeps state")?;
+    let state = cx.state().or_tool_error("issues need a host that keeps state")?;
     let number = state.update_json(KEY, |issues: &mut Issues| {
         if issues.open.len() == MAX_ISSUES {
             return Err(ToolError::new("there are 100 open issues already"));
@@ -59,7 +59,7 @@ async fn create_issue(args: Create, cx: Context) -> Result<String, ToolError> {
         issues.open.insert(issues.last, issue.clone());
         Ok(issues.last)
     });
-    Ok(format!("filed as #{}", number.await.map_err(told)??))
+    Ok(format!("filed as #{}", number.await.map_err(tool_error)??))
 }
 
 /// Lists the issues: numbers and titles. `get_issue` has the rest of one.
@@ -78,16 +78,16 @@ struct Get {
 #[talon_sdk::tool(read_only)]
 async fn get_issue(args: Get, cx: Context) -> Result<Json<Issue>, ToolError> {
     let found = open(&cx).await?.remove(&args.number);
-    found.map(Json).tell("there is no issue of that number; `list_issues` has them")
+    found.map(Json).or_tool_error("there is no issue of that number; `list_issues` has them")
 }
 
 async fn open(cx: &Context) -> Result<BTreeMap<u64, Issue>, ToolError> {
-    let state = cx.state().tell("issues need a host that keeps state")?;
-    let issues: Option<Issues> = state.get_json(KEY).await.map_err(told)?;
+    let state = cx.state().or_tool_error("issues need a host that keeps state")?;
+    let issues: Option<Issues> = state.get_json(KEY).await.map_err(tool_error)?;
     Ok(issues.unwrap_or_default().open)
 }
 
-fn told(error: StateError) -> ToolError {
+fn tool_error(error: StateError) -> ToolError {
     ToolError::new("the issues are not available for now: try again later").because(error)
 }
 

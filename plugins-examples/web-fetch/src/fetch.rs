@@ -9,8 +9,8 @@ use reqwest::{Client, Response, Url};
 use serde::Serialize;
 use talon_sdk::{Context, Output, ToolError, tracing};
 
-use crate::policy::{Config, OnlyPrivate, Policy, Resolver};
-use crate::readable::{Kind, decode, html_to_text, kind};
+use crate::policy::{Config, Policy, PrivateAddressesError, Resolver};
+use crate::readable::{MediaKind, decode, html_to_text, kind};
 
 /// How much of a response is read unless `max_bytes` says otherwise.
 const DEFAULT_BYTES: u32 = 256 << 10;
@@ -59,8 +59,8 @@ pub(crate) async fn fetch(args: Fetch, cx: Context) -> Result<Output, ToolError>
         ToolError::new(format!("the page did not arrive within {} seconds", TOTAL_TIMEOUT.as_secs()))
     })??;
     let mut text = match kind {
-        Kind::Html => cx.blocking(move || html_to_text(&text)).await?,
-        Kind::Text => text,
+        MediaKind::Html => cx.blocking(move || html_to_text(&text)).await?,
+        MediaKind::Text => text,
     };
     if page.truncated {
         text.push_str(&format!(
@@ -110,7 +110,7 @@ impl Fetcher {
         Ok(Self { client, policy })
     }
 
-    async fn get(&self, mut url: Url, max_bytes: usize) -> Result<(Page, Kind, String), ToolError> {
+    async fn get(&self, mut url: Url, max_bytes: usize) -> Result<(Page, MediaKind, String), ToolError> {
         for _ in 0..=MAX_REDIRECTS {
             self.policy.check(&url)?;
             let request = self
@@ -133,7 +133,11 @@ impl Fetcher {
 }
 
 /// Reads a response up to its limit, whatever Content-Length it claims.
-async fn read(url: Url, mut response: Response, max_bytes: usize) -> Result<(Page, Kind, String), ToolError> {
+async fn read(
+    url: Url,
+    mut response: Response,
+    max_bytes: usize,
+) -> Result<(Page, MediaKind, String), ToolError> {
     let status = response.status();
     if !status.is_success() {
         return Err(ToolError::new(format!("{url} answered {status}")));
@@ -161,7 +165,7 @@ async fn read(url: Url, mut response: Response, max_bytes: usize) -> Result<(Pag
 fn unreachable(url: &Url, error: &reqwest::Error) -> ToolError {
     let host = url.host_str().unwrap_or_default();
     let causes = chain(error);
-    if let Some(private) = find::<OnlyPrivate>(error) {
+    if let Some(private) = find::<PrivateAddressesError>(error) {
         return ToolError::new(private.to_string());
     }
     let what = if error.is_timeout() {

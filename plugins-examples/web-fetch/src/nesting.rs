@@ -27,8 +27,8 @@ const FORMATTING: [&str; 14] =
 const RAW: [&str; 6] = ["iframe", "noscript", "script", "style", "textarea", "title"];
 
 /// Whether a page may be passed to the parser.
-pub(crate) fn is_tame(html: &str) -> bool {
-    let mut open = Open::default();
+pub(crate) fn is_within_limits(html: &str) -> bool {
+    let mut open = OpenElements::default();
     let mut rest = html;
     while let Some(at) = rest.find('<') {
         rest = &rest[at + 1..];
@@ -50,7 +50,7 @@ pub(crate) fn is_tame(html: &str) -> bool {
             open.close(&name);
             continue;
         }
-        if RAW.contains(&name.as_str()) && !open.foreign() {
+        if RAW.contains(&name.as_str()) && !open.in_foreign_content() {
             rest = after_raw(rest, &name);
             continue;
         }
@@ -63,13 +63,13 @@ pub(crate) fn is_tame(html: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenElements {
     names: HashMap<String, usize>,
     total: usize,
     formatting: usize,
 }
 
-impl Open {
+impl OpenElements {
     fn open(&mut self, name: String) {
         if NEVER_COUNTED.contains(&name.as_str()) {
             return;
@@ -89,7 +89,7 @@ impl Open {
     }
 
     /// Inside SVG and MathML the raw elements are ordinary ones.
-    fn foreign(&self) -> bool {
+    fn in_foreign_content(&self) -> bool {
         ["svg", "math"].iter().any(|name| self.names.get(*name).is_some_and(|count| *count > 0))
     }
 }
@@ -137,7 +137,7 @@ mod tests {
             &"<b>x</b><br><img src=x>".repeat(10_000),
             &"<!-- <div> -->".repeat(1000),
         ] {
-            assert!(is_tame(html), "{:.60}", html);
+            assert!(is_within_limits(html), "{:.60}", html);
         }
     }
 
@@ -160,7 +160,7 @@ mod tests {
             "<b id=1>",
             "<font>",
         ] {
-            assert!(!is_tame(&unit.repeat(1000)), "{unit}");
+            assert!(!is_within_limits(&unit.repeat(1000)), "{unit}");
         }
     }
 }

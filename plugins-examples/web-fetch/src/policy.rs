@@ -84,7 +84,7 @@ fn private(host: &str) -> ToolError {
 /// A name that has only private addresses.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} has only private addresses; this plugin fetches from the public internet only")]
-pub(crate) struct OnlyPrivate(String);
+pub(crate) struct PrivateAddressesError(String);
 
 /// Resolves names and drops private addresses. The connection is made to a checked address, not to a
 /// name that is resolved again and may have changed.
@@ -100,7 +100,7 @@ impl Resolve for Resolver {
             let allowed: Vec<SocketAddr> =
                 found.into_iter().filter(|address| policy.allows(address.ip())).collect();
             if allowed.is_empty() {
-                return Err(OnlyPrivate(host).into());
+                return Err(PrivateAddressesError(host).into());
             }
             Ok(Box::new(allowed.into_iter()) as Addrs)
         })

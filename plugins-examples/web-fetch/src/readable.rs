@@ -2,16 +2,16 @@
 
 use std::io::Cursor;
 
-use talon_sdk::{Tell, ToolError};
+use talon_sdk::{OrToolError, ToolError};
 
-use crate::nesting::is_tame;
+use crate::nesting::is_within_limits;
 
 /// The width of the text that is rendered from HTML, in columns; comfortable to read.
 const COLUMNS: usize = 100;
 
 /// The type of a response, by its Content-Type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum MediaKind {
     Html,
     Text,
 }
@@ -20,18 +20,18 @@ pub(crate) enum Kind {
 ///
 /// # Errors
 /// Names the media type of the response.
-pub(crate) fn kind(content_type: &str) -> Result<Kind, ToolError> {
+pub(crate) fn kind(content_type: &str) -> Result<MediaKind, ToolError> {
     let media = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     match media.as_str() {
-        "text/html" | "application/xhtml+xml" => Ok(Kind::Html),
+        "text/html" | "application/xhtml+xml" => Ok(MediaKind::Html),
         ""
         | "application/json"
         | "application/xml"
         | "application/javascript"
         | "application/yaml"
-        | "application/toml" => Ok(Kind::Text),
+        | "application/toml" => Ok(MediaKind::Text),
         text if text.starts_with("text/") || text.ends_with("+json") || text.ends_with("+xml") => {
-            Ok(Kind::Text)
+            Ok(MediaKind::Text)
         }
         other => Err(ToolError::new(format!("the response is {other}, not text; only text can be fetched"))),
     }
@@ -54,7 +54,7 @@ pub(crate) fn decode(bytes: &[u8], content_type: &str) -> String {
 
 /// The text of an HTML page.
 pub(crate) fn html_to_text(html: &str) -> Result<String, ToolError> {
-    if !is_tame(html) {
+    if !is_within_limits(html) {
         return Err(ToolError::new("the page's HTML nests too deep to be made readable"));
     }
     let text = html2text::config::plain_no_decorate()
@@ -62,7 +62,7 @@ pub(crate) fn html_to_text(html: &str) -> Result<String, ToolError> {
         // Deep lists and tables leave no width; wide lines are better than none.
         .allow_width_overflow()
         .string_from_read(Cursor::new(html.as_bytes()), COLUMNS)
-        .tell("the page's HTML cannot be made readable")?;
+        .or_tool_error("the page's HTML cannot be made readable")?;
     Ok(text.trim().to_owned())
 }
 
@@ -73,12 +73,12 @@ mod tests {
     #[test]
     fn only_text_is_readable() {
         for html in ["text/html", "TEXT/HTML; charset=utf-8", "application/xhtml+xml"] {
-            assert_eq!(kind(html).expect(html), Kind::Html);
+            assert_eq!(kind(html).expect(html), MediaKind::Html);
         }
         for text in
             ["text/plain", "application/json", "application/ld+json", "application/rss+xml", "", "text/csv"]
         {
-            assert_eq!(kind(text).expect(text), Kind::Text);
+            assert_eq!(kind(text).expect(text), MediaKind::Text);
         }
         for other in ["image/png", "application/pdf", "application/octet-stream", "video/mp4"] {
             assert!(kind(other).expect_err(other).message().contains(other));

@@ -29,12 +29,12 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> Result<TokenStr
 fn can_be_strict(item: &ItemStruct) -> bool {
     const OTHERWISE: [&str; 5] = ["deny_unknown_fields", "transparent", "tag", "from", "try_from"];
     matches!(item.fields, Fields::Named(_))
-        && !OTHERWISE.iter().any(|word| says(&item.attrs, word))
-        && !item.fields.iter().any(|field| says(&field.attrs, "flatten"))
+        && !OTHERWISE.iter().any(|word| has_word(&item.attrs, word))
+        && !item.fields.iter().any(|field| has_word(&field.attrs, "flatten"))
 }
 
 /// Whether a `#[serde(…)]` among the attributes contains this word.
-fn says(attributes: &[Attribute], word: &str) -> bool {
+fn has_word(attributes: &[Attribute], word: &str) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident("serde")).any(|attribute| {
         matches!(&attribute.meta, Meta::List(list) if list.tokens.clone().into_iter().any(
             |token| matches!(token, TokenTree::Ident(ident) if ident == word)

@@ -22,7 +22,7 @@ pub(super) fn deserialize<'de, V: Visitor<'de>>(
         Kind::Object => argument.deserialize_map(visitor),
         Kind::Mixed => match serde_json::from_str::<Value>(&argument.text) {
             Ok(value) => argument.visit(|_| {
-                value.deserialize_any(visitor).map_err(|error| ArgsError::sentence(error.to_string()))
+                value.deserialize_any(visitor).map_err(|error| ArgsError::from_message(error.to_string()))
             }),
             Err(_) => argument.deserialize_str(visitor),
         },

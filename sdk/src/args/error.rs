@@ -17,24 +17,24 @@ pub(crate) struct ArgsError(String);
 
 impl ArgsError {
     /// A complete error text that needs no argument name in front.
-    pub(crate) fn sentence(text: String) -> Self {
+    pub(crate) fn from_message(text: String) -> Self {
         Self(text)
     }
 
     /// `argument "count": expected …, got "…"`.
-    pub(crate) fn unlike(name: &str, text: &str, expected: &dyn fmt::Display) -> Self {
+    pub(crate) fn mismatch(name: &str, text: &str, expected: &dyn fmt::Display) -> Self {
         let expected = shorten(&expected.to_string(), MAX_DETAIL_BYTES);
         Self(format!("argument `{name}`: expected {expected}, got {:?}", shorten(text, MAX_SHOWN_BYTES)))
     }
 
     /// `argument "place": missing field …, got "…"`: JSON of the right kind whose content does not fit.
-    pub(crate) fn inside(name: &str, text: &str, complaint: &dyn fmt::Display) -> Self {
+    pub(crate) fn invalid(name: &str, text: &str, complaint: &dyn fmt::Display) -> Self {
         let complaint = shorten(&complaint.to_string(), MAX_DETAIL_BYTES);
         Self(format!("argument `{name}`: {complaint}, got {:?}", shorten(text, MAX_SHOWN_BYTES)))
     }
 
     /// Prefixes an error of the field's type with the argument's name.
-    pub(crate) fn within(self, name: &str) -> Self {
+    pub(crate) fn in_argument(self, name: &str) -> Self {
         if self.0.starts_with("argument `") { self } else { Self(format!("argument `{name}`: {}", self.0)) }
     }
 }

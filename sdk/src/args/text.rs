@@ -27,13 +27,13 @@ impl IntoDeserializer<'_, ArgsError> for Argument {
 }
 
 impl Argument {
-    pub(super) fn unlike(&self, expected: &dyn Display) -> ArgsError {
-        ArgsError::unlike(&self.name, &self.text, expected)
+    pub(super) fn mismatch(&self, expected: &dyn Display) -> ArgsError {
+        ArgsError::mismatch(&self.name, &self.text, expected)
     }
 
     /// Runs a visitor and prefixes its error with the argument's name.
     pub(super) fn visit<T>(&self, visit: impl FnOnce(&str) -> Result<T, ArgsError>) -> Result<T, ArgsError> {
-        visit(&self.text).map_err(|error| error.within(&self.name))
+        visit(&self.text).map_err(|error| error.in_argument(&self.name))
     }
 
     /// An integer within the bounds of `N`; `3.0` is one too, because models write that.
@@ -56,13 +56,13 @@ impl Argument {
                 return Ok(number);
             }
         }
-        Err(self.unlike(&format_args!("an integer from {min} to {max}")))
+        Err(self.mismatch(&format_args!("an integer from {min} to {max}")))
     }
 
     pub(super) fn number(&self) -> Result<f64, ArgsError> {
         match self.text.trim().parse::<f64>() {
             Ok(number) if number.is_finite() => Ok(number),
-            _ => Err(self.unlike(&"a number")),
+            _ => Err(self.mismatch(&"a number")),
         }
     }
 
@@ -70,7 +70,7 @@ impl Argument {
         match self.text.trim() {
             text if text.eq_ignore_ascii_case("true") => Ok(true),
             text if text.eq_ignore_ascii_case("false") => Ok(false),
-            _ => Err(self.unlike(&"true or false")),
+            _ => Err(self.mismatch(&"true or false")),
         }
     }
 
@@ -89,9 +89,9 @@ impl Argument {
                 _ => self.text.trim_start().starts_with('{'),
             };
             if right_kind && error.is_data() {
-                ArgsError::inside(&self.name, &self.text, &error)
+                ArgsError::invalid(&self.name, &self.text, &error)
             } else {
-                self.unlike(&format_args!("{expected} ({error})"))
+                self.mismatch(&format_args!("{expected} ({error})"))
             }
         })
     }
@@ -146,7 +146,7 @@ impl<'de> Deserializer<'de> for Argument {
         let mut letters = self.text.chars();
         match (letters.next(), letters.next()) {
             (Some(letter), None) => self.visit(|_| visitor.visit_char(letter)),
-            _ => Err(self.unlike(&"one character")),
+            _ => Err(self.mismatch(&"one character")),
         }
     }
 
@@ -181,7 +181,7 @@ impl<'de> Deserializer<'de> for Argument {
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ArgsError> {
         match self.text.trim() {
             "" | "null" => self.visit(|_| visitor.visit_unit()),
-            _ => Err(self.unlike(&"nothing")),
+            _ => Err(self.mismatch(&"nothing")),
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use h2::RecvStream;
 use h2::server::SendResponse;
 use prost::bytes::Bytes;
-use talon_wire::{Answer, answer, awaited, deadline_of, is_plain, message, received, send};
+use talon_wire::{Answer, answer, deadline_of, is_plain, message, request_body, run_until_reset, send};
 use tonic::codegen::http::Request;
 use tonic::codegen::http::request::Parts;
 use tonic_health::pb::health_server::Health;
@@ -17,7 +17,7 @@ use tower::Service;
 
 use super::router::Router;
 use super::server::MAX_REQUEST_BYTES;
-use super::service::Wire;
+use super::service::ServedPlugin;
 
 const EXECUTE: &str = "/opentalon.plugin.v1.PluginService/Execute";
 
@@ -31,7 +31,7 @@ pub(super) fn is_execute(request: &Request<RecvStream>) -> bool {
 pub(super) fn execute(
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
-    wire: Arc<Wire>,
+    wire: Arc<ServedPlugin>,
 ) -> impl Future<Output = ()> + Send {
     let deadline = deadline_of(request.headers());
     let (Parts { headers, .. }, body) = request.into_parts();
@@ -42,7 +42,7 @@ pub(super) fn execute(
                 let result = wire.run(request, &headers, deadline).await?;
                 Ok(Answer::Message(message::framed(&result)))
             });
-            awaited(&mut respond, deadline, work).await
+            run_until_reset(&mut respond, deadline, work).await
         };
         if let Some(answer) = answer {
             send(respond, answer).await;
@@ -51,14 +51,14 @@ pub(super) fn execute(
 }
 
 /// Serves any other request.
-pub(super) async fn other<H: Health>(
+pub(super) async fn serve_other<H: Health>(
     request: Request<RecvStream>,
     respond: SendResponse<Bytes>,
     mut router: Router<H>,
 ) {
     let deadline = deadline_of(request.headers());
     let work = async {
-        match router.call(request.map(received)).await {
+        match router.call(request.map(request_body)).await {
             Ok(response) => Ok(Answer::Other(response)),
             Err(never) => match never {},
         }

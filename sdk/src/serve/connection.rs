@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tonic_health::pb::health_server::Health;
 
 use super::call;
-use super::gather::gather;
-use super::quiet::{Busy, Quiet};
+use super::coalescing::coalesce;
+use super::lazy_writable::{BusyFlag, LazyWritable};
 use super::router::Router;
 
 /// HTTP/2's frame size. Measured: 64 KiB answers take half the time of the default 16 KiB frames, because page
@@ -35,13 +35,13 @@ const CALM_TURNS: u32 = 64;
 
 /// Detects whether a connection is busy, from how many requests arrive together.
 #[derive(Default)]
-struct Load {
-    busy: Busy,
+struct LoadDetector {
+    busy: BusyFlag,
     requests: u32,
     calm_turns: u32,
 }
 
-impl Load {
+impl LoadDetector {
     fn request(&mut self) {
         self.requests += 1;
         if self.requests >= BUSY_REQUESTS {
@@ -65,13 +65,13 @@ impl Load {
 /// # Errors
 /// Why the connection broke.
 pub(super) async fn serve<H: Health>(
-    mut stream: Quiet,
+    mut stream: LazyWritable,
     router: Router<H>,
     stop: CancellationToken,
 ) -> io::Result<()> {
-    let mut load = Load::default();
-    stream.heed(&load.busy);
-    let (stream, turn) = gather(stream);
+    let mut load = LoadDetector::default();
+    stream.use_busy_flag(&load.busy);
+    let (stream, turn) = coalesce(stream);
     let mut handshake = pin!(
         Builder::new()
             .max_frame_size(FRAME_BYTES)
@@ -84,7 +84,7 @@ pub(super) async fn serve<H: Health>(
     let mut connection = poll_fn(|cx| {
         let done = handshake.as_mut().poll(cx);
         // Also while it waits for the host to close its half: some hosts wait for ours.
-        if let Poll::Ready(Err(error)) = turn.poll_over(cx) {
+        if let Poll::Ready(Err(error)) = turn.poll_flush_turn(cx) {
             return Poll::Ready(Err(error));
         }
         done.map_err(io::Error::other)
@@ -106,13 +106,13 @@ pub(super) async fn serve<H: Health>(
                 return accepted;
             }
             // Calls in separate tasks wake this one as each of them ends: tasks that are ready to run go first.
-            if !alone && turn.holds() && !std::mem::replace(&mut again, true) {
+            if !alone && turn.has_pending() && !std::mem::replace(&mut again, true) {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
             again = false;
             load.turn();
-            match turn.poll_over(cx) {
+            match turn.poll_flush_turn(cx) {
                 Poll::Ready(Err(error)) => Poll::Ready(Some(Err(error))),
                 _ => Poll::Pending,
             }
@@ -122,7 +122,7 @@ pub(super) async fn serve<H: Health>(
         let (request, respond) = accepted?;
         load.request();
         if !call::is_execute(&request) {
-            tokio::spawn(call::other(request, respond, router.clone()));
+            tokio::spawn(call::serve_other(request, respond, router.clone()));
             continue;
         }
         let mut call = Box::pin(call::execute(request, respond, router.wire.clone()));

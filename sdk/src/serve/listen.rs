@@ -29,7 +29,7 @@ const BACKLOG: i32 = 128;
 
 /// A listening socket, its path, and the file to remove at the end if we created it.
 #[derive(Debug)]
-pub(super) struct Listening {
+pub(super) struct BoundSocket {
     pub(super) socket: UnixListener,
     pub(super) path: PathBuf,
     pub(super) file: Option<SocketFile>,
@@ -47,24 +47,24 @@ impl Drop for SocketFile {
 }
 
 /// Returns the socket to serve on.
-pub(super) fn listen(env: impl Fn(&str) -> Option<OsString>) -> Result<Listening, ServeError> {
+pub(super) fn listen(env: impl Fn(&str) -> Option<OsString>) -> Result<BoundSocket, ServeError> {
     if let Some(value) = env(FD_ENV) {
-        return take_over(&value).map_err(|reason| ServeError::BadDescriptor { value, reason });
+        return from_descriptor(&value).map_err(|reason| ServeError::BadDescriptor { value, reason });
     }
     let dir = match env(SOCKET_DIR_ENV) {
         Some(dir) if !dir.is_empty() => PathBuf::from(dir),
         _ => std::env::temp_dir(),
     };
-    make(&dir)
+    bind_in(&dir)
 }
 
-fn make(dir: &Path) -> Result<Listening, ServeError> {
+fn bind_in(dir: &Path) -> Result<BoundSocket, ServeError> {
     let path = dir.join(format!("plugin{}", random_name()));
     if path.as_os_str().len() > MAX_PATH_BYTES {
         return Err(ServeError::PathTooLong { path, max: MAX_PATH_BYTES });
     }
     match bind_private(&path) {
-        Ok(socket) => Ok(Listening { socket, file: Some(SocketFile(path.clone())), path }),
+        Ok(socket) => Ok(BoundSocket { socket, file: Some(SocketFile(path.clone())), path }),
         Err(source) => Err(ServeError::Listen { path, source }),
     }
 }
@@ -79,7 +79,7 @@ fn bind_private(path: &Path) -> io::Result<UnixListener> {
     Ok(UnixListener::from(fd))
 }
 
-fn take_over(value: &OsString) -> Result<Listening, String> {
+fn from_descriptor(value: &OsString) -> Result<BoundSocket, String> {
     let number: i32 = value
         .to_str()
         .and_then(|text| text.parse().ok())
@@ -102,7 +102,7 @@ fn take_over(value: &OsString) -> Result<Listening, String> {
         .to_owned();
     let socket = UnixListener::from(fd);
     socket.set_nonblocking(true).map_err(|error| error.to_string())?;
-    Ok(Listening { socket, path, file: None })
+    Ok(BoundSocket { socket, path, file: None })
 }
 
 /// Duplicates a descriptor by its number. The inherited one stays open until the process ends, which is when the socket

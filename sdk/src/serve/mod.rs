@@ -1,13 +1,13 @@
 //! Serving a plugin: handshake, socket, gRPC, health, drain.
 
 mod call;
+mod coalescing;
 mod connection;
 mod drain;
-mod gather;
 mod handshake;
+mod lazy_writable;
 mod listen;
 mod notices;
-mod quiet;
 mod router;
 mod server;
 mod service;
@@ -121,7 +121,7 @@ impl Plugin {
         match result {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                eprintln!("{}", with_causes(&error));
+                eprintln!("{}", error_chain(&error));
                 ExitCode::FAILURE
             }
         }
@@ -158,7 +158,7 @@ impl Plugin {
     }
 }
 
-fn with_causes(error: &dyn std::error::Error) -> String {
+fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -11,7 +11,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status};
 
-use crate::notices::{Board, Listener};
+use crate::notices::{Listener, PendingNotices};
 
 /// How many notices are sent in one [`WINDOW`]; the rest stays pending, where the latest of a call replaces the earlier
 /// ones. Ten times what Talon passes on for one call, so it only limits the cost of a tool that reports progress in a
@@ -20,11 +20,11 @@ const MAX_IN_WINDOW: u32 = 100;
 /// See [`MAX_IN_WINDOW`].
 const WINDOW: Duration = Duration::from_secs(1);
 /// How many notices wait for the connection: one, so that each progress report is taken as late as possible.
-const ROOM: usize = 1;
+const CHANNEL_CAPACITY: usize = 1;
 
 /// Serves the listening host.
 pub(super) struct NoticesService {
-    pub(super) board: Arc<Board>,
+    pub(super) board: Arc<PendingNotices>,
     /// The stream would never end without it, and the server waits for all streams at shutdown.
     pub(super) stop: CancellationToken,
 }
@@ -34,7 +34,7 @@ impl notices_server::Notices for NoticesService {
     type ListenStream = ReceiverStream<Result<Notice, Status>>;
 
     async fn listen(&self, _: Request<ListenRequest>) -> Result<Response<Self::ListenStream>, Status> {
-        let (to, stream) = mpsc::channel(ROOM);
+        let (to, stream) = mpsc::channel(CHANNEL_CAPACITY);
         tokio::spawn(forward(self.board.listen(), self.stop.clone(), to));
         Ok(Response::new(ReceiverStream::new(stream)))
     }

@@ -17,12 +17,12 @@ use tower::Service;
 
 use super::drain::Controller;
 use super::notices::NoticesService;
-use super::service::Wire;
+use super::service::ServedPlugin;
 
 /// All services of a plugin.
 pub(super) struct Router<H> {
-    pub(super) wire: Arc<Wire>,
-    pub(super) plugin: PluginServiceServer<Wire>,
+    pub(super) wire: Arc<ServedPlugin>,
+    pub(super) plugin: PluginServiceServer<ServedPlugin>,
     pub(super) notices: NoticesServer<NoticesService>,
     pub(super) controller: GrpcControllerServer<Controller>,
     pub(super) health: HealthServer<H>,
@@ -56,7 +56,7 @@ impl<H: Health> Service<Request<Body>> for Router<H> {
         let service =
             path.strip_prefix('/').and_then(|path| path.split_once('/')).map(|(service, _)| service);
         match service {
-            Some(<PluginServiceServer<Wire> as NamedService>::NAME) => self.plugin.call(request),
+            Some(<PluginServiceServer<ServedPlugin> as NamedService>::NAME) => self.plugin.call(request),
             Some(<NoticesServer<NoticesService> as NamedService>::NAME) => self.notices.call(request),
             Some(<HealthServer<H> as NamedService>::NAME) => self.health.call(request),
             Some(<GrpcControllerServer<Controller> as NamedService>::NAME) => self.controller.call(request),

@@ -14,10 +14,10 @@ use tonic_health::ServingStatus;
 use tonic_health::pb::health_server::Health;
 
 use super::drain::{Controller, StopSignals};
+use super::lazy_writable::LazyWritable;
 use super::notices::NoticesService;
-use super::quiet::Quiet;
 use super::router::Router;
-use super::service::Wire;
+use super::service::ServedPlugin;
 use super::{ServeError, connection};
 use crate::Plugin;
 
@@ -60,7 +60,7 @@ pub(super) async fn run_until(
         health_reporter.set_service_status(service, ServingStatus::Serving).await;
     }
     let notices = NoticesService { board: plugin.notifier.board.clone(), stop: stop.clone() };
-    let wire = Arc::new(Wire::new(plugin));
+    let wire = Arc::new(ServedPlugin::new(plugin));
     let router = Router {
         plugin: PluginServiceServer::from_arc(wire.clone()).max_decoding_message_size(MAX_REQUEST_BYTES),
         wire,
@@ -70,7 +70,7 @@ pub(super) async fn run_until(
     };
     tokio::select! {
         () = serve(router, listener, stop.clone()) => Ok(()),
-        () = out_of_grace(stop, grace) => {
+        () = grace_expired(stop, grace) => {
             tracing::warn!("calls did not finish within the grace of {grace:?} and are dropped");
             Ok(())
         }
@@ -82,7 +82,7 @@ async fn serve<H: Health>(router: Router<H>, listener: UnixListener, stop: Cance
     let hosts = TaskTracker::new();
     let accept = async {
         loop {
-            match listener.accept().await.and_then(|(stream, _)| Quiet::new(stream)) {
+            match listener.accept().await.and_then(|(stream, _)| LazyWritable::new(stream)) {
                 Ok(stream) => {
                     // How a host disconnects does not matter here, and calls report their own ends.
                     hosts.spawn(connection::serve(stream, router.clone(), stop.clone()));
@@ -100,7 +100,7 @@ async fn serve<H: Health>(router: Router<H>, listener: UnixListener, stop: Cance
     hosts.wait().await;
 }
 
-async fn out_of_grace(stop: CancellationToken, grace: Duration) {
+async fn grace_expired(stop: CancellationToken, grace: Duration) {
     stop.cancelled().await;
     tokio::time::sleep(grace).await;
 }

@@ -13,8 +13,8 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::Tool;
 use crate::context::TraceHeaders;
 use crate::dispatch;
-use crate::notices::Board;
-use crate::plugin::{About, Defects, Plugin, Refresh, check_tools};
+use crate::notices::PendingNotices;
+use crate::plugin::{Defects, Plugin, PluginMetadata, Refresh, check_tools};
 use crate::settings::{Init, Settings};
 use crate::state::{SOCKET_ENV, StateSource};
 use crate::text::shorten;
@@ -23,23 +23,23 @@ use crate::text::shorten;
 const MAX_STATUS_BYTES: usize = 1024;
 
 /// A plugin as its gRPC service sees it.
-pub(super) struct Wire {
+pub(super) struct ServedPlugin {
     name: String,
-    about: About,
+    about: PluginMetadata,
     init: Init,
     refresh: Option<Arc<Refresh>>,
     state: StateSource,
-    board: Arc<Board>,
+    board: Arc<PendingNotices>,
     /// Replaced as a whole, so that a call in flight keeps what it started with.
     tools: RwLock<Arc<[Tool]>>,
     settings: RwLock<Arc<Settings>>,
 }
 
-impl Wire {
+impl ServedPlugin {
     pub(super) fn new(plugin: Plugin) -> Self {
         Self {
             name: plugin.name,
-            about: plugin.about,
+            about: plugin.metadata,
             init: plugin.init,
             refresh: plugin.refresh,
             state: StateSource::from_env(
@@ -52,7 +52,7 @@ impl Wire {
     }
 }
 
-impl Wire {
+impl ServedPlugin {
     /// Runs one call.
     ///
     /// # Errors
@@ -65,7 +65,12 @@ impl Wire {
     ) -> Result<ToolResultResponse, Status> {
         let (tools, settings) = (current(&self.tools), current(&self.settings));
         let trace = trace_headers(headers);
-        let host = dispatch::Host { settings, state: self.state.clone(), board: self.board.clone(), trace };
+        let host = dispatch::CallEnvironment {
+            settings,
+            state: self.state.clone(),
+            board: self.board.clone(),
+            trace,
+        };
         dispatch::execute(&tools, request, deadline, host).await
     }
 }
@@ -86,7 +91,7 @@ fn trace_headers(headers: &HeaderMap) -> TraceHeaders {
 }
 
 #[tonic::async_trait]
-impl PluginService for Wire {
+impl PluginService for ServedPlugin {
     async fn init(&self, request: Request<PluginInitRequest>) -> Result<Response<()>, Status> {
         match self.init.run(&request.into_inner().config_json).await {
             Ok(settings) => {

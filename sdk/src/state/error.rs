@@ -57,7 +57,7 @@ pub enum StateError {
     },
     /// A value could not be read from or written as JSON.
     #[error("the value of `{key}` does not fit its type")]
-    NotThatType {
+    TypeMismatch {
         /// Which key.
         key: String,
         /// What did not fit.

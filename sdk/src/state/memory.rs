@@ -15,10 +15,10 @@ const QUOTA_BYTES: u64 = 64 << 20;
 const QUOTA_KEYS: u64 = 100_000;
 
 #[derive(Debug, Default)]
-pub(crate) struct Memory(Mutex<Kept>);
+pub(crate) struct Memory(Mutex<MemoryInner>);
 
 #[derive(Debug)]
-struct Kept {
+struct MemoryInner {
     map: BTreeMap<String, Vec<u8>>,
     /// Of keys and values together.
     bytes: u64,
@@ -27,7 +27,7 @@ struct Kept {
     available: bool,
 }
 
-impl Default for Kept {
+impl Default for MemoryInner {
     fn default() -> Self {
         let (quota_bytes, quota_keys) = (QUOTA_BYTES, QUOTA_KEYS);
         Self { map: BTreeMap::new(), bytes: 0, quota_bytes, quota_keys, available: true }
@@ -35,12 +35,15 @@ impl Default for Kept {
 }
 
 impl Memory {
-    fn with<T>(&self, work: impl FnOnce(&mut Kept) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut MemoryInner) -> T) -> T {
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Like [`Memory::with`], for requests of a plugin: fails while the state is unavailable.
-    fn ask<T>(&self, work: impl FnOnce(&mut Kept) -> Result<T, StateError>) -> Result<T, StateError> {
+    fn with_available<T>(
+        &self,
+        work: impl FnOnce(&mut MemoryInner) -> Result<T, StateError>,
+    ) -> Result<T, StateError> {
         self.with(|kept| {
             if !kept.available {
                 return Err(StateError::Unavailable { message: "the test says so".to_owned() });
@@ -71,17 +74,17 @@ impl Memory {
 
     pub(crate) fn get(&self, key: &str) -> Result<Option<Vec<u8>>, StateError> {
         check(key, None)?;
-        self.ask(|kept| Ok(kept.map.get(key).cloned()))
+        self.with_available(|kept| Ok(kept.map.get(key).cloned()))
     }
 
     pub(crate) fn set(&self, key: &str, value: Vec<u8>) -> Result<(), StateError> {
         check(key, Some(&value))?;
-        self.ask(|kept| kept.change(key, Some(value)))
+        self.with_available(|kept| kept.change(key, Some(value)))
     }
 
     pub(crate) fn delete(&self, key: &str) -> Result<bool, StateError> {
         check(key, None)?;
-        self.ask(|kept| {
+        self.with_available(|kept| {
             let existed = kept.map.contains_key(key);
             kept.change(key, None)?;
             Ok(existed)
@@ -89,7 +92,7 @@ impl Memory {
     }
 
     pub(crate) fn keys(&self, prefix: &str) -> Result<Vec<String>, StateError> {
-        self.ask(|kept| {
+        self.with_available(|kept| {
             let from = kept.map.range(prefix.to_owned()..).map(|(key, _)| key);
             Ok(from.take_while(|key| key.starts_with(prefix)).cloned().collect())
         })
@@ -102,7 +105,7 @@ impl Memory {
         value: Option<Vec<u8>>,
     ) -> Result<Swap, StateError> {
         check(key, value.as_deref())?;
-        self.ask(|kept| {
+        self.with_available(|kept| {
             if kept.map.get(key) != expected {
                 return Ok(Swap::Lost(kept.map.get(key).cloned()));
             }
@@ -112,10 +115,10 @@ impl Memory {
     }
 }
 
-impl Kept {
+impl MemoryInner {
     /// Only growth is refused: a plugin above a lowered quota can still delete.
     fn change(&mut self, key: &str, value: Option<Vec<u8>>) -> Result<(), StateError> {
-        let (bytes, keys) = self.after(key, value.as_deref());
+        let (bytes, keys) = self.usage_after(key, value.as_deref());
         let (had_bytes, had_keys) = (self.bytes, self.map.len() as u64);
         let refuse =
             |resource, used, limit, wanted| Err(StateError::QuotaExceeded { resource, used, limit, wanted });
@@ -130,7 +133,7 @@ impl Kept {
     }
 
     fn put(&mut self, key: &str, value: Option<Vec<u8>>) {
-        self.bytes = self.after(key, value.as_deref()).0;
+        self.bytes = self.usage_after(key, value.as_deref()).0;
         match value {
             Some(value) => self.map.insert(key.to_owned(), value),
             None => self.map.remove(key),
@@ -138,7 +141,7 @@ impl Kept {
     }
 
     /// How many bytes and keys there would be after the change.
-    fn after(&self, key: &str, value: Option<&[u8]>) -> (u64, u64) {
+    fn usage_after(&self, key: &str, value: Option<&[u8]>) -> (u64, u64) {
         let cost = |value: Option<usize>| value.map_or(0, |bytes| (bytes + key.len()) as u64);
         let old = self.map.get(key).map(Vec::len);
         let bytes = self.bytes + cost(value.map(<[u8]>::len)) - cost(old);

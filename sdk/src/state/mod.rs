@@ -158,7 +158,7 @@ impl State {
         let Some(value) = self.get(key).await? else { return Ok(None) };
         serde_json::from_slice(&value)
             .map(Some)
-            .map_err(|source| StateError::NotThatType { key: key.to_owned(), source })
+            .map_err(|source| StateError::TypeMismatch { key: key.to_owned(), source })
     }
 
     /// Sets the value of a key, written as JSON.
@@ -167,7 +167,7 @@ impl State {
     /// [`StateError::NotThatType`] when the value cannot be JSON; otherwise as [`State::set`].
     pub async fn set_json<T: Serialize>(&self, key: &str, value: &T) -> Result<(), StateError> {
         let value = serde_json::to_vec(value)
-            .map_err(|source| StateError::NotThatType { key: key.to_owned(), source })?;
+            .map_err(|source| StateError::TypeMismatch { key: key.to_owned(), source })?;
         self.set(key, value).await
     }
 
@@ -203,7 +203,7 @@ impl State {
     where
         T: Serialize + DeserializeOwned + Default,
     {
-        let unfit = |source| StateError::NotThatType { key: key.to_owned(), source };
+        let unfit = |source| StateError::TypeMismatch { key: key.to_owned(), source };
         let mut stands = self.get(key).await?;
         for _ in 0..MAX_UPDATES {
             let mut value: T = match &stands {

@@ -155,7 +155,7 @@ async fn an_update_that_changes_nothing_writes_nothing() {
         nothing.expect("asked");
         assert_eq!(both.memory.get("nobody"), None);
         let error = state.update_json("guests", |_: &mut u64| ()).await.expect_err("no number");
-        assert!(matches!(error, StateError::NotThatType { .. }), "{error:?}");
+        assert!(matches!(error, StateError::TypeMismatch { .. }), "{error:?}");
     }
 }
 

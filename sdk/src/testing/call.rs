@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{MemoryState, ProgressLog, to_text};
-use crate::context::{ProgressTo, TraceHeaders};
+use crate::context::{ProgressSink, TraceHeaders};
 use crate::settings::Settings;
 use crate::state::StateSource;
 use crate::{Output, Tool, ToolError, context};
@@ -49,7 +49,7 @@ impl Call {
             credentials: BTreeMap::new(),
             settings: Arc::default(),
             state: StateSource::from_env(None),
-            progress: ProgressTo::Nobody,
+            progress: ProgressSink::None,
             trace: TraceHeaders::default(),
         };
         Self { tool, args: json!({}), call, settings: Settings::after_init(), timeout: None }
@@ -95,7 +95,7 @@ impl Call {
 
     /// Collects the progress that the tool reports.
     pub fn progress(mut self, log: &ProgressLog) -> Self {
-        self.call.progress = ProgressTo::Log(log.clone());
+        self.call.progress = ProgressSink::Log(log.clone());
         self
     }
 

@@ -246,7 +246,7 @@ impl Host {
 
     /// Waits until the plugin has written a line with `text` to stderr, and returns the line. There is no timeout: set
     /// one yourself, or rely on the test runner's.
-    pub async fn logged(&self, text: &str) -> String {
+    pub async fn wait_for_log(&self, text: &str) -> String {
         self.process.line_with(text).await
     }
 
@@ -256,7 +256,7 @@ impl Host {
     /// What the system said. A plugin that refuses to end is killed when this future is dropped.
     pub async fn shutdown(self) -> io::Result<ExitStatus> {
         self.client.shutdown().await.map_err(io::Error::other)?;
-        self.ended().await
+        self.wait().await
     }
 
     /// Sends SIGTERM and waits until the plugin has ended.
@@ -265,7 +265,7 @@ impl Host {
     /// As for [`shutdown`](Host::shutdown).
     pub async fn terminate(self) -> io::Result<ExitStatus> {
         self.process.signal(Signal::SIGTERM)?;
-        self.ended().await
+        self.wait().await
     }
 
     /// Asks the plugin to end and returns as soon as it agreed, while it drains.
@@ -280,7 +280,7 @@ impl Host {
     ///
     /// # Errors
     /// The error of the system.
-    pub async fn ended(mut self) -> io::Result<ExitStatus> {
+    pub async fn wait(mut self) -> io::Result<ExitStatus> {
         self.process.wait().await
     }
 }

@@ -6,10 +6,10 @@ use talon_proto::notices as wire;
 use talon_proto::notices::notice::Kind;
 use tonic::{Status, Streaming};
 
-use crate::notices::made;
+use crate::notices::progress_message;
 
 /// How many reports [`ProgressLog`] keeps; further ones are dropped, as by a host.
-const MAX_KEPT: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 
 /// The progress of a call at one moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,14 +86,14 @@ impl ProgressLog {
 
     /// The reports so far, in order.
     #[must_use]
-    pub fn told(&self) -> Vec<Progress> {
+    pub fn entries(&self) -> Vec<Progress> {
         self.lock().clone()
     }
 
     pub(crate) fn add(&self, call_id: &str, progress: f64, total: Option<f64>, message: &str) {
         let mut told = self.lock();
-        if told.len() < MAX_KEPT {
-            told.extend(made(call_id, progress, total, message).map(Progress::from));
+        if told.len() < MAX_ENTRIES {
+            told.extend(progress_message(call_id, progress, total, message).map(Progress::from));
         }
     }
 

@@ -8,7 +8,7 @@
 use serde_json::Value;
 use talon_llm::model::{Answer, Finish};
 
-use crate::loop_context::Verdict;
+use crate::loop_context::AnswerVerdict;
 
 mod error;
 mod extract;
@@ -31,14 +31,14 @@ pub struct FinalAnswer {
 
 /// Checks an answer without calls.
 #[must_use]
-pub fn check(answer: &Answer, schema: Option<&Schema>) -> Verdict {
-    match checked(answer, schema) {
-        Ok(answer) => Verdict::Accepted(answer),
-        Err(error) => Verdict::Invalid(error),
+pub fn check(answer: &Answer, schema: Option<&Schema>) -> AnswerVerdict {
+    match validate(answer, schema) {
+        Ok(answer) => AnswerVerdict::Accepted(answer),
+        Err(error) => AnswerVerdict::Invalid(error),
     }
 }
 
-fn checked(answer: &Answer, schema: Option<&Schema>) -> Result<FinalAnswer, AnswerError> {
+fn validate(answer: &Answer, schema: Option<&Schema>) -> Result<FinalAnswer, AnswerError> {
     let text = answer.text.trim();
     let cut = answer.finish == Finish::Length;
     if text.is_empty() {

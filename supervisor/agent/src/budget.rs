@@ -59,7 +59,7 @@ impl Default for Budgets {
 
 /// The result of [`judge`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum BudgetCheck {
     /// The turn may continue; the model should see these warnings.
     Within(Vec<Warning>),
     /// The turn has to end.
@@ -68,16 +68,16 @@ pub enum Outcome {
 
 /// Whether the model may be asked again after a batch of calls.
 #[must_use]
-pub fn judge(context: &LoopContext) -> Outcome {
+pub fn judge(context: &LoopContext) -> BudgetCheck {
     let budgets = context.budgets();
     let mut warnings = Vec::new();
-    for (tool, tally) in context.tallies() {
+    for (tool, tally) in context.tool_stats() {
         let successes = tally.identical_successes();
         if successes >= budgets.identical_successes.get() {
-            return Outcome::Exceeded(Limit::IdenticalSuccesses { tool: tool.clone(), times: successes });
+            return BudgetCheck::Exceeded(Limit::IdenticalSuccesses { tool: tool.clone(), times: successes });
         }
         if tally.errors() >= budgets.tool_errors.get() {
-            return Outcome::Exceeded(Limit::ToolErrors { tool: tool.clone(), errors: tally.errors() });
+            return BudgetCheck::Exceeded(Limit::ToolErrors { tool: tool.clone(), errors: tally.errors() });
         }
         // Only tools of the last batch: repeating a warning after each batch would be noise.
         if !context.just_used(tool) {
@@ -92,13 +92,13 @@ pub fn judge(context: &LoopContext) -> Outcome {
     }
     let repeats = progress::repeats(context.history());
     if repeats >= budgets.no_progress.get() {
-        return Outcome::Exceeded(Limit::NoProgress { times: repeats });
+        return BudgetCheck::Exceeded(Limit::NoProgress { times: repeats });
     }
-    if let Some(limit) = spent(context) {
-        return Outcome::Exceeded(limit);
+    if let Some(limit) = exhausted_limit(context) {
+        return BudgetCheck::Exceeded(limit);
     }
     if context.iterations_left() == 0 {
-        return Outcome::Exceeded(Limit::Iterations { most: budgets.iterations.get() });
+        return BudgetCheck::Exceeded(Limit::Iterations { most: budgets.iterations.get() });
     }
     // One warning is enough where a single tool makes no progress.
     let told = warnings.iter().any(|warning| matches!(warning, Warning::IdenticalSuccesses { .. }));
@@ -108,14 +108,14 @@ pub fn judge(context: &LoopContext) -> Outcome {
     if context.iterations_left() == 1 {
         warnings.push(Warning::LastIteration);
     }
-    warnings.extend(warning::of_spending(context));
-    Outcome::Within(warnings)
+    warnings.extend(warning::spending_warnings(context));
+    BudgetCheck::Within(warnings)
 }
 
 /// The limit of time or money that is reached. It also ends a turn that waits for a model or a tool: then the driver
 /// sends [`crate::loop_context::Failure::Limit`].
 #[must_use]
-pub fn spent(context: &LoopContext) -> Option<Limit> {
+pub fn exhausted_limit(context: &LoopContext) -> Option<Limit> {
     let (budgets, spent) = (context.budgets(), context.spent());
     if spent.elapsed >= budgets.wall_time {
         return Some(Limit::WallTime { most: budgets.wall_time });
@@ -125,7 +125,7 @@ pub fn spent(context: &LoopContext) -> Option<Limit> {
 
 /// The result of each call beyond [`Budgets::calls_at_once`].
 #[must_use]
-pub fn over_the_limit(budgets: &Budgets) -> String {
+pub fn over_limit_message(budgets: &Budgets) -> String {
     format!(
         "not run: an answer may call {} tools at once, and this call stood behind them; call it again now if it is still needed",
         budgets.calls_at_once

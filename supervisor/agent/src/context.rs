@@ -25,13 +25,13 @@ mod tokens;
 mod units;
 mod window;
 
-pub use assemble::{Assembled, Material, assemble};
-pub use history::Past;
+pub use assemble::{AssembledRequest, Material, assemble};
+pub use history::HistoryMessage;
 pub use sections::{Sections, shares};
 pub use stats::Stats;
 pub use summary::{Summary, request};
-pub use tokens::{Accuracy, CountTokens, Estimate, OpenAi, counter_for, fit};
-pub use window::{Status, Window};
+pub use tokens::{Accuracy, Estimate, OpenAiTokenizer, TokenCounter, counter_for, fit};
+pub use window::{Window, WindowStatus};
 
 /// The tokens of a message beside its text: role and delimiters, about the same in all providers' formats.
 const MESSAGE_OVERHEAD: usize = 4;
@@ -42,7 +42,7 @@ pub const MIN_RESULT_TOKENS: usize = 150;
 
 /// Counts the tokens of messages, including the overhead of each.
 #[must_use]
-pub fn count_messages(messages: &[talon_llm::model::Message], counter: &dyn CountTokens) -> usize {
+pub fn count_messages(messages: &[talon_llm::model::Message], counter: &dyn TokenCounter) -> usize {
     use talon_llm::model::{Arguments, Message};
     let of = |message: &Message| match message {
         Message::System { text } | Message::User { text } => counter.count(text),

@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use talon_llm::model::{Answer, ToolCall, Usage};
 
-use crate::budget::{self, Budgets, Outcome};
+use crate::budget::{self, BudgetCheck, Budgets};
 use crate::machine::BudgetUse;
 use crate::progress::Fingerprint;
 
 mod facts;
 mod outcome;
-mod tally;
+mod tool_stats;
 
-pub use outcome::{End, Failure, Finished, Verdict};
-pub use tally::{Ran, Tally, ToolResult};
+pub use outcome::{AnswerVerdict, Failure, FailureReport, FinishedTurn};
+pub use tool_stats::{CallOutcome, ToolResult, ToolStats};
 
 /// The name under which calls of tools that were never offered are counted together: if each name counted separately, a
 /// model that makes up a new name each time would never reach the limit. The space makes it different from any tool's
@@ -33,20 +33,20 @@ pub struct LoopContext {
     retries: u32,
     answer: Option<Answer>,
     results: Option<Vec<ToolResult>>,
-    verdict: Option<Verdict>,
+    verdict: Option<AnswerVerdict>,
     failure: Option<Failure>,
-    tallies: BTreeMap<String, Tally>,
+    tallies: BTreeMap<String, ToolStats>,
     history: Vec<Fingerprint>,
     completed: Vec<String>,
     partial: Option<String>,
     usage: Usage,
-    spent: Spent,
-    spent_before: Spent,
+    spent: TimeAndCost,
+    spent_before: TimeAndCost,
 }
 
 /// What a turn has used of the time and cost budgets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct TimeAndCost {
     /// The time since the turn started.
     pub elapsed: Duration,
     /// The cost, in millionths of a US dollar.
@@ -71,8 +71,8 @@ impl LoopContext {
             completed: Vec::new(),
             partial: None,
             usage: Usage::default(),
-            spent: Spent::default(),
-            spent_before: Spent::default(),
+            spent: TimeAndCost::default(),
+            spent_before: TimeAndCost::default(),
         }
     }
 
@@ -132,7 +132,7 @@ impl LoopContext {
 
     /// The check of the answer.
     #[must_use]
-    pub fn verdict(&self) -> Option<&Verdict> {
+    pub fn verdict(&self) -> Option<&AnswerVerdict> {
         self.verdict.as_ref()
     }
 
@@ -144,7 +144,7 @@ impl LoopContext {
 
     /// Successes and errors by tool.
     #[must_use]
-    pub fn tallies(&self) -> &BTreeMap<String, Tally> {
+    pub fn tool_stats(&self) -> &BTreeMap<String, ToolStats> {
         &self.tallies
     }
 
@@ -153,9 +153,9 @@ impl LoopContext {
     pub fn just_used(&self, tool: &str) -> bool {
         let results = self.results.as_deref().unwrap_or_default();
         self.calls().iter().zip(results).any(|(call, result)| match result.ran {
-            Ran::NotOffered => tool == NEVER_OFFERED,
-            Ran::Succeeded | Ran::Failed => tool == call.name,
-            Ran::OverTheLimit => false,
+            CallOutcome::NotOffered => tool == NEVER_OFFERED,
+            CallOutcome::Succeeded | CallOutcome::Failed => tool == call.name,
+            CallOutcome::OverTheLimit => false,
         })
     }
 
@@ -192,20 +192,20 @@ impl LoopContext {
 
     /// Time and money used.
     #[must_use]
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> TimeAndCost {
         self.spent
     }
 
     /// Time and money used at the last question.
     #[must_use]
-    pub fn spent_before(&self) -> Spent {
+    pub fn spent_before(&self) -> TimeAndCost {
         self.spent_before
     }
 
     /// Use and rest of each budget.
     #[must_use]
     pub fn budget_use(&self) -> BudgetUse {
-        let errors = self.tallies.values().map(Tally::errors).max().unwrap_or_default();
+        let errors = self.tallies.values().map(ToolStats::errors).max().unwrap_or_default();
         BudgetUse {
             iterations_left: self.iterations_left(),
             tool_errors_left: self.budgets.tool_errors.get().saturating_sub(errors),
@@ -220,9 +220,9 @@ impl LoopContext {
 
     /// The content of [`crate::machine::Effect::TellDone`].
     #[must_use]
-    pub fn finished(&self) -> Option<Finished> {
-        let Some(Verdict::Accepted(answer)) = &self.verdict else { return None };
-        Some(Finished {
+    pub fn finished(&self) -> Option<FinishedTurn> {
+        let Some(AnswerVerdict::Accepted(answer)) = &self.verdict else { return None };
+        Some(FinishedTurn {
             answer: answer.clone(),
             iterations: self.iteration,
             usage: self.usage,
@@ -232,13 +232,13 @@ impl LoopContext {
 
     /// The content of [`crate::machine::Effect::TellEnd`].
     #[must_use]
-    pub fn end(&self) -> Option<End> {
+    pub fn failure_report(&self) -> Option<FailureReport> {
         let reason = match (&self.failure, budget::judge(self)) {
             (Some(failure), _) => failure.clone(),
-            (None, Outcome::Exceeded(limit)) => Failure::Limit(limit),
-            (None, Outcome::Within(_)) => return None,
+            (None, BudgetCheck::Exceeded(limit)) => Failure::Limit(limit),
+            (None, BudgetCheck::Within(_)) => return None,
         };
-        Some(End { sentence: reason.to_string(), reason, partial: self.partial.clone() })
+        Some(FailureReport { sentence: reason.to_string(), reason, partial: self.partial.clone() })
     }
 }
 

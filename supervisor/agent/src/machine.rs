@@ -19,10 +19,10 @@ mod table;
 mod turn;
 
 pub use diagram::diagram;
-pub use effect::{Deed, Effect};
+pub use effect::{Effect, EffectKind};
 pub use guard::Guard;
 pub use phase::{Activity, Phase};
-pub use record::{BudgetUse, Record};
+pub use record::{BudgetUse, TransitionRecord};
 pub use state::{Event, State};
 pub use table::{TRANSITIONS, Transition};
 pub use turn::{Advance, Fact, Turn};
@@ -31,7 +31,7 @@ use crate::loop_context::LoopContext;
 
 /// Why an event was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotTaken {
+pub enum TransitionError {
     /// The table has no such transition.
     #[error("{state} does not take {event}")]
     NoTransition {
@@ -42,7 +42,7 @@ pub enum NotTaken {
     },
     /// There is such a transition, but its guard fails.
     #[error("{state} takes {event} only if {guard}")]
-    Guarded {
+    GuardFailed {
         /// The state.
         state: State,
         /// The event.
@@ -70,18 +70,22 @@ pub enum NotTaken {
 ///
 /// # Errors
 /// [`NotTaken`]; the state stays the same.
-pub fn step(state: State, event: Event, context: &LoopContext) -> Result<(State, Vec<Effect>), NotTaken> {
+pub fn step(
+    state: State,
+    event: Event,
+    context: &LoopContext,
+) -> Result<(State, Vec<Effect>), TransitionError> {
     if event.is_reserved() {
-        return Err(NotTaken::Reserved { event });
+        return Err(TransitionError::Reserved { event });
     }
     if state.is_terminal() {
-        return Err(NotTaken::Ended { state, event });
+        return Err(TransitionError::Ended { state, event });
     }
-    let transition = table::find(state, event).ok_or(NotTaken::NoTransition { state, event })?;
+    let transition = table::find(state, event).ok_or(TransitionError::NoTransition { state, event })?;
     if !transition.guard.holds(context) {
-        return Err(NotTaken::Guarded { state, event, guard: transition.guard });
+        return Err(TransitionError::GuardFailed { state, event, guard: transition.guard });
     }
-    Ok((transition.to, transition.deeds.iter().filter_map(|deed| deed.of(context)).collect()))
+    Ok((transition.to, transition.effects.iter().filter_map(|deed| deed.of(context)).collect()))
 }
 
 #[cfg(test)]

@@ -24,5 +24,5 @@ const TARGETS: &[(&str, &[&str])] = &[("agent", &["agent", "talon_agent", "talon
 fn main() -> ExitCode {
     let program =
         Program { name: "talon-agent", version: env!("CARGO_PKG_VERSION"), help: HELP, targets: TARGETS };
-    talon_child::begin(program, run)
+    talon_child::run_program(program, run)
 }

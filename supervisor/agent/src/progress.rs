@@ -6,7 +6,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use talon_llm::model::{Arguments, ToolCall};
 
-use crate::loop_context::{Ran, ToolResult};
+use crate::loop_context::{CallOutcome, ToolResult};
 
 /// The longest cycle of batches that is detected. A model that reads one file, then another, then the first one again
 /// repeats in cycles of two or three; longer cycles run into the limit of iterations.
@@ -51,10 +51,10 @@ impl Fingerprint {
             }
         }
         piece(match result.ran {
-            Ran::Succeeded => b"succeeded",
-            Ran::Failed => b"failed",
-            Ran::NotOffered => b"not offered",
-            Ran::OverTheLimit => b"over the limit",
+            CallOutcome::Succeeded => b"succeeded",
+            CallOutcome::Failed => b"failed",
+            CallOutcome::NotOffered => b"not offered",
+            CallOutcome::OverTheLimit => b"over the limit",
         });
         piece(result.said.as_bytes());
         Self(hash.finalize().into())

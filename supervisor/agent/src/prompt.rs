@@ -11,7 +11,7 @@
 
 use talon_llm::model::Message;
 
-use crate::context::{CountTokens, cut, shares};
+use crate::context::{TokenCounter, cut, shares};
 
 pub mod fence;
 mod safety;
@@ -72,7 +72,7 @@ impl Prompt {
 
     /// The system messages. `tokens` limits everything except the safety rules.
     #[must_use]
-    pub fn messages(&self, tokens: usize, counter: &dyn CountTokens) -> Vec<Message> {
+    pub fn messages(&self, tokens: usize, counter: &dyn TokenCounter) -> Vec<Message> {
         let mut texts = vec![safety_rules().to_owned()];
         let mut left = tokens;
         if !self.rules.is_empty() {
@@ -145,7 +145,7 @@ impl Piece<'_> {
         }
     }
 
-    fn within(&self, tokens: usize, counter: &dyn CountTokens) -> String {
+    fn within(&self, tokens: usize, counter: &dyn TokenCounter) -> String {
         match self {
             Self::Plain(text) => cut::plain(text, tokens, counter),
             Self::Data { name, introduction, text } => {

@@ -27,10 +27,10 @@ mod nearest;
 mod refusal;
 mod result;
 
-pub use batch::{Batch, BatchError, Planned, messages, plan};
-pub use check::Checked;
+pub use batch::{Batch, BatchError, CallPlan, messages, plan};
+pub use check::CheckedCall;
 pub use refusal::Refusal;
-pub use result::{from_host, from_own, said_no};
+pub use result::{denied, from_builtin, from_host};
 
 /// The longest description, since it costs tokens with every question. Useful ones have a few hundred characters.
 const MAX_DESCRIPTION_BYTES: usize = 1024;
@@ -63,7 +63,7 @@ impl Tool {
             spec: ToolSpec {
                 name: tool::tool_name(plugin, &action.name),
                 description: Raw::from(&*action.description).text().cut(MAX_DESCRIPTION_BYTES).into_string(),
-                parameters: inert(Value::Object(parameters)),
+                parameters: neutralize_json(Value::Object(parameters)),
             },
             read_only: action.read_only,
             destructive: action.destructive,
@@ -78,14 +78,14 @@ impl Tool {
 }
 
 /// JSON of the same shape in which every string is neutralized, keys too.
-pub(crate) fn inert(value: Value) -> Value {
+pub(crate) fn neutralize_json(value: Value) -> Value {
     let text = |text: String| Raw::from(text).text().into_string();
     match value {
         Value::String(string) => Value::String(text(string)),
-        Value::Array(items) => Value::Array(items.into_iter().map(inert).collect()),
-        Value::Object(fields) => {
-            Value::Object(fields.into_iter().map(|(key, value)| (text(key), inert(value))).collect())
-        }
+        Value::Array(items) => Value::Array(items.into_iter().map(neutralize_json).collect()),
+        Value::Object(fields) => Value::Object(
+            fields.into_iter().map(|(key, value)| (text(key), neutralize_json(value))).collect(),
+        ),
         other => other,
     }
 }

@@ -15,30 +15,30 @@ use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::line::{self, LineError, MAX_LINE_BYTES, MAX_STRAY_LINES};
-use crate::say;
+use crate::handshake::{self, HandshakeLineError, MAX_LINE_BYTES, MAX_STRAY_LINES};
+use crate::logging;
 
 /// How long it may take to end after SIGINT before it is killed, as in its original host.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long its last output may take to arrive once it has ended. The output is already in a pipe; this passes only if
 /// a child process of the program holds the other end.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// The longest line of its output that is passed on whole, which is as long as a host accepts; longer ones are split.
 const MAX_PIECE_BYTES: u64 = 8 << 10;
 /// How many directory names are tried. Under a supervisor the first is free.
 const MAX_DIRECTORIES: u32 = 1000;
 
 /// Variables for this process that would mislead the program: the handshake between a host and a go-plugin program.
-const OWN_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
+const BRIDGE_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
 /// Likewise: the inherited socket, and the log level. The variables for state and for the egress proxy stay.
-const OWN: [&str; 2] = ["TALON_LISTEN_FD", "TALON_LOG"];
+const BRIDGE_VARIABLES: [&str; 2] = ["TALON_LISTEN_FD", "TALON_LOG"];
 
 /// Why the program could not be started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     /// No directory for its files.
     #[error("no directory can be made below {} for it: {source}", below.display())]
-    Place {
+    SocketDir {
         /// Where.
         below: PathBuf,
         /// What the system said.
@@ -59,10 +59,10 @@ pub(crate) enum StartError {
 
 /// Why it named no socket.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NoLine {
+pub(crate) enum HandshakeError {
     /// Its handshake line is invalid.
     #[error(transparent)]
-    Line(#[from] LineError),
+    Line(#[from] HandshakeLineError),
     /// A line without an end.
     #[error(
         "it printed more than {MAX_LINE_BYTES} bytes without a line end before its handshake; let it print the handshake line first"
@@ -72,7 +72,7 @@ pub(crate) enum NoLine {
     #[error(
         "it printed more than {MAX_STRAY_LINES} lines before its handshake; let it print the handshake line first, and anything else to standard error"
     )]
-    Noise,
+    TooManyLines,
     /// Its output ended.
     #[error(
         "it closed its standard output before its handshake; it prints one handshake line and keeps its output open"
@@ -86,15 +86,15 @@ pub(crate) struct Program {
     name: PathBuf,
     /// Closed when all of its output was passed on.
     drained: oneshot::Receiver<()>,
-    place: Place,
+    socket_dir: SocketDir,
 }
 
 /// Receives the result of its handshake line.
-pub(crate) type Line = oneshot::Receiver<Result<PathBuf, NoLine>>;
+pub(crate) type HandshakeReceiver = oneshot::Receiver<Result<PathBuf, HandshakeError>>;
 
 /// Starts it. Dropping the returned program kills it.
-pub(crate) fn start(program: &OsStr, args: &[OsString]) -> Result<(Program, Line), StartError> {
-    let place = Place::make(&std::env::temp_dir())?;
+pub(crate) fn start(program: &OsStr, args: &[OsString]) -> Result<(Program, HandshakeReceiver), StartError> {
+    let place = SocketDir::create(&std::env::temp_dir())?;
     let mut command = Command::new(program);
     command
         .args(args)
@@ -102,7 +102,7 @@ pub(crate) fn start(program: &OsStr, args: &[OsString]) -> Result<(Program, Line
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .kill_on_drop(true);
-    for (name, _) in std::env::vars_os().filter(|(name, _)| is_own(name)) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_bridge_variable(name)) {
         command.env_remove(name);
     }
     command.env("TMPDIR", &place.0);
@@ -120,16 +120,16 @@ pub(crate) fn start(program: &OsStr, args: &[OsString]) -> Result<(Program, Line
         .name("output".to_owned())
         .spawn(move || {
             let _done = done;
-            pass_on(stdout, found);
+            forward_output(stdout, found);
         })
         .map_err(StartError::Thread)?;
-    Ok((Program { child, name, drained, place }, line))
+    Ok((Program { child, name, drained, socket_dir: place }, line))
 }
 
-fn is_own(name: &OsStr) -> bool {
+fn is_bridge_variable(name: &OsStr) -> bool {
     let name = name.as_bytes();
-    OWN.iter().any(|own| name == own.as_bytes())
-        || OWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix.as_bytes()))
+    BRIDGE_VARIABLES.iter().any(|own| name == own.as_bytes())
+        || BRIDGE_PREFIXES.iter().any(|prefix| name.starts_with(prefix.as_bytes()))
 }
 
 impl Program {
@@ -141,7 +141,7 @@ impl Program {
     /// Waits until it ends, and a moment for its last output.
     pub(crate) async fn ended(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
-        let _ = timeout(LAST_WORDS, &mut self.drained).await;
+        let _ = timeout(OUTPUT_DRAIN_TIMEOUT, &mut self.drained).await;
         Ok(status)
     }
 
@@ -149,7 +149,7 @@ impl Program {
     pub(crate) async fn kill(mut self) {
         // It fails if the program has ended already.
         let _ = self.child.kill().await;
-        let _ = timeout(LAST_WORDS, &mut self.drained).await;
+        let _ = timeout(OUTPUT_DRAIN_TIMEOUT, &mut self.drained).await;
     }
 
     /// Ends it as its original host did: SIGINT, a grace period, SIGKILL. SIGINT goes to its whole group, since a shell
@@ -160,19 +160,19 @@ impl Program {
             let _ = kill_process_group(pid, Signal::INT);
         }
         if timeout(GRACE, self.child.wait()).await.is_err() {
-            say::warn(format_args!("its program did not end within {GRACE:?} of SIGINT and is killed"));
+            logging::warn(format_args!("its program did not end within {GRACE:?} of SIGINT and is killed"));
             let _ = self.child.kill().await;
         }
-        drop(self.place);
+        drop(self.socket_dir);
     }
 }
 
 /// A private directory, removed with its content.
-struct Place(PathBuf);
+struct SocketDir(PathBuf);
 
-impl Place {
+impl SocketDir {
     /// Under the shortest free name, because a socket's path is limited.
-    fn make(below: &Path) -> Result<Self, StartError> {
+    fn create(below: &Path) -> Result<Self, StartError> {
         let mut last = io::ErrorKind::AlreadyExists.into();
         for number in 0..MAX_DIRECTORIES {
             let path = below.join(number.to_string());
@@ -185,11 +185,11 @@ impl Place {
                 }
             }
         }
-        Err(StartError::Place { below: below.to_owned(), source: last })
+        Err(StartError::SocketDir { below: below.to_owned(), source: last })
     }
 }
 
-impl Drop for Place {
+impl Drop for SocketDir {
     fn drop(&mut self) {
         // In a jail it is removed with everything else, and elsewhere the error cannot be handled.
         let _ = std::fs::remove_dir_all(&self.0);
@@ -197,41 +197,41 @@ impl Drop for Place {
 }
 
 /// Reads its output to the end: parses it up to the handshake line, and passes everything else to standard error.
-fn pass_on(stdout: impl Read, found: oneshot::Sender<Result<PathBuf, NoLine>>) {
+fn forward_output(stdout: impl Read, found: oneshot::Sender<Result<PathBuf, HandshakeError>>) {
     let mut stdout = BufReader::new(stdout);
     let line = handshake(&mut stdout);
     // If the receiver is gone, the rest still has to be read.
     let _ = found.send(line);
-    while let Some(piece) = piece(&mut stdout, MAX_PIECE_BYTES) {
-        repeat(&piece);
+    while let Some(piece) = read_line(&mut stdout, MAX_PIECE_BYTES) {
+        forward(&piece);
     }
 }
 
-fn handshake(stdout: &mut impl io::BufRead) -> Result<PathBuf, NoLine> {
+fn handshake(stdout: &mut impl io::BufRead) -> Result<PathBuf, HandshakeError> {
     for _ in 0..=MAX_STRAY_LINES {
         // One more byte than a line may have, to detect a longer one.
         let limit = MAX_LINE_BYTES as u64 + 1;
-        let line = piece(stdout, limit).ok_or(NoLine::Closed)?;
+        let line = read_line(stdout, limit).ok_or(HandshakeError::Closed)?;
         if line.len() > MAX_LINE_BYTES {
-            repeat(&line);
-            return Err(NoLine::TooLong);
+            forward(&line);
+            return Err(HandshakeError::TooLong);
         }
-        if let Some(found) = line::parse(&String::from_utf8_lossy(&line)) {
+        if let Some(found) = handshake::parse(&String::from_utf8_lossy(&line)) {
             return Ok(found?);
         }
-        repeat(&line);
+        forward(&line);
     }
-    Err(NoLine::Noise)
+    Err(HandshakeError::TooManyLines)
 }
 
 /// A line, or its next part up to the limit; `None` at the end.
-fn piece(stdout: &mut impl io::BufRead, limit: u64) -> Option<Vec<u8>> {
+fn read_line(stdout: &mut impl io::BufRead, limit: u64) -> Option<Vec<u8>> {
     let mut piece = Vec::new();
     let read = stdout.take(limit).read_until(b'\n', &mut piece);
     read.is_ok_and(|bytes| bytes > 0).then_some(piece)
 }
 
-fn repeat(piece: &[u8]) {
+fn forward(piece: &[u8]) {
     let mut piece = piece.to_vec();
     if piece.last() != Some(&b'\n') {
         piece.push(b'\n');
@@ -247,7 +247,7 @@ mod tests {
 
     fn line_of(output: &[u8]) -> Result<PathBuf, String> {
         let (found, mut line) = oneshot::channel();
-        pass_on(output, found);
+        forward_output(output, found);
         line.try_recv().expect("it always says something").map_err(|error| error.to_string())
     }
 
@@ -276,23 +276,23 @@ mod tests {
     #[test]
     fn a_hosts_words_to_this_process_are_not_passed_on() {
         for name in ["PLUGIN_MIN_PORT", "TALON_PLUGIN_NAME", "TALON_LISTEN_FD", "TALON_LOG"] {
-            assert!(is_own(OsStr::new(name)), "{name}");
+            assert!(is_bridge_variable(OsStr::new(name)), "{name}");
         }
         for name in ["PATH", "HOME", "TALON_STATE_SOCKET", "TALON_PROXY_SOCKET", "MY_PLUGIN_X"] {
-            assert!(!is_own(OsStr::new(name)), "{name}");
+            assert!(!is_bridge_variable(OsStr::new(name)), "{name}");
         }
     }
 
     #[test]
     fn its_place_is_short_its_own_and_goes() {
         let below = tempfile::tempdir().unwrap();
-        let first = Place::make(below.path()).unwrap();
-        let second = Place::make(below.path()).unwrap();
+        let first = SocketDir::create(below.path()).unwrap();
+        let second = SocketDir::create(below.path()).unwrap();
         assert_eq!((first.0.clone(), second.0.clone()), (below.path().join("0"), below.path().join("1")));
         std::fs::write(first.0.join("left"), "x").unwrap();
         let path = first.0.clone();
         drop(first);
         assert!(!path.exists() && second.0.exists());
-        assert!(Place::make(Path::new("/nonexistent")).is_err());
+        assert!(SocketDir::create(Path::new("/nonexistent")).is_err());
     }
 }

@@ -18,8 +18,8 @@ use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 
 use crate::frame::{self, FrameError};
+use crate::logging::quoted;
 use crate::message::{self, Request, Response};
-use crate::say::shown;
 
 /// How many calls the program serves at once; further ones wait here, within their deadline. Twice as many as a
 /// supervisor admits by default, and each may hold a response of 4 MiB.
@@ -27,7 +27,7 @@ const MAX_CONNECTIONS: usize = 32;
 
 /// Why a request has no response.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum AskError {
+pub(crate) enum ExchangeError {
     /// No program listens on the socket.
     #[error("cannot connect to its socket {}: {source}; it has to listen before it prints its handshake line, and go on listening", socket.display())]
     Connect {
@@ -78,32 +78,32 @@ impl Exchange {
 
     /// Sends a request and waits for the response, for as long as the caller does. Dropping this future closes the
     /// connection; the protocol has no other cancellation.
-    pub(crate) async fn ask(&self, request: &Request<'_>) -> Result<Response, AskError> {
-        let body = serde_json::to_vec(request).map_err(AskError::Encode)?;
+    pub(crate) async fn request(&self, request: &Request<'_>) -> Result<Response, ExchangeError> {
+        let body = serde_json::to_vec(request).map_err(ExchangeError::Encode)?;
         // The semaphore is never closed, so there is no error.
         let _turn = self.turns.acquire().await;
         let mut connection = self.connection().await?;
         frame::write(&mut connection.stream, &body).await?;
         let answer = frame::read(&mut connection.stream).await?;
-        let answer = message::decode(&answer).map_err(AskError::Decode)?;
+        let answer = message::decode(&answer).map_err(ExchangeError::Decode)?;
         if !answer.call_id.is_empty() && answer.call_id != request.id {
-            let (theirs, ours) = (shown(&answer.call_id), shown(request.id));
-            return Err(AskError::OtherCall { theirs, ours });
+            let (theirs, ours) = (quoted(&answer.call_id), quoted(request.id));
+            return Err(ExchangeError::OtherCall { theirs, ours });
         }
         connection.give_back();
         Ok(answer)
     }
 
-    async fn connection(&self) -> Result<InUse<'_>, AskError> {
-        let held = Held::new(self);
+    async fn connection(&self) -> Result<InUse<'_>, ExchangeError> {
+        let held = ConnectionGuard::new(self);
         let idle = self.connections().idle.take();
-        let stream = match idle.filter(is_quiet) {
+        let stream = match idle.filter(is_idle) {
             Some(stream) => stream,
             None => UnixStream::connect(&self.socket)
                 .await
-                .map_err(|source| AskError::Connect { socket: self.socket.clone(), source })?,
+                .map_err(|source| ExchangeError::Connect { socket: self.socket.clone(), source })?,
         };
-        Ok(InUse { stream, held })
+        Ok(InUse { stream, guard: held })
     }
 
     /// Nothing can panic while the lock is held.
@@ -113,22 +113,22 @@ impl Exchange {
 }
 
 /// Whether an idle connection is still open and has received nothing.
-fn is_quiet(stream: &UnixStream) -> bool {
+fn is_idle(stream: &UnixStream) -> bool {
     let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
     matches!(recv(stream, &mut [0_u8; 1][..], flags), Err(Errno::AGAIN))
 }
 
 /// Counts a connection for as long as a call uses it.
-struct Held<'e>(&'e Exchange);
+struct ConnectionGuard<'e>(&'e Exchange);
 
-impl<'e> Held<'e> {
+impl<'e> ConnectionGuard<'e> {
     fn new(exchange: &'e Exchange) -> Self {
         exchange.connections().in_use += 1;
         Self(exchange)
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for ConnectionGuard<'_> {
     fn drop(&mut self) {
         self.0.connections().in_use -= 1;
     }
@@ -137,13 +137,13 @@ impl Drop for Held<'_> {
 /// A connection in use by a call. Dropping it closes it.
 struct InUse<'e> {
     stream: UnixStream,
-    held: Held<'e>,
+    guard: ConnectionGuard<'e>,
 }
 
 impl InUse<'_> {
     /// Keeps it for the next call, unless another is in use.
     fn give_back(self) {
-        let Self { stream, held } = self;
+        let Self { stream, guard: held } = self;
         let mut connections = held.0.connections();
         if connections.in_use == 1 {
             connections.idle = Some(stream);

@@ -25,7 +25,7 @@ fn asks(exchange: &Arc<Exchange>, id: &'static str) -> tokio::task::JoinHandle<R
     tokio::spawn(async move {
         let args = BTreeMap::new();
         let request = Request { method: "execute", id, plugin: "p", action: "a", args: Some(&args) };
-        exchange.ask(&request).await.map(|answer| answer.content).map_err(|error| error.to_string())
+        exchange.request(&request).await.map(|answer| answer.content).map_err(|error| error.to_string())
     })
 }
 

@@ -51,7 +51,7 @@ pub(crate) async fn write(stream: &mut (impl AsyncWrite + Unpin), body: &[u8]) -
 /// Reads one message. Allocates memory as its bytes arrive, not as they are announced.
 pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, FrameError> {
     let mut length = Vec::with_capacity(LENGTH_BYTES);
-    match take(stream, LENGTH_BYTES, &mut length).await? {
+    match read_up_to(stream, LENGTH_BYTES, &mut length).await? {
         0 => return Err(FrameError::Closed),
         LENGTH_BYTES => {}
         got => return Err(FrameError::Cut { got, of: LENGTH_BYTES }),
@@ -60,14 +60,18 @@ pub(crate) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8
     let of = usize::try_from(length).ok().filter(|length| *length <= MAX_FRAME_BYTES);
     let of = of.ok_or(FrameError::TooLong(length))?;
     let mut body = Vec::new();
-    match take(stream, of, &mut body).await? {
+    match read_up_to(stream, of, &mut body).await? {
         got if got == of => Ok(body),
         got => Err(FrameError::Cut { got, of }),
     }
 }
 
 /// Reads this many bytes, or up to the end of the stream.
-async fn take(stream: &mut (impl AsyncRead + Unpin), bytes: usize, into: &mut Vec<u8>) -> io::Result<usize> {
+async fn read_up_to(
+    stream: &mut (impl AsyncRead + Unpin),
+    bytes: usize,
+    into: &mut Vec<u8>,
+) -> io::Result<usize> {
     let limit = u64::try_from(bytes).unwrap_or(u64::MAX);
     match stream.take(limit).read_to_end(into).await {
         // A peer that closes a socket with unread data resets it, which also is an end.

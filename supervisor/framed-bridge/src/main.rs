@@ -11,9 +11,9 @@
 mod child;
 mod exchange;
 mod frame;
-mod line;
+mod handshake;
+mod logging;
 mod message;
-mod say;
 mod tools;
 
 use std::cell::Cell;
@@ -26,7 +26,7 @@ use talon_sdk::{DEFAULT_GRACE, Plugin, ServeError};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
-use crate::child::{Line, NoLine};
+use crate::child::{HandshakeError, HandshakeReceiver};
 use crate::exchange::Exchange;
 use crate::tools::CapabilitiesError;
 
@@ -34,10 +34,10 @@ use crate::tools::CapabilitiesError;
 const USAGE: u8 = 2;
 /// How long the program may take to print its handshake line, and then to declare its capabilities, as in later hosts.
 /// A supervisor's start_timeout usually passes first, and its error names the step.
-const LINE_TIMEOUT: Duration = Duration::from_secs(60);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(60);
 const CAPABILITIES_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the exit of the program may take to be noticed.
-const LAST_NEWS: Duration = Duration::from_millis(200);
+const EXIT_REPORT_TIMEOUT: Duration = Duration::from_millis(200);
 
 const HELP: &str = "\
 talon-framed-bridge runs an OpenTalon v0.0.1 plugin (lengths and JSON on a unix socket) as a plugin that speaks gRPC.
@@ -62,35 +62,35 @@ fn main() -> ExitCode {
             println!("{HELP}");
             return ExitCode::SUCCESS;
         }
-        _ => return misused(),
+        _ => return usage_error(),
     }
-    let Some(program) = arguments.next() else { return misused() };
+    let Some(program) = arguments.next() else { return usage_error() };
     let arguments: Vec<OsString> = arguments.collect();
     // One thread: it waits for the program, and for the host.
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            say::error(format_args!("the bridge cannot start: {error}"));
+            logging::error(format_args!("the bridge cannot start: {error}"));
             return ExitCode::FAILURE;
         }
     };
     runtime.block_on(run(program, arguments))
 }
 
-fn misused() -> ExitCode {
+fn usage_error() -> ExitCode {
     eprintln!("talon-framed-bridge is called with -- and a plugin's command. See talon-framed-bridge --help");
     ExitCode::from(USAGE)
 }
 
 /// How far the start has come, for the message about a program that ended.
 #[derive(Debug, Clone, Copy)]
-enum Step {
+enum Phase {
     Line,
     Capabilities,
     Serving,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Line => "before its handshake line",
@@ -104,13 +104,15 @@ impl fmt::Display for Step {
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error(transparent)]
-    Line(#[from] NoLine),
-    #[error("it printed no handshake line within {LINE_TIMEOUT:?}: let it print 1|unix|PATH once it listens")]
-    NoLine,
+    Handshake(#[from] HandshakeError),
+    #[error(
+        "it printed no handshake line within {HANDSHAKE_TIMEOUT:?}: let it print 1|unix|PATH once it listens"
+    )]
+    HandshakeTimeout,
     #[error(transparent)]
     Capabilities(#[from] CapabilitiesError),
     #[error("it did not declare its capabilities within {CAPABILITIES_TIMEOUT:?}")]
-    NoCapabilities,
+    CapabilitiesTimeout,
     #[error("the bridge cannot watch for signals: {0}")]
     Signals(#[source] std::io::Error),
     #[error(transparent)]
@@ -121,15 +123,15 @@ async fn run(program: OsString, arguments: Vec<OsString>) -> ExitCode {
     let (mut child, line) = match child::start(&program, &arguments) {
         Ok(started) => started,
         Err(error) => {
-            say::error(format_args!("the plugin's program {error}"));
+            logging::error(format_args!("the plugin's program {error}"));
             return ExitCode::FAILURE;
         }
     };
     let shown = child.name().display().to_string();
-    let step = Cell::new(Step::Line);
+    let step = Cell::new(Phase::Line);
     let failure = tokio::select! {
         biased;
-        ended = child.ended() => return over(&shown, step.get(), ended),
+        ended = child.ended() => return report_exit(&shown, step.get(), ended),
         served = serve(line, &step) => served.err(),
     };
     let Some(failure) = failure else {
@@ -137,34 +139,34 @@ async fn run(program: OsString, arguments: Vec<OsString>) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     // A failure usually means that the program ended, which is noticed a moment later and explains more.
-    if let Ok(ended) = timeout(LAST_NEWS, child.ended()).await {
-        return over(&shown, step.get(), ended);
+    if let Ok(ended) = timeout(EXIT_REPORT_TIMEOUT, child.ended()).await {
+        return report_exit(&shown, step.get(), ended);
     }
     // Killed before the error is printed: the last line is reported with the failure of the start.
     child.kill().await;
-    say::error(format_args!("the plugin's program {shown} cannot be used: {failure}"));
+    logging::error(format_args!("the plugin's program {shown} cannot be used: {failure}"));
     ExitCode::FAILURE
 }
 
 /// Reports that the program has ended.
-fn over(program: &str, step: Step, ended: std::io::Result<ExitStatus>) -> ExitCode {
+fn report_exit(program: &str, step: Phase, ended: std::io::Result<ExitStatus>) -> ExitCode {
     let how = ended.map_or_else(|error| error.to_string(), |status| status.to_string());
-    say::error(format_args!(
+    logging::error(format_args!(
         "the plugin's program {program} ended {step} ({how}), and its bridge ends with it"
     ));
     ExitCode::FAILURE
 }
 
 /// Serves from the start of the program until the end of the service.
-async fn serve(line: Line, step: &Cell<Step>) -> Result<(), Failure> {
-    let mut told = Told::install().map_err(Failure::Signals)?;
+async fn serve(line: HandshakeReceiver, step: &Cell<Phase>) -> Result<(), Failure> {
+    let mut told = StopSignals::install().map_err(Failure::Signals)?;
     let plugin = tokio::select! {
         plugin = connect(line, step) => plugin?,
-        () = told.heard() => return Ok(()),
+        () = told.recv() => return Ok(()),
     };
-    step.set(Step::Serving);
+    step.set(Phase::Serving);
     let unheard = async {
-        told.heard().await;
+        told.recv().await;
         // The SDK receives the same signal and drains. This is for a signal that came just before the SDK began to
         // listen.
         sleep(DEFAULT_GRACE * 2).await;
@@ -176,31 +178,31 @@ async fn serve(line: Line, step: &Cell<Step>) -> Result<(), Failure> {
 }
 
 /// Reads its handshake line, connects to its socket, and reads its capabilities.
-async fn connect(line: Line, step: &Cell<Step>) -> Result<Plugin, Failure> {
-    say::info("waiting for the handshake line of the plugin's program");
+async fn connect(line: HandshakeReceiver, step: &Cell<Phase>) -> Result<Plugin, Failure> {
+    logging::info("waiting for the handshake line of the plugin's program");
     // A dropped sender belongs to a thread that ended without a result.
-    let line = timeout(LINE_TIMEOUT, line).await.map_err(|_| Failure::NoLine)?;
-    let socket = line.unwrap_or(Err(NoLine::Closed))?;
-    step.set(Step::Capabilities);
-    say::info("asking the plugin's program for its capabilities, by OpenTalon v0.0.1");
+    let line = timeout(HANDSHAKE_TIMEOUT, line).await.map_err(|_| Failure::HandshakeTimeout)?;
+    let socket = line.unwrap_or(Err(HandshakeError::Closed))?;
+    step.set(Phase::Capabilities);
+    logging::info("asking the plugin's program for its capabilities, by OpenTalon v0.0.1");
     let exchange = Exchange::new(socket);
     let capabilities = timeout(CAPABILITIES_TIMEOUT, tools::read(&exchange)).await;
-    let capabilities = capabilities.map_err(|_| Failure::NoCapabilities)??;
+    let capabilities = capabilities.map_err(|_| Failure::CapabilitiesTimeout)??;
     Ok(tools::plugin(exchange, capabilities))
 }
 
 /// The signals by which a host asks the bridge to end.
-struct Told {
+struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Told {
+impl StopSignals {
     fn install() -> std::io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    async fn heard(&mut self) {
+    async fn recv(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

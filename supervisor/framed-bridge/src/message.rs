@@ -110,13 +110,13 @@ impl<T, const N: usize> Default for Capped<T, N> {
 
 impl<'de, T: Deserialize<'de>, const N: usize> Deserialize<'de> for Capped<T, N> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_seq(First::<T, N>(PhantomData))
+        from.deserialize_seq(CappedVisitor::<T, N>(PhantomData))
     }
 }
 
-struct First<T, const N: usize>(PhantomData<T>);
+struct CappedVisitor<T, const N: usize>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for First<T, N> {
+impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for CappedVisitor<T, N> {
     type Value = Capped<T, N>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

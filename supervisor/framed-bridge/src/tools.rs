@@ -6,23 +6,23 @@ use std::sync::Arc;
 use talon_sdk::proto::{Action as Declared, Parameter};
 use talon_sdk::{Plugin, Tool, ToolError};
 
-use crate::exchange::{AskError, Exchange};
+use crate::exchange::{Exchange, ExchangeError};
+use crate::logging::{self, quoted};
 use crate::message::{Action, Capabilities, MAX_ACTIONS, MAX_PARAMETERS, Request};
-use crate::say::{self, shown};
 
 /// The longest names of plugins and actions that the SDK takes.
 const MAX_NAME_LEN: usize = 64;
 /// How many skipped actions are logged one by one.
-const MAX_TOLD: usize = 8;
+const MAX_LOGGED: usize = 8;
 /// The name of a plugin whose own name is invalid.
-const NAMELESS: &str = "plugin";
+const DEFAULT_NAME: &str = "plugin";
 
 /// Why the program cannot be offered as a plugin.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CapabilitiesError {
     /// The request for the capabilities failed.
     #[error("its capabilities cannot be read: {0}")]
-    Ask(#[from] AskError),
+    Request(#[from] ExchangeError),
     /// It refused.
     #[error("it refuses to declare its capabilities: {0}")]
     Refused(String),
@@ -33,9 +33,9 @@ pub(crate) enum CapabilitiesError {
 
 /// Requests the capabilities of the program.
 pub(crate) async fn read(exchange: &Exchange) -> Result<Capabilities, CapabilitiesError> {
-    let answer = exchange.ask(&Request::capabilities()).await?;
+    let answer = exchange.request(&Request::capabilities()).await?;
     if !answer.error.is_empty() {
-        return Err(CapabilitiesError::Refused(shown(&answer.error)));
+        return Err(CapabilitiesError::Refused(quoted(&answer.error)));
     }
     answer.caps.ok_or(CapabilitiesError::Missing)
 }
@@ -45,7 +45,7 @@ pub(crate) fn plugin(exchange: Exchange, capabilities: Capabilities) -> Plugin {
     let exchange = Arc::new(exchange);
     let name = slug(&capabilities.name);
     if name != capabilities.name {
-        say::warn(format_args!("it calls itself {}, which becomes {name:?}", shown(&capabilities.name)));
+        logging::warn(format_args!("it calls itself {}, which becomes {name:?}", quoted(&capabilities.name)));
     }
     let called: Arc<str> = capabilities.name.as_str().into();
     let plugin = Plugin::new(name).description(capabilities.description.clone()).tools(tools(
@@ -67,14 +67,14 @@ pub(crate) fn plugin(exchange: Exchange, capabilities: Capabilities) -> Plugin {
 fn slug(name: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let slug: String = name.chars().map(fit).skip_while(|c| *c == '-').take(MAX_NAME_LEN).collect();
-    if slug.is_empty() { NAMELESS.to_owned() } else { slug }
+    if slug.is_empty() { DEFAULT_NAME.to_owned() } else { slug }
 }
 
 /// Tools for the actions that can be offered, and a log line for each of the first few that cannot.
 fn tools(exchange: &Arc<Exchange>, plugin: &Arc<str>, capabilities: Capabilities) -> Vec<Tool> {
     let actions = capabilities.actions;
     if actions.more > 0 {
-        say::warn(format_args!(
+        logging::warn(format_args!(
             "it declares {} actions beyond the first {MAX_ACTIONS}, which are left out",
             actions.more
         ));
@@ -89,14 +89,17 @@ fn tools(exchange: &Arc<Exchange>, plugin: &Arc<str>, capabilities: Capabilities
             }
             Some(defect) => {
                 left_out += 1;
-                if left_out <= MAX_TOLD {
-                    say::warn(format_args!("its action {} is left out: {defect}", shown(&action.name)));
+                if left_out <= MAX_LOGGED {
+                    logging::warn(format_args!("its action {} is left out: {defect}", quoted(&action.name)));
                 }
             }
         }
     }
-    if left_out > MAX_TOLD {
-        say::warn(format_args!("{} more of its actions are left out for such reasons", left_out - MAX_TOLD));
+    if left_out > MAX_LOGGED {
+        logging::warn(format_args!(
+            "{} more of its actions are left out for such reasons",
+            left_out - MAX_LOGGED
+        ));
     }
     tools
 }
@@ -137,11 +140,11 @@ fn tool(exchange: Arc<Exchange>, plugin: Arc<str>, action: Action) -> Tool {
             let action = cx.action();
             let request =
                 Request { method: "execute", id: cx.call_id(), plugin: &plugin, action, args: Some(&args) };
-            match exchange.ask(&request).await {
+            match exchange.request(&request).await {
                 Ok(answer) if answer.error.is_empty() => Ok(answer.content),
                 Ok(answer) => Err(ToolError::new(answer.error)),
                 Err(error) => {
-                    say::warn(format_args!("call {}, action {action}: {error}", shown(cx.call_id())));
+                    logging::warn(format_args!("call {}, action {action}: {error}", quoted(cx.call_id())));
                     Err(ToolError::new(format!("the plugin's program failed: {error}")))
                 }
             }

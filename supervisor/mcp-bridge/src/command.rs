@@ -86,7 +86,7 @@ mod tests {
         let told = parse(&["--start-timeout-ms", "3000", "--url"], Some("http://[::1]:8080/mcp")).unwrap();
         assert_eq!(told.start_timeout, Duration::from_secs(3));
         let Target::Url(address) = told.target else { panic!("{told:?}") };
-        assert_eq!(address.place(), "[::1]:8080");
+        assert_eq!(address.authority(), "[::1]:8080");
         for bad in
             [&[][..], &["--"], &["server"], &["--start-timeout-ms", "x", "--", "s"], &["--url", "http://a"]]
         {

@@ -19,21 +19,21 @@ use crate::command::Target;
 use crate::config::Revision;
 use crate::http::{self as mcp_http, TlsError};
 use crate::server::child::Child;
-use crate::server::screen::{NO_ANSWER, News, Screen};
+use crate::server::message_filter::{MessageFilter, NO_ANSWER, Updates};
 use crate::server::stdio::Stdio;
-use crate::text::{MAX_TOLD_BYTES, cut, with_causes};
+use crate::text::{MAX_SERVER_TEXT_BYTES, cut, error_chain};
 
 /// How long `server/discover` may go unanswered before `initialize` is tried. Longer than interpreters take to start on
 /// a machine that is busy starting others (5 seconds were too short). Few servers ignore it: those of older revisions
 /// answer that the method is unknown.
-const PROBE_PATIENCE: Duration = Duration::from_secs(10);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the exit of a process may take to be noticed after its pipes were closed.
-const LAST_NEWS: Duration = Duration::from_secs(1);
+const EXIT_REPORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connected server.
 pub(crate) struct Connected {
     pub(crate) service: RunningService<RoleClient, ClientConfig>,
-    pub(crate) news: News,
+    pub(crate) news: Updates,
     /// Its process, if we started one.
     pub(crate) child: Option<Child>,
 }
@@ -48,7 +48,7 @@ pub(crate) enum ConnectError {
     #[error(
         "the MCP server {server} did not answer `{asked}` within {seconds} s: see that it is one, and give it longer with start_timeout"
     )]
-    Silent { server: String, asked: &'static str, seconds: u64 },
+    Timeout { server: String, asked: &'static str, seconds: u64 },
     #[error("the MCP server {server} {how} before it answered: its log says why")]
     Ended { server: String, how: String },
     #[error("the MCP server {server} cannot be reached: {why}")]
@@ -59,14 +59,14 @@ pub(crate) enum ConnectError {
     Refused { server: String, code: i32, message: String },
     #[error(
         "the MCP server {server} speaks {theirs} of MCP, and known here are {}: use a version of the server that speaks one of them",
-        known()
+        known_versions()
     )]
     Revision { server: String, theirs: String },
     #[error("the MCP server {server} does not speak MCP as it should: {why}; report it to its author")]
-    Nonsense { server: String, why: String },
+    ProtocolViolation { server: String, why: String },
 }
 
-fn known() -> String {
+fn known_versions() -> String {
     ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect::<Vec<_>>().join(", ")
 }
 
@@ -77,7 +77,7 @@ pub(crate) async fn connect(
     headers: HashMap<HeaderName, HeaderValue>,
     until: Instant,
 ) -> Result<Connected, ConnectError> {
-    let mut attempt = Attempt { target, headers, server: shown(target), until };
+    let mut attempt = Attempt { target, headers, server: server_name(target), until };
     let discover = || ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
     match revision {
         Revision::Only(version) if version.has_initialize() => {
@@ -94,36 +94,36 @@ pub(crate) async fn connect(
             };
             match attempt.run(auto, old.clone()).await {
                 Ok(connected) => Ok(connected),
-                Err(Failed(error, Next::Initialize)) => {
+                Err(AttemptError(error, Fallback::Initialize)) => {
                     tracing::info!("{error}; trying it again with initialize alone");
                     attempt.run(ClientLifecycleMode::Initialize, old).await.map_err(|failed| failed.0)
                 }
-                Err(Failed(error, Next::Discover)) => {
+                Err(AttemptError(error, Fallback::Discover)) => {
                     tracing::info!("{error}; trying it again with server/discover alone");
                     attempt.run(discover(), ProtocolVersion::LATEST).await.map_err(|failed| failed.0)
                 }
-                Err(Failed(error, Next::GiveUp)) => Err(error),
+                Err(AttemptError(error, Fallback::GiveUp)) => Err(error),
             }
         }
     }
 }
 
 /// The server's name in messages.
-pub(crate) fn shown(target: &Target) -> String {
+pub(crate) fn server_name(target: &Target) -> String {
     match target {
         Target::Program(program, _) => {
             let name = std::path::Path::new(program).file_name().unwrap_or(program);
             cut(&name.to_string_lossy(), 100)
         }
-        Target::Url(address) => format!("at {}", address.place()),
+        Target::Url(address) => format!("at {}", address.authority()),
     }
 }
 
 /// A failure, and what to try next.
-struct Failed(ConnectError, Next);
+struct AttemptError(ConnectError, Fallback);
 
 #[derive(Clone, Copy)]
-enum Next {
+enum Fallback {
     GiveUp,
     Initialize,
     Discover,
@@ -141,28 +141,29 @@ impl Attempt<'_> {
         &mut self,
         mode: ClientLifecycleMode,
         version: ProtocolVersion,
-    ) -> Result<Connected, Failed> {
+    ) -> Result<Connected, AttemptError> {
         let server = self.server.clone();
-        let news = News::default();
+        let news = Updates::default();
         let left = self.until.saturating_duration_since(Instant::now());
         let patience = match mode {
             // There is no second request.
             ClientLifecycleMode::Discover { .. } => left,
             // When little time is left, the second request must get its share.
-            _ => PROBE_PATIENCE.min(left / 3),
+            _ => PROBE_TIMEOUT.min(left / 3),
         };
         match self.target {
             Target::Program(program, args) => {
-                let (child, pipes) = Child::start(program, args)
-                    .map_err(|source| Failed(ConnectError::Start { server, source }, Next::GiveUp))?;
-                let stdio = Stdio::new(pipes.output, pipes.input, child.closing.clone(), child.gone());
-                let screen = Screen::new(stdio, news.clone(), patience);
-                match self.begin(screen, mode, version).await {
+                let (child, pipes) = Child::start(program, args).map_err(|source| {
+                    AttemptError(ConnectError::Start { server, source }, Fallback::GiveUp)
+                })?;
+                let stdio = Stdio::new(pipes.output, pipes.input, child.closing.clone(), child.exited());
+                let screen = MessageFilter::new(stdio, news.clone(), patience);
+                match self.start_client(screen, mode, version).await {
                     Ok(service) => Ok(Connected { service, news, child: Some(child) }),
                     Err(failed) => {
                         let gone =
                             matches!(failed.0, ConnectError::Ended { .. } | ConnectError::Unreachable { .. });
-                        let how = if gone { child.ended_within(LAST_NEWS).await } else { None };
+                        let how = if gone { child.ended_within(EXIT_REPORT_TIMEOUT).await } else { None };
                         child.closing.close();
                         Err(self.with_exit(failed, how))
                     }
@@ -170,20 +171,20 @@ impl Attempt<'_> {
             }
             Target::Url(address) => {
                 let transport = mcp_http::transport(address, self.headers.clone())
-                    .map_err(|why| Failed(ConnectError::Tls { server, why }, Next::GiveUp))?;
-                let screen = Screen::new(transport, news.clone(), patience);
-                let service = self.begin(screen, mode, version).await?;
+                    .map_err(|why| AttemptError(ConnectError::Tls { server, why }, Fallback::GiveUp))?;
+                let screen = MessageFilter::new(transport, news.clone(), patience);
+                let service = self.start_client(screen, mode, version).await?;
                 Ok(Connected { service, news, child: None })
             }
         }
     }
 
-    async fn begin<T: Transport<RoleClient> + 'static>(
+    async fn start_client<T: Transport<RoleClient> + 'static>(
         &self,
-        screen: Screen<T>,
+        screen: MessageFilter<T>,
         mode: ClientLifecycleMode,
         version: ProtocolVersion,
-    ) -> Result<RunningService<RoleClient, ClientConfig>, Failed> {
+    ) -> Result<RunningService<RoleClient, ClientConfig>, AttemptError> {
         let server = self.server.clone();
         let asked = match mode {
             ClientLifecycleMode::Discover { .. } => "server/discover",
@@ -194,41 +195,43 @@ impl Attempt<'_> {
         let config = ClientConfig::new(ClientCapabilities::default(), us).with_protocol_version(version);
         let service = match timeout_at(self.until, config.serve_with_lifecycle(screen, mode)).await {
             Ok(Ok(service)) => service,
-            Ok(Err(error)) => return Err(self.judge(error)),
+            Ok(Err(error)) => return Err(self.classify(error)),
             Err(_) => {
                 let seconds = begun.elapsed().as_secs().max(1);
-                return Err(Failed(ConnectError::Silent { server, asked, seconds }, Next::GiveUp));
+                return Err(AttemptError(ConnectError::Timeout { server, asked, seconds }, Fallback::GiveUp));
             }
         };
         match service.peer_info() {
             Some(info) if ProtocolVersion::KNOWN_VERSIONS.contains(&info.protocol_version) => Ok(service),
             Some(info) => {
                 let theirs = format!("revision {:?}", cut(info.protocol_version.as_str(), 100));
-                Err(Failed(ConnectError::Revision { server, theirs }, Next::GiveUp))
+                Err(AttemptError(ConnectError::Revision { server, theirs }, Fallback::GiveUp))
             }
             None => {
                 let why = "it says nothing about itself".to_owned();
-                Err(Failed(ConnectError::Nonsense { server, why }, Next::GiveUp))
+                Err(AttemptError(ConnectError::ProtocolViolation { server, why }, Fallback::GiveUp))
             }
         }
     }
 
-    fn judge(&self, error: ClientInitializeError) -> Failed {
+    fn classify(&self, error: ClientInitializeError) -> AttemptError {
         use ClientInitializeError as E;
 
         let server = self.server.clone();
         let refused = |error: &ErrorData, server| ConnectError::Refused {
             server,
             code: error.code.0,
-            message: cut(&error.message, MAX_TOLD_BYTES),
+            message: cut(&error.message, MAX_SERVER_TEXT_BYTES),
         };
         match error {
-            E::JsonRpcError(error) => Failed(refused(&error, server), Next::GiveUp),
+            E::JsonRpcError(error) => AttemptError(refused(&error, server), Fallback::GiveUp),
             E::LegacyFallbackFailed { discover, fallback } => {
                 let silent = matches!(&*discover, E::JsonRpcError(error) if error.message == NO_ANSWER);
                 match *fallback {
-                    E::JsonRpcError(error) if silent => Failed(refused(&error, server), Next::Discover),
-                    other => self.judge(other),
+                    E::JsonRpcError(error) if silent => {
+                        AttemptError(refused(&error, server), Fallback::Discover)
+                    }
+                    other => self.classify(other),
                 }
             }
             E::NoCompatibleProtocolVersion { server_supported, .. } => {
@@ -238,33 +241,33 @@ impl Attempt<'_> {
                 } else {
                     format!("only {}", theirs.join(", "))
                 };
-                Failed(ConnectError::Revision { server, theirs }, Next::GiveUp)
+                AttemptError(ConnectError::Revision { server, theirs }, Fallback::GiveUp)
             }
             E::ConnectionClosed(during) => {
-                let next = if during.contains("discover") { Next::Initialize } else { Next::GiveUp };
+                let next = if during.contains("discover") { Fallback::Initialize } else { Fallback::GiveUp };
                 let how = "closed its output, and still runs,".to_owned();
-                Failed(ConnectError::Ended { server, how }, next)
+                AttemptError(ConnectError::Ended { server, how }, next)
             }
             E::TransportError { error, context } => {
-                let next = if context.contains("discover") { Next::Initialize } else { Next::GiveUp };
-                let next = if matches!(self.target, Target::Url(_)) { Next::GiveUp } else { next };
-                let why = with_causes(error.error.as_ref());
-                Failed(ConnectError::Unreachable { server, why }, next)
+                let next = if context.contains("discover") { Fallback::Initialize } else { Fallback::GiveUp };
+                let next = if matches!(self.target, Target::Url(_)) { Fallback::GiveUp } else { next };
+                let why = error_chain(error.error.as_ref());
+                AttemptError(ConnectError::Unreachable { server, why }, next)
             }
             other => {
                 let why = cut(&other.to_string(), 300);
-                Failed(ConnectError::Nonsense { server, why }, Next::GiveUp)
+                AttemptError(ConnectError::ProtocolViolation { server, why }, Fallback::GiveUp)
             }
         }
     }
 
     /// A closed pipe explains little; the exit status of the process explains more.
-    fn with_exit(&self, Failed(error, next): Failed, how: Option<String>) -> Failed {
+    fn with_exit(&self, AttemptError(error, next): AttemptError, how: Option<String>) -> AttemptError {
         match (error, how) {
             (ConnectError::Ended { server, .. } | ConnectError::Unreachable { server, .. }, Some(how)) => {
-                Failed(ConnectError::Ended { server, how }, next)
+                AttemptError(ConnectError::Ended { server, how }, next)
             }
-            (error, _) => Failed(error, next),
+            (error, _) => AttemptError(error, next),
         }
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::command::{Command, Target, URL_VARIABLE};
 use crate::config::Config;
-use crate::connect::{connect, shown};
+use crate::connect::{connect, server_name};
 use crate::session::Session;
 
 /// Threads that serve calls; few, because the server does the work.
@@ -67,8 +67,8 @@ pub(crate) fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 async fn serve(command: Command) -> ExitCode {
     let description = match &command.target {
-        Target::Program(..) => format!("The MCP server {}, in its own jail.", shown(&command.target)),
-        Target::Url(_) => format!("The MCP server {}.", shown(&command.target)),
+        Target::Program(..) => format!("The MCP server {}, in its own jail.", server_name(&command.target)),
+        Target::Url(_) => format!("The MCP server {}.", server_name(&command.target)),
     };
     let bridge = Arc::new(Bridge {
         command,
@@ -99,7 +99,7 @@ async fn serve(command: Command) -> ExitCode {
     match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{}", crate::text::with_causes(&error));
+            eprintln!("{}", crate::text::error_chain(&error));
             ExitCode::FAILURE
         }
     }
@@ -108,7 +108,7 @@ async fn serve(command: Command) -> ExitCode {
 impl Bridge {
     /// A deadline at this percentage of the start timeout. The rest is for the following steps, so that the bridge's
     /// error about a slow server comes before the supervisor's error about a slow bridge.
-    fn until(&self, percent: u32) -> Instant {
+    fn phase_deadline(&self, percent: u32) -> Instant {
         self.started + self.command.start_timeout * percent / 100
     }
 
@@ -133,13 +133,13 @@ impl Bridge {
             let config = self.config.get().cloned().unwrap_or_default();
             let target = &self.command.target;
             // Long after the start there is no start timeout left, so it gets at least this long.
-            let until = self.until(75).max(Instant::now() + Duration::from_millis(500));
+            let until = self.phase_deadline(75).max(Instant::now() + Duration::from_millis(500));
             let connected = connect(target, config.revision()?, config.headers()?, until)
                 .await
-                .map_err(|error| ToolError::new(crate::text::with_causes(&error)))?;
-            Ok::<_, ToolError>(Session::begin(
+                .map_err(|error| ToolError::new(crate::text::error_chain(&error)))?;
+            Ok::<_, ToolError>(Session::start(
                 connected,
-                shown(target),
+                server_name(target),
                 config.tools.clone(),
                 self.notifier.clone(),
                 |why| give_up(why),
@@ -154,7 +154,7 @@ impl Bridge {
             Err(error) => give_up(error.message()),
         };
         let starting = !self.offered.load(Ordering::Relaxed);
-        let tools = session.tools(starting.then(|| self.until(90))).await;
+        let tools = session.tools(starting.then(|| self.phase_deadline(90))).await;
         match tools {
             Ok(tools) => {
                 self.offered.store(true, Ordering::Relaxed);

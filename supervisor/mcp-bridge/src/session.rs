@@ -12,8 +12,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::connect::Connected;
 use crate::server::child::{Child, END_GRACE};
-use crate::server::screen::News;
-use crate::text::{cut, with_causes};
+use crate::server::message_filter::Updates;
+use crate::text::{cut, error_chain};
 use crate::tools::call::tool;
 use crate::tools::list::tools;
 use crate::tools::offer::offers;
@@ -21,16 +21,16 @@ use crate::tools::offer::offers;
 /// How long listing the tools of a running server may take. A host waits for it.
 const LIST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The wait before an ended subscription is renewed; doubles up to the maximum.
-const LISTEN_AGAIN: Duration = Duration::from_secs(1);
-const LISTEN_AGAIN_MAX: Duration = Duration::from_secs(60);
+const LISTEN_BACKOFF: Duration = Duration::from_secs(1);
+const LISTEN_BACKOFF_MAX: Duration = Duration::from_secs(60);
 /// How long the exit of a process may take to be noticed after its pipes were closed.
-const LAST_NEWS: Duration = Duration::from_secs(1);
+const EXIT_REPORT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// One server. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Session {
     pub(crate) peer: Peer<RoleClient>,
-    pub(crate) news: News,
+    pub(crate) news: Updates,
     server: Arc<str>,
     only: Option<Arc<[String]>>,
     child: Option<Child>,
@@ -40,7 +40,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// Starts to monitor a server. `on_end` is called once with the reason when it ends unexpectedly.
-    pub(crate) fn begin(
+    pub(crate) fn start(
         connected: Connected,
         server: String,
         only: Option<Vec<String>>,
@@ -57,7 +57,7 @@ impl Session {
             child,
             over,
         };
-        session.introduce();
+        session.log_server_info();
         tokio::spawn(session.clone().listen());
         tokio::spawn({
             let changed = session.news.tools_changed.clone();
@@ -73,11 +73,11 @@ impl Session {
             let session = session.clone();
             async move {
                 let _ = service.waiting().await;
-                if session.child.as_ref().is_some_and(|child| child.closing.is_wanted()) {
+                if session.child.as_ref().is_some_and(|child| child.closing.is_expected()) {
                     return;
                 }
                 sender.send_replace(true);
-                let why = session.why_over().await;
+                let why = session.end_reason().await;
                 session.stop().await;
                 on_end(&why);
             }
@@ -85,7 +85,7 @@ impl Session {
         session
     }
 
-    fn introduce(&self) {
+    fn log_server_info(&self) {
         let Some(info) = self.peer.peer_info() else { return };
         let word = |text: &str| cut(text, 100);
         let (name, version) = match &info.server_info {
@@ -102,27 +102,27 @@ impl Session {
         if info.protocol_version.has_initialize() || !tells {
             return;
         }
-        let mut wait = LISTEN_AGAIN;
+        let mut wait = LISTEN_BACKOFF;
         while !self.peer.is_transport_closed() {
             let filter = SubscriptionFilter::builder().tools_list_changed().build();
             match self.peer.listen(filter).await {
                 Ok(mut subscription) => {
                     while let Ok(Some(_)) = subscription.next().await {
-                        wait = LISTEN_AGAIN;
+                        wait = LISTEN_BACKOFF;
                         self.news.tools_changed.notify_one();
                     }
                 }
-                Err(error) => tracing::info!("the MCP server takes no subscription: {}", with_causes(&error)),
+                Err(error) => tracing::info!("the MCP server takes no subscription: {}", error_chain(&error)),
             }
             tokio::time::sleep(wait).await;
-            wait = (2 * wait).min(LISTEN_AGAIN_MAX);
+            wait = (2 * wait).min(LISTEN_BACKOFF_MAX);
         }
     }
 
-    async fn why_over(&self) -> String {
+    async fn end_reason(&self) -> String {
         let server = &self.server;
         match &self.child {
-            Some(child) => match child.ended_within(LAST_NEWS).await {
+            Some(child) => match child.ended_within(EXIT_REPORT_TIMEOUT).await {
                 Some(how) => format!("the MCP server {server} {how}: its log says why"),
                 None => format!("the MCP server {server} closed its output: it is ended"),
             },
@@ -132,11 +132,11 @@ impl Session {
 
     /// For a call that ended without a response: returns only if the server did not end, too. Otherwise the bridge
     /// exits before this returns, so that the supervisor gives the caller a retryable error instead of a refusal.
-    pub(crate) async fn lost(&self) {
+    pub(crate) async fn server_ended(&self) {
         // The call may notice it before the process monitor does, and before a server that does not read is ended.
         let mut over = self.over.clone();
         let is_over = async { over.wait_for(|over| *over).await.is_ok() };
-        if timeout(LAST_NEWS + END_GRACE, is_over).await == Ok(true) {
+        if timeout(EXIT_REPORT_TIMEOUT + END_GRACE, is_over).await == Ok(true) {
             std::future::pending::<()>().await;
         }
     }
@@ -151,7 +151,7 @@ impl Session {
         let declared = match timeout_at(until, tools(&self.peer)).await {
             Ok(Ok(declared)) => declared,
             Ok(Err(error)) => {
-                let why = with_causes(&error);
+                let why = error_chain(&error);
                 return Err(ToolError::new(format!(
                     "the MCP server {server} does not tell its tools: {why}"
                 )));

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// How much of a server's text an error repeats. Enough for a sentence or two with a path in it.
-pub(crate) const MAX_TOLD_BYTES: usize = 1024;
+pub(crate) const MAX_SERVER_TEXT_BYTES: usize = 1024;
 
 /// A server's text, cut if it is too long.
 pub(crate) fn cut(text: &str, max_bytes: usize) -> String {
@@ -14,7 +14,7 @@ pub(crate) fn cut(text: &str, max_bytes: usize) -> String {
 }
 
 /// An error with its causes, without repetitions, as one bounded line.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(deeper) = cause {
@@ -23,10 +23,10 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
         if !text.contains(&said) {
             let _ = write!(text, ": {said}");
         }
-        if text.len() > MAX_TOLD_BYTES {
+        if text.len() > MAX_SERVER_TEXT_BYTES {
             break;
         }
         cause = deeper.source();
     }
-    cut(&text, MAX_TOLD_BYTES)
+    cut(&text, MAX_SERVER_TEXT_BYTES)
 }

@@ -9,25 +9,25 @@ use talon_proto::host::{ExecuteRequest, ExecuteResponse, Outcome, Progress};
 use tokio::sync::mpsc;
 
 use crate::host::Host;
-use crate::tools::Offered;
+use crate::tools::OfferedTool;
 
 /// Machine-readable details of the outcome: `outcome`, `reason`, `retryable`, `call_id` of `talon.host.v1`.
 const META_KEY: &str = "talon/answer";
 /// Queued progress notifications for a slow client, as many as in the supervisor: a little more than a second's worth.
-const PROGRESS_ROOM: usize = 16;
+const PROGRESS_CAPACITY: usize = 16;
 
 /// Runs a call to its end. `None`: the client cancelled it, and dropping the request has cancelled it at the
 /// supervisor.
 pub(crate) async fn run(
     host: &Host,
-    offered: &Offered,
+    offered: &OfferedTool,
     request: ExecuteRequest,
     context: &RequestContext<RoleServer>,
 ) -> Option<CallToolResult> {
     let answered = async {
         match stream(host, request, context).await {
             Ok(answer) => result(offered, answer),
-            Err(error) => refused(&host.explain_call(&error)),
+            Err(error) => error_result(&host.explain_call(&error)),
         }
     };
     tokio::select! {
@@ -42,19 +42,19 @@ async fn stream(
     context: &RequestContext<RoleServer>,
 ) -> Result<ExecuteResponse, CallError> {
     let token = context.meta.get_progress_token();
-    let (tell, mut told) = mpsc::channel(PROGRESS_ROOM);
+    let (tell, mut told) = mpsc::channel(PROGRESS_CAPACITY);
     let call = async move {
         // If the queue is full, drop the notification: progress is best-effort.
         let mut watched = move |progress: &Progress| drop(tell.try_send(progress.clone()));
         // Boxed to keep it out of the server's own future, which holds one of these for each call.
-        Box::pin(host.lasting().execute_watched(request, Some(&mut watched))).await
+        Box::pin(host.reconnecting().execute_watched(request, Some(&mut watched))).await
     };
     let notify = async {
         let mut reached = f64::NEG_INFINITY;
         while let Some(progress) = told.recv().await {
             // MCP requires progress to increase; drop anything else.
             if let Some(token) = token.clone().filter(|_| progress.progress > reached)
-                && let Some(notice) = notice(token, &progress)
+                && let Some(notice) = progress_notification(token, &progress)
             {
                 reached = progress.progress;
                 // If the client is gone, sending the answer will fail as well and be handled there.
@@ -68,7 +68,7 @@ async fn stream(
 }
 
 /// `None` for numbers that JSON cannot express.
-fn notice(token: ProgressToken, progress: &Progress) -> Option<ProgressNotificationParam> {
+fn progress_notification(token: ProgressToken, progress: &Progress) -> Option<ProgressNotificationParam> {
     if !progress.progress.is_finite() {
         return None;
     }
@@ -80,14 +80,14 @@ fn notice(token: ProgressToken, progress: &Progress) -> Option<ProgressNotificat
 
 /// Converts the guard's answer to MCP. The text is the guarded block, never the bare content: a plugin's output
 /// is between delimiters that it cannot forge, and the host passes it to a model unchanged.
-fn result(offered: &Offered, answer: ExecuteResponse) -> CallToolResult {
+fn result(offered: &OfferedTool, answer: ExecuteResponse) -> CallToolResult {
     let ok = answer.outcome() == Outcome::Ok;
     let meta = meta(&answer);
     let structured: Option<Value> = serde_json::from_str(&answer.structured_content).ok();
     let block = ContentBlock::text(answer.block);
     let mut result = if !ok {
         CallToolResult::error(vec![block])
-    } else if offered.keeps_its_promise(structured.as_ref()) {
+    } else if offered.matches_output_schema(structured.as_ref()) {
         let mut result = CallToolResult::success(vec![block]);
         // It is outside of the delimiters, so it goes only to hosts that know its schema and parse it accordingly. The
         // block contains it in any case.
@@ -124,12 +124,12 @@ fn meta(answer: &ExecuteResponse) -> MetaObject {
 }
 
 /// The result of a call without an answer from the guard. Models see results, but not protocol errors.
-pub(crate) fn refused(why: &str) -> CallToolResult {
+pub(crate) fn error_result(why: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }
 
 /// The error for a call of a tool that is not offered.
-pub(crate) fn unknown(name: &str) -> ErrorData {
+pub(crate) fn unknown_tool(name: &str) -> ErrorData {
     let shown: String =
         name.chars().take(talon_client::tool::MAX_NAME_LEN).flat_map(char::escape_default).collect();
     ErrorData::invalid_params(

@@ -3,7 +3,7 @@ use crate::patterns::Filter;
 use crate::tools::of_plugin;
 use talon_proto::plugin::{Action, PluginCapabilities};
 
-fn offered(output_schema: &str) -> Offered {
+fn offered(output_schema: &str) -> OfferedTool {
     let action =
         Action { name: "x".to_owned(), output_schema: output_schema.to_owned(), ..Action::default() };
     let capabilities = PluginCapabilities { actions: vec![action], ..PluginCapabilities::default() };
@@ -23,7 +23,7 @@ fn answer(outcome: Outcome, structured: &str) -> ExecuteResponse {
     }
 }
 
-fn on_wire(offered: &Offered, answer: ExecuteResponse) -> Value {
+fn on_wire(offered: &OfferedTool, answer: ExecuteResponse) -> Value {
     serde_json::to_value(result(offered, answer)).unwrap()
 }
 
@@ -77,14 +77,14 @@ fn a_broken_promise_is_an_error_with_the_text_kept() {
 fn progress_that_json_cannot_say_is_left_out() {
     let token = || ProgressToken(rmcp::model::NumberOrString::Number(1));
     let progress = |progress, total| Progress { progress, total, message: String::new() };
-    assert!(notice(token(), &progress(f64::NAN, None)).is_none());
-    assert!(notice(token(), &progress(f64::INFINITY, None)).is_none());
-    let told = notice(token(), &progress(0.5, Some(f64::NAN))).unwrap();
+    assert!(progress_notification(token(), &progress(f64::NAN, None)).is_none());
+    assert!(progress_notification(token(), &progress(f64::INFINITY, None)).is_none());
+    let told = progress_notification(token(), &progress(0.5, Some(f64::NAN))).unwrap();
     assert_eq!((told.progress, told.total, told.message), (0.5, None, None));
 }
 
 #[test]
 fn a_name_from_outside_is_told_back_bounded_and_escaped() {
-    let error = unknown(&format!("\u{1b}[2J{}", "x".repeat(1000)));
+    let error = unknown_tool(&format!("\u{1b}[2J{}", "x".repeat(1000)));
     assert!(error.message.len() < 250 && error.message.contains("\\u{1b}"), "{}", error.message);
 }

@@ -8,7 +8,7 @@ use tonic::{Code, Status};
 
 use crate::host::Host;
 use crate::patterns::Filter;
-use crate::tools::{Offered, of_plugin};
+use crate::tools::{OfferedTool, of_plugin};
 
 /// The most tools to offer, far more than a model can choose from. Those beyond it, in order of plugins, are
 /// omitted with a log line. `--allow` makes a list shorter.
@@ -16,12 +16,12 @@ const MAX_TOOLS: usize = 4096;
 /// The total size of their declarations: a single plugin may declare 4 MiB. The rest is omitted with a log line.
 const MAX_TOOLS_BYTES: usize = 32 << 20;
 /// How many plugins are queried concurrently, so that a long list does not take one round trip for each.
-const ASKED_AT_ONCE: usize = 8;
+const MAX_CONCURRENT_REQUESTS: usize = 8;
 
 /// All tools by name, and how complete the list is.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Catalog {
-    pub(crate) tools: BTreeMap<String, Offered>,
+    pub(crate) tools: BTreeMap<String, OfferedTool>,
     /// Whether the supervisor has reported it, and every enabled plugin has finished starting.
     pub(crate) settled: bool,
     /// Whether any supervisor has ever reported it.
@@ -36,7 +36,8 @@ impl Catalog {
             answer.into_inner().plugins.into_iter().filter(|p| p.desired == "up").collect();
         let settled = !plugins.iter().any(is_starting);
         let asked = plugins.into_iter().map(|plugin| declared(host, plugin.name, filter));
-        let told: Vec<_> = futures_util::stream::iter(asked).buffered(ASKED_AT_ONCE).collect().await;
+        let told: Vec<_> =
+            futures_util::stream::iter(asked).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
 
         let mut catalog = Self { settled, known: true, ..Self::default() };
         let mut bytes = 0;
@@ -69,7 +70,7 @@ fn is_starting(plugin: &Plugin) -> bool {
     matches!(plugin.state.as_str(), "discovered" | "starting" | "handshaking")
 }
 
-async fn declared(host: &Host, name: String, filter: &Filter) -> Result<Vec<Offered>, Status> {
+async fn declared(host: &Host, name: String, filter: &Filter) -> Result<Vec<OfferedTool>, Status> {
     match host.client().get_plugin(GetPluginRequest { name: name.clone(), for_model: true }).await {
         Ok(answer) => {
             let capabilities = answer.into_inner().capabilities;

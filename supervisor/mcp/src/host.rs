@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use talon_client::{CallError, Known, is_nobody, reason};
-use talon_listen::Stranger;
+use talon_client::{CallError, RequestFate, connect_error, is_not_listening};
+use talon_listen::UntrustedListenerError;
 use talon_proto::host::host_client::HostClient;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
@@ -32,12 +32,12 @@ impl Host {
     }
 
     /// A client that survives a restart of the supervisor, for calls.
-    pub(crate) fn lasting(&self) -> &talon_client::Client {
+    pub(crate) fn reconnecting(&self) -> &talon_client::Client {
         &self.lasting
     }
 
     /// The message if no supervisor was ever reached.
-    pub(crate) fn nobody(&self) -> String {
+    pub(crate) fn unreachable_message(&self) -> String {
         format!(
             "No supervisor answers at {}: have it started with `talon serve`, then try again.",
             self.path.display()
@@ -45,22 +45,26 @@ impl Host {
     }
 
     /// Whether no connection could be made, so that the request was never sent.
-    pub(crate) fn is_nobody(&self, status: &Status) -> bool {
-        reason(status).is_some_and(is_nobody)
+    pub(crate) fn is_unreachable(&self, status: &Status) -> bool {
+        connect_error(status).is_some_and(is_not_listening)
     }
 
     /// Whether the listening process is not trusted to be a supervisor; the request was not sent then.
-    pub(crate) fn stranger<'s>(&self, status: &'s Status) -> Option<&'s Stranger> {
-        reason(status).and_then(Stranger::of)
+    pub(crate) fn unknown_peer<'s>(&self, status: &'s Status) -> Option<&'s UntrustedListenerError> {
+        connect_error(status).and_then(UntrustedListenerError::of)
     }
 
     /// Explains the error of a call without an answer, ending with what to do next.
     pub(crate) fn explain_call(&self, error: &CallError) -> String {
         let why = self.explain(&error.status);
-        match error.known {
-            Known::NotBegun if reason(&error.status).is_some_and(|why| !is_nobody(why)) => why,
-            Known::NotBegun => format!("{why} The call was not begun."),
-            Known::Answered | Known::Unknown => why,
+        match error.fate {
+            RequestFate::NotStarted
+                if connect_error(&error.status).is_some_and(|why| !is_not_listening(why)) =>
+            {
+                why
+            }
+            RequestFate::NotStarted => format!("{why} The call was not begun."),
+            RequestFate::Answered | RequestFate::Unknown => why,
         }
     }
 
@@ -68,7 +72,7 @@ impl Host {
     pub(crate) fn explain(&self, status: &Status) -> String {
         let said = status.message();
         let path = self.path.display();
-        if let Some(stranger) = self.stranger(status) {
+        if let Some(stranger) = self.unknown_peer(status) {
             return format!("{stranger}.");
         }
         match status.code() {
@@ -78,7 +82,7 @@ impl Host {
                     .to_owned()
             }
             Code::Unavailable if said.starts_with(talon_listen::DRAINING) => said.to_owned(),
-            Code::Unavailable if self.is_nobody(status) => self.nobody(),
+            Code::Unavailable if self.is_unreachable(status) => self.unreachable_message(),
             Code::Unavailable | Code::Unknown | Code::Cancelled | Code::Internal => format!(
                 "The supervisor at {path} went away before it had answered; the call may have had its effect. See its log, \
                  then try again."

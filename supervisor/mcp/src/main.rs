@@ -13,10 +13,10 @@
 mod arguments;
 mod call;
 mod catalog;
-mod follow;
+mod catalog_watcher;
 mod host;
-mod own;
 mod patterns;
+mod private_supervisor;
 mod server;
 mod tools;
 mod transport;
@@ -32,10 +32,10 @@ use rmcp::service::ServerInitializeError;
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-use crate::follow::Follower;
+use crate::catalog_watcher::CatalogWatcher;
 use crate::host::Host;
-use crate::own::Own;
 use crate::patterns::{Filter, Pattern};
+use crate::private_supervisor::PrivateSupervisor;
 use crate::server::Server;
 use crate::transport::Stdio;
 
@@ -68,7 +68,9 @@ fn main() -> ExitCode {
     let filter = match EnvFilter::builder().parse(filter.as_deref().unwrap_or(FILTER)) {
         Ok(filter) => filter,
         Err(error) => {
-            say(&format!("{FILTER_VARIABLE} is not a log filter ({error}): write a level such as info"));
+            print_stderr(&format!(
+                "{FILTER_VARIABLE} is not a log filter ({error}): write a level such as info"
+            ));
             return ExitCode::from(2);
         }
     };
@@ -82,7 +84,7 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            say(&format!("cannot start the runtime: {error}"));
+            print_stderr(&format!("cannot start the runtime: {error}"));
             return ExitCode::FAILURE;
         }
     };
@@ -92,20 +94,24 @@ fn main() -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            say(&why);
+            print_stderr(&why);
             ExitCode::FAILURE
         }
     }
 }
 
 /// Prints one line to stderr; ignores errors, as there is nowhere to report them.
-fn say(text: &str) {
+fn print_stderr(text: &str) {
     let _ = writeln!(std::io::stderr(), "talon-mcp: {text}");
 }
 
 async fn run(args: Args) -> Result<(), String> {
     let host = Host::new(args.socket);
-    let follower = Follower::new(host.clone(), Filter::new(args.allow, args.deny), Own::new(args.own));
+    let follower = CatalogWatcher::new(
+        host.clone(),
+        Filter::new(args.allow, args.deny),
+        PrivateSupervisor::new(args.own),
+    );
     let catalog = follower.catalog();
     let mut following = tokio::spawn(follower.run());
     // Cancelled at the end of standard input, even while calls are in flight.
@@ -138,8 +144,8 @@ async fn run(args: Args) -> Result<(), String> {
 }
 
 /// The most characters of a foreign text to print on standard error.
-const MAX_TOLD_CHARS: usize = 200;
+const MAX_QUOTED_CHARS: usize = 200;
 
 fn bounded(text: &str) -> String {
-    text.chars().take(MAX_TOLD_CHARS).flat_map(char::escape_default).collect()
+    text.chars().take(MAX_QUOTED_CHARS).flat_map(char::escape_default).collect()
 }

@@ -10,23 +10,23 @@ use std::str::FromStr;
 const MAX_NAME_LEN: usize = 64;
 
 /// The supervisor's own action that returns the rest of an answer over its limit.
-const READ_ON: (&str, &str) = ("talon", "read_more");
+const READ_MORE: (&str, &str) = ("talon", "read_more");
 
 /// `plugin`, `plugin__action`, `plugin__prefix*`, `prefix*` or `*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pattern {
-    plugin: Part,
-    action: Option<Part>,
+    plugin: NamePattern,
+    action: Option<NamePattern>,
 }
 
 /// A name, or a prefix of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Part {
+struct NamePattern {
     text: String,
     begins: bool,
 }
 
-impl Part {
+impl NamePattern {
     fn read(text: &str, good: impl Fn(u8) -> bool) -> Option<Self> {
         let begin = text.strip_suffix('*');
         let name = begin.unwrap_or(text);
@@ -55,13 +55,15 @@ fn read(text: &str) -> Option<Pattern> {
         Some((plugin, action)) => (plugin, Some(action)),
         None => (text, None),
     };
-    let plugin = Part::read(plugin, |b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    let plugin = NamePattern::read(plugin, |b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
         .filter(|part| !part.text.starts_with('-'))?;
     let action = match action {
         None => None,
         // In `db-*__query` it would be unclear where the plugin's name ends.
         Some(_) if plugin.begins => return None,
-        Some(action) => Some(Part::read(action, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')?),
+        Some(action) => {
+            Some(NamePattern::read(action, |b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')?)
+        }
     };
     Some(Pattern { plugin, action })
 }
@@ -88,7 +90,7 @@ impl Filter {
 
     pub(crate) fn offers(&self, plugin: &str, action: &str) -> bool {
         let named = |patterns: &[Pattern]| patterns.iter().any(|pattern| pattern.matches(plugin, action));
-        let own = (plugin, action) == READ_ON;
+        let own = (plugin, action) == READ_MORE;
         (self.allow.is_empty() || own || named(&self.allow)) && !named(&self.deny)
     }
 }

@@ -28,7 +28,7 @@ const MAX_CALLS: usize = 64;
 const MAX_LISTENERS: usize = 8;
 /// How long a list request waits for starting plugins: most MCP hosts ask only once, right after the start. After that
 /// they get the current list, and notifications of changes.
-const SETTLING: Duration = Duration::from_secs(10);
+const STARTUP_WAIT: Duration = Duration::from_secs(10);
 /// Tools per page of the list, and their total size. Large enough that hosts which read only the first page
 /// miss tools only in the largest installations.
 const PAGE_TOOLS: usize = 1000;
@@ -76,15 +76,19 @@ impl Server {
     }
 
     /// The catalog, after starting plugins had time to get ready. It waits only once; later changes are announced.
-    async fn settled(&self) -> Result<Arc<Catalog>, ErrorData> {
+    async fn settled_catalog(&self) -> Result<Arc<Catalog>, ErrorData> {
         let mut catalog = self.catalog.clone();
         let waited = self.waited.load(Ordering::Relaxed);
         // Neither a closed channel nor a timeout is an error: use the current catalog.
         let will_do = |catalog: &Arc<Catalog>| catalog.settled || (waited && catalog.known);
-        let _ = timeout(SETTLING, catalog.wait_for(will_do)).await;
+        let _ = timeout(STARTUP_WAIT, catalog.wait_for(will_do)).await;
         let now = Arc::clone(&self.catalog.borrow());
         self.waited.fetch_or(now.known, Ordering::Relaxed);
-        if now.known { Ok(now) } else { Err(ErrorData::internal_error(self.host.nobody(), None)) }
+        if now.known {
+            Ok(now)
+        } else {
+            Err(ErrorData::internal_error(self.host.unreachable_message(), None))
+        }
     }
 
     async fn run(
@@ -97,15 +101,19 @@ impl Server {
             Some(offered) => offered,
             // A client may remember an earlier list, and call before it lists the tools.
             None => {
-                let catalog = unless_cancelled(context, self.settled()).await?;
-                catalog.tools.get(params.name.as_ref()).cloned().ok_or_else(|| call::unknown(&params.name))?
+                let catalog = unless_cancelled(context, self.settled_catalog()).await?;
+                catalog
+                    .tools
+                    .get(params.name.as_ref())
+                    .cloned()
+                    .ok_or_else(|| call::unknown_tool(&params.name))?
             }
         };
         let Ok(_place) = self.calls.try_acquire() else {
             let text = format!(
                 "{MAX_CALLS} calls of this client are under way already: wait for one, then try again."
             );
-            return Ok(call::refused(&text).into());
+            return Ok(call::error_result(&text).into());
         };
         let request = ExecuteRequest {
             plugin: offered.plugin.clone(),
@@ -122,7 +130,7 @@ impl Server {
     }
 
     /// Resolves when the offered tools have changed since the last call. `None`: they cannot change any more.
-    async fn changed(
+    async fn next_change(
         &self,
         seen: &mut Arc<Catalog>,
         catalog: &mut watch::Receiver<Arc<Catalog>>,
@@ -193,7 +201,7 @@ impl ServerHandler for Server {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let catalog = unless_cancelled(&context, self.settled()).await;
+        let catalog = unless_cancelled(&context, self.settled_catalog()).await;
         *self.listed.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(catalog.clone().unwrap_or_default());
         let catalog = catalog?;
@@ -251,7 +259,7 @@ impl ServerHandler for Server {
         let Ok(_place) = self.listeners.try_acquire() else { return };
         let mut catalog = self.catalog.clone();
         let mut seen = Arc::clone(&catalog.borrow_and_update());
-        while self.changed(&mut seen, &mut catalog).await.is_some() {
+        while self.next_change(&mut seen, &mut catalog).await.is_some() {
             // A client that has not listed yet, or has listed this very catalog, needs no notification.
             let news = {
                 let mut listed = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -284,7 +292,7 @@ impl ServerHandler for Server {
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
-                changed = self.changed(&mut seen, &mut catalog) => match changed {
+                changed = self.next_change(&mut seen, &mut catalog) => match changed {
                     Some(()) => {
                         if context.sink().notify_tool_list_changed().await.is_err() {
                             return Ok(());

@@ -63,7 +63,7 @@ async fn a_plugin_that_never_gets_ready_is_waited_for_once() {
     let server = Server::new(Host::new("/nowhere".into()), catalog, CancellationToken::new());
     let asked = || async {
         let before = tokio::time::Instant::now();
-        (server.settled().await.is_ok(), before.elapsed() >= SETTLING)
+        (server.settled_catalog().await.is_ok(), before.elapsed() >= STARTUP_WAIT)
     };
     for _ in 0..2 {
         assert_eq!(asked().await, (false, true), "nobody was met: that may change at any time");

@@ -11,7 +11,7 @@ use crate::patterns::Filter;
 
 /// A tool with its plugin and action.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Offered {
+pub(crate) struct OfferedTool {
     pub(crate) plugin: String,
     pub(crate) action: String,
     pub(crate) tool: Tool,
@@ -19,7 +19,7 @@ pub(crate) struct Offered {
     pub(crate) bytes: usize,
 }
 
-impl Offered {
+impl OfferedTool {
     fn new(plugin: &str, action: &Action) -> Self {
         let arguments = tool::of_arguments(action);
         let mut bytes =
@@ -42,7 +42,7 @@ impl Offered {
 
     /// Whether structured content matches the top level of the output schema: an object with the required properties.
     /// MCP hosts check the rest themselves.
-    pub(crate) fn keeps_its_promise(&self, structured: Option<&Value>) -> bool {
+    pub(crate) fn matches_output_schema(&self, structured: Option<&Value>) -> bool {
         let Some(schema) = &self.tool.output_schema else { return true };
         let Some(Value::Object(given)) = structured else { return false };
         let required = schema.get("required").and_then(Value::as_array);
@@ -69,11 +69,15 @@ fn json_len(object: &rmcp::model::JsonObject) -> usize {
 }
 
 /// The tools of one plugin: its actions, except those reserved for people and those that the filter excludes.
-pub(crate) fn of_plugin(plugin: &str, capabilities: &PluginCapabilities, filter: &Filter) -> Vec<Offered> {
+pub(crate) fn of_plugin(
+    plugin: &str,
+    capabilities: &PluginCapabilities,
+    filter: &Filter,
+) -> Vec<OfferedTool> {
     let actions = capabilities.actions.iter();
     actions
         .filter(|action| !action.user_only && filter.offers(plugin, &action.name))
-        .map(|action| Offered::new(plugin, action))
+        .map(|action| OfferedTool::new(plugin, action))
         .collect()
 }
 
@@ -127,11 +131,11 @@ mod tests {
     #[test]
     fn a_promise_is_kept_by_an_object_with_what_is_required() {
         let schema = json!({ "type": "object", "required": ["a"] }).to_string();
-        let promised = Offered::new("p", &Action { output_schema: schema, ..action("x") });
-        assert!(promised.keeps_its_promise(Some(&json!({ "a": 1, "b": 2 }))));
+        let promised = OfferedTool::new("p", &Action { output_schema: schema, ..action("x") });
+        assert!(promised.matches_output_schema(Some(&json!({ "a": 1, "b": 2 }))));
         for broken in [None, Some(json!({ "b": 2 })), Some(json!([1])), Some(json!(null))] {
-            assert!(!promised.keeps_its_promise(broken.as_ref()), "{broken:?}");
+            assert!(!promised.matches_output_schema(broken.as_ref()), "{broken:?}");
         }
-        assert!(Offered::new("p", &action("x")).keeps_its_promise(None));
+        assert!(OfferedTool::new("p", &action("x")).matches_output_schema(None));
     }
 }

@@ -24,16 +24,16 @@ const MAX_LINE_BYTES: usize = 16 << 20;
 const MAX_OPEN: usize = 128;
 
 /// The error for a request with the id of an open request: the answers would be indistinguishable.
-const TWICE: &str = "a request with this id is in progress: use a unique id for each";
+const DUPLICATE_ID: &str = "a request with this id is in progress: use a unique id for each";
 
 /// The ids of open requests.
 #[derive(Debug, Default)]
-struct Open {
+struct OpenRequests {
     requests: Mutex<HashSet<RequestId>>,
     closed_one: Notify,
 }
 
-impl Open {
+impl OpenRequests {
     fn with<T>(&self, change: impl FnOnce(&mut HashSet<RequestId>) -> T) -> T {
         change(&mut self.requests.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -46,7 +46,7 @@ impl Open {
 
     /// Resolves when another request may be opened. There is a single reader, so the capacity cannot be taken in
     /// between.
-    async fn room(&self) {
+    async fn wait_for_capacity(&self) {
         while self.with(|requests| requests.len() >= MAX_OPEN) {
             self.closed_one.notified().await;
         }
@@ -55,7 +55,7 @@ impl Open {
 
 pub(crate) struct Stdio<R: AsyncRead, W: AsyncWrite> {
     inner: AsyncRwTransport<RoleServer, R, W>,
-    open: Arc<Open>,
+    open: Arc<OpenRequests>,
     /// The pending error for a rejected request. Reading resumes after it is written. It is stored here because the
     /// future of `receive` may be dropped and created again.
     objection: Option<BoxFuture<'static, io::Result<()>>>,
@@ -105,12 +105,12 @@ where
                 let _ = objection.await;
                 self.objection = None;
             }
-            self.open.room().await;
+            self.open.wait_for_capacity().await;
             let next = self.inner.receive().await;
             match &next {
                 Some(JsonRpcMessage::Request(request)) => {
                     if !self.open.with(|requests| requests.insert(request.id.clone())) {
-                        let error = ErrorData::invalid_request(TWICE, None);
+                        let error = ErrorData::invalid_request(DUPLICATE_ID, None);
                         let objection = JsonRpcMessage::error(error, Some(request.id.clone()));
                         self.objection = Some(self.inner.send(objection).boxed());
                         continue;
@@ -159,7 +159,7 @@ mod tests {
         let mut said = String::new();
         BufReader::new(answers).read_line(&mut said).await.unwrap();
         let said: serde_json::Value = serde_json::from_str(&said).unwrap();
-        assert_eq!((&said["id"], &said["error"]["message"]), (&1.into(), &TWICE.into()), "{said}");
+        assert_eq!((&said["id"], &said["error"]["message"]), (&1.into(), &DUPLICATE_ID.into()), "{said}");
         assert_eq!(stdio.open.with(|requests| requests.len()), 2, "the first one is under way still");
     }
 }

@@ -10,13 +10,13 @@ use rustix::net::{AddressFamily, SocketType, sockopt};
 use tokio::net::unix::UCred;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use crate::host::{BindError, HostSocket, Living, SocketFile, bind_named};
+use crate::host::{BindError, HostSocket, LiveSocket, SocketFile, bind_named};
 
 /// The socket's name in the runtime directory.
 pub const SOCKET_NAME: &str = "admin.sock";
 
 /// Decides whether a peer on a unix socket may connect.
-pub type Admit = Arc<dyn Fn(&UCred) -> bool + Send + Sync>;
+pub type AdmissionPolicy = Arc<dyn Fn(&UCred) -> bool + Send + Sync>;
 
 /// Why an inherited socket is not served.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +70,7 @@ impl Listener {
     /// # Errors
     /// [`BindError`]; nothing is left behind.
     pub fn bind(runtime_dir: &Path, group: Option<u32>) -> Result<Self, BindError> {
-        let HostSocket { listener, file } = bind_named(runtime_dir, SOCKET_NAME, group, Living::Goes)?;
+        let HostSocket { listener, file } = bind_named(runtime_dir, SOCKET_NAME, group, LiveSocket::Replace)?;
         let listener = UnixListener::from_std(listener).map_err(|source| BindError::Io {
             what: "listen on",
             path: runtime_dir.join(SOCKET_NAME),
@@ -109,7 +109,7 @@ impl Listener {
     }
 
     /// The next connection; `None` if its peer was rejected.
-    pub(super) async fn accept(&self, admit: &Admit) -> io::Result<Option<Connection>> {
+    pub(super) async fn accept(&self, admit: &AdmissionPolicy) -> io::Result<Option<Connection>> {
         match &self.0 {
             Inner::Unix { listener, .. } => {
                 let (stream, _) = listener.accept().await?;

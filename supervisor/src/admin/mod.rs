@@ -21,14 +21,14 @@
 
 mod agent;
 mod build;
-mod gather;
+mod collector;
 mod listener;
 pub mod metrics;
-mod quota;
+mod process_tree;
 mod ready;
 mod routes;
 mod server;
-mod tree;
+mod state_usage;
 pub mod usage;
 
 use std::sync::Arc;
@@ -38,13 +38,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
-use crate::door::Door;
-use crate::host::{About, BindError};
-use agent::Numbers;
-pub use listener::{Admit, Listener, ListenerError, SOCKET_NAME};
+use crate::dispatch::Dispatcher;
+use crate::host::{BindError, SupervisorInfo};
+use agent::AgentMetrics;
+pub use listener::{AdmissionPolicy, Listener, ListenerError, SOCKET_NAME};
 use metrics::Series;
-use quota::Quotas;
 use routes::Routes;
+use state_usage::StateUsage;
 
 /// Where the values come from.
 #[derive(Clone)]
@@ -52,9 +52,9 @@ pub struct Sources {
     /// The plugins.
     pub registry: Registry,
     /// The calls.
-    pub door: Arc<Door>,
+    pub dispatcher: Arc<Dispatcher>,
     /// The supervisor itself.
-    pub about: Arc<About>,
+    pub info: Arc<SupervisorInfo>,
     /// The series that crates recorded.
     pub series: Arc<Series>,
 }
@@ -62,8 +62,13 @@ pub struct Sources {
 impl Sources {
     /// The sources of a running supervisor.
     #[must_use]
-    pub fn new(registry: &Registry, door: &Arc<Door>, about: Arc<About>, series: Arc<Series>) -> Self {
-        Self { registry: registry.clone(), door: Arc::clone(door), about, series }
+    pub fn new(
+        registry: &Registry,
+        door: &Arc<Dispatcher>,
+        info: Arc<SupervisorInfo>,
+        series: Arc<Series>,
+    ) -> Self {
+        Self { registry: registry.clone(), dispatcher: Arc::clone(door), info, series }
     }
 }
 
@@ -85,14 +90,14 @@ pub fn listeners(config: &Config) -> Result<Vec<Listener>, BindError> {
 
 /// Starts to serve on all of these listeners. Must be called within a tokio runtime.
 #[must_use]
-pub fn start(listeners: Vec<Listener>, admit: Admit, sources: Sources) -> Admin {
+pub fn start(listeners: Vec<Listener>, admit: AdmissionPolicy, sources: Sources) -> Admin {
     let stop = CancellationToken::new();
     let tasks = TaskTracker::new();
-    let quotas = Quotas::new(sources.about.keeper.clone());
-    let numbers = Numbers::new(sources.about.agent.clone());
+    let quotas = StateUsage::new(sources.info.state.clone());
+    let numbers = AgentMetrics::new(sources.info.agent.clone());
     let routes = Arc::new(Routes::new(sources, quotas, numbers));
     // One limit for all listeners, so that more listeners do not mean more concurrent work.
-    let places = server::places();
+    let places = server::connection_slots();
     for listener in listeners {
         let serving = server::accept(listener, Arc::clone(&admit), Arc::clone(&routes), places.clone());
         let stop = stop.clone();

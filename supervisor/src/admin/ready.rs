@@ -47,15 +47,15 @@ impl Readiness {
     }
 }
 
-pub(super) fn judge(sources: &Sources) -> Readiness {
+pub(super) fn readiness(sources: &Sources) -> Readiness {
     let plugins: Vec<Snapshot> = sources.registry.list().iter().map(|plugin| plugin.snapshot()).collect();
-    judgement(&plugins, sources.about.reloader.refused().len(), sources.door.is_draining())
+    assess(&plugins, sources.info.reloader.refused().len(), sources.dispatcher.is_draining())
 }
 
-fn judgement(plugins: &[Snapshot], refused: usize, draining: bool) -> Readiness {
+fn assess(plugins: &[Snapshot], refused: usize, draining: bool) -> Readiness {
     let wanted = || plugins.iter().filter(|plugin| plugin.desired == Desired::Up);
     let begins: Vec<&str> =
-        wanted().filter(|plugin| begins(plugin)).map(|plugin| plugin.name.as_str()).collect();
+        wanted().filter(|plugin| is_first_start(plugin)).map(|plugin| plugin.name.as_str()).collect();
     let reason = if draining {
         "draining: calls in flight finish, and no new ones are taken".to_owned()
     } else if let Some(first) = begins.first() {
@@ -89,7 +89,7 @@ fn judgement(plugins: &[Snapshot], refused: usize, draining: bool) -> Readiness 
 }
 
 /// Whether the plugin's first start is still running. A later start has a reason.
-fn begins(plugin: &Snapshot) -> bool {
+fn is_first_start(plugin: &Snapshot) -> bool {
     matches!(plugin.state, State::Discovered | State::Starting | State::Handshaking)
         && plugin.reason.is_none()
 }

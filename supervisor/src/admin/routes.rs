@@ -6,11 +6,11 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
 use http_body_util::Full;
 
-use super::agent::Numbers;
-use super::gather::Gathering;
+use super::agent::AgentMetrics;
+use super::collector::Collector;
 use super::metrics::page;
-use super::quota::Quotas;
 use super::ready::Readiness;
+use super::state_usage::StateUsage;
 use super::{Sources, ready};
 
 const JSON: &str = "application/json";
@@ -22,12 +22,12 @@ const INDEX: &str = "talon\n\n/healthz  whether the supervisor answers\n/readyz 
 /// Answers requests.
 pub(super) struct Routes {
     sources: Sources,
-    gathering: Gathering,
+    collector: Collector,
 }
 
 impl Routes {
-    pub(super) fn new(sources: Sources, quotas: Quotas, numbers: Numbers) -> Self {
-        Self { gathering: Gathering::new(sources.clone(), quotas, numbers), sources }
+    pub(super) fn new(sources: Sources, quotas: StateUsage, numbers: AgentMetrics) -> Self {
+        Self { collector: Collector::new(sources.clone(), quotas, numbers), sources }
     }
 
     pub(super) async fn answer<B: Body>(
@@ -37,7 +37,7 @@ impl Routes {
     ) -> Response<Full<Bytes>> {
         if over_tcp && !names_loopback(request) {
             // Protects from DNS rebinding: a page in a browser whose name suddenly resolves to this machine.
-            return told(
+            return response(
                 StatusCode::MISDIRECTED_REQUEST,
                 TEXT,
                 "ask for it by 127.0.0.1, [::1] or localhost\n",
@@ -45,34 +45,34 @@ impl Routes {
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut answer =
-                told(StatusCode::METHOD_NOT_ALLOWED, TEXT, "nothing can be changed here: use GET\n");
+                response(StatusCode::METHOD_NOT_ALLOWED, TEXT, "nothing can be changed here: use GET\n");
             answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return answer;
         }
         if !request.body().is_end_stream() {
-            return told(StatusCode::BAD_REQUEST, TEXT, "a request here has no body\n");
+            return response(StatusCode::BAD_REQUEST, TEXT, "a request here has no body\n");
         }
         match request.uri().path() {
-            "/" => told(StatusCode::OK, TEXT, INDEX),
-            "/healthz" => told(StatusCode::OK, JSON, self.health()),
+            "/" => response(StatusCode::OK, TEXT, INDEX),
+            "/healthz" => response(StatusCode::OK, JSON, self.health()),
             "/readyz" => {
                 let readiness = self.readiness();
                 let status = if readiness.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-                told(status, JSON, readiness.json())
+                response(status, JSON, readiness.json())
             }
-            "/metrics" => told(StatusCode::OK, page::CONTENT_TYPE, self.gathering.page().await),
-            _ => told(StatusCode::NOT_FOUND, TEXT, format!("there is no such page\n\n{INDEX}")),
+            "/metrics" => response(StatusCode::OK, page::CONTENT_TYPE, self.collector.collect().await),
+            _ => response(StatusCode::NOT_FOUND, TEXT, format!("there is no such page\n\n{INDEX}")),
         }
     }
 
     fn readiness(&self) -> Readiness {
-        ready::judge(&self.sources)
+        ready::readiness(&self.sources)
     }
 
     /// The event loop answers if this is sent at all.
     fn health(&self) -> String {
-        let about = &self.sources.about;
-        let state = if self.sources.door.is_draining() { "draining" } else { "serving" };
+        let about = &self.sources.info;
+        let state = if self.sources.dispatcher.is_draining() { "draining" } else { "serving" };
         let uptime = about.started.elapsed().unwrap_or_default().as_secs();
         let health = serde_json::json!({
             "status": "ok",
@@ -92,7 +92,7 @@ fn names_loopback<B>(request: &Request<B>) -> bool {
     name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn told(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+fn response(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
     let mut answer = Response::new(Full::new(text.into()));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();

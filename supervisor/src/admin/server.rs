@@ -8,11 +8,11 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use talon_listen::Throttle;
+use talon_listen::LogThrottle;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 
-use super::listener::{Admit, Connection, Listener};
+use super::listener::{AdmissionPolicy, Connection, Listener};
 use super::routes::Routes;
 
 /// Maximum concurrent connections, over all listeners. A scraper, a health check and a person need three. A
@@ -30,21 +30,26 @@ const MAX_HEADERS: usize = 32;
 /// again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-static NOT_LET_IN: Throttle = Throttle::new();
-static CROWDED: Throttle = Throttle::new();
+static REJECTED: LogThrottle = LogThrottle::new();
+static AT_CAPACITY: LogThrottle = LogThrottle::new();
 
 /// A semaphore for the connections.
-pub(super) fn places() -> Arc<Semaphore> {
+pub(super) fn connection_slots() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(MAX_CONNECTIONS))
 }
 
 /// Accepts connections and answers each, for ever.
-pub(super) async fn accept(listener: Listener, admit: Admit, routes: Arc<Routes>, places: Arc<Semaphore>) {
+pub(super) async fn accept(
+    listener: Listener,
+    admit: AdmissionPolicy,
+    routes: Arc<Routes>,
+    places: Arc<Semaphore>,
+) {
     loop {
         let connection = match listener.accept(&admit).await {
             Ok(Some(connection)) => connection,
             Ok(None) => {
-                if let Some(unsaid) = NOT_LET_IN.word() {
+                if let Some(unsaid) = REJECTED.permit() {
                     tracing::warn!(unsaid, "admin.sock was closed to somebody; see admin.group");
                 }
                 continue;
@@ -56,7 +61,7 @@ pub(super) async fn accept(listener: Listener, admit: Admit, routes: Arc<Routes>
             }
         };
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            if let Some(unsaid) = CROWDED.word() {
+            if let Some(unsaid) = AT_CAPACITY.permit() {
                 tracing::warn!(
                     unsaid,
                     "a connection for metrics was closed: {MAX_CONNECTIONS} are the most at once"

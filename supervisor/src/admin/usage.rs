@@ -9,7 +9,7 @@ use talon_plugin::{InstanceReading, Reading, Registry};
 use talon_proto::host;
 use tokio::sync::{Mutex, watch};
 
-use super::tree;
+use super::process_tree;
 
 /// The shortest time between two readings. A graph shows no more detail, and at 500 plugins a reading takes
 /// some ten milliseconds of a thread.
@@ -20,31 +20,31 @@ const MAX_PROCESSES: usize = 8192;
 
 /// Reads the usage of processes. Clones share state.
 #[derive(Clone)]
-pub struct Usages {
+pub struct UsageReader {
     inner: Arc<Inner>,
 }
 
 struct Inner {
     registry: Registry,
     sums: Mutex<Sums>,
-    latest: watch::Sender<Arc<Readout>>,
+    latest: watch::Sender<Arc<UsageReading>>,
 }
 
 /// One reading.
 #[derive(Debug, Clone, Default)]
-pub struct Readout {
+pub struct UsageReading {
     at: Option<Instant>,
     /// By plugin and instance.
     instances: BTreeMap<String, BTreeMap<u32, host::Usage>>,
     /// Processor time by plugin, over all its processes so far.
     cpu: BTreeMap<String, Duration>,
     /// The supervisor itself.
-    pub own: Own,
+    pub supervisor: SupervisorUsage,
 }
 
 /// Resource usage of the supervisor itself.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Own {
+pub struct SupervisorUsage {
     /// Processor time.
     pub cpu: Duration,
     /// Resident memory.
@@ -65,7 +65,7 @@ struct Sums {
     cpu: BTreeMap<String, Duration>,
 }
 
-impl Usages {
+impl UsageReader {
     /// A reader without a reading.
     #[must_use]
     pub fn new(registry: Registry) -> Self {
@@ -74,7 +74,7 @@ impl Usages {
     }
 
     /// The current usage, at most a second old.
-    pub async fn read(&self) -> Arc<Readout> {
+    pub async fn read(&self) -> Arc<UsageReading> {
         let mut sums = self.inner.sums.lock().await;
         let latest = self.latest();
         if latest.at.is_some_and(|at| at.elapsed() < MIN_INTERVAL) {
@@ -82,7 +82,7 @@ impl Usages {
         }
         let registry = self.inner.registry.clone();
         // It reads a handful of files for each plugin.
-        let Ok(read) = tokio::task::spawn_blocking(move || look(&registry)).await else { return latest };
+        let Ok(read) = tokio::task::spawn_blocking(move || scan(&registry)).await else { return latest };
         let readout = Arc::new(sums.add(read));
         self.inner.latest.send_replace(Arc::clone(&readout));
         readout
@@ -90,12 +90,12 @@ impl Usages {
 
     /// The latest reading, without a new one.
     #[must_use]
-    pub fn latest(&self) -> Arc<Readout> {
+    pub fn latest(&self) -> Arc<UsageReading> {
         Arc::clone(&self.inner.latest.borrow())
     }
 }
 
-impl Readout {
+impl UsageReading {
     /// The usage of an instance; `None` if the reading does not have it.
     #[must_use]
     pub fn instance(&self, plugin: &str, index: u32) -> Option<host::Usage> {
@@ -114,14 +114,14 @@ impl Readout {
 
     /// The supervisor's own usage, for the wire.
     #[must_use]
-    pub fn own_usage(&self) -> host::Usage {
-        usage(self.own.cpu, self.own.memory_bytes, 1, "processes")
+    pub fn supervisor_usage(&self) -> host::Usage {
+        usage(self.supervisor.cpu, self.supervisor.memory_bytes, 1, "processes")
     }
 }
 
 impl Sums {
-    fn add(&mut self, looked: Looked) -> Readout {
-        let Looked { own, plugins } = looked;
+    fn add(&mut self, looked: UsageScan) -> UsageReading {
+        let UsageScan { supervisor: own, plugins } = looked;
         let mut instances: BTreeMap<String, BTreeMap<u32, host::Usage>> = BTreeMap::new();
         self.cpu.retain(|plugin, _| plugins.contains_key(plugin));
         self.last.retain(|(plugin, _), _| plugins.contains_key(plugin));
@@ -136,16 +136,16 @@ impl Sums {
                 of_plugin.insert(index, used);
             }
         }
-        Readout { at: Some(Instant::now()), instances, cpu: self.cpu.clone(), own }
+        UsageReading { at: Some(Instant::now()), instances, cpu: self.cpu.clone(), supervisor: own }
     }
 }
 
-struct Looked {
-    own: Own,
+struct UsageScan {
+    supervisor: SupervisorUsage,
     plugins: BTreeMap<String, Vec<(u32, u64, host::Usage)>>,
 }
 
-fn look(registry: &Registry) -> Looked {
+fn scan(registry: &Registry) -> UsageScan {
     let plugins = registry.list();
     let readings: Vec<(String, InstanceReading)> = plugins
         .iter()
@@ -156,8 +156,8 @@ fn look(registry: &Registry) -> Looked {
         .iter()
         .map(|(_, reading)| match reading.reading {
             Reading::Cgroup { .. } => Vec::new(),
-            Reading::Below { pid } => {
-                let mut tree = tree::below(pid);
+            Reading::ProcessTree { pid } => {
+                let mut tree = process_tree::descendants(pid);
                 tree.truncate(room);
                 room -= tree.len();
                 tree.into_iter().map(Pid::from_u32).collect()
@@ -179,15 +179,15 @@ fn look(registry: &Registry) -> Looked {
     for ((plugin, InstanceReading { index, generation, reading }), tree) in readings.into_iter().zip(&trees) {
         let used = match reading {
             Reading::Cgroup { cpu, memory_bytes, processes } => usage(cpu, memory_bytes, processes, "cgroup"),
-            Reading::Below { .. } => sum(tree.iter().filter_map(process)),
+            Reading::ProcessTree { .. } => sum(tree.iter().filter_map(process)),
         };
         found.entry(plugin).or_default().push((index, generation, used));
     }
-    Looked { own: process(&me).map(own).unwrap_or_default(), plugins: found }
+    UsageScan { supervisor: process(&me).map(process_usage).unwrap_or_default(), plugins: found }
 }
 
-fn own(process: &Process) -> Own {
-    Own {
+fn process_usage(process: &Process) -> SupervisorUsage {
+    SupervisorUsage {
         cpu: Duration::from_millis(process.accumulated_cpu_time()),
         memory_bytes: process.memory(),
         threads: std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count),
@@ -219,13 +219,13 @@ fn usage(cpu: Duration, memory_bytes: u64, processes: u64, source: &str) -> host
 mod tests {
     use super::*;
 
-    fn looked(readings: &[(&str, u32, u64, u64)]) -> Looked {
+    fn looked(readings: &[(&str, u32, u64, u64)]) -> UsageScan {
         let mut plugins: BTreeMap<String, Vec<_>> = BTreeMap::new();
         for (plugin, index, generation, cpu_us) in readings {
             let used = usage(Duration::from_micros(*cpu_us), 10, 2, "cgroup");
             plugins.entry((*plugin).to_owned()).or_default().push((*index, *generation, used));
         }
-        Looked { own: Own::default(), plugins }
+        UsageScan { supervisor: SupervisorUsage::default(), plugins }
     }
 
     #[test]

@@ -4,21 +4,21 @@ use talon_plugin::Service;
 use talon_proto::agent::GetStatusRequest;
 use talon_proto::agent::agent_client::AgentClient;
 
-use super::keeper::Keeper;
+use super::supervisor::AgentSupervisor;
 use crate::service::{self, HealthChecks};
 
 /// Checks it in intervals while it runs, over a connection of the supervisor's, and kills it if it does not
 /// answer.
-pub async fn watch(keeper: Keeper, service: Service, checks: HealthChecks) {
+pub async fn watch(keeper: AgentSupervisor, service: Service, checks: HealthChecks) {
     let client = AgentClient::new(keeper.channel());
-    let held = keeper.held.clone();
+    let held = keeper.handle.clone();
     let ask = move || {
         let (mut client, held) = (client.clone(), held.clone());
         async move {
             let status = client.get_status(GetStatusRequest {}).await?;
-            held.kind().tells(status.get_ref());
+            held.service().set_report(status.get_ref());
             Ok(())
         }
     };
-    service::watch(keeper.held, service, checks, ask).await;
+    service::watch(keeper.handle, service, checks, ask).await;
 }

@@ -20,22 +20,22 @@
 //! | `health` | health checks |
 //! | `program`, `service` | where its program is, and how it is run |
 
-mod bounded;
-mod carry;
-mod clients;
-mod doorway;
-mod hands;
+mod blocking_pool;
+mod client_listener;
+mod configuration;
+mod control;
+mod endpoint;
+mod forward;
 mod health;
-mod keeper;
 mod program;
 mod service;
-mod told;
+mod supervisor;
 
-pub use clients::{Clients, MAX_CLIENTS, MAX_CLIENTS_PER_UID, SOCKET_NAME};
-pub(crate) use doorway::{Doorway, Serve};
-pub(crate) use hands::hand_over;
+pub use client_listener::{ClientListener, MAX_CLIENTS, MAX_CLIENTS_PER_UID, SOCKET_NAME};
+pub(crate) use configuration::configure;
+pub(crate) use control::{AgentReport, Provider};
+pub(crate) use endpoint::{AgentEndpoint, ServeConnection};
 pub use health::watch;
-pub use keeper::Keeper;
-pub use program::{NoProgram, find as find_program};
-pub use service::{service, workspace};
-pub(crate) use told::{Provider, Told};
+pub use program::{ProgramNotFoundError, find as find_program};
+pub use service::{service_spec, workspace};
+pub use supervisor::AgentSupervisor;

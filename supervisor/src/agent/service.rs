@@ -11,10 +11,10 @@ use talon_plugin::entry::NetworkAccess;
 use talon_plugin::service::{Home, ServiceSpec};
 use talon_plugin::spec::SandboxSettings;
 
-use super::bounded::Bounded;
-use crate::service::of_server;
+use super::blocking_pool::BlockingPool;
+use crate::service::database_paths;
 
-static FILES: LazyLock<Bounded> = LazyLock::new(Bounded::new);
+static FILES: LazyLock<BlockingPool> = LazyLock::new(BlockingPool::new);
 
 /// The first wait before a restart: short, since a user may be waiting. It doubles with each early exit.
 const BACKOFF_INITIAL: Duration = Duration::from_millis(200);
@@ -57,7 +57,7 @@ pub async fn workspace(dir: Option<&Path>) -> Result<Option<PathBuf>, String> {
 /// The service spec under `name`, with this `home`, its [`workspace`] if there is one, and access to a
 /// database server.
 #[must_use]
-pub fn service(
+pub fn service_spec(
     name: PluginName,
     program: PathBuf,
     home: Home,
@@ -73,14 +73,14 @@ pub fn service(
         limits: limits(),
         ..SandboxSettings::default()
     };
-    let of_server = server.map(of_server).unwrap_or_default();
+    let of_server = server.map(database_paths).unwrap_or_default();
     ServiceSpec {
         name,
         program,
         args: Vec::new(),
         home,
         sandbox,
-        show: workspace.into_iter().chain(of_server).collect(),
+        readable_paths: workspace.into_iter().chain(of_server).collect(),
         grace_period: GRACE,
         backoff_initial: BACKOFF_INITIAL,
         backoff_max: BACKOFF_MAX,

@@ -7,15 +7,15 @@ use talon_sanitize::{Raw, Sanitized, Sanitizer, inert};
 
 use super::json;
 use super::line::Line;
-use super::output::{Out, shown};
+use super::output::{Output, sanitized_line};
 use crate::exit;
 
 /// Prints a guarded answer.
 ///
 /// `raw` prints only the content and moves an error to stderr. The guard has already sanitized content and error. They
 /// are sanitized again, which changes nothing, because a plain string does not prove that it went through the guard.
-pub(super) fn print(answer: &ExecuteResponse, raw: bool, out: &mut Out) -> u8 {
-    let block = Wrapped::received(&answer.block, &Sanitizer::default());
+pub(super) fn print(answer: &ExecuteResponse, raw: bool, out: &mut Output) -> u8 {
+    let block = Wrapped::parse(&answer.block, &Sanitizer::default());
     if out.is_json() {
         let value = json::answer(answer);
         match &block {
@@ -28,7 +28,7 @@ pub(super) fn print(answer: &ExecuteResponse, raw: bool, out: &mut Out) -> u8 {
         out.text(&Raw::from(&answer.content).text());
         if !answer.error.is_empty() {
             let error = Raw::from(&answer.error).text();
-            out.say(Line::styled(AnsiColor::Red.on_default(), "error:").and(" ").and(error));
+            out.err_line(Line::styled(AnsiColor::Red.on_default(), "error:").and(" ").and(error));
         }
     } else if let Some(block) = &block {
         out.block(block);
@@ -37,10 +37,10 @@ pub(super) fn print(answer: &ExecuteResponse, raw: bool, out: &mut Out) -> u8 {
     }
     let warning = |text: Sanitized| Line::styled(AnsiColor::Yellow.on_default(), "talon:").and(" ").and(text);
     if !raw && block.is_none() {
-        out.say(warning("the supervisor sent no guarded block; what it sent is shown sanitized".into()));
+        out.err_line(warning("the supervisor sent no guarded block; what it sent is shown sanitized".into()));
     }
     if let Some(hint) = hint(answer) {
-        out.say(warning(hint));
+        out.err_line(warning(hint));
     }
     code(answer)
 }
@@ -65,7 +65,13 @@ fn hint(answer: &ExecuteResponse) -> Option<Sanitized> {
         Outcome::Unspecified => "an outcome this version does not know",
     };
     let retry = if answer.retryable { ": the same call may succeed a little later" } else { "" };
-    Some(inert!("{} ({}), call {}{}", what, shown(&answer.reason), shown(&answer.call_id), retry))
+    Some(inert!(
+        "{} ({}), call {}{}",
+        what,
+        sanitized_line(&answer.reason),
+        sanitized_line(&answer.call_id),
+        retry
+    ))
 }
 
 #[cfg(test)]

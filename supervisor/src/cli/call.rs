@@ -8,10 +8,10 @@ use clap::Args;
 use talon_proto::host::{ExecuteRequest, Progress};
 
 use super::arguments::{Arguments, key_value};
+use super::call_progress::CallProgressBar;
 use super::client::Client;
 use super::failure::Failure;
-use super::following::Following;
-use super::output::Out;
+use super::output::Output;
 use super::{Global, answer};
 
 /// Call one action of a plugin through the guard stack.
@@ -75,7 +75,7 @@ pub(super) fn timeout(text: &str) -> Result<Duration, String> {
 }
 
 impl CallArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let request = ExecuteRequest {
             plugin: self.target.plugin,
             action: self.target.action,
@@ -91,11 +91,11 @@ impl CallArgs {
         let client = Client::connect(global).await?;
         // Progress is only for people.
         let watched = !out.is_json() && std::io::stderr().is_terminal();
-        let mut shown = Following::new();
+        let mut shown = CallProgressBar::new();
         let mut show = |progress: &Progress| shown.show(progress);
         let response = match watched {
-            true => client.lasting.execute_watched(request, Some(&mut show)).await,
-            false => client.lasting.execute(request).await,
+            true => client.reconnecting.execute_watched(request, Some(&mut show)).await,
+            false => client.reconnecting.execute(request).await,
         };
         drop(shown);
         let response = response.map_err(|error| client.call_failure(&error))?;

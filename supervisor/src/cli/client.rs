@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use talon_client::{CallError, Known, dial, is_nobody};
-use talon_listen::Stranger;
+use talon_client::{CallError, RequestFate, dial, is_not_listening};
+use talon_listen::UntrustedListenerError;
 use talon_proto::host::host_client::HostClient;
 use tokio::net::UnixStream;
 use tonic::transport::Channel;
@@ -18,7 +18,7 @@ use crate::exit;
 pub(super) struct Client {
     pub(super) host: HostClient<Channel>,
     /// A client that reconnects after a restart of the supervisor.
-    pub(super) lasting: talon_client::Client,
+    pub(super) reconnecting: talon_client::Client,
 }
 
 impl Client {
@@ -31,8 +31,8 @@ impl Client {
     pub(super) async fn connect_if_there(global: &Global) -> Result<Option<Self>, Failure> {
         let path = socket::find(global)?;
         match dial(&path).await {
-            Ok(first) => Self::over(first, path).await.map(Some),
-            Err(error) if is_nobody(&error) && !socket::is_named(global) => Ok(None),
+            Ok(first) => Self::from_stream(first, path).await.map(Some),
+            Err(error) if is_not_listening(&error) && !socket::is_named(global) => Ok(None),
             Err(error) => Err(unreachable(&path, &error)),
         }
     }
@@ -40,11 +40,11 @@ impl Client {
     pub(super) async fn connect_to(path: PathBuf) -> Result<Self, Failure> {
         // Connect here, where the error is still an io::Error, and pass the stream to the channel.
         let first = dial(&path).await.map_err(|error| unreachable(&path, &error))?;
-        Self::over(first, path).await
+        Self::from_stream(first, path).await
     }
 
-    async fn over(first: UnixStream, path: PathBuf) -> Result<Self, Failure> {
-        let lasting = talon_client::Client::over(first, path.clone()).await.map_err(|error| {
+    async fn from_stream(first: UnixStream, path: PathBuf) -> Result<Self, Failure> {
+        let lasting = talon_client::Client::from_stream(first, path.clone()).await.map_err(|error| {
             Failure::new(
                 exit::UNREACHABLE,
                 format!(
@@ -55,26 +55,28 @@ impl Client {
                 ),
             )
         })?;
-        Ok(Self { host: lasting.host(), lasting })
+        Ok(Self { host: lasting.host(), reconnecting: lasting })
     }
 
     /// The same connection, for other gRPC services.
     pub(super) fn channel(&self) -> Channel {
-        self.lasting.channel()
+        self.reconnecting.channel()
     }
 
     /// The path of the socket.
     pub(super) fn path(&self) -> &Path {
-        self.lasting.path()
+        self.reconnecting.path()
     }
 
     /// Converts the error of a call without an answer, with what is known about its fate.
     pub(super) fn call_failure(&self, error: &CallError) -> Failure {
         let failure = self.failure(&error.status);
-        match error.known {
-            Known::Answered => failure,
-            Known::NotBegun => Failure::new(failure.code(), format!("{failure}; the call was not begun")),
-            Known::Unknown => Failure::new(
+        match error.fate {
+            RequestFate::Answered => failure,
+            RequestFate::NotStarted => {
+                Failure::new(failure.code(), format!("{failure}; the call was not begun"))
+            }
+            RequestFate::Unknown => Failure::new(
                 failure.code(),
                 format!(
                     "{failure}; whether the call took effect is not known, and its action is not declared read_only: look \
@@ -92,7 +94,7 @@ impl Client {
 
 /// Converts a connection error.
 pub(super) fn unreachable(path: &Path, error: &io::Error) -> Failure {
-    if let Some(stranger) = Stranger::of(error) {
+    if let Some(stranger) = UntrustedListenerError::of(error) {
         return Failure::new(exit::DENIED, stranger.to_string());
     }
     let path = path.display();
@@ -105,7 +107,9 @@ pub(super) fn unreachable(path: &Path, error: &io::Error) -> Failure {
         ),
         io::ErrorKind::ConnectionRefused => Failure::new(
             exit::UNREACHABLE,
-            format!("no process listens on {path} any more: its supervisor has exited; start one with `talon serve`"),
+            format!(
+                "no process listens on {path} any more: its supervisor has exited; start one with `talon serve`"
+            ),
         ),
         io::ErrorKind::PermissionDenied => Failure::new(
             exit::DENIED,

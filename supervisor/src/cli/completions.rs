@@ -4,8 +4,8 @@ use clap::Args;
 use clap_complete::Shell;
 
 use super::failure::Failure;
-use super::generated::Generated;
-use super::output::Out;
+use super::generated::GeneratedText;
+use super::output::Output;
 use crate::exit;
 
 /// Print the completion script of a shell.
@@ -21,8 +21,8 @@ pub(super) struct CompletionsArgs {
 }
 
 impl CompletionsArgs {
-    pub(super) fn run(self, out: &mut Out) -> Result<u8, Failure> {
-        out.generated(&Generated::Completions(self.shell))?;
+    pub(super) fn run(self, out: &mut Output) -> Result<u8, Failure> {
+        out.generated(&GeneratedText::Completions(self.shell))?;
         Ok(exit::OK)
     }
 }

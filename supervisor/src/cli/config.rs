@@ -5,8 +5,8 @@ use serde_json::json;
 use talon_sanitize::inert;
 
 use super::failure::Failure;
-use super::generated::Generated;
-use super::output::{Out, shown};
+use super::generated::GeneratedText;
+use super::output::{Output, sanitized_line};
 use super::{Global, serve};
 use crate::{config, exit};
 
@@ -26,7 +26,7 @@ pub(super) enum ConfigVerb {
 }
 
 impl ConfigVerb {
-    pub(super) fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         match self {
             Self::Check => check(global, out),
             Self::Show => show(global, out),
@@ -35,7 +35,7 @@ impl ConfigVerb {
     }
 }
 
-fn check(global: &Global, out: &mut Out) -> Result<u8, Failure> {
+fn check(global: &Global, out: &mut Output) -> Result<u8, Failure> {
     let options = serve::load_options(global);
     if out.is_json() {
         let loaded = config::load(&options);
@@ -50,26 +50,26 @@ fn check(global: &Global, out: &mut Out) -> Result<u8, Failure> {
     }
     let loaded = serve::load(&options)?;
     for warning in &loaded.warnings {
-        out.line(inert!("warning: {}", shown(warning)));
+        out.line(inert!("warning: {}", sanitized_line(warning)));
     }
     match &loaded.file {
-        Some(file) => out.line(inert!("{}: fine", shown(file.display()))),
+        Some(file) => out.line(inert!("{}: fine", sanitized_line(file.display()))),
         None => out.line("no configuration file: the built-in defaults are fine"),
     }
     Ok(exit::OK)
 }
 
-fn show(global: &Global, out: &mut Out) -> Result<u8, Failure> {
+fn show(global: &Global, out: &mut Output) -> Result<u8, Failure> {
     let loaded = serve::load(&serve::load_options(global))?;
     if out.is_json() {
-        out.generated(&Generated::ConfigJson(&loaded))?;
+        out.generated(&GeneratedText::ConfigJson(&loaded))?;
     } else {
-        out.generated(&Generated::Config(&loaded))?;
+        out.generated(&GeneratedText::Config(&loaded))?;
     }
     Ok(exit::OK)
 }
 
-fn reference(out: &mut Out) -> Result<u8, Failure> {
-    out.generated(if out.is_json() { &Generated::Schema } else { &Generated::Reference })?;
+fn reference(out: &mut Output) -> Result<u8, Failure> {
+    out.generated(if out.is_json() { &GeneratedText::Schema } else { &GeneratedText::Reference })?;
     Ok(exit::OK)
 }

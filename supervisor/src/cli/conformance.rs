@@ -9,24 +9,24 @@ use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Map, Value};
-use talon_conformance::{Named, Options, Outcome, Progress, Report, Verdict, page, report, run};
+use talon_conformance::{NamedAction, Options, Outcome, Progress, Report, Verdict, page, report, run};
 use talon_plugin::Events;
 use talon_plugin::probe::Prober;
 use talon_plugin::spec::PluginSpec;
 use talon_sanitize::inert;
 
 use super::doctor::wrap::wrapped;
-use super::exec::told_to_end;
+use super::exec::termination_signal;
 use super::failure::Failure;
-use super::generated::Generated;
+use super::generated::GeneratedText;
 use super::line::Line;
-use super::output::{Out, shown};
+use super::output::{Output, sanitized_line};
+use super::scratch_environment::{self, ScratchEnvironment};
 use super::state::scratch;
 use super::table::{Cell, Table};
-use super::tried::{self, Tried};
 use super::{Global, arguments};
 use crate::config::Config;
-use crate::serve::kept;
+use crate::serve::state_service;
 
 use crate::{exit, state};
 
@@ -71,13 +71,13 @@ pub(super) struct ConformanceArgs {
     skip: Vec<String>,
     /// An action that may be called, with arguments of a valid call: 'slow ms=500', or 'slow {"ms": 500}'; may be given
     /// several times.
-    #[arg(long = "action", value_name = "CALL", value_parser = named)]
-    actions: Vec<Named>,
+    #[arg(long = "action", value_name = "CALL", value_parser = parse_call)]
+    actions: Vec<NamedAction>,
     /// Allow calls of every action, including those that change something.
     #[arg(long)]
     allow_calls: bool,
     /// The object that the plugin gets at initialisation; overrides its plugin.yaml and the configuration.
-    #[arg(long, value_name = "JSON", value_parser = tried::object)]
+    #[arg(long, value_name = "JSON", value_parser = scratch_environment::object)]
     config_json: Option<Map<String, Value>>,
 }
 
@@ -92,7 +92,7 @@ enum ReportFormat {
 }
 
 /// `NAME`, `NAME KEY=VALUE …` or `NAME {…}`.
-fn named(text: &str) -> Result<Named, String> {
+fn parse_call(text: &str) -> Result<NamedAction, String> {
     let (action, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
     if action.is_empty() || action.contains('=') {
         return Err("write it as 'NAME KEY=VALUE'".to_owned());
@@ -103,41 +103,41 @@ fn named(text: &str) -> Result<Named, String> {
             Value::String(text) => text,
             other => other.to_string(),
         };
-        tried::object(rest)?.into_iter().map(|(key, value)| (key, text(value))).collect()
+        scratch_environment::object(rest)?.into_iter().map(|(key, value)| (key, text(value))).collect()
     } else {
         rest.split_whitespace().map(arguments::key_value).collect::<Result<_, _>>()?
     };
-    Ok(Named { action: action.to_owned(), args })
+    Ok(NamedAction { action: action.to_owned(), args })
 }
 
 impl ConformanceArgs {
-    pub(super) fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         if self.list {
             match out.is_json() {
                 true => out.json(&page::json()),
-                false => out.generated(&Generated::Checks)?,
+                false => out.generated(&GeneratedText::Checks)?,
             }
             return Ok(exit::OK);
         }
-        let unknown = |error: talon_conformance::UnknownId| Failure::usage(error.to_string());
+        let unknown = |error: talon_conformance::UnknownCheckError| Failure::usage(error.to_string());
         let options = Options {
-            only: Options::named(&self.only).map_err(unknown)?,
-            skip: Options::named(&self.skip).map_err(unknown)?,
+            only: Options::select(&self.only).map_err(unknown)?,
+            skip: Options::select(&self.skip).map_err(unknown)?,
             actions: self.actions.clone(),
             allow_calls: self.allow_calls,
         };
-        let tried = Tried::load("talon conformance", global)?;
+        let tried = ScratchEnvironment::load("talon conformance", global)?;
         let _flush = talon_telemetry::init(&global.telemetry(LOG_LEVEL))
             .map_err(|error| Failure::usage(error.to_string()))?;
-        let spec = tried::once(self.spec(&tried)?, self.config_json.as_ref());
+        let spec = scratch_environment::single_run(self.spec(&tried)?, self.config_json.as_ref());
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?;
-        let report = runtime.block_on(Box::pin(checked(tried.config.clone(), spec, &options)))?;
+        let report = runtime.block_on(Box::pin(run_checks(tried.config.clone(), spec, &options)))?;
         match self.report {
-            Some(ReportFormat::Junit) => out.generated(&Generated::JUnit(&report))?,
+            Some(ReportFormat::Junit) => out.generated(&GeneratedText::JUnit(&report))?,
             Some(ReportFormat::Json) => out.json(&report::json(&report)),
             None if out.is_json() => out.json(&report::json(&report)),
             None | Some(ReportFormat::Table) => table(&report, out),
@@ -146,7 +146,7 @@ impl ConformanceArgs {
     }
 
     /// The plugin's entry in the configuration, if there is one; otherwise its specification from discovery.
-    fn spec(&self, tried: &Tried) -> Result<PluginSpec, Failure> {
+    fn spec(&self, tried: &ScratchEnvironment) -> Result<PluginSpec, Failure> {
         match (&self.plugin, &self.path) {
             (Some(name), _) => tried.configured(name),
             (None, Some(path)) => match tried.names_of(path)?.as_slice() {
@@ -165,25 +165,25 @@ impl ConformanceArgs {
 }
 
 /// Runs all checks; cleans up in every case before it returns.
-async fn checked(config: Arc<Config>, spec: PluginSpec, options: &Options) -> Result<Report, Failure> {
+async fn run_checks(config: Arc<Config>, spec: PluginSpec, options: &Options) -> Result<Report, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::failed(error.to_string());
-    let told_to_end = told_to_end().map_err(|error| failed(&error))?;
+    let told_to_end = termination_signal().map_err(|error| failed(&error))?;
     let stage = Arc::new(talon_jail::Stage::from_current_exe().map_err(|error| failed(&error))?);
     let events = Events::new();
     // Without the state service's program the plugin gets "no state", which it has to handle anyway.
     let keeper = state::find_program(config.state.program.as_deref())
         .ok()
-        .and_then(|_| kept::keeper(&config, &events));
-    let mut settings = kept::settings(&config, keeper.as_ref());
+        .and_then(|_| state_service::supervisor(&config, &events));
+    let mut settings = state_service::settings(&config, keeper.as_ref());
     settings.uid_range = settings.uid_range.map(|range| scratch::uids(&range, std::process::id()));
     // Do not write a log file for a test run.
     settings.log_dir = None;
     let uids = settings.uid_range.clone();
     let (prober, registry) = Prober::new(settings, stage, events).map_err(|error| failed(&error))?;
     if let Some(keeper) = &keeper {
-        kept::run(&config, uids, &registry, keeper).map_err(|error| failed(&error))?;
+        state_service::run(&config, uids, &registry, keeper).map_err(|error| failed(&error))?;
     }
-    let bar = Bar::new();
+    let bar = CheckProgressBar::new();
     let mut progress = |progress: Progress<'_>| bar.show(&progress);
     let name = spec.source.clone();
     let result = tokio::select! {
@@ -193,15 +193,15 @@ async fn checked(config: Arc<Config>, spec: PluginSpec, options: &Options) -> Re
         () = told_to_end => Err(Failure::new(exit::HOST_FAULT, "interrupted")),
     };
     drop(bar);
-    prober.cleared().await;
+    prober.wait_until_gone().await;
     registry.shutdown(STOP_GRACE).await;
     result
 }
 
 /// A progress bar on stderr, if that is a terminal. Disappears when dropped.
-struct Bar(ProgressBar);
+struct CheckProgressBar(ProgressBar);
 
-impl Bar {
+impl CheckProgressBar {
     fn new() -> Self {
         // indicatif hides the bar itself if stderr is not a terminal.
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
@@ -213,7 +213,7 @@ impl Bar {
     }
 
     fn show(&self, progress: &Progress<'_>) {
-        if let Progress::Begins(check, number, of) = progress {
+        if let Progress::Started(check, number, of) = progress {
             self.0.set_length(*of as u64);
             self.0.set_position(*number as u64);
             self.0.set_message(check.id);
@@ -221,7 +221,7 @@ impl Bar {
     }
 }
 
-impl Drop for Bar {
+impl Drop for CheckProgressBar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
     }
@@ -237,7 +237,7 @@ fn style(verdict: Verdict) -> Style {
 }
 
 /// The report for people: one line per check, remedies for the failed ones, and the totals.
-fn table(report: &Report, out: &mut Out) {
+fn table(report: &Report, out: &mut Output) {
     let mut table = Table::new(&["CHECK", "OUTCOME", ""]);
     let widest = report.outcomes.iter().map(|outcome| outcome.check.id.len()).max().unwrap_or_default();
     // Two columns and their gaps precede the text; the second column's longest word is its title.
@@ -259,7 +259,7 @@ fn table(report: &Report, out: &mut Out) {
     for Outcome { check, verdict, .. } in report.outcomes.iter().filter(wrong) {
         out.line("");
         out.line(Line::styled(style(*verdict), check.id).and(" ").and(check.mend));
-        out.line(inert!("  {}", shown(check.paragraph())));
+        out.line(inert!("  {}", sanitized_line(check.paragraph())));
     }
     let count = |verdict| report.count(verdict);
     out.line("");
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn a_call_is_a_name_and_arguments() {
         let args = |text: &str| {
-            let named = named(text).unwrap();
+            let named = parse_call(text).unwrap();
             let args: Vec<_> = named.args.into_iter().collect();
             (named.action, args)
         };
@@ -292,7 +292,7 @@ mod tests {
         let expected = vec![pair("list", "[1]"), pair("ms", "5"), pair("text", "a b")];
         assert_eq!(args(json), ("slow".to_owned(), expected));
         for bad in ["", "=", "slow ms", "slow {"] {
-            assert!(named(bad).is_err(), "{bad}");
+            assert!(parse_call(bad).is_err(), "{bad}");
         }
     }
 }

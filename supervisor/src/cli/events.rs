@@ -12,13 +12,13 @@ use tonic::{Code, Status};
 use super::client::Client;
 use super::failure::Failure;
 use super::line::Line;
-use super::output::{Out, shown};
-use super::{Global, json, show::stamp};
+use super::output::{Output, sanitized_line};
+use super::{Global, json, show::timestamp};
 use crate::exit;
 
 /// Delay before the next reconnect attempt, at first and after many attempts. A restart takes a second or two.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
 /// Print events as they happen: state changes, exits, finished calls, failed health checks.
 ///
@@ -44,7 +44,7 @@ pub(super) struct EventsArgs {
 }
 
 impl EventsArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
         let plugin = self.plugin.unwrap_or_default();
         let mut left = self.count.unwrap_or(u64::MAX);
@@ -55,18 +55,20 @@ impl EventsArgs {
             }
             match ended {
                 Ok(()) if !self.follow => return Ok(exit::OK),
-                Err(status) if !self.follow || !is_away(&status) => return Err(client.failure(&status)),
+                Err(status) if !self.follow || !is_connection_lost(&status) => {
+                    return Err(client.failure(&status));
+                }
                 _ => {}
             }
             let away = SystemTime::now();
-            client = next(client.path(), out).await?;
+            client = reconnect(client.path(), out).await?;
             show(&reconnected(away), out);
         }
     }
 }
 
 /// Prints the events of one supervisor until it exits or enough were printed.
-async fn stream(client: &mut Client, plugin: &str, left: &mut u64, out: &mut Out) -> Result<(), Status> {
+async fn stream(client: &mut Client, plugin: &str, left: &mut u64, out: &mut Output) -> Result<(), Status> {
     let request = WatchEventsRequest { plugin: plugin.to_owned() };
     let mut events = client.host.watch_events(request).await?.into_inner();
     while *left > 0 && !out.is_closed() {
@@ -78,14 +80,17 @@ async fn stream(client: &mut Client, plugin: &str, left: &mut u64, out: &mut Out
 }
 
 /// Whether the error means that the connection ended, rather than being the supervisor's response.
-fn is_away(status: &Status) -> bool {
+fn is_connection_lost(status: &Status) -> bool {
     matches!(status.code(), Code::Unavailable | Code::Cancelled | Code::Unknown | Code::Internal)
 }
 
 /// Waits for the next supervisor on that socket, however long it takes.
-async fn next(path: &Path, out: &mut Out) -> Result<Client, Failure> {
-    out.say(inert!("talon: the supervisor at {} ended; waiting for the next one", shown(path.display())));
-    let mut pause = FIRST_PAUSE;
+async fn reconnect(path: &Path, out: &mut Output) -> Result<Client, Failure> {
+    out.err_line(inert!(
+        "talon: the supervisor at {} ended; waiting for the next one",
+        sanitized_line(path.display())
+    ));
+    let mut pause = MIN_BACKOFF;
     loop {
         match Client::connect_to(path.to_owned()).await {
             Ok(client) => return Ok(client),
@@ -93,7 +98,7 @@ async fn next(path: &Path, out: &mut Out) -> Result<Client, Failure> {
             Err(failure) => return Err(failure),
         }
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(MAX_BACKOFF);
     }
 }
 
@@ -112,7 +117,7 @@ fn reconnected(away: SystemTime) -> Event {
     }
 }
 
-fn show(event: &Event, out: &mut Out) {
+fn show(event: &Event, out: &mut Output) {
     if out.is_json() {
         out.json_line(&json::event(event));
     } else {
@@ -120,11 +125,11 @@ fn show(event: &Event, out: &mut Out) {
     }
 }
 
-fn print(event: &Event, out: &mut Out) {
+fn print(event: &Event, out: &mut Output) {
     let who = match (event.plugin.as_str(), event.instance) {
         ("", _) => "talon".into(),
-        (plugin, 0) => shown(plugin),
-        (plugin, instance) => inert!("{}/{}", shown(plugin), instance),
+        (plugin, 0) => sanitized_line(plugin),
+        (plugin, instance) => inert!("{}/{}", sanitized_line(plugin), instance),
     };
     // Do not repeat what the sentence already says.
     let news =
@@ -133,10 +138,10 @@ fn print(event: &Event, out: &mut Out) {
     fields.sort();
     let text = format!("{} {}", event.message, fields.join(" "));
     out.line(
-        Line::styled(AnsiColor::BrightBlack.on_default(), stamp(event.unix_ms))
+        Line::styled(AnsiColor::BrightBlack.on_default(), timestamp(event.unix_ms))
             .and(inert!(" {} ", who))
-            .and_styled(AnsiColor::Cyan.on_default(), shown(&event.kind))
-            .and(inert!(" {}", shown(text.trim()))),
+            .and_styled(AnsiColor::Cyan.on_default(), sanitized_line(&event.kind))
+            .and(inert!(" {}", sanitized_line(text.trim()))),
     );
     out.flush();
 }

@@ -17,14 +17,14 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::arguments::Arguments;
 use super::echo::Echo;
 use super::failure::Failure;
-use super::output::Out;
+use super::output::Output;
 use super::plugin::show::actions;
+use super::scratch_environment::{self, ScratchEnvironment};
 use super::state::scratch;
-use super::tried::{self, Tried};
 use super::{Global, answer, call, json};
 use crate::config::Config;
-use crate::door::{Door, capabilities};
-use crate::serve::kept;
+use crate::dispatch::{Dispatcher, capabilities};
+use crate::serve::state_service;
 use crate::state;
 use crate::{exit, host};
 
@@ -56,7 +56,7 @@ pub(super) struct ExecArgs {
     #[arg(long, conflicts_with_all = ["action", "raw", "timeout"])]
     list: bool,
     /// The object that the plugin gets at initialisation; overrides its plugin.yaml.
-    #[arg(long, value_name = "JSON", value_parser = tried::object)]
+    #[arg(long, value_name = "JSON", value_parser = scratch_environment::object)]
     config_json: Option<Map<String, Value>>,
     /// Print only the guarded content, without the envelope; an error goes to stderr.
     #[arg(long)]
@@ -67,13 +67,13 @@ pub(super) struct ExecArgs {
 }
 
 impl ExecArgs {
-    pub(super) fn run(mut self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(mut self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         // Before anything is started: a mistake fails early, and reading stdin can be interrupted.
         let args = std::mem::take(&mut self.arguments).collect()?;
-        let tried = Tried::load("talon exec", global)?;
+        let tried = ScratchEnvironment::load("talon exec", global)?;
         let _flush = talon_telemetry::init(&global.telemetry(LOG_LEVEL))
             .map_err(|error| Failure::usage(error.to_string()))?;
-        let spec = tried::once(tried.discovered(&self.path)?, self.config_json.as_ref());
+        let spec = scratch_environment::single_run(tried.discovered(&self.path)?, self.config_json.as_ref());
         // The plugin's process is supervised on other threads than the one that waits for the answer.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -88,27 +88,27 @@ impl ExecArgs {
         config: Arc<Config>,
         spec: PluginSpec,
         args: BTreeMap<String, String>,
-        out: &mut Out,
+        out: &mut Output,
     ) -> Result<u8, Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::failed(error.to_string());
-        let told_to_end = told_to_end().map_err(|error| failed(&error))?;
+        let told_to_end = termination_signal().map_err(|error| failed(&error))?;
         let stage = Arc::new(talon_jail::Stage::from_current_exe().map_err(|error| failed(&error))?);
         let events = Events::new();
         // Without the state service's program the plugin gets "no state", which it has to handle anyway.
         let keeper = state::find_program(config.state.program.as_deref())
             .ok()
-            .and_then(|_| kept::keeper(&config, &events));
-        let mut settings = kept::settings(&config, keeper.as_ref());
+            .and_then(|_| state_service::supervisor(&config, &events));
+        let mut settings = state_service::settings(&config, keeper.as_ref());
         settings.uid_range = settings.uid_range.map(|range| scratch::uids(&range, std::process::id()));
         let uids = settings.uid_range.clone();
         let registry = Registry::new(settings, stage, events.clone()).map_err(|error| failed(&error))?;
         if let Some(keeper) = &keeper {
-            kept::run(&config, uids, &registry, keeper).map_err(|error| failed(&error))?;
+            state_service::run(&config, uids, &registry, keeper).map_err(|error| failed(&error))?;
         }
         let patterns = Settings { forbidden_patterns: config.guard.forbidden_patterns.clone() };
         let sanitizer =
             Sanitizer::new(&patterns).map_err(|error| Failure::new(exit::CONFIG, error.to_string()))?;
-        let door = Door::new(registry.clone(), config, sanitizer, events);
+        let door = Dispatcher::new(registry.clone(), config, sanitizer, events);
         let plugin = registry.register(spec).map_err(|error| failed(&error))?;
         let mut echo = Echo::start(&plugin);
         let result = tokio::select! {
@@ -123,9 +123,9 @@ impl ExecArgs {
     async fn ask(
         self,
         plugin: &Plugin,
-        door: &Door,
+        door: &Dispatcher,
         args: BTreeMap<String, String>,
-        out: &mut Out,
+        out: &mut Output,
     ) -> Result<u8, Failure> {
         plugin.settled().await;
         let snapshot = plugin.snapshot();
@@ -142,7 +142,7 @@ impl ExecArgs {
             tracing::info!("not enforced: {text}");
         }
         let Some(action) = self.action else {
-            let known = capabilities::guarded(&capability.raw, &door.sanitizer());
+            let known = capabilities::sanitize(&capability.raw, &door.sanitizer());
             if out.is_json() {
                 out.json(&json::capabilities(&known));
             } else {
@@ -162,7 +162,7 @@ impl ExecArgs {
 
 /// Resolves at the first signal that asks this process to exit. From now on these signals do not kill it, so that the
 /// plugin and the private directory are cleaned up first.
-pub(super) fn told_to_end() -> io::Result<impl Future<Output = ()>> {
+pub(super) fn termination_signal() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;

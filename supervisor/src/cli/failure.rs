@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use talon_sanitize::{Raw, Sanitized};
 
 use super::line::Line;
-use super::output::{Out, shown, write_stderr};
+use super::output::{Output, sanitized_line, write_stderr};
 use crate::exit;
 
 const HEAD: Style = AnsiColor::Red.on_default().bold();
@@ -23,7 +23,7 @@ impl Failure {
     /// quote a plugin or a file name, so it is neutralized here, line by line.
     pub(super) fn new<'t>(code: u8, message: impl Into<Raw<'t>>) -> Self {
         let message = message.into();
-        let message = Sanitized::joined(message.expose().lines().map(shown), "\n");
+        let message = Sanitized::join(message.expose().lines().map(sanitized_line), "\n");
         Self { code, message }
     }
 
@@ -41,8 +41,8 @@ impl Failure {
     }
 
     /// Prints the message to stderr and returns the exit code.
-    pub(super) fn print(&self, out: &mut Out) -> u8 {
-        out.say(self.line());
+    pub(super) fn print(&self, out: &mut Output) -> u8 {
+        out.err_line(self.line());
         self.code
     }
 

@@ -14,7 +14,7 @@ use talon_sanitize::Sanitizer;
 use super::failure::Failure;
 use crate::config::{self, Loaded};
 
-pub(super) enum Generated<'a> {
+pub(super) enum GeneratedText<'a> {
     /// A shell's completion script.
     Completions(Shell),
     /// The effective configuration as YAML.
@@ -33,7 +33,7 @@ pub(super) enum Generated<'a> {
     JUnit(&'a Report),
 }
 
-impl Generated<'_> {
+impl GeneratedText<'_> {
     pub(super) fn text(&self) -> Result<String, Failure> {
         Ok(match self {
             Self::Completions(shell) => {

@@ -1,7 +1,7 @@
 //! One line for a terminal: sanitized pieces with optional colours.
 
 use anstyle::Style;
-use talon_sanitize::{Raw, Sanitized, Shown, inert};
+use talon_sanitize::{Raw, SafeDisplay, Sanitized, inert};
 
 /// Pieces of a line. Only sanitized text can be added.
 #[derive(Debug, Clone, Default)]
@@ -11,18 +11,18 @@ pub(super) struct Line {
 
 impl Line {
     /// A line that starts with styled text.
-    pub(super) fn styled(style: Style, text: impl Shown) -> Self {
+    pub(super) fn styled(style: Style, text: impl SafeDisplay) -> Self {
         Self::default().and_styled(style, text)
     }
 
     /// Appends text.
-    pub(super) fn and(mut self, text: impl Shown) -> Self {
+    pub(super) fn and(mut self, text: impl SafeDisplay) -> Self {
         self.pieces.push((None, inert!("{}", text)));
         self
     }
 
     /// Appends styled text.
-    pub(super) fn and_styled(mut self, style: Style, text: impl Shown) -> Self {
+    pub(super) fn and_styled(mut self, style: Style, text: impl SafeDisplay) -> Self {
         self.pieces.push((Some(style), inert!("{}", text)));
         self
     }
@@ -39,7 +39,7 @@ impl Line {
     }
 }
 
-impl<S: Shown> From<S> for Line {
+impl<S: SafeDisplay> From<S> for Line {
     fn from(text: S) -> Self {
         Self::default().and(text)
     }

@@ -6,7 +6,7 @@ use clap::Args;
 use talon_sanitize::inert;
 
 use super::failure::Failure;
-use super::output::{Out, shown};
+use super::output::{Output, sanitized_line};
 use crate::exit;
 
 /// Write the man pages of talon and of each of its verbs into a directory.
@@ -20,7 +20,7 @@ pub(super) struct ManArgs {
 }
 
 impl ManArgs {
-    pub(super) fn run(self, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(self, out: &mut Output) -> Result<u8, Failure> {
         let dir = self.dir.display();
         std::fs::create_dir_all(&self.dir)
             .and_then(|()| clap_mangen::generate_to(super::command(), &self.dir))
@@ -28,7 +28,7 @@ impl ManArgs {
         if out.is_json() {
             out.json(&serde_json::json!({ "dir": dir.to_string() }));
         } else {
-            out.line(inert!("man pages written to {}", shown(dir)));
+            out.line(inert!("man pages written to {}", sanitized_line(dir)));
         }
         Ok(exit::OK)
     }

@@ -6,24 +6,23 @@
 mod agent;
 mod answer;
 mod arguments;
-mod ask;
 mod audit;
 mod call;
+mod call_progress;
 mod client;
 mod completions;
 mod config;
+mod confirm;
 mod conformance;
 mod doctor;
 mod echo;
 mod events;
 mod exec;
 mod failure;
-mod following;
 mod generated;
 mod guard;
 mod jail;
 mod json;
-mod keep;
 mod line;
 mod man;
 mod mcp;
@@ -31,17 +30,18 @@ mod new;
 mod output;
 mod plugin;
 mod reload;
+mod scratch_environment;
 mod serve;
 mod show;
 mod socket;
+mod spinner;
 mod state;
+mod state_transfer;
 mod status;
 mod stop;
 mod table;
 mod telemetry;
 mod top;
-mod tried;
-mod waiting;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -51,7 +51,7 @@ use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand
 
 use crate::exit;
 use failure::Failure;
-use output::Out;
+use output::Output;
 
 /// Runs tool plugins in jails and guards every call to them.
 #[derive(Debug, Parser)]
@@ -131,10 +131,10 @@ enum Verb {
     Top(top::TopArgs),
     #[command(subcommand)]
     State(state::StateVerb),
-    Export(keep::ExportArgs),
-    Import(keep::ImportArgs),
-    Backup(keep::BackupArgs),
-    Restore(keep::RestoreArgs),
+    Export(state_transfer::ExportArgs),
+    Import(state_transfer::ImportArgs),
+    Backup(state_transfer::BackupArgs),
+    Restore(state_transfer::RestoreArgs),
     #[command(subcommand)]
     Audit(audit::AuditVerb),
     #[command(subcommand)]
@@ -168,7 +168,7 @@ fn run(args: Vec<OsString>) -> u8 {
             return if error.use_stderr() { exit::USAGE } else { exit::OK };
         }
     };
-    let mut out = Out::new(&cli.global);
+    let mut out = Output::new(&cli.global);
     let result = cli.verb.run(&cli.global, &mut out);
     let code = result.unwrap_or_else(|failure| failure.print(&mut out));
     match out.finish() {
@@ -178,7 +178,7 @@ fn run(args: Vec<OsString>) -> u8 {
 }
 
 impl Verb {
-    fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         match self {
             Self::Serve(args) => args.run(global),
             Self::Call(args) => block_on(args.run(global, out)),
@@ -195,10 +195,10 @@ impl Verb {
             Self::Reload(args) => block_on(args.run(global, out)),
             Self::Top(args) => args.run(global, out),
             Self::State(verb) => verb.run(global, out),
-            Self::Export(args) => block_on_until_told(args.run(global, out)),
-            Self::Import(args) => block_on_until_told(args.run(global, out)),
-            Self::Backup(args) => block_on_until_told(args.run(global, out)),
-            Self::Restore(args) => block_on_until_told(args.run(global, out)),
+            Self::Export(args) => block_on_until_signalled(args.run(global, out)),
+            Self::Import(args) => block_on_until_signalled(args.run(global, out)),
+            Self::Backup(args) => block_on_until_signalled(args.run(global, out)),
+            Self::Restore(args) => block_on_until_signalled(args.run(global, out)),
             Self::Audit(verb) => verb.run(global, out),
             Self::Config(verb) => verb.run(global, out),
             Self::Doctor(args) => block_on(args.run(global, out)),
@@ -234,9 +234,9 @@ fn block_on_pool<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<
 }
 
 /// The same for verbs that write files: on a signal, the future is dropped, which deletes incomplete files.
-fn block_on_until_told<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+fn block_on_until_signalled<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     block_on_pool(async {
-        let told_to_end = exec::told_to_end()
+        let told_to_end = exec::termination_signal()
             .map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")))?;
         tokio::select! {
             result = future => result,

@@ -13,10 +13,10 @@ use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 use anstyle::Style;
 use serde_json::Value;
 use talon_guard::Wrapped;
-use talon_sanitize::{Raw, Sanitized, inert_json};
+use talon_sanitize::{Raw, Sanitized, sanitized_json};
 
 use super::failure::Failure;
-use super::generated::Generated;
+use super::generated::GeneratedText;
 use super::line::{Line, paint};
 use super::table::Table;
 use super::{Color, Format, Global};
@@ -27,7 +27,7 @@ const BRACKETED_PASTE_OFF: &str = "\u{1b}[?2004l";
 const PAGE_COLUMNS: usize = 80;
 
 /// Sanitizes untrusted text to one line: a field of an answer, an error, a path.
-pub(super) fn shown(text: impl Display) -> Sanitized {
+pub(super) fn sanitized_line(text: impl Display) -> Sanitized {
     Raw::of(text).line()
 }
 
@@ -35,8 +35,8 @@ pub(super) fn shown(text: impl Display) -> Sanitized {
 ///
 /// If the reader closes the pipe, further output is dropped silently: the verb continues, and its exit code is not
 /// affected. Any other write error is stored and reported by [`Out::finish`].
-pub(super) struct Out {
-    to: BufWriter<Stdout>,
+pub(super) struct Output {
+    writer: BufWriter<Stdout>,
     format: Format,
     color: bool,
     color_errors: bool,
@@ -44,10 +44,10 @@ pub(super) struct Out {
     error: Option<io::Error>,
 }
 
-impl Out {
+impl Output {
     pub(super) fn new(global: &Global) -> Self {
         Self {
-            to: BufWriter::new(io::stdout()),
+            writer: BufWriter::new(io::stdout()),
             format: global.output,
             color: global.colors(&io::stdout()),
             color_errors: global.colors(&io::stderr()),
@@ -82,7 +82,7 @@ impl Out {
     }
 
     /// Writes one line to stderr, after flushing stdout.
-    pub(super) fn say(&mut self, line: impl Into<Line>) {
+    pub(super) fn err_line(&mut self, line: impl Into<Line>) {
         self.flush();
         write_stderr(line, self.color_errors);
     }
@@ -104,19 +104,19 @@ impl Out {
     }
 
     /// Writes part of a line to stderr, coloured if colours are on.
-    pub(super) fn say_piece(&mut self, style: Style, text: &Sanitized) {
+    pub(super) fn err_piece(&mut self, style: Style, text: &Sanitized) {
         self.flush();
         write_all_stderr(&paint(Some(style).filter(|_| self.color_errors), text));
     }
 
     /// Turns off the terminal's bracketed paste mode, which a line editor may have left on.
-    pub(super) fn no_more_pastes(&mut self) {
+    pub(super) fn disable_bracketed_paste(&mut self) {
         self.write(BRACKETED_PASTE_OFF);
         self.flush();
     }
 
     /// Writes untrusted bytes, but never to a terminal.
-    pub(super) fn bytes_for_a_file(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    pub(super) fn raw_bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if io::stdout().is_terminal() {
             return Err(Failure::usage("this is not fit for a terminal: send it to a file with > FILE"));
         }
@@ -130,7 +130,7 @@ impl Out {
     }
 
     /// Writes output generated for another program, unchanged.
-    pub(super) fn generated(&mut self, what: &Generated<'_>) -> Result<(), Failure> {
+    pub(super) fn generated(&mut self, what: &GeneratedText<'_>) -> Result<(), Failure> {
         self.whole(&what.text()?);
         Ok(())
     }
@@ -138,20 +138,20 @@ impl Out {
     /// Writes one JSON value, indented. Its strings are sanitized; strings that are sanitized already, as all of the
     /// supervisor's are, do not change.
     pub(super) fn json(&mut self, value: &Value) {
-        let text = format!("{:#}", inert_json::value(value));
+        let text = format!("{:#}", sanitized_json::value(value));
         self.whole(&text);
     }
 
     /// Writes an answer as JSON, with its unchanged guarded block under the given key.
     pub(super) fn json_with_block(&mut self, value: &Value, key: &str, block: &Wrapped) {
-        let mut value = inert_json::value(value);
+        let mut value = sanitized_json::value(value);
         value[key] = block.as_str().into();
         self.whole(&format!("{value:#}"));
     }
 
     /// Writes one JSON value on one line, for streams of values.
     pub(super) fn json_line(&mut self, value: &Value) {
-        let text = inert_json::value(value).to_string();
+        let text = sanitized_json::value(value).to_string();
         self.whole(&text);
         self.flush();
     }
@@ -161,22 +161,22 @@ impl Out {
     }
 
     /// Writes a table to stderr.
-    pub(super) fn say_table(&mut self, table: &Table) {
+    pub(super) fn err_table(&mut self, table: &Table) {
         self.flush();
         write_all_stderr(&table.render(self.color_errors));
     }
 
     /// Writes one JSON value on one line to stderr.
-    pub(super) fn say_json(&mut self, value: &Value) {
+    pub(super) fn err_json(&mut self, value: &Value) {
         self.flush();
-        write_all_stderr(&format!("{}\n", inert_json::value(value)));
+        write_all_stderr(&format!("{}\n", sanitized_json::value(value)));
     }
 
     /// Flushes the output; verbs that follow something call it after each item.
     pub(super) fn flush(&mut self) {
         if !self.is_closed() {
-            let result = self.to.flush();
-            self.note(result);
+            let result = self.writer.flush();
+            self.record_error(result);
         }
     }
 
@@ -185,7 +185,7 @@ impl Out {
         self.flush();
         let error = self.error.take();
         // Keep the buffer's drop from retrying the failed write.
-        let _ = self.to.into_parts();
+        let _ = self.writer.into_parts();
         match error {
             Some(error) => Err(Failure::failed(format!("cannot write the output: {error}"))),
             None => Ok(()),
@@ -206,12 +206,12 @@ impl Out {
     /// The only function that writes to stdout; only the methods above may call it.
     fn write_bytes(&mut self, bytes: &[u8]) {
         if !self.is_closed() {
-            let result = self.to.write_all(bytes);
-            self.note(result);
+            let result = self.writer.write_all(bytes);
+            self.record_error(result);
         }
     }
 
-    fn note(&mut self, result: io::Result<()>) {
+    fn record_error(&mut self, result: io::Result<()>) {
         match result {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::BrokenPipe => self.closed = true,

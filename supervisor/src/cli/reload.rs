@@ -8,9 +8,9 @@ use talon_sanitize::inert;
 use super::Global;
 use super::client::Client;
 use super::failure::Failure;
-use super::output::{Out, shown};
+use super::output::{Output, sanitized_line};
+use super::spinner::Spinner;
 use super::table::Table;
-use super::waiting::Waiting;
 use crate::exit;
 
 /// Make the supervisor reread its configuration, as SIGHUP does.
@@ -34,14 +34,14 @@ pub(super) struct ReloadArgs {
 }
 
 impl ReloadArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
-        let waiting = Waiting::for_text("reading the configuration anew");
+        let waiting = Spinner::with_text("reading the configuration anew");
         let response = client.host.reload(ReloadRequest { dry_run: self.dry_run }).await;
         drop(waiting);
         let response = response.map_err(|status| client.failure(&status))?.into_inner();
         if out.is_json() {
-            out.json(&in_json(&response));
+            out.json(&to_json(&response));
         } else {
             print(&response, self.dry_run, out);
         }
@@ -54,20 +54,20 @@ impl ReloadArgs {
     }
 }
 
-fn print(response: &ReloadResponse, dry_run: bool, out: &mut Out) {
+fn print(response: &ReloadResponse, dry_run: bool, out: &mut Output) {
     let file = match response.config_file.as_str() {
         "" => "the built-in defaults",
         file => file,
     };
     if !response.accepted {
-        out.line(inert!("{} is refused, and nothing was changed:", shown(file)));
+        out.line(inert!("{} is refused, and nothing was changed:", sanitized_line(file)));
         for problem in &response.problems {
-            out.line(inert!("  {}", shown(problem)));
+            out.line(inert!("  {}", sanitized_line(problem)));
         }
         return;
     }
     let verb = if dry_run { "would be in force" } else { "is in force" };
-    out.line(inert!("{} {}", shown(file), verb));
+    out.line(inert!("{} {}", sanitized_line(file), verb));
     let lists = [
         ("warning", &response.warnings),
         ("changed", &response.changed),
@@ -75,7 +75,7 @@ fn print(response: &ReloadResponse, dry_run: bool, out: &mut Out) {
     ];
     for (what, texts) in lists {
         for text in texts {
-            out.line(inert!("  {}: {}", what, shown(text)));
+            out.line(inert!("  {}: {}", what, sanitized_line(text)));
         }
     }
     if !response.plugins.is_empty() {
@@ -87,10 +87,10 @@ fn print(response: &ReloadResponse, dry_run: bool, out: &mut Out) {
         out.table(&table);
     }
     let left = if response.left == 1 { "1 plugin".to_owned() } else { format!("{} plugins", response.left) };
-    out.line(inert!("{} left as they are", shown(left)));
+    out.line(inert!("{} left as they are", sanitized_line(left)));
 }
 
-fn in_json(response: &ReloadResponse) -> Value {
+fn to_json(response: &ReloadResponse) -> Value {
     let change = |change: &PluginChange| json!({ "plugin": change.plugin, "what": change.what, "reason": change.reason });
     json!({
         "accepted": response.accepted,

@@ -11,7 +11,7 @@ use crate::config::{self, LoadOptions, Loaded};
 use crate::exit;
 use crate::host::BindError;
 use crate::serve::{self, ServeFailure, TakeoverError};
-use crate::state::NotOpened;
+use crate::state::StateOpenError;
 
 /// Run the supervisor: start the plugins, keep them running, and accept calls on host.sock.
 ///
@@ -49,8 +49,8 @@ pub(super) struct ServeArgs {
 impl ServeArgs {
     pub(super) fn run(self, global: &Global) -> Result<u8, Failure> {
         // Must come first: it changes the environment, which is unsafe while other threads read it.
-        let sockets =
-            serve::Sockets::of_process().map_err(|error| Failure::new(exit::CONFIG, error.to_string()))?;
+        let sockets = serve::InheritedSockets::of_process()
+            .map_err(|error| Failure::new(exit::CONFIG, error.to_string()))?;
         let mut options = load_options(global);
         let dirs = [
             ("--plugin-dir", "plugins.tools.plugin_dir", self.plugin_dir),
@@ -78,8 +78,8 @@ impl ServeArgs {
             .thread_name("talon")
             .build()
             .map_err(|error| Failure::failed(format!("cannot start the runtime: {error}")))?;
-        let lifeline = self.until_stdin_ends.then(serve::stdin_ends);
-        let beginning = serve::Beginning { lifeline, sockets, takeover: self.takeover };
+        let lifeline = self.until_stdin_ends.then(serve::stdin_lifeline);
+        let beginning = serve::StartOptions { lifeline, sockets, takeover: self.takeover };
         runtime.block_on(Box::pin(serve::serve(loaded, beginning))).map_err(|error| failure(&error))?;
         Ok(exit::OK)
     }
@@ -114,7 +114,7 @@ fn failure(error: &ServeFailure) -> Failure {
         ServeFailure::Setup(SetupError::AlreadyRunning { .. })
         | ServeFailure::Bind(BindError::InUse { .. })
         | ServeFailure::Takeover(TakeoverError::Refused(_))
-        | ServeFailure::State(NotOpened { may_pass: true, .. }) => exit::BUSY,
+        | ServeFailure::State(StateOpenError { may_pass: true, .. }) => exit::BUSY,
         ServeFailure::Setup(_)
         | ServeFailure::Patterns(_)
         | ServeFailure::StateProgram(_)

@@ -6,11 +6,11 @@ use anstyle::{AnsiColor, Style};
 use talon_proto::host::{Instance, Plugin};
 use talon_sanitize::{Sanitized, inert};
 
-use super::output::{Out, shown};
+use super::output::{Output, sanitized_line};
 use super::table::{Cell, Table};
 
 /// The table of `plugin list` and `status`, followed by the reasons for the plugins' states.
-pub(super) fn plugins(plugins: &[Plugin], out: &mut Out) {
+pub(super) fn plugins(plugins: &[Plugin], out: &mut Output) {
     if plugins.is_empty() {
         out.line("no plugins: put an executable into the plugin directory, or name one under plugins.tools.plugins");
         return;
@@ -145,22 +145,22 @@ pub(super) fn up_for(instance: &Instance, now: SystemTime) -> Option<Duration> {
     if instance.ready_since_unix_ms == 0 {
         return None;
     }
-    now.duration_since(at(instance.ready_since_unix_ms)).ok()
+    now.duration_since(system_time(instance.ready_since_unix_ms)).ok()
 }
 
 /// Converts a timestamp of the host API.
-pub(super) fn at(unix_ms: u64) -> SystemTime {
+pub(super) fn system_time(unix_ms: u64) -> SystemTime {
     UNIX_EPOCH.checked_add(Duration::from_millis(unix_ms)).unwrap_or(UNIX_EPOCH)
 }
 
 /// A timestamp as text, in UTC; one beyond the year 9999 is shown as a number.
-pub(super) fn stamp(unix_ms: u64) -> Sanitized {
+pub(super) fn timestamp(unix_ms: u64) -> Sanitized {
     /// 9999-12-31T23:59:59Z, the last second the formatter can write.
     const LAST_UNIX_MS: u64 = 253_402_300_799_000;
     if unix_ms > LAST_UNIX_MS {
         return inert!("{}", unix_ms);
     }
-    shown(humantime::format_rfc3339_millis(at(unix_ms)))
+    sanitized_line(humantime::format_rfc3339_millis(system_time(unix_ms)))
 }
 
 /// A duration in its largest two units: `3d 4h`, `1m 5s`, `40s`.
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn stamps_of_any_clock_can_be_shown() {
-        assert_eq!(stamp(0), "1970-01-01T00:00:00.000Z");
-        assert_eq!(stamp(u64::MAX), u64::MAX.to_string());
+        assert_eq!(timestamp(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(timestamp(u64::MAX), u64::MAX.to_string());
     }
 }

@@ -17,16 +17,16 @@ use tokio::time::{Instant, timeout};
 use super::Global;
 use super::client::Client;
 use super::failure::Failure;
-use super::output::Out;
+use super::output::Output;
 use crate::exit;
 
 /// How long to wait for the exit. Calls, plugins and state have consecutive grace periods; anything above a
 /// quarter of an hour hangs.
-const GONE_WITHIN: Duration = Duration::from_secs(15 * 60);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 /// Interval of the message that it is still waiting.
-const WORD_EVERY: Duration = Duration::from_secs(5);
+const NOTICE_INTERVAL: Duration = Duration::from_secs(5);
 /// How long the service manager may take to list its jobs.
-const JOBS_WITHIN: Duration = Duration::from_secs(5);
+const JOBS_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most bytes to read of the answer: one line per job of a unit.
 const MAX_JOBS_BYTES: u64 = 64 << 10;
 /// The packaged unit.
@@ -56,20 +56,20 @@ pub(super) struct StopArgs {
 }
 
 impl StopArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let in_unit = self.unless_restarting.is_some();
         if let Some(unit) = self.unless_restarting {
             let unit = unit_of(unit);
             match is_restarting(&unit).await {
                 Ok(false) => {}
                 Ok(true) => {
-                    out.say("it is being restarted: the plugins run on");
+                    out.err_line("it is being restarted: the plugins run on");
                     return Ok(exit::OK);
                 }
                 // If unsure, prefer a handover without a successor over stopping the plugins in the middle of an
                 // upgrade.
                 Err(why) => {
-                    out.say(inert!("nothing is stopped: {}", Raw::from(why).line()));
+                    out.err_line(inert!("nothing is stopped: {}", Raw::from(why).line()));
                     return Ok(exit::OK);
                 }
             }
@@ -86,11 +86,11 @@ impl StopArgs {
         let process = open(pid)?;
         client.host.shutdown(ShutdownRequest {}).await.map_err(|status| client.failure(&status))?;
         drop(client);
-        out.say(inert!("stopping the supervisor (pid {}) and its plugins", pid));
+        out.err_line(inert!("stopping the supervisor (pid {}) and its plugins", pid));
         match process {
             Some(process) => wait(process, pid, out).await,
             None => {
-                out.say("its process is not visible from here: the request was sent, and its exit is not waited for");
+                out.err_line("its process is not visible from here: the request was sent, and its exit is not waited for");
                 Ok(exit::OK)
             }
         }
@@ -107,20 +107,20 @@ fn open(pid: u32) -> Result<Option<OwnedFd>, Failure> {
     }
 }
 
-async fn wait(process: OwnedFd, pid: u32, out: &mut Out) -> Result<u8, Failure> {
+async fn wait(process: OwnedFd, pid: u32, out: &mut Output) -> Result<u8, Failure> {
     let process = std::sync::Arc::new(process);
     let began = Instant::now();
-    while began.elapsed() < GONE_WITHIN {
+    while began.elapsed() < EXIT_TIMEOUT {
         let watched = process.clone();
         let gone = tokio::task::spawn_blocking(move || is_gone(&watched)).await;
         match gone {
             Ok(Ok(true)) => {
-                out.say("stopped");
+                out.err_line("stopped");
                 return Ok(exit::OK);
             }
             Ok(Ok(false)) => {
                 let waited = began.elapsed().as_secs();
-                out.say(inert!("still stopping after {} s", waited));
+                out.err_line(inert!("still stopping after {} s", waited));
             }
             Ok(Err(error)) => {
                 return Err(Failure::failed(format!(
@@ -130,7 +130,7 @@ async fn wait(process: OwnedFd, pid: u32, out: &mut Out) -> Result<u8, Failure> 
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),
         }
     }
-    let waited = GONE_WITHIN.as_secs() / 60;
+    let waited = EXIT_TIMEOUT.as_secs() / 60;
     Err(Failure::new(
         exit::HOST_FAULT,
         format!("process {pid} is still there after {waited} minutes; look at its log, or kill it"),
@@ -140,7 +140,7 @@ async fn wait(process: OwnedFd, pid: u32, out: &mut Out) -> Result<u8, Failure> 
 /// Waits for a limited time. A pidfd becomes readable when the process exits.
 fn is_gone(process: &OwnedFd) -> Result<bool, Errno> {
     let mut waits = [PollFd::new(process, PollFlags::IN)];
-    let within = WORD_EVERY.try_into().map_err(|_| Errno::INVAL)?;
+    let within = NOTICE_INTERVAL.try_into().map_err(|_| Errno::INVAL)?;
     Ok(retry_on_intr(|| poll(&mut waits, Some(&within)))? > 0)
 }
 
@@ -162,7 +162,7 @@ async fn is_restarting(unit: &str) -> Result<bool, String> {
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| format!("systemctl cannot be run: {error}"))?;
-    let answered = timeout(JOBS_WITHIN, async {
+    let answered = timeout(JOBS_TIMEOUT, async {
         let mut jobs = String::new();
         if let Some(stdout) = child.stdout.take() {
             stdout.take(MAX_JOBS_BYTES).read_to_string(&mut jobs).await?;
@@ -173,7 +173,7 @@ async fn is_restarting(unit: &str) -> Result<bool, String> {
         Ok(Ok((status, jobs))) if status.success() => Ok(has_restart(&jobs, unit)),
         Ok(Ok((status, _))) => Err(format!("systemctl list-jobs ended with {status}")),
         Ok(Err(error)) => Err(format!("systemctl list-jobs cannot be read: {error}")),
-        Err(_) => Err(format!("systemctl list-jobs took longer than {} s", JOBS_WITHIN.as_secs())),
+        Err(_) => Err(format!("systemctl list-jobs took longer than {} s", JOBS_TIMEOUT.as_secs())),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::stderr;
 
-use talon_telemetry::{Format, Settings, Traces};
+use talon_telemetry::{Format, Settings, TraceSettings};
 
 use super::Global;
 use crate::config::{self, Config, LogFormat};
@@ -17,7 +17,7 @@ impl Global {
     /// For the supervisor, according to its configuration.
     pub(super) fn telemetry_of(&self, config: &Config) -> Settings {
         let format = match config.log.format {
-            LogFormat::Auto => Format::suiting_stderr(),
+            LogFormat::Auto => Format::for_stderr(),
             LogFormat::Journald => Format::Journald,
             LogFormat::Text => Format::Text,
             LogFormat::Json => Format::Json,
@@ -27,7 +27,7 @@ impl Global {
 }
 
 /// The destination of traces. The configuration has been validated, so an invalid collector does not occur here.
-fn traces(configured: &config::Traces) -> Option<Traces> {
+fn traces(configured: &config::Traces) -> Option<TraceSettings> {
     let endpoint = configured.endpoint.as_ref()?.parse().ok()?;
-    Some(Traces { endpoint, sample: configured.sample })
+    Some(TraceSettings { endpoint, sample: configured.sample })
 }

@@ -9,9 +9,9 @@ use clap::Args;
 
 use super::client::Client;
 use super::failure::Failure;
-use super::output::Out;
+use super::output::Output;
 use super::{Global, block_on, call};
-use crate::installed;
+use crate::program_lookup;
 
 /// The program that draws the screen.
 const PROGRAM: &str = "talon-top";
@@ -54,7 +54,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 impl TopArgs {
-    pub(super) fn run(self, global: &Global, out: &Out) -> Result<u8, Failure> {
+    pub(super) fn run(self, global: &Global, out: &Output) -> Result<u8, Failure> {
         if !self.once && out.is_json() {
             return Err(Failure::usage("JSON is one picture, and not live: add --once"));
         }
@@ -62,7 +62,7 @@ impl TopArgs {
         if !self.once && !on_terminal {
             return Err(Failure::usage("this is no terminal: add --once, which prints one picture"));
         }
-        let program = installed::find(PROGRAM).map_err(|error| Failure::failed(error.to_string()))?;
+        let program = program_lookup::find(PROGRAM).map_err(|error| Failure::failed(error.to_string()))?;
         // Connect here, so that a missing supervisor gives the same message and exit code as in every other verb.
         let path = block_on(async { Ok(Client::connect(global).await?.path().to_owned()) })?;
         let mut command = Command::new(program);

@@ -1,6 +1,6 @@
 //! `agent`, `models` and `orchestrator` as parts of the configuration.
 
-use talon_agent_settings::{Ask, KeySource, Kind, TimeSpan};
+use talon_agent_settings::{ConfirmMode, KeySource, ProviderKind, TimeSpan};
 
 use super::tests::Scene;
 use super::*;
@@ -47,12 +47,12 @@ orchestrator:
     assert_eq!((config.agent.turn.iterations, config.agent.turn.calls_at_once), (3, 10));
     assert_eq!(config.agent.turn.cost, "0.25".parse().ok());
     assert_eq!(config.agent.turn.wall_time, TimeSpan::from_secs(120));
-    assert_eq!(config.agent.confirm.default, Ask::Always);
+    assert_eq!(config.agent.confirm.default, ConfirmMode::Always);
     assert_eq!(config.agent.subagents.cost, None);
     assert_eq!(config.agent.subagents.agents["Poet"].schema["properties"]["n"]["minimum"], 1.5);
     let theirs = &config.models.providers.0["theirs"];
-    let here = &scene.options.surroundings.cwd;
-    assert_eq!(theirs.kind, Kind::Openai);
+    let here = &scene.options.environment.cwd;
+    assert_eq!(theirs.kind, ProviderKind::Openai);
     assert_eq!(
         theirs.api_keys,
         [KeySource::Env("KEY".to_owned()), KeySource::File(here.join("keys/theirs"))]
@@ -236,8 +236,8 @@ fn the_example_is_good_and_has_what_it_promises() {
     let Loaded { config, warnings, .. } = Scene::file(EXAMPLE_WITH_AGENT).load();
     assert!(warnings.is_empty(), "{warnings:?}");
     assert!(config.agent.enabled);
-    let kinds: Vec<Kind> = config.models.providers.0.values().map(|entry| entry.kind).collect();
-    for kind in [Kind::Ollama, Kind::Openai, Kind::Anthropic] {
+    let kinds: Vec<ProviderKind> = config.models.providers.0.values().map(|entry| entry.kind).collect();
+    for kind in [ProviderKind::Ollama, ProviderKind::Openai, ProviderKind::Anthropic] {
         assert!(kinds.contains(&kind), "{kind:?}");
     }
     assert!(config.models.default.is_some() && config.models.budget.per_day.is_some());
@@ -249,7 +249,7 @@ fn a_reload_changes_what_the_agent_is_told_and_not_whether_it_is_there() {
     let text = "agent:\n  enabled: true\n  turn: { iterations: 3 }\n  allow: { senders: { alice: [] } }\nmodels:\n  \
                 providers: { ollama: { kind: ollama } }\norchestrator: { rules: [x] }\n";
     let after = Scene::file(text).load().config;
-    let running = after.within(&before);
+    let running = after.applicable_to(&before);
     let keys = |found: std::collections::BTreeSet<KeyPath>| {
         found.iter().map(ToString::to_string).collect::<Vec<_>>()
     };

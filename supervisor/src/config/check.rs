@@ -9,17 +9,17 @@ mod uids;
 use talon_plugin::document::Findings;
 use talon_plugin::document::origin::{KeyPath, Origins};
 use talon_plugin::entry::{
-    CallLimits, PluginSandbox, check_backoff, check_day, check_health, check_variable,
+    CallLimits, PluginSandbox, check_backoff, check_call_timeout, check_health, check_variable,
 };
 use talon_plugin::spec::LifecycleSettings;
 use talon_plugin::units::ByteSize;
 
 use self::uids::Users;
-use super::surroundings::Surroundings;
+use super::environment::Environment;
 use super::types::{Config, Engine, Grants, Guard, Lifecycle, State, Tools};
 
 /// Checks a configuration whose values are each valid for their key.
-pub(crate) fn check<'o>(config: &Config, around: &Surroundings, origins: &'o Origins) -> Findings<'o> {
+pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Origins) -> Findings<'o> {
     let mut check = Check { found: Findings::new(origins) };
     let top = KeyPath::top();
     check.guard(&config.guard, &top.key("guard"));
@@ -29,11 +29,11 @@ pub(crate) fn check<'o>(config: &Config, around: &Surroundings, origins: &'o Ori
     let sandbox = top.key("sandbox");
     // Settings for plugins with more network access may be set here without granting that access to all of
     // them.
-    let words = PluginSandbox { network: None, ..config.sandbox.words() };
+    let words = PluginSandbox { network: None, ..config.sandbox.as_plugin_sandbox() };
     words.check(&sandbox, &mut check.found);
     check.profile_dir(config.sandbox.profile_dir.as_deref(), &sandbox.key("profile_dir"));
     config.sandbox.limits.check(&sandbox.key("limits"), &mut check.found);
-    if around.own_uids {
+    if around.assigns_uids {
         let range = config.sandbox.uid_range.range();
         check.uid_range(&range, &Users::default(), &sandbox.key("uid_range"));
     }
@@ -41,11 +41,11 @@ pub(crate) fn check<'o>(config: &Config, around: &Surroundings, origins: &'o Ori
     let log = top.key("log");
     check.log_level(&config.log.level, &log.key("level"));
     check.traces(&config.traces, &top.key("traces"));
-    check.found.size(config.log.line_bytes, &log.key("line_bytes"));
-    check.found.size(config.log.file_bytes, &log.key("file_bytes"));
+    check.found.check_nonzero_size(config.log.line_bytes, &log.key("line_bytes"));
+    check.found.check_nonzero_size(config.log.file_bytes, &log.key("file_bytes"));
     let audit = top.key("audit");
-    check.found.size(config.audit.file_bytes, &audit.key("file_bytes"));
-    check_day(config.audit.wait, &audit.key("wait"), &mut check.found);
+    check.found.check_nonzero_size(config.audit.file_bytes, &audit.key("file_bytes"));
+    check_call_timeout(config.audit.wait, &audit.key("wait"), &mut check.found);
     let catalog = check.models(&config.models, &top.key("models"));
     check.agent(config, catalog.as_ref(), &top.key("agent"));
     check.orchestrator(&config.orchestrator, &top.key("orchestrator"));
@@ -90,14 +90,14 @@ impl Check<'_> {
             queue: Some(*queue),
         };
         limits.check(path, &mut self.found);
-        self.found.time(breaker.window, &path.key("breaker").key("window"));
-        check_day(breaker.open_for, &path.key("breaker").key("open_for"), &mut self.found);
+        self.found.check_nonzero_duration(breaker.window, &path.key("breaker").key("window"));
+        check_call_timeout(breaker.open_for, &path.key("breaker").key("open_for"), &mut self.found);
         self.patterns(forbidden_patterns, &path.key("forbidden_patterns"));
-        self.found.time(pages.keep, &path.key("pages").key("keep"));
-        self.found.size(pages.max_bytes, &path.key("pages").key("max_bytes"));
-        self.found.size(pages.max_text_bytes, &path.key("pages").key("max_text_bytes"));
+        self.found.check_nonzero_duration(pages.keep, &path.key("pages").key("keep"));
+        self.found.check_nonzero_size(pages.max_bytes, &path.key("pages").key("max_bytes"));
+        self.found.check_nonzero_size(pages.max_text_bytes, &path.key("pages").key("max_text_bytes"));
         if let Some(quarantine) = quarantine {
-            self.found.time(quarantine.window, &path.key("quarantine").key("window"));
+            self.found.check_nonzero_duration(quarantine.window, &path.key("quarantine").key("window"));
         }
     }
 
@@ -151,7 +151,7 @@ impl Check<'_> {
             ("start_timeout", life.start_timeout),
         ];
         for (name, time) in times {
-            self.found.time(time, &path.key(name));
+            self.found.check_nonzero_duration(time, &path.key(name));
         }
         check_health(life.health_check_timeout, life.health_check_interval, path, &mut self.found);
         check_backoff(life.backoff_initial, life.backoff_max, path, &mut self.found);
@@ -171,7 +171,7 @@ impl Check<'_> {
         let State { data_dir: _, engine, url, agent_url, max_bytes, quota, program } = state;
         self.quota(Some(quota.bytes), Some(quota.keys), &path.key("quota"));
         if let Some(max_bytes) = max_bytes {
-            self.found.size(*max_bytes, &path.key("max_bytes"));
+            self.found.check_nonzero_size(*max_bytes, &path.key("max_bytes"));
         }
         match (engine, url) {
             (Engine::Postgres, None) => {
@@ -199,7 +199,7 @@ impl Check<'_> {
 
     fn quota(&mut self, bytes: Option<ByteSize>, keys: Option<u64>, path: &KeyPath) {
         if let Some(bytes) = bytes {
-            self.found.size(bytes, &path.key("bytes"));
+            self.found.check_nonzero_size(bytes, &path.key("bytes"));
         }
         // The engines use signed numbers.
         if keys.is_some_and(|keys| keys == 0 || i64::try_from(keys).is_err()) {

@@ -13,7 +13,7 @@ impl Config {
     /// at the start keep their running values. The remaining differences from this configuration need a
     /// restart.
     #[must_use]
-    pub fn within(&self, running: &Self) -> Self {
+    pub fn applicable_to(&self, running: &Self) -> Self {
         // Exhaustive, so that a new key forces a decision here.
         let Self {
             runtime_dir: _,

@@ -10,7 +10,7 @@ fn keys(found: &BTreeSet<KeyPath>) -> Vec<String> {
 /// What differs between the defaults and this text, and what of that needs a restart.
 fn changed(text: &str) -> (Vec<String>, Vec<String>) {
     let (before, after) = (Scene::file("").load().config, Scene::file(text).load().config);
-    let running = after.within(&before);
+    let running = after.applicable_to(&before);
     (keys(&before.differences(&running)), keys(&running.differences(&after)))
 }
 
@@ -18,7 +18,7 @@ fn changed(text: &str) -> (Vec<String>, Vec<String>) {
 fn nothing_differs_from_itself() {
     let config = Scene::file("guard:\n  timeout: 3s").load().config;
     assert!(config.differences(&config).is_empty());
-    assert_eq!(config.within(&config), config);
+    assert_eq!(config.applicable_to(&config), config);
 }
 
 #[test]

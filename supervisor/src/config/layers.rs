@@ -13,12 +13,12 @@ use serde_json::{Map, Value};
 use talon_plugin::document::names::{check_key, unknown_key};
 use talon_plugin::document::origin::{KeyPath, Source};
 use talon_plugin::document::problem::Problem;
-use talon_plugin::document::shape::{KeyKind, Kind, Shape};
-use talon_plugin::document::walk::{Fill, Ground, Said, Speaker, Walk};
+use talon_plugin::document::shape::{KeyKind, Shape, ShapeKind};
+use talon_plugin::document::walk::{InputSource, ResolveContext, SchemaWalker, VariableExpander, WalkResult};
 use talon_plugin::document::yaml::{self, MAX_TEXT_BYTES, Mark, Node};
 
+use super::environment::Environment;
 use super::substitute::substitute;
-use super::surroundings::Surroundings;
 use super::{LoadOptions, Override};
 
 /// The prefix of our variables.
@@ -40,12 +40,12 @@ pub(super) const OTHER_VARIABLES: [(&str, &str); 8] = [
 pub(super) const HANDSHAKE_PREFIX: &str = "TALON_PLUGIN_";
 
 /// The values of one source, for figment.
-pub(crate) struct Layer {
+pub(crate) struct ConfigLayer {
     pub(crate) name: String,
     pub(crate) values: Map<String, Value>,
 }
 
-impl Provider for Layer {
+impl Provider for ConfigLayer {
     fn metadata(&self) -> Metadata {
         Metadata::named(self.name.clone())
     }
@@ -59,33 +59,33 @@ impl Provider for Layer {
 
 /// The file to read, and whether it must exist because it was named explicitly.
 pub(crate) fn file_to_read(options: &LoadOptions) -> Option<(PathBuf, bool)> {
-    let around = &options.surroundings;
+    let around = &options.environment;
     if let Some(file) = &options.file {
         return Some((file.clone(), true));
     }
     if let Some(file) = around.var("TALON_CONFIG") {
         return Some((PathBuf::from(file), true));
     }
-    around.places().config_file.map(|file| (file, false))
+    around.default_paths().config_file.map(|file| (file, false))
 }
 
 /// Reads and walks the file. `None` if it does not exist and need not.
-pub(crate) fn file(root: &Shape, path: &Path, must_exist: bool, around: &Surroundings) -> Option<Said> {
+pub(crate) fn file(root: &Shape, path: &Path, must_exist: bool, around: &Environment) -> Option<WalkResult> {
     let shared: Arc<Path> = path.into();
-    let speaker = Speaker::File(shared);
+    let speaker = InputSource::File(shared);
     let whole_file = |message: String| {
         let problem = Problem::new(speaker.at(Mark::default()), KeyPath::top(), message);
-        Said { problems: vec![problem], ..Said::default() }
+        WalkResult { problems: vec![problem], ..WalkResult::default() }
     };
     let (text, warning) = match read(&around.cwd.join(path)) {
         Ok(read) => read,
-        Err(ReadError::NotThere) if !must_exist => return None,
+        Err(ReadError::NotFound) if !must_exist => return None,
         Err(error) => return Some(whole_file(error.to_string())),
     };
     let said = match yaml::parse(&text) {
-        Ok(None) => Said::default(),
+        Ok(None) => WalkResult::default(),
         Ok(Some(node)) => walk(root, speaker.clone(), around).document(&node),
-        Err(refusal) => failed(refusal.problem(&speaker, KeyPath::top())),
+        Err(refusal) => failed(refusal.into_problem(&speaker, KeyPath::top())),
     };
     match warning {
         None => Some(said),
@@ -98,24 +98,28 @@ pub(crate) fn file(root: &Shape, path: &Path, must_exist: bool, around: &Surroun
 }
 
 /// A walk through the values of a source, with the environment that they may refer to.
-pub(super) fn walk<'a>(root: &'a Shape, speaker: Speaker, around: &'a Surroundings) -> Walk<'a> {
+pub(super) fn walk<'a>(root: &'a Shape, speaker: InputSource, around: &'a Environment) -> SchemaWalker<'a> {
     let (base, fill) = match &speaker {
-        Speaker::File(path) => {
-            let fill: Box<Fill<'a>> = Box::new(|text: &str| {
+        InputSource::File(path) => {
+            let fill: Box<VariableExpander<'a>> = Box::new(|text: &str| {
                 substitute(text, around).map_err(|error| (error.to_string(), error.help()))
             });
             (around.cwd.join(path.parent().unwrap_or(Path::new("."))), Some(fill))
         }
         // Values from the environment are used as they are; only files may refer to variables.
-        Speaker::Variable(_) | Speaker::Flag(_) => (around.cwd.clone(), None),
+        InputSource::Variable(_) | InputSource::Flag(_) => (around.cwd.clone(), None),
     };
-    Walk::new(root, speaker, Ground { base: Some(base), home: around.home.as_deref(), fill })
+    SchemaWalker::new(
+        root,
+        speaker,
+        ResolveContext { base: Some(base), home: around.home.as_deref(), expand: fill },
+    )
 }
 
 #[derive(Debug, thiserror::Error)]
 enum ReadError {
     #[error("no such file (create it, or leave out --config and TALON_CONFIG to run on defaults)")]
-    NotThere,
+    NotFound,
     #[error("cannot be read: {0} (check its path and permissions)")]
     Io(std::io::Error),
     #[error("is longer than {MAX_TEXT_BYTES} bytes (a configuration is much shorter; is it the right file?)")]
@@ -128,7 +132,7 @@ enum ReadError {
 fn read(path: &Path) -> Result<(String, Option<String>), ReadError> {
     const WRITABLE_BY_OTHERS: u32 = 0o002;
     let not_read = |error: std::io::Error| match error.kind() {
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => ReadError::NotThere,
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => ReadError::NotFound,
         _ => ReadError::Io(error),
     };
     let file = File::open(path).map_err(not_read)?;
@@ -147,7 +151,7 @@ fn read(path: &Path) -> Result<(String, Option<String>), ReadError> {
 }
 
 /// The values from the environment: for each variable its name and result, and warnings.
-pub(crate) fn environment(root: &Shape, around: &Surroundings) -> (Vec<(String, Said)>, Vec<Problem>) {
+pub(crate) fn environment(root: &Shape, around: &Environment) -> (Vec<(String, WalkResult)>, Vec<Problem>) {
     let mut said = Vec::new();
     let mut warnings = Vec::new();
     for (name, value) in &around.env {
@@ -158,7 +162,9 @@ pub(crate) fn environment(root: &Shape, around: &Surroundings) -> (Vec<(String, 
         let source = Source::Variable(name.clone());
         let one = match key_of_variable(root, rest) {
             Ok((shape, path)) => match value.to_str() {
-                Some(value) => at_key(root, Speaker::Variable(name.clone()), value, shape, &path, around),
+                Some(value) => {
+                    value_at_key(root, InputSource::Variable(name.clone()), value, shape, &path, around)
+                }
                 None => failed(Problem::new(source, path, "is not UTF-8").help("give it a value in UTF-8")),
             },
             // Container platforms set variables such as TALON_PORT or TALON_SERVICE_HOST for a service called
@@ -175,12 +181,12 @@ pub(crate) fn environment(root: &Shape, around: &Surroundings) -> (Vec<(String, 
 }
 
 /// The values from flags, in their order.
-pub(crate) fn flags(root: &Shape, overrides: &[Override], around: &Surroundings) -> Vec<(String, Said)> {
+pub(crate) fn flags(root: &Shape, overrides: &[Override], around: &Environment) -> Vec<(String, WalkResult)> {
     let one = |flag: &Override| {
         let steps = flag.key.split('.').map(str::to_owned);
         let said = match descend(root, steps, |_, step| step.to_owned()) {
             Ok((shape, path)) => {
-                at_key(root, Speaker::Flag(flag.flag.clone()), &flag.value, shape, &path, around)
+                value_at_key(root, InputSource::Flag(flag.flag.clone()), &flag.value, shape, &path, around)
             }
             Err(problem) => failed(Problem { at: Source::Flag(flag.flag.clone()), ..problem }),
         };
@@ -189,8 +195,8 @@ pub(crate) fn flags(root: &Shape, overrides: &[Override], around: &Surroundings)
     overrides.iter().map(one).collect()
 }
 
-fn failed(problem: Problem) -> Said {
-    Said { problems: vec![problem], ..Said::default() }
+fn failed(problem: Problem) -> WalkResult {
+    WalkResult { problems: vec![problem], ..WalkResult::default() }
 }
 
 /// The key for a variable's name (without the prefix). Names of keys and plugins are written in capitals,
@@ -198,12 +204,12 @@ fn failed(problem: Problem) -> Said {
 fn key_of_variable<'s>(root: &'s Shape, name: &str) -> Result<(&'s Shape, KeyPath), Problem> {
     let steps = name.split("__").map(str::to_owned);
     descend(root, steps, |kind, step| match kind {
-        Kind::Map { key: KeyKind::Plugin | KeyKind::Provider, .. } => {
+        ShapeKind::Map { key: KeyKind::Plugin | KeyKind::Provider, .. } => {
             step.to_ascii_lowercase().replace('_', "-")
         }
         // The keys in a plugin's free `config` are the plugin's, and may have any case.
-        Kind::Map { value, .. } if value.kind == Kind::Any => step.to_ascii_lowercase(),
-        Kind::Map { .. } => step.to_owned(),
+        ShapeKind::Map { value, .. } if value.kind == ShapeKind::Any => step.to_ascii_lowercase(),
+        ShapeKind::Map { .. } => step.to_owned(),
         _ => step.to_ascii_lowercase(),
     })
 }
@@ -212,10 +218,10 @@ fn key_of_variable<'s>(root: &'s Shape, name: &str) -> Result<(&'s Shape, KeyPat
 fn descend(
     root: &Shape,
     steps: impl Iterator<Item = String>,
-    spelled: impl Fn(&Kind, &str) -> String,
+    spelled: impl Fn(&ShapeKind, &str) -> String,
 ) -> Result<(&Shape, KeyPath), Problem> {
     /// The shape of everything inside a plugin's free `config`.
-    static ANYTHING: Shape = Shape { kind: Kind::Any, nullable: true };
+    static ANYTHING: Shape = Shape { kind: ShapeKind::Any, nullable: true };
     let mut shape = root;
     let mut path = KeyPath::top();
     for step in steps {
@@ -226,16 +232,16 @@ fn descend(
             ..Problem::new(Source::Default, below.clone(), message)
         };
         shape = match &shape.kind {
-            Kind::Object(_) | Kind::OneOf(_) => match shape.field(&step) {
+            ShapeKind::Object(_) | ShapeKind::OneOf(_) => match shape.field(&step) {
                 Some(field) => &field.shape,
                 None => return Err(problem(unknown_key(root, shape, &path, &step))),
             },
-            Kind::Map { key, value } => {
+            ShapeKind::Map { key, value } => {
                 check_key(*key, &step).map_err(problem)?;
                 value
             }
-            Kind::Any if step.is_empty() => return Err(problem(("an empty key".to_owned(), None))),
-            Kind::Any => &ANYTHING,
+            ShapeKind::Any if step.is_empty() => return Err(problem(("an empty key".to_owned(), None))),
+            ShapeKind::Any => &ANYTHING,
             _ => {
                 let message = format!("unknown key: {path} is {}, which has no keys", shape.name());
                 return Err(problem((message, None)));
@@ -247,16 +253,22 @@ fn descend(
 }
 
 /// Walks the value that a variable or a flag gives to a key: a scalar as it stands, anything else as YAML.
-fn at_key(
+fn value_at_key(
     root: &Shape,
-    speaker: Speaker,
+    speaker: InputSource,
     text: &str,
     shape: &Shape,
     path: &KeyPath,
-    around: &Surroundings,
-) -> Said {
-    let is_yaml =
-        matches!(shape.kind, Kind::Object(_) | Kind::OneOf(_) | Kind::Map { .. } | Kind::List(_) | Kind::Any);
+    around: &Environment,
+) -> WalkResult {
+    let is_yaml = matches!(
+        shape.kind,
+        ShapeKind::Object(_)
+            | ShapeKind::OneOf(_)
+            | ShapeKind::Map { .. }
+            | ShapeKind::List(_)
+            | ShapeKind::Any
+    );
     let walk = walk(root, speaker.clone(), around);
     if !is_yaml {
         return walk.at_key(&Node::scalar(text, Mark::default(), true), shape, path);
@@ -264,6 +276,6 @@ fn at_key(
     match yaml::parse(text) {
         Ok(Some(node)) => walk.at_key(&node, shape, path),
         Ok(None) => walk.at_key(&Node::scalar("", Mark::default(), true), shape, path),
-        Err(refusal) => failed(refusal.problem(&speaker, path.clone())),
+        Err(refusal) => failed(refusal.into_problem(&speaker, path.clone())),
     }
 }

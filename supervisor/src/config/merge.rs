@@ -3,13 +3,13 @@
 use figment::Figment;
 use figment::providers::Serialized;
 use serde_json::{Map, Value};
-use talon_plugin::document::complete;
 use talon_plugin::document::origin::{KeyPath, Origins};
 use talon_plugin::document::problem::Problem;
+use talon_plugin::document::remove_incomplete;
 use talon_plugin::document::shape::Shape;
-use talon_plugin::document::walk::Said;
+use talon_plugin::document::walk::WalkResult;
 
-use super::layers::Layer;
+use super::layers::ConfigLayer;
 use super::types::Config;
 
 /// The sources in order, weakest first, on top of the defaults.
@@ -25,8 +25,8 @@ impl Merge {
     }
 
     /// Adds a source that is stronger than the earlier ones.
-    pub(crate) fn add(&mut self, name: &str, said: Said) {
-        let layer = Layer { name: name.to_owned(), values: said.values };
+    pub(crate) fn add(&mut self, name: &str, said: WalkResult) {
+        let layer = ConfigLayer { name: name.to_owned(), values: said.values };
         self.figment = std::mem::take(&mut self.figment).merge(layer);
         self.origins.extend(said.origins);
         self.problems.extend(said.problems);
@@ -37,7 +37,7 @@ impl Merge {
     pub(crate) fn finish(&mut self, root: &Shape) -> Option<Config> {
         let config = self.figment.extract::<Map<String, Value>>().map_err(|error| error.to_string());
         let config = config.and_then(|mut values| {
-            complete(&mut values, root, &self.origins, &mut self.problems);
+            remove_incomplete(&mut values, root, &self.origins, &mut self.problems);
             serde_json::from_value::<Config>(Value::Object(values)).map_err(|error| error.to_string())
         });
         match config {

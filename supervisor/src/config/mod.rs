@@ -14,6 +14,7 @@
 
 mod check;
 mod diff;
+mod environment;
 mod layers;
 mod merge;
 mod peers;
@@ -23,7 +24,6 @@ mod secret;
 mod show;
 mod specs;
 mod substitute;
-mod surroundings;
 mod types;
 
 use std::path::PathBuf;
@@ -32,17 +32,17 @@ use talon_plugin::document::origin::{Origin, Origins};
 
 use self::merge::Merge;
 
+pub use self::environment::{DefaultPath, DefaultPaths, Environment};
 pub(crate) use self::peers::name_of;
-pub use self::peers::{Allowed, PeerPolicy, Rights};
+pub use self::peers::{AllowedActions, PeerPolicy, Rights};
 pub use self::reference::{EXAMPLE, write_reference};
 pub use self::schema::json_schema;
 pub use self::secret::{REDACTED, Secret, sounds_secret};
 pub use self::specs::{CallPolicy, GuardStores};
-pub use self::surroundings::{Place, Places, Surroundings};
 pub use self::types::{
     Admin, Audit, AuditArguments, Breaker, Config, ConfiguredPlugin, Credential, Engine, Envelope, Grants,
     Guard, Host, Lifecycle, Log, LogFormat, Origin as PeerOrigin, Override as PluginOverride, Oversize,
-    OwnQuota, Pages, Peer, Plugins, Quarantine, Quota, Reload, Role, Sandbox, State, Tools, Traces,
+    Pages, Peer, Plugins, Quarantine, Quota, QuotaOverride, Reload, Role, Sandbox, State, Tools, Traces,
 };
 pub use talon_plugin::document::origin::{KeyPath, Source};
 pub use talon_plugin::document::problem::{Problem, Problems as ConfigErrors};
@@ -56,7 +56,7 @@ pub struct LoadOptions {
     /// Values from flags; a later one wins.
     pub overrides: Vec<Override>,
     /// The environment and identity of the process.
-    pub surroundings: Surroundings,
+    pub environment: Environment,
 }
 
 /// One value from the command line.
@@ -88,7 +88,7 @@ impl LoadOptions {
     /// The options of this process, without flags.
     #[must_use]
     pub fn of_process() -> Self {
-        Self { file: None, overrides: Vec::new(), surroundings: Surroundings::of_process() }
+        Self { file: None, overrides: Vec::new(), environment: Environment::of_process() }
     }
 
     /// Adds a value from a flag.
@@ -116,10 +116,10 @@ impl Loaded {
 /// # Errors
 /// All problems at once.
 pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigErrors> {
-    let around = &options.surroundings;
+    let around = &options.environment;
     let root = schema::config();
-    let places = around.places();
-    let mut merge = Merge::onto(&Config::built_in(&places), place_origins(&places));
+    let places = around.default_paths();
+    let mut merge = Merge::onto(&Config::built_in(&places), path_origins(&places));
     let mut warnings = Vec::new();
     let mut file = None;
     if let Some((path, must_exist)) = layers::file_to_read(options)
@@ -148,7 +148,7 @@ pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigErrors> {
 }
 
 /// The origins of defaults that come from a variable.
-fn place_origins(places: &Places) -> Origins {
+fn path_origins(places: &DefaultPaths) -> Origins {
     let mut origins = Origins::default();
     let known =
         [(&["runtime_dir"] as &[&str], &places.runtime_dir), (&["state", "data_dir"], &places.data_dir)];

@@ -16,7 +16,7 @@ use super::types::{Config, Host, Origin, Peer, Role};
 /// person), then members of `host.group` (call, person). All others have no role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerPolicy {
-    entries: Vec<(Who, Rights)>,
+    entries: Vec<(Principal, Rights)>,
 }
 
 /// The rights of a peer.
@@ -27,33 +27,33 @@ pub struct Rights {
     /// The origin of its calls.
     pub origin: talon_guard::Origin,
     /// The actions that it may call; `None` means all.
-    pub allowed: Option<Arc<Allowed>>,
+    pub allowed: Option<Arc<AllowedActions>>,
 }
 
 /// The actions that a peer may call. The supervisor's own are always included: they return what that peer
 /// received before.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Allowed(Vec<ActionPattern>);
+pub struct AllowedActions(Vec<ActionPattern>);
 
-impl Allowed {
+impl AllowedActions {
     /// Parses patterns. An invalid one grants nothing; `load` has reported it.
     pub(crate) fn new(patterns: &[String]) -> Self {
         Self(patterns.iter().filter_map(|pattern| pattern.parse().ok()).collect())
     }
 }
 
-impl Grant for Allowed {
+impl Grant for AllowedActions {
     fn covers(&self, plugin: &str, action: &str) -> bool {
         plugin == RESERVED_NAME || self.0.iter().any(|pattern| pattern.matches(plugin, action))
     }
 
-    fn covers_some(&self, plugin: &str) -> bool {
+    fn covers_any_action(&self, plugin: &str) -> bool {
         plugin == RESERVED_NAME || self.0.iter().any(|pattern| pattern.matches_plugin(plugin))
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Who {
+enum Principal {
     User(u32),
     Group(u32),
 }
@@ -65,21 +65,22 @@ impl PeerPolicy {
     pub fn new(host: &Host, own_uid: u32) -> Self {
         let rights = |role, origin: Origin| Rights { role, origin: origin.into(), allowed: None };
         let named = host.peers.iter().filter_map(|peer| {
-            let allowed = peer.allow.as_deref().map(|patterns| Arc::new(Allowed::new(patterns)));
-            Some((who(peer)?, Rights { allowed, ..rights(peer.role, peer.origin) }))
+            let allowed = peer.allow.as_deref().map(|patterns| Arc::new(AllowedActions::new(patterns)));
+            Some((principal(peer)?, Rights { allowed, ..rights(peer.role, peer.origin) }))
         });
-        let administrators = [0, own_uid].map(|uid| (Who::User(uid), rights(Role::Admin, Origin::Person)));
+        let administrators =
+            [0, own_uid].map(|uid| (Principal::User(uid), rights(Role::Admin, Origin::Person)));
         let group = host.group.as_deref().and_then(gid_of);
-        let callers = group.map(|gid| (Who::Group(gid), rights(Role::Call, Origin::Person)));
+        let callers = group.map(|gid| (Principal::Group(gid), rights(Role::Call, Origin::Person)));
         Self { entries: named.chain(administrators).chain(callers).collect() }
     }
 
     /// The rights of a peer with this uid, primary group and supplementary groups. `None`: it is refused.
     #[must_use]
     pub fn classify(&self, uid: u32, gid: u32, groups: &[u32]) -> Option<&Rights> {
-        let fits = |who: &Who| match *who {
-            Who::User(wanted) => wanted == uid,
-            Who::Group(wanted) => wanted == gid || groups.contains(&wanted),
+        let fits = |who: &Principal| match *who {
+            Principal::User(wanted) => wanted == uid,
+            Principal::Group(wanted) => wanted == gid || groups.contains(&wanted),
         };
         self.entries.iter().find(|(who, _)| fits(who)).map(|(_, rights)| rights)
     }
@@ -105,9 +106,9 @@ impl Config {
     }
 }
 
-fn who(peer: &Peer) -> Option<Who> {
-    let by_user = peer.uid.or_else(|| peer.user.as_deref().and_then(uid_of)).map(Who::User);
-    by_user.or_else(|| peer.gid.or_else(|| peer.group.as_deref().and_then(gid_of)).map(Who::Group))
+fn principal(peer: &Peer) -> Option<Principal> {
+    let by_user = peer.uid.or_else(|| peer.user.as_deref().and_then(uid_of)).map(Principal::User);
+    by_user.or_else(|| peer.gid.or_else(|| peer.group.as_deref().and_then(gid_of)).map(Principal::Group))
 }
 
 /// The uid of a user, by name.
@@ -209,7 +210,11 @@ mod tests {
         ] {
             assert_eq!(allowed.covers(plugin, action), covered, "{plugin}.{action}");
         }
-        assert!(allowed.covers_some("git") && allowed.covers_some("talon") && !allowed.covers_some("web"));
+        assert!(
+            allowed.covers_any_action("git")
+                && allowed.covers_any_action("talon")
+                && !allowed.covers_any_action("web")
+        );
         assert_eq!(policy.classify(0, 0, &[]).unwrap().allowed, None);
     }
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use talon_plugin::document::origin::KeyPath;
-use talon_plugin::document::shape::{Field, KeyKind, Kind, Shape};
+use talon_plugin::document::shape::{Field, KeyKind, Shape, ShapeKind};
 
+use super::environment::{DefaultPath, DefaultPaths};
 use super::layers::{HANDSHAKE_PREFIX, OTHER_VARIABLES};
 use super::schema;
 use super::show::yaml_inline;
-use super::surroundings::{Place, Places};
 use super::types::Config;
 
 /// The example that the page shows, which is also installed and tested.
@@ -28,9 +28,9 @@ pub fn write_reference(out: &mut impl Write) -> fmt::Result {
         writeln!(out, "- `{name}`: {meaning}.")?;
     }
     writeln!(out, "- `{HANDSHAKE_PREFIX}…`: part of the handshake with plugins.")?;
-    let defaults = serde_json::to_value(Config::built_in(&nowhere())).unwrap_or_default();
+    let defaults = serde_json::to_value(Config::built_in(&placeholder_paths())).unwrap_or_default();
     let root = schema::config();
-    let mut page = Page { out, defaults, written: Vec::new() };
+    let mut page = ReferencePage { out, defaults, written: Vec::new() };
     writeln!(page.out, "\n## Keys\n")?;
     page.section(&root, "", &KeyPath::top())
 }
@@ -89,21 +89,21 @@ the `TALON_PORT` of a container platform, is a warning. These have meanings of t
 ";
 
 /// Machine-independent paths for the page; the keys that depend on them describe that in words.
-fn nowhere() -> Places {
-    let place = || Place { path: PathBuf::new(), variable: None };
-    Places { runtime_dir: place(), data_dir: place(), config_file: None }
+fn placeholder_paths() -> DefaultPaths {
+    let place = || DefaultPath { path: PathBuf::new(), variable: None };
+    DefaultPaths { runtime_dir: place(), data_dir: place(), config_file: None }
 }
 
-struct Page<'o, W> {
+struct ReferencePage<'o, W> {
     out: &'o mut W,
     defaults: Value,
     /// Sections that are written already, so that shared keys are described once.
     written: Vec<(String, Vec<Field>)>,
 }
 
-impl<W: Write> Page<'_, W> {
+impl<W: Write> ReferencePage<'_, W> {
     fn section(&mut self, shape: &Shape, doc: &str, path: &KeyPath) -> fmt::Result {
-        let (Kind::Object(fields) | Kind::OneOf(fields)) = &shape.kind else { return Ok(()) };
+        let (ShapeKind::Object(fields) | ShapeKind::OneOf(fields)) = &shape.kind else { return Ok(()) };
         if *path != KeyPath::top() {
             writeln!(self.out, "### `{}`\n", shown(path))?;
             if !doc.is_empty() {
@@ -154,7 +154,7 @@ impl<W: Write> Page<'_, W> {
         writeln!(self.out, "#### `{name}`\n")?;
         write!(self.out, "*{}{}.* ", capital(&kind_name(&field.shape)), self.default_of(field, path))?;
         writeln!(self.out, "{}\n", field.doc)?;
-        if let Kind::Choice(choices) = &field.shape.kind {
+        if let ShapeKind::Choice(choices) = &field.shape.kind {
             for choice in choices {
                 let doc = if choice.doc.is_empty() { String::new() } else { format!(": {}", choice.doc) };
                 writeln!(self.out, "- `{}`{doc}", choice.word)?;
@@ -195,8 +195,8 @@ type Step = fn(&KeyPath) -> KeyPath;
 
 fn section_of(shape: &Shape) -> Option<(&Shape, Option<Step>)> {
     match &shape.kind {
-        Kind::Object(_) => Some((shape, None)),
-        Kind::Map { key, value } if matches!(value.kind, Kind::Object(_)) => {
+        ShapeKind::Object(_) => Some((shape, None)),
+        ShapeKind::Map { key, value } if matches!(value.kind, ShapeKind::Object(_)) => {
             let step: Step = match key {
                 KeyKind::Plugin => |path| path.key("<plugin>"),
                 KeyKind::Provider => |path| path.key("<provider>"),
@@ -205,7 +205,7 @@ fn section_of(shape: &Shape) -> Option<(&Shape, Option<Step>)> {
             };
             Some((value, Some(step)))
         }
-        Kind::List(item) if matches!(item.kind, Kind::Object(_) | Kind::OneOf(_)) => {
+        ShapeKind::List(item) if matches!(item.kind, ShapeKind::Object(_) | ShapeKind::OneOf(_)) => {
             Some((item, Some(|path| path.key("[]"))))
         }
         _ => None,
@@ -222,9 +222,9 @@ fn example_of(field: &Field, example: &Value) -> String {
 
 fn kind_name(shape: &Shape) -> String {
     match &shape.kind {
-        Kind::Choice(_) => "one word".to_owned(),
-        Kind::Map { value, .. } => match value.kind {
-            Kind::Text => "a map of texts".to_owned(),
+        ShapeKind::Choice(_) => "one word".to_owned(),
+        ShapeKind::Map { value, .. } => match value.kind {
+            ShapeKind::Text => "a map of texts".to_owned(),
             _ => "a map".to_owned(),
         },
         _ => shape.name(),

@@ -22,7 +22,7 @@ fn the_reference_page_is_as_the_schema_says() {
 fn every_key_is_documented() {
     fn undocumented(shape: &Shape, path: &KeyPath, out: &mut Vec<String>) {
         match &shape.kind {
-            Kind::Object(fields) | Kind::OneOf(fields) => {
+            ShapeKind::Object(fields) | ShapeKind::OneOf(fields) => {
                 for field in fields {
                     let path = path.key(&field.name);
                     if field.doc.is_empty() {
@@ -31,8 +31,10 @@ fn every_key_is_documented() {
                     undocumented(&field.shape, &path, out);
                 }
             }
-            Kind::Map { value: inner, .. } | Kind::List(inner) => undocumented(inner, &path.key("<>"), out),
-            Kind::Choice(choices) => {
+            ShapeKind::Map { value: inner, .. } | ShapeKind::List(inner) => {
+                undocumented(inner, &path.key("<>"), out)
+            }
+            ShapeKind::Choice(choices) => {
                 out.extend(choices.iter().filter(|c| c.doc.is_empty()).map(|c| format!("{path}={}", c.word)));
             }
             _ => {}
@@ -46,33 +48,35 @@ fn every_key_is_documented() {
 #[test]
 fn every_example_of_a_key_is_one() {
     fn check(shape: &Shape, root: &Shape, path: &KeyPath) {
-        use talon_plugin::document::walk::Speaker;
+        use talon_plugin::document::walk::InputSource;
         use talon_plugin::document::yaml;
 
+        use crate::config::environment::Environment;
         use crate::config::layers::walk;
-        use crate::config::surroundings::Surroundings;
 
-        let around = Surroundings {
+        let around = Environment {
             env: [("GITLAB_TOKEN".to_owned(), "x".into())].into(),
             uid: 1,
             home: None,
             cwd: "/".into(),
-            own_uids: false,
+            assigns_uids: false,
         };
         match &shape.kind {
-            Kind::Object(fields) | Kind::OneOf(fields) => {
+            ShapeKind::Object(fields) | ShapeKind::OneOf(fields) => {
                 for field in fields {
                     let path = path.key(&field.name);
                     if let Some(example) = &field.example {
                         let node = yaml::parse(&yaml_inline(example)).unwrap().unwrap();
-                        let walk = walk(root, Speaker::File(std::path::Path::new("x").into()), &around);
+                        let walk = walk(root, InputSource::File(std::path::Path::new("x").into()), &around);
                         let said = walk.at_key(&node, &field.shape, &path);
                         assert!(said.problems.is_empty(), "{path}: {:?}", said.problems);
                     }
                     check(&field.shape, root, &path);
                 }
             }
-            Kind::Map { value: inner, .. } | Kind::List(inner) => check(inner, root, &path.key("<>")),
+            ShapeKind::Map { value: inner, .. } | ShapeKind::List(inner) => {
+                check(inner, root, &path.key("<>"))
+            }
             _ => {}
         }
     }

@@ -18,7 +18,7 @@ pub fn json_schema() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use talon_plugin::document::shape::{KeyKind, Kind};
+    use talon_plugin::document::shape::{KeyKind, ShapeKind};
 
     use super::*;
 
@@ -45,14 +45,14 @@ mod tests {
             }
             shape.clone()
         };
-        assert_eq!(at("guard.timeout").kind, Kind::Duration);
+        assert_eq!(at("guard.timeout").kind, ShapeKind::Duration);
         assert_eq!(
             at("plugins.tools.defaults.max_response_bytes"),
-            Shape { kind: Kind::Bytes, nullable: true }
+            Shape { kind: ShapeKind::Bytes, nullable: true }
         );
-        assert_eq!(at("plugins.tools.plugin_dir"), Shape { kind: Kind::Path, nullable: true });
-        assert_eq!(at("plugins.tools.max_restarts").kind, Kind::Integer { min: 0, max: 4096 });
-        assert_eq!(at("sandbox.uid_range").kind, Kind::UidRange);
-        assert!(matches!(at("plugins.tools.overrides").kind, Kind::Map { key: KeyKind::Plugin, .. }));
+        assert_eq!(at("plugins.tools.plugin_dir"), Shape { kind: ShapeKind::Path, nullable: true });
+        assert_eq!(at("plugins.tools.max_restarts").kind, ShapeKind::Integer { min: 0, max: 4096 });
+        assert_eq!(at("sandbox.uid_range").kind, ShapeKind::UidRange);
+        assert!(matches!(at("plugins.tools.overrides").kind, ShapeKind::Map { key: KeyKind::Plugin, .. }));
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 use talon_plugin::document::origin::{KeyPath, Source};
 use talon_plugin::document::scalar;
-use talon_plugin::document::shape::{Kind, Shape};
+use talon_plugin::document::shape::{Shape, ShapeKind};
 
 use super::secret::{REDACTED, sounds_secret};
 use super::{Loaded, schema};
@@ -43,7 +43,7 @@ impl Loaded {
     /// sounds like one, or if the value comes from the environment, where people put secrets.
     fn hide(&self, value: &mut Value, shape: &Shape, path: &KeyPath) {
         match (&shape.kind, value) {
-            (Kind::Object(fields), Value::Object(values)) => {
+            (ShapeKind::Object(fields), Value::Object(values)) => {
                 for field in fields {
                     let Some(value) = values.get_mut(&field.name) else { continue };
                     let below = path.key(&field.name);
@@ -54,7 +54,7 @@ impl Loaded {
                     }
                 }
             }
-            (Kind::Map { value: shape, .. }, Value::Object(values)) => {
+            (ShapeKind::Map { value: shape, .. }, Value::Object(values)) => {
                 for (key, value) in values {
                     self.hide(value, shape, &path.key(key));
                 }

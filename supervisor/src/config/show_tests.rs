@@ -23,7 +23,7 @@ host:
     .var("OUTSIDE", "from-outside")
     .var("TALON_GUARD__TIMEOUT", "7s");
     let loaded = scene.load();
-    let shown = loaded.show_yaml().replace(&scene.options.surroundings.cwd.display().to_string(), "DIR");
+    let shown = loaded.show_yaml().replace(&scene.options.environment.cwd.display().to_string(), "DIR");
     for secret in ["from-outside", "hunter2", "abcdef"] {
         assert!(!shown.contains(secret), "{secret}: {shown}");
         assert!(!loaded.show_json().to_string().contains(secret), "{secret}");

@@ -11,17 +11,17 @@ use std::num::NonZeroU32;
 use talon_guard::admission::AdmissionSettings;
 use talon_guard::breaker::BreakerSettings;
 use talon_guard::deadline::Timeouts;
-use talon_guard::resolve::Grants;
+use talon_guard::resolve::ContextGrants;
 use talon_guard::{EnvelopeMode, PagesSettings, QuarantineSettings, quarantine};
-use talon_plugin::discover::{self, Refused, SpecDefaults};
+use talon_plugin::discover::{self, RejectedPlugin, SpecDefaults};
 use talon_plugin::name::PluginName;
 use talon_plugin::spec::PluginSpec;
 use talon_plugin::units::ByteSize;
 use talon_plugin::{Bridges, LogLimits, Settings, default_start_concurrency};
 
-use crate::installed;
+use crate::program_lookup;
 
-use super::surroundings::Surroundings;
+use super::environment::Environment;
 use super::types::{Config, Oversize, Quota};
 
 /// The settings of one plugin's guard stack.
@@ -41,7 +41,7 @@ pub struct CallPolicy {
     /// For `BreakerLayer`.
     pub breaker: BreakerSettings,
     /// For `ResolveLayer`.
-    pub grants: Grants,
+    pub grants: ContextGrants,
     /// For `WrapLayer`.
     pub envelope: EnvelopeMode,
     /// For `Quarantine`.
@@ -83,7 +83,7 @@ impl Config {
     fn bridges(&self) -> Bridges {
         let find = |name: &'static str| match &self.plugins.tools.bridge_dir {
             Some(dir) => Some(dir.join(name)),
-            None => installed::find(name).ok(),
+            None => program_lookup::find(name).ok(),
         };
         Bridges { mcp: find("talon-mcp-bridge"), framed: find("talon-framed-bridge") }
     }
@@ -91,7 +91,7 @@ impl Config {
     /// The plugins under `plugins.tools.plugins`, checked like discovered ones. Blocking: where a digest is
     /// configured, it reads the plugin's files.
     #[must_use]
-    pub fn configured_plugins(&self) -> (Vec<PluginSpec>, Vec<Refused>) {
+    pub fn configured_plugins(&self) -> (Vec<PluginSpec>, Vec<RejectedPlugin>) {
         let defaults = self.spec_defaults();
         let mut plugins = Vec::new();
         let mut refused = Vec::new();
@@ -99,11 +99,11 @@ impl Config {
             let spec = match PluginName::new(key) {
                 Ok(name) => {
                     let source = format!("plugins.tools.plugins.{name}");
-                    discover::configured(&name, &source, &entry.plugin, &defaults)
+                    discover::from_config(&name, &source, &entry.plugin, &defaults)
                 }
                 Err(error) => {
                     let path = entry.plugin.command.clone().unwrap_or_default();
-                    Err(Refused { name: key.clone(), path, reason: error.to_string() })
+                    Err(RejectedPlugin { name: key.clone(), path, reason: error.to_string() })
                 }
             };
             match spec {
@@ -189,11 +189,11 @@ impl Config {
 
     /// What the operator grants to a plugin. Overrides have precedence; credentials of both places are
     /// merged.
-    fn grants(&self, plugin: &str) -> Grants {
+    fn grants(&self, plugin: &str) -> ContextGrants {
         let tools = &self.plugins.tools;
         let entry = tools.plugins.get(plugin).map(|entry| &entry.grants);
         let over = tools.overrides.get(plugin).map(|over| &over.grants);
-        let mut grants = Grants::default();
+        let mut grants = ContextGrants::default();
         for said in entry.into_iter().chain(over) {
             if let Some(context) = &said.context {
                 grants.context = context.iter().cloned().collect::<BTreeSet<_>>();
@@ -218,7 +218,7 @@ impl Config {
             runtime_dir: self.runtime_dir.clone(),
             log_dir: log.dir.clone(),
             data_dir: self.state.data_dir.clone(),
-            uid_range: Surroundings::gives_own_uids().then(|| self.sandbox.uid_range.range()),
+            uid_range: Environment::assigns_uids().then(|| self.sandbox.uid_range.range()),
             start_concurrency: tools.start_concurrency.unwrap_or_else(default_start_concurrency),
             env_allow_list: tools.env_allow_list.clone(),
             log_limits: LogLimits {

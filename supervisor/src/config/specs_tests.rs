@@ -4,7 +4,7 @@ use super::super::tests::Scene;
 use super::*;
 
 /// Plugins of a plugin directory, each with its manifest.
-fn found(config: &Config, manifests: &[(&str, &str)]) -> discover::Discovered {
+fn found(config: &Config, manifests: &[(&str, &str)]) -> discover::ScanResult {
     let dir = tempfile::tempdir().unwrap();
     for (name, manifest) in manifests {
         std::fs::create_dir(dir.path().join(name)).unwrap();
@@ -98,7 +98,7 @@ fn an_entry_may_name_a_directory_with_a_manifest() {
     let scene = Scene::file(
         "plugins: { tools: { overrides: { weather: { queue: 3 } }, plugins: { weather: { command: ./weather, instances: 2, timeout: 4s }, bare: { command: weather } } } }",
     );
-    let dir = scene.options.surroundings.cwd.join("weather");
+    let dir = scene.options.environment.cwd.join("weather");
     std::fs::create_dir(&dir).unwrap();
     std::fs::write(dir.join("plugin.yaml"), "command: /bin/true\ninstances: 9\nconnections: 3\nqueue: 1\n")
         .unwrap();

@@ -4,14 +4,14 @@
 
 use talon_plugin::document::yaml::MAX_TEXT_BYTES;
 
-use super::surroundings::Surroundings;
+use super::environment::Environment;
 
 /// The prefix of a credential's name.
 const CREDENTIAL: &str = "credential:";
 
 /// Why a substitution failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BadSubstitution {
+pub(crate) enum SubstitutionError {
     #[error("environment variable {name} is not set")]
     Unset { name: String },
     #[error("environment variable {name} is not UTF-8")]
@@ -26,7 +26,7 @@ pub(crate) enum BadSubstitution {
     TooLong,
 }
 
-impl BadSubstitution {
+impl SubstitutionError {
     /// What to do about it.
     pub(crate) fn help(&self) -> String {
         match self {
@@ -46,7 +46,7 @@ impl BadSubstitution {
 /// Replaces `${VAR}` and `${VAR:-default}` by the variable's value, `${credential:NAME}` by the service
 /// manager's credential of that name, and `$$` by `$`. Any other `$` stays. Also returns whether anything was
 /// replaced.
-pub(crate) fn substitute(text: &str, around: &Surroundings) -> Result<(String, bool), BadSubstitution> {
+pub(crate) fn substitute(text: &str, around: &Environment) -> Result<(String, bool), SubstitutionError> {
     let mut from_variable = false;
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -57,7 +57,7 @@ pub(crate) fn substitute(text: &str, around: &Surroundings) -> Result<(String, b
             out.push('$');
             rest = after;
         } else if let Some(inside) = after.strip_prefix('{') {
-            let end = inside.find('}').ok_or(BadSubstitution::Unclosed)?;
+            let end = inside.find('}').ok_or(SubstitutionError::Unclosed)?;
             out.push_str(&value(&inside[..end], around)?);
             from_variable = true;
             rest = &inside[end + 1..];
@@ -66,14 +66,14 @@ pub(crate) fn substitute(text: &str, around: &Surroundings) -> Result<(String, b
             rest = after;
         }
         if out.len() > MAX_TEXT_BYTES {
-            return Err(BadSubstitution::TooLong);
+            return Err(SubstitutionError::TooLong);
         }
     }
     out.push_str(rest);
     Ok((out, from_variable))
 }
 
-fn value(inside: &str, around: &Surroundings) -> Result<String, BadSubstitution> {
+fn value(inside: &str, around: &Environment) -> Result<String, SubstitutionError> {
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
@@ -83,13 +83,13 @@ fn value(inside: &str, around: &Surroundings) -> Result<String, BadSubstitution>
             (Ok(text), _) => Ok(text),
             (Err(_), Some(default)) => Ok(default.to_owned()),
             (Err(why), None) => {
-                Err(BadSubstitution::NoCredential { name: name.chars().take(40).collect(), why })
+                Err(SubstitutionError::NoCredential { name: name.chars().take(40).collect(), why })
             }
         };
     }
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !starts_well || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-        return Err(BadSubstitution::BadName { shown: name.chars().take(40).collect() });
+        return Err(SubstitutionError::BadName { shown: name.chars().take(40).collect() });
     }
     let set = around.env.get(name);
     match (set, default) {
@@ -99,8 +99,8 @@ fn value(inside: &str, around: &Surroundings) -> Result<String, BadSubstitution>
         (Some(value), _) => value
             .to_str()
             .map(str::to_owned)
-            .ok_or_else(|| BadSubstitution::NotUtf8 { name: name.to_owned() }),
+            .ok_or_else(|| SubstitutionError::NotUtf8 { name: name.to_owned() }),
         (None, Some(default)) => Ok(default.to_owned()),
-        (None, None) => Err(BadSubstitution::Unset { name: name.to_owned() }),
+        (None, None) => Err(SubstitutionError::Unset { name: name.to_owned() }),
     }
 }

@@ -20,14 +20,14 @@ pub(super) struct Scene {
 impl Scene {
     pub(super) fn empty() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let surroundings = Surroundings {
+        let surroundings = Environment {
             env: BTreeMap::new(),
             uid: 1000,
             home: Some("/home/somebody".into()),
             cwd: dir.path().to_owned(),
-            own_uids: false,
+            assigns_uids: false,
         };
-        Self { options: LoadOptions { file: None, overrides: Vec::new(), surroundings }, dir }
+        Self { options: LoadOptions { file: None, overrides: Vec::new(), environment: surroundings }, dir }
     }
 
     pub(super) fn file(text: impl AsRef<[u8]>) -> Self {
@@ -39,7 +39,7 @@ impl Scene {
     }
 
     pub(super) fn var(mut self, name: &str, value: &str) -> Self {
-        self.options.surroundings.env.insert(name.to_owned(), value.into());
+        self.options.environment.env.insert(name.to_owned(), value.into());
         self
     }
 
@@ -69,7 +69,7 @@ fn without_a_file_the_defaults_hold() {
     let scene = Scene::empty();
     let loaded = scene.load();
     assert_eq!(loaded.file, None);
-    assert_eq!(loaded.config, Config::built_in(&scene.options.surroundings.places()));
+    assert_eq!(loaded.config, Config::built_in(&scene.options.environment.default_paths()));
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
 }
 
@@ -77,7 +77,11 @@ fn without_a_file_the_defaults_hold() {
 fn an_empty_file_changes_nothing() {
     for text in ["", "# nothing\n", "---\n", "plugins:\n  tools:\n", "\u{feff}guard:\n", "null\n"] {
         let scene = Scene::file(text);
-        assert_eq!(scene.load().config, Config::built_in(&scene.options.surroundings.places()), "{text:?}");
+        assert_eq!(
+            scene.load().config,
+            Config::built_in(&scene.options.environment.default_paths()),
+            "{text:?}"
+        );
     }
 }
 
@@ -241,7 +245,7 @@ fn paths_start_where_they_were_written() {
 
 #[test]
 fn places_follow_the_surroundings() {
-    let places = |scene: &Scene| scene.options.surroundings.places();
+    let places = |scene: &Scene| scene.options.environment.default_paths();
     let mut scene = Scene::empty();
     assert_eq!(places(&scene).runtime_dir.path, Path::new("/tmp/talon-1000"));
     assert_eq!(places(&scene).data_dir.path, Path::new("/home/somebody/.talon"));
@@ -257,7 +261,7 @@ fn places_follow_the_surroundings() {
     let loaded = scene.load();
     assert_eq!(loaded.source(&KeyPath::of(&["state", "data_dir"])).to_string(), "$OPENTALON_DATA_DIR");
     scene = Scene::empty();
-    scene.options.surroundings.uid = 0;
+    scene.options.environment.uid = 0;
     assert_eq!(places(&scene).runtime_dir.path, Path::new("/run/talon"));
     assert_eq!(places(&scene).data_dir.path, Path::new("/var/lib/talon"));
     assert_eq!(places(&scene).config_file.unwrap(), Path::new("/etc/talon/talon.yaml"));

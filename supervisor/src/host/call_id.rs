@@ -10,7 +10,7 @@ const MAX_CALL_ID_BYTES: usize = 128;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CallId {
     /// The id that the caller uses.
-    pub(super) asked: String,
+    pub(super) requested: String,
     /// The unique internal id: in logs, events and on the plugin's wire.
     pub(super) unique: String,
 }
@@ -27,7 +27,7 @@ pub(super) struct CallId {
 pub(super) fn call_id(asked: String) -> Result<CallId, Status> {
     let new = Ulid::generate().to_string();
     if asked.is_empty() {
-        return Ok(CallId { asked: new.clone(), unique: new });
+        return Ok(CallId { requested: new.clone(), unique: new });
     }
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
     if asked.len() > MAX_CALL_ID_BYTES || !asked.bytes().all(plain) {
@@ -37,11 +37,11 @@ pub(super) fn call_id(asked: String) -> Result<CallId, Status> {
         )));
     }
     // A generated id has no dot, so a caller cannot choose an id that becomes equal to a generated one.
-    Ok(CallId { unique: format!("{asked}.{new}"), asked })
+    Ok(CallId { unique: format!("{asked}.{new}"), requested: asked })
 }
 
 /// The caller's id for an internal id.
-pub(super) fn asked(unique: &str) -> &str {
+pub(super) fn requested_id(unique: &str) -> &str {
     match unique.rsplit_once('.') {
         Some((asked, new)) if Ulid::from_string(new).is_ok() => asked,
         _ => unique,
@@ -55,28 +55,28 @@ mod tests {
     #[test]
     fn an_empty_id_is_replaced_and_new_ids_differ() {
         let (first, second) = (call_id(String::new()).unwrap(), call_id(String::new()).unwrap());
-        assert_eq!((first.asked.len(), &first.unique), (26, &first.asked));
+        assert_eq!((first.requested.len(), &first.unique), (26, &first.requested));
         assert_ne!(first, second);
     }
 
     #[test]
     fn the_same_id_chosen_twice_is_two_ids_inside() {
         let (first, second) = (call_id("c1".into()).unwrap(), call_id("c1".into()).unwrap());
-        assert_eq!(first.asked, second.asked);
+        assert_eq!(first.requested, second.requested);
         assert_ne!(first.unique, second.unique);
         assert!(first.unique.starts_with("c1."), "{first:?}");
         // A caller may choose another call's internal id; the result is a different id all the same.
         let copied = call_id(first.unique.clone()).unwrap();
         assert_ne!(copied.unique, first.unique);
         assert_eq!(
-            (asked(&first.unique), asked(&copied.unique), asked("a.b")),
-            ("c1", copied.asked.as_str(), "a.b")
+            (requested_id(&first.unique), requested_id(&copied.unique), requested_id("a.b")),
+            ("c1", copied.requested.as_str(), "a.b")
         );
     }
 
     #[test]
     fn ids_that_could_forge_a_log_line_are_refused() {
-        assert_eq!(call_id("req-1:a.b_c".into()).unwrap().asked, "req-1:a.b_c");
+        assert_eq!(call_id("req-1:a.b_c".into()).unwrap().requested, "req-1:a.b_c");
         assert!(call_id("x".repeat(128)).is_ok());
         for bad in ["a b", "a\nb", "ä", "a/b", &"x".repeat(129)] {
             let status = call_id(bad.to_owned()).unwrap_err();

@@ -11,12 +11,12 @@ pub const HANDING_OVER: &str = "another supervisor takes over";
 
 /// Ends the streams of one server. Clones share state.
 #[derive(Debug, Clone, Default)]
-pub struct Closing {
+pub struct StreamCloser {
     token: CancellationToken,
     succeeded: Arc<AtomicBool>,
 }
 
-impl Closing {
+impl StreamCloser {
     /// Ends the streams: the supervisor stops.
     pub fn end(&self) {
         self.token.cancel();
@@ -34,7 +34,7 @@ impl Closing {
     }
 
     /// The final status of a stream that is ended from here.
-    pub(super) fn last_word(&self) -> Option<Status> {
+    pub(super) fn final_status(&self) -> Option<Status> {
         self.succeeded
             .load(Ordering::Acquire)
             .then(|| Status::unavailable(format!("{HANDING_OVER}: connect again, and ask again")))

@@ -11,18 +11,18 @@ use h2::RecvStream;
 use h2::server::{Builder, SendResponse};
 use http::Request;
 use http::request::Parts;
-use talon_listen::{BODY_WAIT, not_in_time};
+use talon_listen::{BODY_TIMEOUT, body_timed_out};
 use talon_proto::host::host_server::{Host, HostServer};
-use talon_wire::{Answer, answer, awaited, deadline_of, is_plain, message, received, send};
+use talon_wire::{Answer, answer, deadline_of, is_plain, message, request_body, run_until_reset, send};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
 use tonic::transport::server::Connected as _;
 use tower::Service as _;
 
-use super::gate::{Gate, Requests};
-use super::incoming::Connection;
-use super::operators::{Operators, Routes};
+use super::accept::Connection;
+use super::gate::{Gate, RequestLimiter};
+use super::state_proxy::{HostRoutes, StateProxy};
 use super::{FRAME_BYTES, MAX_STREAMS_PER_CONNECTION, REQUEST_SLACK_BYTES, WINDOW_BYTES};
 
 /// Maximum size of a request's headers; usual ones have a few hundred bytes.
@@ -31,21 +31,21 @@ const MAX_HEADER_BYTES: u32 = 16 << 10;
 const EXECUTE: &str = "/talon.host.v1.Host/Execute";
 
 /// Answers the requests of a server's connections.
-pub(super) struct Serving<H: Host> {
+pub(super) struct ConnectionService<H: Host> {
     host: Arc<H>,
-    requests: Requests,
-    others: Gate<Routes<HostServer<H>>>,
+    requests: RequestLimiter,
+    others: Gate<HostRoutes<HostServer<H>>>,
     max_request_bytes: usize,
 }
 
-impl<H: Host> Serving<H> {
+impl<H: Host> ConnectionService<H> {
     /// The host service, with operators' requests to the state service beside it. Two services need no
     /// router, and a router would add a web framework.
-    pub(super) fn new(host: H, operators: Operators, max_argument_bytes: usize) -> Arc<Self> {
-        let (host, requests) = (Arc::new(host), Requests::default());
+    pub(super) fn new(host: H, operators: StateProxy, max_argument_bytes: usize) -> Arc<Self> {
+        let (host, requests) = (Arc::new(host), RequestLimiter::default());
         let max_request_bytes = max_argument_bytes.saturating_add(REQUEST_SLACK_BYTES);
         let server = HostServer::from_arc(host.clone()).max_decoding_message_size(max_request_bytes);
-        let others = Gate::new(Routes { host: server, operators }, requests.clone());
+        let others = Gate::new(HostRoutes { host: server, operators }, requests.clone());
         Arc::new(Self { host, requests, others, max_request_bytes })
     }
 
@@ -106,14 +106,14 @@ impl<H: Host> Serving<H> {
             let answer = {
                 let work = pin!(async {
                     place = Some(self.requests.admit(&extensions)?);
-                    let read = timeout(BODY_WAIT, message::read(body, self.max_request_bytes));
-                    let request = read.await.map_err(|_| not_in_time())??;
+                    let read = timeout(BODY_TIMEOUT, message::read(body, self.max_request_bytes));
+                    let request = read.await.map_err(|_| body_timed_out())??;
                     let metadata = MetadataMap::from_headers(headers);
                     let request = tonic::Request::from_parts(metadata, extensions, request);
                     let answer = self.host.execute(request).await?;
                     Ok(Answer::Message(message::framed(answer.get_ref())))
                 });
-                awaited(&mut respond, deadline, work).await
+                run_until_reset(&mut respond, deadline, work).await
             };
             if let Some(answer) = answer {
                 send(respond, answer).await;
@@ -126,7 +126,7 @@ impl<H: Host> Serving<H> {
     async fn other(self: Arc<Self>, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
         let deadline = deadline_of(request.headers());
         let work = async {
-            match self.others.clone().call(request.map(received)).await {
+            match self.others.clone().call(request.map(request_body)).await {
                 Ok(answer) => Ok(Answer::Other(answer)),
                 Err(never) => match never {},
             }

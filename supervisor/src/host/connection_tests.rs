@@ -1,28 +1,31 @@
 use h2::client::{ResponseFuture, SendRequest};
 use talon_guard::Origin;
-use talon_listen::Prompt;
+use talon_listen::PrefaceTimeout;
 use talon_proto::host::ExecuteRequest;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tonic::{Code, Status};
 
-use super::super::endless::{ANSWERS, Endless, Seen};
-use super::super::incoming::Client;
+use super::super::accept::ConnectedClient;
 use super::super::peer::Peer;
+use super::super::pending_host::{ANSWERS, CallEvent, PendingHost};
 use super::super::{MAX_REQUESTS_PER_UID, MAX_STREAMS_PER_CONNECTION};
 use super::*;
 use crate::config::Role;
 
 /// The service, the calls that it observed, and the results of its connections.
 struct Fixture {
-    serving: Arc<Serving<Endless>>,
-    seen: mpsc::UnboundedReceiver<Seen>,
+    serving: Arc<ConnectionService<PendingHost>>,
+    seen: mpsc::UnboundedReceiver<CallEvent>,
 }
 
 impl Fixture {
     fn new() -> Self {
         let (sender, seen) = mpsc::unbounded_channel();
-        Self { serving: Serving::new(Endless { seen: sender }, Operators::new(None), 1 << 20), seen }
+        Self {
+            serving: ConnectionService::new(PendingHost { seen: sender }, StateProxy::new(None), 1 << 20),
+            seen,
+        }
     }
 
     /// Connects a client that may call and whose receive window has this size.
@@ -33,7 +36,7 @@ impl Fixture {
         let served = self
             .serving
             .clone()
-            .connection(Prompt::new(ours, Client::new(peer, ())), CancellationToken::new());
+            .connection(PrefaceTimeout::new(ours, ConnectedClient::new(peer, ())), CancellationToken::new());
         tokio::spawn(served);
         let mut builder = h2::client::Builder::new();
         let (sender, connection) = builder.initial_window_size(window).handshake(theirs).await.unwrap();
@@ -77,7 +80,7 @@ async fn one_user_cannot_make_more_than_its_calls_at_once_and_others_get_in() {
         held.extend((0..MAX_STREAMS_PER_CONNECTION).map(|_| call(&mut sender, Some("endless"))));
     }
     for _ in 0..MAX_REQUESTS_PER_UID {
-        assert_eq!(fixture.seen.recv().await, Some(Seen::Began));
+        assert_eq!(fixture.seen.recv().await, Some(CallEvent::Began));
     }
     let mut sender = fixture.connect(1000, WINDOW).await;
     assert_eq!(status(call(&mut sender, Some("endless")).0).await, Code::ResourceExhausted);
@@ -85,9 +88,9 @@ async fn one_user_cannot_make_more_than_its_calls_at_once_and_others_get_in() {
     assert!(call(&mut other, Some(ANSWERS)).0.await.is_ok());
     // Dropping the request resets the stream, which releases its permit.
     drop(held.pop());
-    assert_eq!(fixture.seen.recv().await, Some(Seen::Dropped));
+    assert_eq!(fixture.seen.recv().await, Some(CallEvent::Dropped));
     let (_answer, _sending) = call(&mut sender, Some("endless"));
-    assert_eq!(fixture.seen.recv().await, Some(Seen::Began));
+    assert_eq!(fixture.seen.recv().await, Some(CallEvent::Began));
 }
 
 #[tokio::test]
@@ -109,7 +112,7 @@ async fn a_call_whose_answer_nobody_takes_keeps_its_place() {
     // The reset uses another connection than this call, so it may arrive later.
     while status(call(&mut sender, Some(ANSWERS)).0).await == Code::ResourceExhausted {}
     let _under_way = call(&mut sender, Some("endless"));
-    assert_eq!(fixture.seen.recv().await, Some(Seen::Began));
+    assert_eq!(fixture.seen.recv().await, Some(CallEvent::Began));
 }
 
 #[tokio::test]
@@ -120,8 +123,8 @@ async fn a_callers_own_time_ends_its_call() {
     let (answer, mut sending) = sender.send_request(head.body(()).unwrap(), false).unwrap();
     sending.send_data(message::framed(&ExecuteRequest::default()), true).unwrap();
     assert_eq!(status(answer).await, Code::Cancelled);
-    assert_eq!(fixture.seen.recv().await, Some(Seen::Began));
-    assert_eq!(fixture.seen.recv().await, Some(Seen::Dropped));
+    assert_eq!(fixture.seen.recv().await, Some(CallEvent::Began));
+    assert_eq!(fixture.seen.recv().await, Some(CallEvent::Dropped));
 }
 
 #[tokio::test]

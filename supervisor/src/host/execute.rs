@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use talon_guard::{Call, Follow, Guarded, Handed, Origin, Outcome, Parts, Report, SESSION_KEY, Traced};
+use talon_guard::{
+    ArcById, Call, Guarded, Origin, Outcome, Parts, ProgressObserver, Report, SESSION_KEY, TraceContext,
+};
 use talon_proto::host::{
     self, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GuardReport, Progress, execute_update,
 };
@@ -18,8 +20,8 @@ use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Response, Status};
 use tracing::Span;
 
+use super::authorization;
 use super::call_id::{CallId, call_id};
-use super::narrow;
 use super::peer::require;
 use super::service::HostService;
 use super::wire;
@@ -38,7 +40,7 @@ pub(super) async fn execute(
     service: &HostService,
     request: Request<ExecuteRequest>,
 ) -> Result<Response<ExecuteResponse>, Status> {
-    let begun = begin(service, request, None)?;
+    let begun = accept(service, request, None)?;
     Ok(Response::new(begun.answer(service).await?))
 }
 
@@ -48,7 +50,11 @@ pub(super) fn streaming(
     request: Request<ExecuteRequest>,
 ) -> Result<Response<BoxStream<'static, Result<ExecuteUpdate, Status>>>, Status> {
     let (follower, heard) = broadcast::channel(PROGRESS_ROOM);
-    let begun = begin(service, request, Some(Handed::<dyn Follow>::new(Arc::new(Told(follower)))))?;
+    let begun = accept(
+        service,
+        request,
+        Some(ArcById::<dyn ProgressObserver>::new(Arc::new(ProgressForwarder(follower)))),
+    )?;
     let service = service.clone();
     // The call runs on a separate task, so that a slow reader delays neither its queueing nor its deadline.
     // Dropping the stream ends the call.
@@ -85,9 +91,9 @@ async fn next(heard: &mut broadcast::Receiver<Progress>) -> Option<Progress> {
 }
 
 /// Forwards a call's progress to the stream.
-struct Told(broadcast::Sender<Progress>);
+struct ProgressForwarder(broadcast::Sender<Progress>);
 
-impl Follow for Told {
+impl ProgressObserver for ProgressForwarder {
     fn progress(&self, progress: f64, total: Option<f64>, message: &Sanitized) {
         // An error only means that the client has gone away.
         let _ = self.0.send(Progress { progress, total, message: wire(message) });
@@ -95,85 +101,85 @@ impl Follow for Told {
 }
 
 /// A call that passed all checks and is recorded in the audit log.
-struct Begun {
+struct AcceptedCall {
     /// The id that the caller uses.
-    asked: String,
+    requested_id: String,
     call: Call,
     recording: CallRecording,
 }
 
-fn begin(
+fn accept(
     service: &HostService,
     request: Request<ExecuteRequest>,
-    follower: Option<Handed<dyn Follow>>,
-) -> Result<Begun, Status> {
+    follower: Option<ArcById<dyn ProgressObserver>>,
+) -> Result<AcceptedCall, Status> {
     let permitted = require(&request, Role::Call)?;
     let trace = trace(&request);
     let request = request.into_inner();
-    let granted = narrow::granted(&permitted.peer, &request, || service.door.config())?;
-    let CallId { asked, unique } = call_id(request.call_id)?;
+    let granted = authorization::grant_for(&permitted.peer, &request, || service.dispatcher.config())?;
+    let CallId { requested: asked, unique } = call_id(request.call_id)?;
     let origin = if request.for_model { Origin::Model } else { permitted.origin };
     let mut call = Call::new(unique, request.plugin, request.action, origin);
     call.args = request.args;
     call.granted = granted;
-    call.follower = follower;
+    call.progress_observer = follower;
     call.trace = trace;
     call.context = request.context;
     call.scope = scope(permitted.peer.uid, &call.context);
     call.timeout = (request.timeout_ms > 0).then(|| Duration::from_millis(request.timeout_ms));
     tracing::debug!(
         call_id = &*call.id,
-        plugin = cut(&call.plugin),
-        session = call.session().map(cut),
+        plugin = truncate(&call.plugin),
+        session = call.session().map(truncate),
         peer.uid = permitted.peer.uid,
         peer.pid = permitted.peer.pid,
-        origin = origin.word(),
+        origin = origin.as_str(),
         "a peer calls"
     );
 
-    let audit = &service.about.audit;
+    let audit = &service.info.audit;
     let plugin = if audit.is_on() { service.registry.get(&call.plugin) } else { None };
     let digest = plugin.and_then(|plugin| plugin.digest()).unwrap_or_default();
     let recording = audit.call(&permitted.peer, session(&call.context), &call, digest);
-    Ok(Begun { asked, call, recording })
+    Ok(AcceptedCall { requested_id: asked, call, recording })
 }
 
-impl Begun {
+impl AcceptedCall {
     /// Executes the call. If the caller goes away, this future is dropped, which cancels the call down to the
     /// plugin.
     async fn answer(self, service: &HostService) -> Result<ExecuteResponse, Status> {
-        let Self { asked, call, recording } = self;
+        let Self { requested_id: asked, call, recording } = self;
         let accepted = call.accepted;
-        let Ok(guarded) = service.door.call(call).await else {
-            recording.not_begun();
+        let Ok(guarded) = service.dispatcher.call(call).await else {
+            recording.discard();
             return Err(super::draining());
         };
-        recording.ended(&guarded).await;
+        recording.finish(&guarded).await;
         Ok(response(asked, guarded, accepted.elapsed()))
     }
 }
 
 /// The trace that the request's metadata refers to, if any.
-fn trace(request: &Request<ExecuteRequest>) -> Option<Handed<dyn Traced>> {
-    let trace = CallTrace::of_headers(request.metadata().as_ref())?;
-    Some(Handed::<dyn Traced>::new(Arc::new(Tied(trace))))
+fn trace(request: &Request<ExecuteRequest>) -> Option<ArcById<dyn TraceContext>> {
+    let trace = CallTrace::from_headers(request.metadata().as_ref())?;
+    Some(ArcById::<dyn TraceContext>::new(Arc::new(TraceAdapter(trace))))
 }
 
 /// Adapts a call's trace to the guard's trait.
-struct Tied(CallTrace);
+struct TraceAdapter(CallTrace);
 
-impl Traced for Tied {
+impl TraceContext for TraceAdapter {
     fn begin(&self, call: &Span) {
-        self.0.begin(call);
+        self.0.set_parent(call);
     }
 
-    fn onward(&self, request: &Span) -> Vec<(&'static str, String)> {
-        self.0.onward(request)
+    fn outgoing_metadata(&self, request: &Span) -> Vec<(&'static str, String)> {
+        self.0.outgoing_headers(request)
     }
 }
 
 /// A prefix of a text from the caller, short enough for a log line.
-fn cut(text: &str) -> &str {
+fn truncate(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_SESSION_CHARS)]
 }
 

@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
-use talon_listen::{Held, InTime, Place, Places};
+use talon_listen::{BodyTimeout, ConnectionLimiter, ConnectionPermit, PermitBody};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::http;
 use tower::Service;
 
-use super::peer::permitted;
-use super::{MAX_REQUESTS, MAX_REQUESTS_PER_UID, operators};
+use super::peer::authorize;
+use super::{MAX_REQUESTS, MAX_REQUESTS_PER_UID, state_proxy};
 use crate::config::Role;
 
 type Request = http::Request<Body>;
@@ -27,19 +27,19 @@ type Response = http::Response<Body>;
 
 /// Limits the concurrent requests of one server. Clones share state.
 #[derive(Clone)]
-pub(super) struct Requests(Arc<Places>);
+pub(super) struct RequestLimiter(Arc<ConnectionLimiter>);
 
-impl Default for Requests {
+impl Default for RequestLimiter {
     fn default() -> Self {
-        Self(Places::new(MAX_REQUESTS, MAX_REQUESTS_PER_UID))
+        Self(ConnectionLimiter::new(MAX_REQUESTS, MAX_REQUESTS_PER_UID))
     }
 }
 
-impl Requests {
+impl RequestLimiter {
     /// Admits a request; the permit is held until the client has received the answer.
-    pub(super) fn admit(&self, extensions: &http::Extensions) -> Result<Place, Status> {
-        let peer = permitted(extensions, Role::Call)?.peer;
-        self.0.take(peer.uid).ok_or_else(|| {
+    pub(super) fn admit(&self, extensions: &http::Extensions) -> Result<ConnectionPermit, Status> {
+        let peer = authorize(extensions, Role::Call)?.peer;
+        self.0.acquire(peer.uid).ok_or_else(|| {
             Status::resource_exhausted(format!(
                 "{MAX_REQUESTS_PER_UID} requests of one user, {MAX_REQUESTS} of all, are the most at once: wait for \
                  some to be answered"
@@ -52,11 +52,11 @@ impl Requests {
 #[derive(Clone)]
 pub(super) struct Gate<S> {
     inner: S,
-    requests: Requests,
+    requests: RequestLimiter,
 }
 
 impl<S> Gate<S> {
-    pub(super) fn new(inner: S, requests: Requests) -> Self {
+    pub(super) fn new(inner: S, requests: RequestLimiter) -> Self {
         Self { inner, requests }
     }
 }
@@ -67,7 +67,7 @@ where
 {
     type Response = Response;
     type Error = Infallible;
-    type Future = Admitted<S::Future>;
+    type Future = ResponseFuture<S::Future>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(cx)
@@ -76,30 +76,30 @@ where
     fn call(&mut self, request: Request) -> Self::Future {
         let place = match self.requests.admit(request.extensions()) {
             Ok(place) => place,
-            Err(status) => return Admitted::Refused { answer: Some(status.into_http()) },
+            Err(status) => return ResponseFuture::Refused { answer: Some(status.into_http()) },
         };
-        let piecewise = request.uri().path().starts_with(operators::PATH_PREFIX);
-        let answer = self.inner.call(request.map(|body| Body::new(InTime::new(body, piecewise))));
-        Admitted::Let { answer, place: Some(place) }
+        let piecewise = request.uri().path().starts_with(state_proxy::PATH_PREFIX);
+        let answer = self.inner.call(request.map(|body| Body::new(BodyTimeout::new(body, piecewise))));
+        ResponseFuture::Admitted { answer, place: Some(place) }
     }
 }
 
 pin_project! {
     /// The answer to a request.
     #[project = AdmittedProjection]
-    pub(super) enum Admitted<F> {
+    pub(super) enum ResponseFuture<F> {
         /// The request was refused.
         Refused { answer: Option<Response> },
         /// The service's answer, with the permit that is held until the client has received it.
-        Let {
+        Admitted {
             #[pin]
             answer: F,
-            place: Option<Place>,
+            place: Option<ConnectionPermit>,
         },
     }
 }
 
-impl<F: Future<Output = Result<Response, Infallible>>> Future for Admitted<F> {
+impl<F: Future<Output = Result<Response, Infallible>>> Future for ResponseFuture<F> {
     type Output = Result<Response, Infallible>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -107,10 +107,10 @@ impl<F: Future<Output = Result<Response, Infallible>>> Future for Admitted<F> {
         const POLLED_AGAIN: &str = "it was not answered yet";
         Poll::Ready(Ok(match self.project() {
             AdmittedProjection::Refused { answer } => answer.take().expect(POLLED_AGAIN),
-            AdmittedProjection::Let { answer, place } => {
+            AdmittedProjection::Admitted { answer, place } => {
                 let answer = ready!(answer.poll(cx))?;
                 let place = place.take().expect(POLLED_AGAIN);
-                answer.map(|body| Body::new(Held::new(body, place)))
+                answer.map(|body| Body::new(PermitBody::new(body, place)))
             }
         }))
     }

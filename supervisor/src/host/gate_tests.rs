@@ -5,7 +5,7 @@ use futures_util::stream;
 use http_body::{Body as _, Frame};
 use http_body_util::StreamBody;
 use talon_guard::Origin;
-use talon_listen::BODY_WAIT;
+use talon_listen::BODY_TIMEOUT;
 use tonic::Code;
 use tonic::codegen::Bytes;
 
@@ -63,7 +63,7 @@ fn code(response: &Response) -> Code {
 #[tokio::test]
 async fn nothing_of_a_request_is_read_for_somebody_who_may_do_nothing() {
     let reader = Reader::default();
-    let mut gate = Gate::new(reader.clone(), Requests::default());
+    let mut gate = Gate::new(reader.clone(), RequestLimiter::default());
     let answer = gate.call(request(never_whole(), 1000, None)).await.unwrap();
     assert_eq!(code(&answer), Code::PermissionDenied);
     assert_eq!(*reader.begun.lock().unwrap(), 0);
@@ -72,7 +72,7 @@ async fn nothing_of_a_request_is_read_for_somebody_who_may_do_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_request_that_never_becomes_whole_is_given_up() {
     let reader = Reader::default();
-    let answer = Gate::new(reader.clone(), Requests::default())
+    let answer = Gate::new(reader.clone(), RequestLimiter::default())
         .call(request(never_whole(), 1000, CALLER))
         .await
         .unwrap();
@@ -82,15 +82,15 @@ async fn a_request_that_never_becomes_whole_is_given_up() {
 
 #[tokio::test(start_paused = true)]
 async fn one_user_cannot_hold_more_than_its_requests_and_others_get_in() {
-    let mut gate = Gate::new(Reader::default(), Requests::default());
+    let mut gate = Gate::new(Reader::default(), RequestLimiter::default());
     let held: Vec<_> =
         (0..MAX_REQUESTS_PER_UID).map(|_| gate.call(request(Body::empty(), 1000, CALLER))).collect();
     let one_more = gate.call(request(Body::empty(), 1000, CALLER)).await.unwrap();
     assert_eq!(code(&one_more), Code::ResourceExhausted);
-    let other = tokio::time::timeout(BODY_WAIT / 2, gate.call(request(Body::empty(), 0, CALLER))).await;
+    let other = tokio::time::timeout(BODY_TIMEOUT / 2, gate.call(request(Body::empty(), 0, CALLER))).await;
     assert!(other.is_err(), "it was let in, and this service does not answer");
     drop(held);
-    let later = tokio::time::timeout(BODY_WAIT / 2, gate.call(request(Body::empty(), 1000, CALLER))).await;
+    let later = tokio::time::timeout(BODY_TIMEOUT / 2, gate.call(request(Body::empty(), 1000, CALLER))).await;
     assert!(later.is_err(), "places that were given up are free again");
 }
 
@@ -101,7 +101,7 @@ async fn an_answer_that_nobody_takes_keeps_its_place() {
             Result<Frame<Bytes>, Status>,
         >()))))
     });
-    let mut gate = Gate::new(answering, Requests::default());
+    let mut gate = Gate::new(answering, RequestLimiter::default());
     let mut held = Vec::new();
     for _ in 0..MAX_REQUESTS_PER_UID {
         held.push(gate.call(request(Body::empty(), 1000, CALLER)).await.unwrap());

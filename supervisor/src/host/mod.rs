@@ -3,45 +3,45 @@
 //! One file for each group of requests. Kernel credentials identify the client (`peer`), and the limits on
 //! concurrent requests are set here.
 
-mod alone;
+mod accept;
+mod agent_connection;
+mod authorization;
 mod call_id;
 mod closing;
 mod connection;
-#[cfg(test)]
-mod endless;
 mod execute;
+mod exit_requests;
 mod gate;
-mod incoming;
-mod leave;
-mod narrow;
 mod operate;
-mod operators;
 mod peer;
+#[cfg(test)]
+mod pending_host;
 mod plugins;
-mod raw;
+mod raw_answers;
 mod reload;
 mod server;
 mod service;
 mod socket;
+mod state_proxy;
 mod status;
 mod streams;
 
 pub use talon_listen::{DRAINING, FRAME_BYTES, WINDOW_BYTES};
-use talon_sanitize::{Raw, Shown};
+use talon_sanitize::{Raw, SafeDisplay};
 use tonic::Status;
 
-pub use alone::Alone;
-pub use closing::{Closing, HANDING_OVER};
+pub(crate) use accept::Acceptor;
+pub use accept::{LivenessProbe, MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID, PeerClassifier};
+pub use agent_connection::AgentConnection;
+pub use closing::{HANDING_OVER, StreamCloser};
 pub use execute::{report_on_wire, response};
-pub(crate) use incoming::Doorman;
-pub use incoming::{MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID, Pulse, Recognise};
-pub use leave::{Asked, Leaving, asked};
-pub use operators::Operators;
+pub use exit_requests::{ExitRequest, ExitSender, exit_channel};
 pub use peer::Peer;
 pub use server::{ServeError, Server};
-pub use service::{About, HostService};
-pub use socket::{BindError, FileIdentity, HostSocket, SOCKET_NAME, SocketFile, bind_host, regroup};
-pub(crate) use socket::{Living, bind_named};
+pub use service::{HostService, SupervisorInfo};
+pub use socket::{BindError, FileIdentity, HostSocket, SOCKET_NAME, SocketFile, bind_host, set_group};
+pub(crate) use socket::{LiveSocket, bind_named};
+pub use state_proxy::StateProxy;
 
 /// The size of a request without its arguments: names, the call's id and the session context.
 const REQUEST_SLACK_BYTES: usize = 64 << 10;
@@ -74,7 +74,7 @@ fn status_text<'t>(text: impl Into<Raw<'t>>) -> String {
 
 /// Converts a text for a client to a plain string. Only displayable text is accepted:
 /// [`Sanitized`](talon_sanitize::Sanitized) and the supervisor's own constants.
-fn wire(text: impl Shown) -> String {
+fn wire(text: impl SafeDisplay) -> String {
     text.to_string()
 }
 

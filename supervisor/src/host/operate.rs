@@ -23,7 +23,7 @@ pub(super) async fn start(
     service: &HostService,
     request: Request<StartRequest>,
 ) -> Result<Response<StartResponse>, Status> {
-    let plugin = operator(service, &request, "start", &request.get_ref().name)?;
+    let plugin = authorize(service, &request, "start", &request.get_ref().name)?;
     service.renew(&plugin, |plugin| async move { plugin.start().await }).await?;
     Ok(Response::new(StartResponse { plugin: Some(service.view(&plugin)) }))
 }
@@ -32,7 +32,7 @@ pub(super) async fn stop(
     service: &HostService,
     request: Request<StopRequest>,
 ) -> Result<Response<StopResponse>, Status> {
-    let plugin = operator(service, &request, "stop", &request.get_ref().name)?;
+    let plugin = authorize(service, &request, "stop", &request.get_ref().name)?;
     service.carry_out(&plugin, |plugin| async move { plugin.stop().await }).await?;
     Ok(Response::new(StopResponse { plugin: Some(service.view(&plugin)) }))
 }
@@ -41,7 +41,7 @@ pub(super) async fn restart(
     service: &HostService,
     request: Request<RestartRequest>,
 ) -> Result<Response<RestartResponse>, Status> {
-    let plugin = operator(service, &request, "restart", &request.get_ref().name)?;
+    let plugin = authorize(service, &request, "restart", &request.get_ref().name)?;
     service.renew(&plugin, |plugin| async move { plugin.restart().await }).await?;
     Ok(Response::new(RestartResponse { plugin: Some(service.view(&plugin)) }))
 }
@@ -50,7 +50,7 @@ pub(super) async fn refresh(
     service: &HostService,
     request: Request<RefreshCapabilitiesRequest>,
 ) -> Result<Response<RefreshCapabilitiesResponse>, Status> {
-    let plugin = operator(service, &request, "refresh", &request.get_ref().name)?;
+    let plugin = authorize(service, &request, "refresh", &request.get_ref().name)?;
     let refreshed =
         service.carry_out(&plugin, |plugin| async move { plugin.refresh_capabilities().await }).await?;
     let plugin: host::Plugin = service.view(&plugin);
@@ -61,7 +61,7 @@ pub(super) async fn approve(
     service: &HostService,
     request: Request<ApproveRequest>,
 ) -> Result<Response<ApproveResponse>, Status> {
-    let plugin = operator(service, &request, "approve", &request.get_ref().name)?;
+    let plugin = authorize(service, &request, "approve", &request.get_ref().name)?;
     let ApproveRequest { actions, digests, .. } = request.into_inner();
     let approve = |plugin: Plugin| async move { plugin.approve(actions, digests).await };
     let approved = service.carry_out(&plugin, approve).await?;
@@ -70,7 +70,7 @@ pub(super) async fn approve(
 }
 
 /// Checks the role and records the operation.
-pub(super) fn operator<T>(
+pub(super) fn authorize<T>(
     service: &HostService,
     request: &Request<T>,
     verb: &'static str,
@@ -98,13 +98,13 @@ impl HostService {
     where
         F: Future<Output = Result<(), OperateError>> + Send + 'static,
     {
-        if self.door.is_draining() {
+        if self.dispatcher.is_draining() {
             return Err(super::draining());
         }
-        let door = Arc::clone(&self.door);
+        let door = Arc::clone(&self.dispatcher);
         let renewed = |plugin: Plugin| async move {
             operation(plugin.clone()).await?;
-            door.forget_faults(&plugin);
+            door.reset_faults(&plugin);
             Ok(())
         };
         self.carry_out(plugin, renewed).await

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use talon_guard::Grant as _;
 use talon_guard::Origin;
-use talon_listen::Throttle;
+use talon_listen::LogThrottle;
 use talon_proto::host;
 use tonic::codegen::http;
 use tonic::{Request, Status};
 
-use crate::config::{Allowed, Role};
+use crate::config::{AllowedActions, Role};
 
 /// The process that connected. Its rights are determined when it connects and hold for the connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Peer {
     /// Its role, and the origin of its calls; `None` if the configuration does not list it.
     pub rights: Option<(Role, Origin)>,
     /// The actions that it may call; `None` means all.
-    pub allowed: Option<Arc<Allowed>>,
+    pub allowed: Option<Arc<AllowedActions>>,
     /// It is the supervisor's own agent, on the connection that the supervisor gave it. It must state for
     /// whom it calls, and that statement is trusted.
     pub agent: bool,
@@ -38,7 +38,7 @@ impl Peer {
 
     /// The name of the origin of its calls.
     pub(crate) fn origin_name(&self) -> &'static str {
-        self.rights.map_or("unknown", |(_, origin)| origin.word())
+        self.rights.map_or("unknown", |(_, origin)| origin.as_str())
     }
 }
 
@@ -62,66 +62,66 @@ fn role_name(role: Role) -> &'static str {
     }
 }
 
-static DENIED: Throttle = Throttle::new();
+static DENIED: LogThrottle = LogThrottle::new();
 
 /// A peer that has the required role, with the origin of its calls.
-pub(super) struct Permitted {
+pub(super) struct AuthorizedPeer {
     pub(super) peer: Peer,
     pub(super) origin: Origin,
 }
 
-impl Permitted {
+impl AuthorizedPeer {
     /// A peer sees only what it may call, unless it operates plugins.
-    pub(super) fn sees(&self) -> Seen<'_> {
+    pub(super) fn visibility(&self) -> Visibility<'_> {
         let operates = self.peer.rights.is_some_and(|(role, _)| role >= Role::Operate);
-        Seen { only: self.peer.allowed.as_deref().filter(|_| !operates), operates }
+        Visibility { only: self.peer.allowed.as_deref().filter(|_| !operates), is_operator: operates }
     }
 }
 
 /// Which plugins and actions a peer sees.
 #[derive(Clone, Copy)]
-pub(super) struct Seen<'p> {
-    only: Option<&'p Allowed>,
+pub(super) struct Visibility<'p> {
+    only: Option<&'p AllowedActions>,
     /// Whether it decides about plugins, and so has to see them.
-    pub(super) operates: bool,
+    pub(super) is_operator: bool,
 }
 
-impl Seen<'_> {
+impl Visibility<'_> {
     /// Whether it sees this plugin.
-    pub(super) fn plugin(&self, name: &str) -> bool {
-        self.only.is_none_or(|allowed| allowed.covers_some(name))
+    pub(super) fn can_see_plugin(&self, name: &str) -> bool {
+        self.only.is_none_or(|allowed| allowed.covers_any_action(name))
     }
 
     /// Whether it sees this action.
-    pub(super) fn action(&self, plugin: &str, action: &str) -> bool {
+    pub(super) fn can_see_action(&self, plugin: &str, action: &str) -> bool {
         self.only.is_none_or(|allowed| allowed.covers(plugin, action))
     }
 
     /// Whether it sees everything.
-    pub(super) fn all(&self) -> bool {
+    pub(super) fn sees_all(&self) -> bool {
         self.only.is_none()
     }
 }
 
 /// Accepts a request if its peer has at least this role. Otherwise the error states the required role and the
 /// peer's identity.
-pub(super) fn require<T>(request: &Request<T>, needed: Role) -> Result<Permitted, Status> {
+pub(super) fn require<T>(request: &Request<T>, needed: Role) -> Result<AuthorizedPeer, Status> {
     let peer = request.extensions().get::<Peer>();
     check(peer, needed)
 }
 
 /// Like [`require`], for a request whose message was not read yet.
-pub(super) fn permitted(extensions: &http::Extensions, needed: Role) -> Result<Permitted, Status> {
+pub(super) fn authorize(extensions: &http::Extensions, needed: Role) -> Result<AuthorizedPeer, Status> {
     check(extensions.get::<Peer>(), needed)
 }
 
-fn check(peer: Option<&Peer>, needed: Role) -> Result<Permitted, Status> {
+fn check(peer: Option<&Peer>, needed: Role) -> Result<AuthorizedPeer, Status> {
     // Every connection carries its peer; a request without one did not come through `host.sock`.
     let peer = peer.ok_or_else(|| Status::internal("a request without a peer"))?;
     match peer.rights {
-        Some((role, origin)) if role >= needed => Ok(Permitted { peer: peer.clone(), origin }),
+        Some((role, origin)) if role >= needed => Ok(AuthorizedPeer { peer: peer.clone(), origin }),
         _ => {
-            if let Some(unsaid) = DENIED.word() {
+            if let Some(unsaid) = DENIED.permit() {
                 tracing::warn!(
                     peer.uid,
                     peer.gid,

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use talon_plugin::entry::SandboxMode;
 use talon_plugin::name::RESERVED_NAME;
 use talon_plugin::spec::{ChangedTools, Dialect};
-use talon_plugin::{Desired, InstanceSnapshot, Offered, Plugin, State};
+use talon_plugin::{Desired, InstanceSnapshot, Plugin, ReviewedCapability, State};
 use talon_proto::host;
 use talon_proto::host::{
     GetPluginRequest, GetPluginResponse, ListPluginsRequest, ListPluginsResponse, PluginCounters, Settings,
@@ -14,7 +14,7 @@ use talon_proto::plugin::PluginCapabilities;
 use talon_sanitize::{Raw, Sanitized};
 use tonic::{Request, Response, Status};
 
-use super::peer::{Seen, require};
+use super::peer::{Visibility, require};
 use super::service::HostService;
 use super::{status_text, wire};
 use crate::config::Role;
@@ -24,9 +24,11 @@ pub(super) fn list(
     request: &Request<ListPluginsRequest>,
 ) -> Result<Response<ListPluginsResponse>, Status> {
     let permitted = require(request, Role::Call)?;
-    let mut plugins = service.plugins(permitted.sees());
+    let mut plugins = service.plugins(permitted.visibility());
     // The list of everything callable includes the supervisor's own actions.
-    plugins.extend(service.door.core().map(|(capabilities, counters)| core(&capabilities, counters)));
+    plugins.extend(
+        service.dispatcher.core().map(|(capabilities, counters)| core_plugin(&capabilities, counters)),
+    );
     Ok(Response::new(ListPluginsResponse { plugins }))
 }
 
@@ -35,31 +37,31 @@ pub(super) fn get(
     request: &Request<GetPluginRequest>,
 ) -> Result<Response<GetPluginResponse>, Status> {
     let permitted = require(request, Role::Call)?;
-    let seen = permitted.sees();
+    let seen = permitted.visibility();
     let GetPluginRequest { name, for_model } = request.get_ref();
     if name == RESERVED_NAME
-        && let Some((capabilities, counters)) = service.door.core()
+        && let Some((capabilities, counters)) = service.dispatcher.core()
     {
-        let plugin = Some(core(&capabilities, counters));
+        let plugin = Some(core_plugin(&capabilities, counters));
         let mut capabilities = capabilities.as_ref().clone();
         capabilities.actions.retain(|action| !(*for_model && action.user_only));
         let capabilities = Some(capabilities);
         return Ok(Response::new(GetPluginResponse { plugin, capabilities, ..GetPluginResponse::default() }));
     }
-    if !seen.plugin(name) {
+    if !seen.can_see_plugin(name) {
         return Err(Status::permission_denied(status_text(format!(
             "plugin {name:?} is not granted to you: ask the operator to add what you need of it to `allow` of your entry under \
              host.peers"
         ))));
     }
-    let plugin = service.plugin_among(name, |other| seen.plugin(other))?;
-    let offered = plugin.offered();
-    let decides = seen.operates && !for_model;
+    let plugin = service.plugin_among(name, |other| seen.can_see_plugin(other))?;
+    let offered = plugin.reviewed_capability();
+    let decides = seen.is_operator && !for_model;
     Ok(Response::new(GetPluginResponse {
         plugin: Some(service.view_for(&plugin, seen)),
         capabilities: offered.as_ref().map(|offered| {
-            let known = service.door.capabilities(&plugin, &offered.capability);
-            shown(&plugin, &known, offered, seen, *for_model)
+            let known = service.dispatcher.capabilities(&plugin, &offered.capability);
+            visible_capabilities(&plugin, &known, offered, seen, *for_model)
         }),
         declaration_digests: offered.filter(|_| decides).map(|offered| offered.digests).unwrap_or_default(),
         settings: Some(settings(service, &plugin, decides)),
@@ -70,18 +72,18 @@ pub(super) fn get(
 /// changed actions must see those, too. Refused actions are hidden from all others, because their texts might
 /// be meant to influence a model. The same holds for a model that acts for an operator, and it does not see
 /// actions that it may not call.
-fn shown(
+fn visible_capabilities(
     plugin: &Plugin,
     known: &PluginCapabilities,
-    offered: &Offered,
-    seen: Seen<'_>,
+    offered: &ReviewedCapability,
+    seen: Visibility<'_>,
     for_model: bool,
 ) -> PluginCapabilities {
-    let decides = seen.operates && !for_model;
+    let decides = seen.is_operator && !for_model;
     let mut shown = known.clone();
     let name = plugin.name().as_str();
     shown.actions.retain(|action| {
-        seen.action(name, &action.name)
+        seen.can_see_action(name, &action.name)
             && (decides || !offered.withheld.contains(&action.name))
             && !(for_model && action.user_only)
     });
@@ -96,19 +98,19 @@ fn shown(
 
 impl HostService {
     /// All plugins that a peer sees.
-    pub(super) fn plugins(&self, seen: Seen<'_>) -> Vec<host::Plugin> {
+    pub(super) fn plugins(&self, seen: Visibility<'_>) -> Vec<host::Plugin> {
         let plugins = self.registry.list().into_iter();
         plugins
-            .filter(|plugin| seen.plugin(plugin.name().as_str()))
+            .filter(|plugin| seen.can_see_plugin(plugin.name().as_str()))
             .map(|plugin| self.view_for(&plugin, seen))
             .collect()
     }
 
     /// One plugin as a peer sees it that may not call all of its actions.
-    fn view_for(&self, plugin: &Plugin, seen: Seen<'_>) -> host::Plugin {
+    fn view_for(&self, plugin: &Plugin, seen: Visibility<'_>) -> host::Plugin {
         let mut view = self.view(plugin);
-        if !seen.all() {
-            let may = |action: &str| seen.action(plugin.name().as_str(), action);
+        if !seen.sees_all() {
+            let may = |action: &str| seen.can_see_action(plugin.name().as_str(), action);
             let known = plugin.capability();
             let actions = known.iter().flat_map(|known| known.actions.keys());
             view.actions = count(actions.filter(|action| may(action)).count());
@@ -120,13 +122,13 @@ impl HostService {
     /// One plugin with everything that clients can see of it.
     pub(super) fn view(&self, plugin: &Plugin) -> host::Plugin {
         let snapshot = plugin.snapshot();
-        let gauge = self.door.gauge(plugin);
-        let used = self.about.usages.latest();
+        let gauge = self.dispatcher.gauge(plugin);
+        let used = self.info.usages.latest();
         let instances = snapshot.instances.iter().map(|instance| host::Instance {
             usage: used.instance(snapshot.name.as_str(), instance.index),
             ..self::instance(instance)
         });
-        let reason = Sanitized::joined(snapshot.reason.iter().chain(&snapshot.notes), "; ");
+        let reason = Sanitized::join(snapshot.reason.iter().chain(&snapshot.notes), "; ");
         host::Plugin {
             name: snapshot.name.to_string(),
             declared_name: wire(snapshot.declared_name.unwrap_or_default()),
@@ -160,7 +162,7 @@ impl HostService {
 }
 
 /// The supervisor's own actions, shown as a plugin without a process.
-fn core(capabilities: &PluginCapabilities, counters: PluginCounters) -> host::Plugin {
+fn core_plugin(capabilities: &PluginCapabilities, counters: PluginCounters) -> host::Plugin {
     host::Plugin {
         name: RESERVED_NAME.to_owned(),
         declared_name: RESERVED_NAME.to_owned(),
@@ -208,7 +210,7 @@ fn settings(service: &HostService, plugin: &Plugin, operates: bool) -> Settings 
 fn all_settings(service: &HostService, plugin: &Plugin) -> Settings {
     let spec = plugin.spec();
     let snapshot = plugin.snapshot();
-    let policy = service.door.policy(plugin);
+    let policy = service.dispatcher.policy(plugin);
     let command: Vec<String> =
         std::iter::once(spec.program.display().to_string()).chain(spec.args.clone()).collect();
     Settings {
@@ -226,9 +228,9 @@ fn all_settings(service: &HostService, plugin: &Plugin) -> Settings {
         max_restarts: spec.lifecycle.max_restarts,
         restart_on_failure: spec.lifecycle.restart_on_failure,
         source: wire(Raw::from(&spec.source).line()),
-        sandbox_mode: SandboxMode::from(spec.sandbox.mode).word().to_owned(),
+        sandbox_mode: SandboxMode::from(spec.sandbox.mode).as_str().to_owned(),
         sandbox_profile: spec.sandbox.profile.clone(),
-        sandbox_network: spec.sandbox.network.word().to_owned(),
+        sandbox_network: spec.sandbox.network.as_str().to_owned(),
         sandbox_grants: spec
             .sandbox
             .grants()

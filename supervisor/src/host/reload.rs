@@ -1,6 +1,6 @@
 //! `ReloadPlugin` and `Reload`: changes at runtime without losing calls.
 
-use talon_plugin::{IfDown, Outcome, ReplaceError};
+use talon_plugin::{DownPolicy, ReplaceError, ReplaceOutcome};
 use talon_proto::host::{
     PluginChange, ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse,
 };
@@ -12,23 +12,23 @@ use super::plugins::count;
 use super::service::HostService;
 use super::{draining, status_text, wire};
 use crate::config::Role;
-use crate::serve::reload::{Change, Reloaded, ReplaceFailure};
+use crate::serve::reload::{PluginOutcome, ReloadOutcome, ReplaceFailure};
 
 pub(super) async fn plugin(
     service: &HostService,
     request: Request<ReloadPluginRequest>,
 ) -> Result<Response<ReloadPluginResponse>, Status> {
-    let plugin = super::operate::operator(service, &request, "reload", &request.get_ref().name)?;
-    if service.door.is_draining() {
+    let plugin = super::operate::authorize(service, &request, "reload", &request.get_ref().name)?;
+    if service.dispatcher.is_draining() {
         return Err(draining());
     }
     // The replacement is carried out even if the client goes away meanwhile.
     let (reloader, name, door) =
-        (service.about.reloader.clone(), plugin.name().clone(), service.door.clone());
+        (service.info.reloader.clone(), plugin.name().clone(), service.dispatcher.clone());
     let replacing = tokio::spawn(async move {
-        let replaced = reloader.replace(&name, IfDown::Start).await?;
+        let replaced = reloader.replace(&name, DownPolicy::Start).await?;
         // An operator has checked the plugin, so earlier faults no longer count.
-        door.forget_faults(&replaced.plugin);
+        door.reset_faults(&replaced.plugin);
         Ok(replaced)
     });
     let replaced = match replacing.await {
@@ -40,9 +40,9 @@ pub(super) async fn plugin(
         }
     };
     let outcome = match replaced.outcome {
-        Outcome::Replaced => "replaced",
-        Outcome::Started => "started",
-        Outcome::Down => "down",
+        ReplaceOutcome::Replaced => "replaced",
+        ReplaceOutcome::Started => "started",
+        ReplaceOutcome::Down => "down",
     };
     Ok(Response::new(ReloadPluginResponse {
         plugin: Some(service.view(&replaced.plugin)),
@@ -69,7 +69,7 @@ pub(super) async fn configuration(
     request: Request<ReloadRequest>,
 ) -> Result<Response<ReloadResponse>, Status> {
     let permitted = require(&request, Role::Admin)?;
-    if service.door.is_draining() {
+    if service.dispatcher.is_draining() {
         return Err(draining());
     }
     let dry_run = request.get_ref().dry_run;
@@ -79,13 +79,13 @@ pub(super) async fn configuration(
         dry_run,
         "an administrator has the configuration read anew"
     );
-    Ok(Response::new(on_wire(service.about.reloader.reload(dry_run).await)))
+    Ok(Response::new(reload_on_wire(service.info.reloader.reload(dry_run).await)))
 }
 
-fn on_wire(reloaded: Reloaded) -> ReloadResponse {
+fn reload_on_wire(reloaded: ReloadOutcome) -> ReloadResponse {
     // Keys and problems quote configuration files, which are untrusted text.
     let lines = |texts: Vec<String>| texts.iter().map(|text| wire(Raw::from(text).line())).collect();
-    let change = |Change { plugin, what, reason }| PluginChange {
+    let change = |PluginOutcome { plugin, what, reason }| PluginChange {
         plugin,
         what: String::from(what),
         reason: wire(reason),

@@ -12,9 +12,9 @@ use tokio::net::UnixListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::connection::Serving;
-use super::incoming::{Heart, Pulse, Recognise, connections};
-use super::operators::Operators;
+use super::accept::{LivenessProbe, LivenessRequests, PeerClassifier, connections};
+use super::connection::ConnectionService;
+use super::state_proxy::StateProxy;
 
 /// How long connections may take to close once all their requests are answered.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -32,7 +32,7 @@ pub enum ServeError {
 pub struct Server {
     task: JoinHandle<()>,
     stop: CancellationToken,
-    pulse: Pulse,
+    liveness: LivenessProbe,
 }
 
 impl Server {
@@ -45,23 +45,23 @@ impl Server {
     /// [`ServeError::Listen`]
     pub fn start(
         listener: &net::UnixListener,
-        recognise: Recognise,
+        recognise: PeerClassifier,
         service: impl Host,
-        operators: Operators,
+        operators: StateProxy,
         max_argument_bytes: usize,
     ) -> Result<Self, ServeError> {
         let listener = UnixListener::from_std(listener.try_clone()?)?;
         let stop = CancellationToken::new();
-        let (pulse, heart) = Pulse::new();
-        let serving = Serving::new(service, operators, max_argument_bytes);
+        let (pulse, heart) = LivenessProbe::new();
+        let serving = ConnectionService::new(service, operators, max_argument_bytes);
         let serving = serve(listener, recognise, heart, serving, stop.clone());
-        Ok(Self { task: tokio::spawn(serving), stop, pulse })
+        Ok(Self { task: tokio::spawn(serving), stop, liveness: pulse })
     }
 
     /// A probe of the accept loop.
     #[must_use]
-    pub fn pulse(&self) -> Pulse {
-        self.pulse.clone()
+    pub fn liveness(&self) -> LivenessProbe {
+        self.liveness.clone()
     }
 
     /// Resolves once the server has ended. Unless it was stopped, that can only be a panic, which is
@@ -95,9 +95,9 @@ impl Server {
 /// Serves all connections until `stop`, then those that exist until their requests are answered.
 async fn serve<H: Host>(
     listener: UnixListener,
-    recognise: Recognise,
-    heart: Heart,
-    serving: Arc<Serving<H>>,
+    recognise: PeerClassifier,
+    heart: LivenessRequests,
+    serving: Arc<ConnectionService<H>>,
     stop: CancellationToken,
 ) {
     let mut open = JoinSet::new();

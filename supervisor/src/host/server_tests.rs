@@ -11,14 +11,14 @@ use tokio::sync::mpsc;
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
 
-use super::super::endless::{Endless, Seen};
 use super::super::peer::Peer;
-use super::super::{Alone, REQUEST_SLACK_BYTES, SOCKET_NAME, bind_host};
+use super::super::pending_host::{CallEvent, PendingHost};
+use super::super::{AgentConnection, REQUEST_SLACK_BYTES, SOCKET_NAME, bind_host};
 use super::*;
 use crate::config::Role;
 
 /// Classifies every peer as the test process with these rights.
-fn everybody(rights: Option<(Role, Origin)>) -> Recognise {
+fn everybody(rights: Option<(Role, Origin)>) -> PeerClassifier {
     Arc::new(move |credentials| {
         Some(Peer {
             uid: credentials.uid(),
@@ -43,7 +43,7 @@ async fn client(dir: &Path) -> HostClient<Channel> {
 struct Fixture {
     dir: tempfile::TempDir,
     server: Server,
-    seen: mpsc::UnboundedReceiver<Seen>,
+    seen: mpsc::UnboundedReceiver<CallEvent>,
     _file: Option<super::super::SocketFile>,
 }
 
@@ -51,8 +51,8 @@ fn start(rights: Option<(Role, Origin)>) -> Fixture {
     let dir = tempfile::tempdir().unwrap();
     let socket = bind_host(dir.path(), None).unwrap();
     let (sender, seen) = mpsc::unbounded_channel();
-    let service = Endless { seen: sender };
-    let operators = Operators::new(None);
+    let service = PendingHost { seen: sender };
+    let operators = StateProxy::new(None);
     let server =
         Server::start(&socket.listener, everybody(rights), service, operators, MAX_ARGUMENT_BYTES).unwrap();
     Fixture { dir, server, seen, _file: socket.file }
@@ -66,9 +66,9 @@ async fn a_call_is_dropped_when_its_caller_gives_up() {
     let mut fixture = start(ADMIN);
     let mut client = client(fixture.dir.path()).await;
     let call = tokio::spawn(async move { client.execute(ExecuteRequest::default()).await });
-    assert_eq!(fixture.seen.recv().await, Some(Seen::Began));
+    assert_eq!(fixture.seen.recv().await, Some(CallEvent::Began));
     call.abort();
-    assert_eq!(fixture.seen.recv().await, Some(Seen::Dropped));
+    assert_eq!(fixture.seen.recv().await, Some(CallEvent::Dropped));
 }
 
 #[tokio::test]
@@ -85,8 +85,8 @@ async fn a_call_is_dropped_when_its_callers_connection_ends() {
             let _ = tokio::time::timeout(Duration::from_millis(200), call).await;
         });
     });
-    assert_eq!(fixture.seen.recv().await, Some(Seen::Began));
-    assert_eq!(fixture.seen.recv().await, Some(Seen::Dropped));
+    assert_eq!(fixture.seen.recv().await, Some(CallEvent::Began));
+    assert_eq!(fixture.seen.recv().await, Some(CallEvent::Dropped));
     client_side.join().unwrap();
 }
 
@@ -153,7 +153,7 @@ async fn operators_need_the_role_admin_and_learn_that_nothing_keeps_state() {
 }
 
 /// The host service for one connection, and a client at its other end.
-async fn alone(seen: mpsc::UnboundedSender<Seen>) -> (Alone, HostClient<Channel>) {
+async fn alone(seen: mpsc::UnboundedSender<CallEvent>) -> (AgentConnection, HostClient<Channel>) {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
     theirs.set_nonblocking(true).unwrap();
     let mut theirs = Some(TokioIo::new(UnixStream::from_std(theirs).unwrap()));
@@ -165,7 +165,7 @@ async fn alone(seen: mpsc::UnboundedSender<Seen>) -> (Alone, HostClient<Channel>
         allowed: None,
         agent: true,
     };
-    let alone = Alone::serve(ours, peer, Endless { seen }, MAX_ARGUMENT_BYTES).unwrap();
+    let alone = AgentConnection::serve(ours, peer, PendingHost { seen }, MAX_ARGUMENT_BYTES).unwrap();
     let connector = tower::service_fn(move |_| {
         let stream = theirs.take().ok_or_else(|| std::io::Error::other("there is one"));
         async move { stream }
@@ -188,9 +188,9 @@ async fn a_connection_of_our_own_making_is_cut_when_it_is_let_go_of() {
     let (sender, mut seen) = mpsc::unbounded_channel();
     let (alone, mut client) = alone(sender).await;
     let call = tokio::spawn(async move { client.execute(ExecuteRequest::default()).await });
-    assert_eq!(seen.recv().await, Some(Seen::Began));
+    assert_eq!(seen.recv().await, Some(CallEvent::Began));
     drop(alone);
-    assert_eq!(seen.recv().await, Some(Seen::Dropped));
+    assert_eq!(seen.recv().await, Some(CallEvent::Dropped));
     assert!(call.await.unwrap().is_err());
 }
 
@@ -199,9 +199,9 @@ async fn a_connection_of_our_own_making_is_cut_if_what_is_under_way_does_not_end
     let (sender, mut seen) = mpsc::unbounded_channel();
     let (alone, mut client) = alone(sender).await;
     let call = tokio::spawn(async move { client.execute(ExecuteRequest::default()).await });
-    assert_eq!(seen.recv().await, Some(Seen::Began));
+    assert_eq!(seen.recv().await, Some(CallEvent::Began));
     alone.close(Duration::from_secs(1)).await;
-    assert_eq!(seen.recv().await, Some(Seen::Dropped));
+    assert_eq!(seen.recv().await, Some(CallEvent::Dropped));
     assert!(call.await.unwrap().is_err());
 }
 

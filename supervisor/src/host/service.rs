@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use futures_util::stream::BoxStream;
 use talon_guard::ResolveError;
-use talon_guard::resolve::Others;
+use talon_guard::resolve::Suggestions;
 use talon_plugin::name::RESERVED_NAME;
 use talon_plugin::{Events, Plugin, Registry};
 use talon_proto::host::host_server::Host;
@@ -22,20 +22,23 @@ use talon_proto::host::{
 use tokio::sync::Semaphore;
 use tonic::{Request, Response, Status};
 
-use super::closing::Closing;
-use super::leave::Leaving;
+use super::closing::StreamCloser;
+use super::exit_requests::ExitSender;
 use super::peer::Peer;
-use super::{MAX_FOLLOWERS, execute, leave, operate, plugins, raw, reload, status, status_text, streams};
-use crate::admin::usage::Usages;
+use super::{
+    MAX_FOLLOWERS, execute, exit_requests, operate, plugins, raw_answers, reload, status, status_text,
+    streams,
+};
+use crate::admin::usage::UsageReader;
 use crate::agent;
 use crate::audit::{Audit, OperationRecording};
-use crate::door::Door;
+use crate::dispatch::Dispatcher;
 use crate::serve::Reloader;
-use crate::state::Keeper;
+use crate::state::StateSupervisor;
 
 /// Static information about the supervisor, and handles to its parts.
 #[derive(Clone)]
-pub struct About {
+pub struct SupervisorInfo {
     /// When it started.
     pub started: SystemTime,
     /// The directory of its sockets.
@@ -49,11 +52,11 @@ pub struct About {
     /// Changes configuration and plugins at runtime.
     pub reloader: Reloader,
     /// The state service; `None` if state is off.
-    pub keeper: Option<Keeper>,
+    pub state: Option<StateSupervisor>,
     /// The agent; `None` if there is none.
-    pub agent: Option<agent::Keeper>,
+    pub agent: Option<agent::AgentSupervisor>,
     /// Resource usage of processes.
-    pub usages: Usages,
+    pub usages: UsageReader,
     /// The name of the machine's sandbox tier.
     pub tier: &'static str,
     /// The audit log of calls and operations.
@@ -64,13 +67,13 @@ pub struct About {
 #[derive(Clone)]
 pub struct HostService {
     pub(super) registry: Registry,
-    pub(super) door: Arc<Door>,
+    pub(super) dispatcher: Arc<Dispatcher>,
     pub(super) events: Events,
-    pub(super) about: Arc<About>,
+    pub(super) info: Arc<SupervisorInfo>,
     pub(super) followers: Arc<Semaphore>,
     /// Ends the streams when the supervisor ends.
-    pub(super) closing: Closing,
-    pub(super) leaving: Leaving,
+    pub(super) closing: StreamCloser,
+    pub(super) exit_requests: ExitSender,
 }
 
 impl HostService {
@@ -79,34 +82,34 @@ impl HostService {
     #[must_use]
     pub fn new(
         registry: Registry,
-        door: Arc<Door>,
+        dispatcher: Arc<Dispatcher>,
         events: Events,
-        about: About,
-        closing: Closing,
-        leaving: Leaving,
+        about: SupervisorInfo,
+        closing: StreamCloser,
+        exit_requests: ExitSender,
     ) -> Self {
         let followers = Arc::new(Semaphore::new(MAX_FOLLOWERS));
-        Self { registry, door, events, about: Arc::new(about), followers, closing, leaving }
+        Self { registry, dispatcher, events, info: Arc::new(about), followers, closing, exit_requests }
     }
 
     /// The same service for another server, with another closer for its streams.
     #[must_use]
-    pub fn reopened(&self, closing: Closing) -> Self {
+    pub fn with_closer(&self, closing: StreamCloser) -> Self {
         Self { closing, ..self.clone() }
     }
 
     /// Information about the supervisor.
     #[must_use]
-    pub fn about(&self) -> Arc<About> {
-        Arc::clone(&self.about)
+    pub fn info(&self) -> Arc<SupervisorInfo> {
+        Arc::clone(&self.info)
     }
 
     /// Records an operation until it ends. A denied operation of an unknown user is not recorded: such a user
     /// could fill the disk.
-    fn recording<T>(&self, request: &Request<T>, verb: &str, subject: &str) -> OperationRecording {
+    fn record<T>(&self, request: &Request<T>, verb: &str, subject: &str) -> OperationRecording {
         let peer = request.extensions().get::<Peer>().filter(|peer| peer.rights.is_some());
         let nobody = Audit::default();
-        let audit = if peer.is_some() { &self.about.audit } else { &nobody };
+        let audit = if peer.is_some() { &self.info.audit } else { &nobody };
         audit.operation(peer, verb, subject)
     }
 
@@ -117,7 +120,7 @@ impl HostService {
 
     /// The same for a peer that does not see every plugin.
     pub(super) fn plugin_among(&self, name: &str, shown: impl Fn(&str) -> bool) -> Result<Plugin, Status> {
-        if name == RESERVED_NAME && self.door.core().is_some() {
+        if name == RESERVED_NAME && self.dispatcher.core().is_some() {
             return Err(Status::failed_precondition(status_text(format!(
                 "{RESERVED_NAME} is the supervisor itself: it has no process to start, stop or follow; see `talon status`"
             ))));
@@ -137,7 +140,7 @@ impl HostService {
 
 /// The same text as the refusal of a call to an unknown plugin.
 fn unknown_plugin(name: &str, names: &[String]) -> String {
-    let others = Others::of(name, names.iter().map(String::as_str));
+    let others = Suggestions::for_name(name, names.iter().map(String::as_str));
     ResolveError::UnknownPlugin { plugin: name.to_owned(), others }.to_string()
 }
 
@@ -159,9 +162,9 @@ impl Host for HostService {
     }
 
     async fn approve(&self, request: Request<ApproveRequest>) -> Result<Response<ApproveResponse>, Status> {
-        let recording = self.recording(&request, "approve", &request.get_ref().name);
+        let recording = self.record(&request, "approve", &request.get_ref().name);
         let result = operate::approve(self, request).await;
-        recording.ended(&result);
+        recording.finish(&result);
         result
     }
 
@@ -169,7 +172,7 @@ impl Host for HostService {
         &self,
         request: Request<ListPluginsRequest>,
     ) -> Result<Response<ListPluginsResponse>, Status> {
-        self.about.usages.read().await;
+        self.info.usages.read().await;
         plugins::list(self, &request)
     }
 
@@ -177,7 +180,7 @@ impl Host for HostService {
         &self,
         request: Request<GetPluginRequest>,
     ) -> Result<Response<GetPluginResponse>, Status> {
-        self.about.usages.read().await;
+        self.info.usages.read().await;
         plugins::get(self, &request)
     }
 
@@ -185,30 +188,30 @@ impl Host for HostService {
         &self,
         request: Request<RefreshCapabilitiesRequest>,
     ) -> Result<Response<RefreshCapabilitiesResponse>, Status> {
-        let recording = self.recording(&request, "refresh", &request.get_ref().name);
+        let recording = self.record(&request, "refresh", &request.get_ref().name);
         let result = operate::refresh(self, request).await;
-        recording.ended(&result);
+        recording.finish(&result);
         result
     }
 
     async fn start(&self, request: Request<StartRequest>) -> Result<Response<StartResponse>, Status> {
-        let recording = self.recording(&request, "start", &request.get_ref().name);
+        let recording = self.record(&request, "start", &request.get_ref().name);
         let result = operate::start(self, request).await;
-        recording.ended(&result);
+        recording.finish(&result);
         result
     }
 
     async fn stop(&self, request: Request<StopRequest>) -> Result<Response<StopResponse>, Status> {
-        let recording = self.recording(&request, "stop", &request.get_ref().name);
+        let recording = self.record(&request, "stop", &request.get_ref().name);
         let result = operate::stop(self, request).await;
-        recording.ended(&result);
+        recording.finish(&result);
         result
     }
 
     async fn restart(&self, request: Request<RestartRequest>) -> Result<Response<RestartResponse>, Status> {
-        let recording = self.recording(&request, "restart", &request.get_ref().name);
+        let recording = self.record(&request, "restart", &request.get_ref().name);
         let result = operate::restart(self, request).await;
-        recording.ended(&result);
+        recording.finish(&result);
         result
     }
 
@@ -216,17 +219,17 @@ impl Host for HostService {
         &self,
         request: Request<ReloadPluginRequest>,
     ) -> Result<Response<ReloadPluginResponse>, Status> {
-        let recording = self.recording(&request, "reload", &request.get_ref().name);
+        let recording = self.record(&request, "reload", &request.get_ref().name);
         let result = reload::plugin(self, request).await;
-        recording.ended(&result);
+        recording.finish(&result);
         result
     }
 
     async fn reload(&self, request: Request<ReloadRequest>) -> Result<Response<ReloadResponse>, Status> {
         let recording =
-            self.recording(&request, "reload_config", if request.get_ref().dry_run { "dry run" } else { "" });
+            self.record(&request, "reload_config", if request.get_ref().dry_run { "dry run" } else { "" });
         let result = reload::configuration(self, request).await;
-        recording.ended(&result);
+        recording.finish(&result);
         result
     }
 
@@ -234,9 +237,9 @@ impl Host for HostService {
         &self,
         request: Request<ShutdownRequest>,
     ) -> Result<Response<ShutdownResponse>, Status> {
-        let recording = self.recording(&request, "shutdown", "");
-        let result = leave::shutdown(self, &request).await;
-        recording.ended(&result);
+        let recording = self.record(&request, "shutdown", "");
+        let result = exit_requests::shutdown(self, &request).await;
+        recording.finish(&result);
         result
     }
 
@@ -244,9 +247,9 @@ impl Host for HostService {
         &self,
         request: Request<HandOverRequest>,
     ) -> Result<Response<HandOverResponse>, Status> {
-        let recording = self.recording(&request, "hand_over", "");
-        let result = leave::hand_over(self, request).await;
-        recording.ended(&result);
+        let recording = self.record(&request, "hand_over", "");
+        let result = exit_requests::hand_over(self, request).await;
+        recording.finish(&result);
         result
     }
 
@@ -254,7 +257,7 @@ impl Host for HostService {
         &self,
         request: Request<GetStatusRequest>,
     ) -> Result<Response<GetStatusResponse>, Status> {
-        self.about.usages.read().await;
+        self.info.usages.read().await;
         status::status(self, &request)
     }
 
@@ -269,9 +272,9 @@ impl Host for HostService {
         &self,
         request: Request<ListRawAnswersRequest>,
     ) -> Result<Response<ListRawAnswersResponse>, Status> {
-        let recording = self.recording(&request, "list_raw_answers", "");
-        let result = raw::list(self, &request);
-        recording.ended(&result);
+        let recording = self.record(&request, "list_raw_answers", "");
+        let result = raw_answers::list(self, &request);
+        recording.finish(&result);
         result
     }
 
@@ -279,9 +282,9 @@ impl Host for HostService {
         &self,
         request: Request<GetRawAnswerRequest>,
     ) -> Result<Response<GetRawAnswerResponse>, Status> {
-        let recording = self.recording(&request, "get_raw_answer", &request.get_ref().call_id);
-        let result = raw::get(self, &request);
-        recording.ended(&result);
+        let recording = self.record(&request, "get_raw_answer", &request.get_ref().call_id);
+        let result = raw_answers::get(self, &request);
+        recording.finish(&result);
         result
     }
 

@@ -47,7 +47,7 @@ pub enum BindError {
     },
     /// The socket belongs to a service manager, which passed it in and only linked it here.
     #[error("{} was handed in by the service manager, which sets its group: see SocketGroup= of the socket unit", path.display())]
-    HandedIn {
+    Inherited {
         /// The path.
         path: PathBuf,
     },
@@ -79,7 +79,7 @@ pub struct SocketFile {
     directory: OwnedFd,
     name: &'static str,
     identity: FileIdentity,
-    kept: bool,
+    retained: bool,
 }
 
 /// Device and inode of the socket that was bound, to recognize it even if its name is reused.
@@ -94,7 +94,7 @@ impl SocketFile {
     pub fn adopt(runtime_dir: &Path, name: &'static str, identity: FileIdentity) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = openat(CWD, runtime_dir, flags, Mode::empty())?;
-        Ok(Self { directory, name, identity, kept: true })
+        Ok(Self { directory, name, identity, retained: true })
     }
 
     /// The identity, for the supervisor that takes over.
@@ -105,18 +105,18 @@ impl SocketFile {
 
     /// From now on the file is removed on drop.
     pub fn claim(&mut self) {
-        self.kept = false;
+        self.retained = false;
     }
 
     /// Leaves the file in place, because another supervisor uses it now.
-    pub fn keep(mut self) {
-        self.kept = true;
+    pub fn retain(mut self) {
+        self.retained = true;
     }
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        if self.kept {
+        if self.retained {
             return;
         }
         if let Ok(found) = statat(&self.directory, self.name, AtFlags::SYMLINK_NOFOLLOW)
@@ -137,17 +137,17 @@ impl Drop for SocketFile {
 /// # Errors
 /// [`BindError`]; nothing is left behind.
 pub fn bind_host(runtime_dir: &Path, group: Option<u32>) -> Result<HostSocket, BindError> {
-    bind_named(runtime_dir, SOCKET_NAME, group, Living::Stays)
+    bind_named(runtime_dir, SOCKET_NAME, group, LiveSocket::Keep)
 }
 
 /// What to do if a process listens on a socket of that name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Living {
+pub(crate) enum LiveSocket {
     /// Keep it, and fail.
-    Stays,
+    Keep,
     /// Replace its file: this process holds the directory's lock, so it belongs to the supervisor that hands
     /// over.
-    Goes,
+    Replace,
 }
 
 /// Like [`bind_host`], for a socket of another name.
@@ -158,7 +158,7 @@ pub(crate) fn bind_named(
     runtime_dir: &Path,
     name: &'static str,
     group: Option<u32>,
-    living: Living,
+    living: LiveSocket,
 ) -> Result<HostSocket, BindError> {
     let path = runtime_dir.join(name);
     let io = |what: &'static str| {
@@ -179,7 +179,7 @@ pub(crate) fn bind_named(
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(io("make"))?;
     bind(&socket, &address).map_err(io("bind"))?;
     let made = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(io("look at"))?;
-    let file = SocketFile { directory, name, identity: (made.st_dev, made.st_ino), kept: false };
+    let file = SocketFile { directory, name, identity: (made.st_dev, made.st_ino), retained: false };
 
     // Every connect is refused until `listen`, so that clients cannot connect before the final mode is set.
     if let Some(gid) = group {
@@ -197,7 +197,7 @@ pub(crate) fn bind_named(
 ///
 /// # Errors
 /// [`BindError`]; then the group stays.
-pub fn regroup(runtime_dir: &Path, name: &str, group: Option<u32>) -> Result<(), BindError> {
+pub fn set_group(runtime_dir: &Path, name: &str, group: Option<u32>) -> Result<(), BindError> {
     let path = runtime_dir.join(name);
     let gid = group.unwrap_or_else(|| rustix::process::getegid().as_raw());
     let found = statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW).map_err(|source| BindError::Io {
@@ -207,7 +207,7 @@ pub fn regroup(runtime_dir: &Path, name: &str, group: Option<u32>) -> Result<(),
     })?;
     match FileType::from_raw_mode(found.st_mode) {
         FileType::Socket => {}
-        FileType::Symlink => return Err(BindError::HandedIn { path }),
+        FileType::Symlink => return Err(BindError::Inherited { path }),
         _ => return Err(BindError::NotASocket { path }),
     }
     chownat(CWD, &path, None, Some(Gid::from_raw(gid)), AtFlags::SYMLINK_NOFOLLOW)
@@ -219,7 +219,7 @@ fn clear(
     name: &str,
     path: &Path,
     short: &ShortPath,
-    living: Living,
+    living: LiveSocket,
 ) -> Result<(), BindError> {
     let found = match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(found) => found,
@@ -233,7 +233,7 @@ fn clear(
     }
     match UnixStream::connect(short.as_path()) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
-        _ if living == Living::Goes => {}
+        _ if living == LiveSocket::Replace => {}
         // A full backlog, a foreign owner, an answer: in all these cases the socket is not provably dead.
         _ => return Err(BindError::InUse { path: path.to_owned() }),
     }
@@ -302,7 +302,7 @@ mod tests {
         // A supervisor that did not claim it leaves the file.
         drop(adopt());
         let mut adopted = adopt();
-        file.keep();
+        file.retain();
         assert!(path.exists());
         adopted.claim();
         drop(adopted);

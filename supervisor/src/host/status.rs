@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use talon_plugin::discover::Refused;
+use talon_plugin::discover::RejectedPlugin;
 use talon_proto::host::{
     AgentProvider, AgentStatus, GetStatusRequest, GetStatusResponse, RefusedPlugin, StateStatus,
 };
@@ -13,19 +13,19 @@ use super::peer::require;
 use super::plugins::unix_ms;
 use super::service::HostService;
 use super::wire;
-use crate::agent::{Provider, Told};
+use crate::agent::{AgentReport, Provider};
 use crate::config::Role;
-use crate::service::KeeperStatus;
+use crate::service::ManagedServiceStatus;
 
 pub(super) fn status(
     service: &HostService,
     request: &Request<GetStatusRequest>,
 ) -> Result<Response<GetStatusResponse>, Status> {
     let permitted = require(request, Role::Call)?;
-    let about = &service.about;
+    let about = &service.info;
     // File names are untrusted text.
     let line = |text: Raw<'_>| wire(text.line());
-    let refused = |refused: &Refused| RefusedPlugin {
+    let refused = |refused: &RejectedPlugin| RefusedPlugin {
         name: line(Raw::from(&refused.name)),
         path: path(&refused.path),
         reason: line(Raw::from(&refused.reason)),
@@ -37,32 +37,37 @@ pub(super) fn status(
         runtime_dir: path(&about.runtime_dir),
         data_dir: path(&about.data_dir),
         config_file: about.config_file.as_deref().map(path).unwrap_or_default(),
-        state: if service.door.is_draining() { "draining" } else { "serving" }.to_owned(),
-        plugins: service.plugins(permitted.sees()),
+        state: if service.dispatcher.is_draining() { "draining" } else { "serving" }.to_owned(),
+        plugins: service.plugins(permitted.visibility()),
         not_enforced: about.not_enforced.iter().map(|text| line(Raw::from(text))).collect(),
         refused: about
             .reloader
             .refused()
             .iter()
-            .filter(|refused| permitted.sees().plugin(&refused.name))
+            .filter(|refused| permitted.visibility().can_see_plugin(&refused.name))
             .map(refused)
             .collect(),
         you: Some((&permitted.peer).into()),
-        state_service: Some(about.keeper.as_ref().map_or_else(no_state, |keeper| kept(&keeper.status()))),
+        state_service: Some(
+            about.state.as_ref().map_or_else(no_state, |keeper| state_status(&keeper.status())),
+        ),
         config_unix_ms: unix_ms(about.reloader.read_at()),
         config_problem: about.reloader.problem().map(wire).unwrap_or_default(),
-        usage: Some(about.usages.latest().own_usage()),
+        usage: Some(about.usages.latest().supervisor_usage()),
         tier: about.tier.to_owned(),
         audit: Some(about.audit.status()),
-        taken_over: service.registry.adopted().taken_over.try_into().unwrap_or(u32::MAX),
+        taken_over: service.registry.adoption_counts().taken_over.try_into().unwrap_or(u32::MAX),
         log_lines_dropped: talon_telemetry::dropped(),
         agent: Some(
-            about.agent.as_ref().map_or_else(no_agent, |keeper| agent(keeper.status(), keeper.told())),
+            about
+                .agent
+                .as_ref()
+                .map_or_else(no_agent, |keeper| agent_status(keeper.status(), keeper.report())),
         ),
     }))
 }
 
-fn kept(status: &KeeperStatus) -> StateStatus {
+fn state_status(status: &ManagedServiceStatus) -> StateStatus {
     StateStatus {
         state: status.state.as_str().to_owned(),
         engine: status.engine.clone(),
@@ -78,10 +83,10 @@ fn no_state() -> StateStatus {
     StateStatus { state: "off".to_owned(), ..StateStatus::default() }
 }
 
-fn agent(status: KeeperStatus, told: Option<Told>) -> AgentStatus {
+fn agent_status(status: ManagedServiceStatus, told: Option<AgentReport>) -> AgentStatus {
     let (turns_running, approvals_pending) =
         told.as_ref().map(|told| (told.turns_running, told.approvals_pending)).unzip();
-    let Told { providers, problems: now, .. } = told.unwrap_or_default();
+    let AgentReport { providers, problems: now, .. } = told.unwrap_or_default();
     let mut problems: Vec<_> = status.problem.into_iter().chain(status.complaints).collect();
     let new: Vec<_> = now.into_iter().filter(|problem| !problems.contains(problem)).collect();
     problems.extend(new);

@@ -17,21 +17,21 @@ use tokio::sync::broadcast::error::RecvError;
 use tonic::{Request, Response, Status};
 
 use super::MAX_FOLLOWERS;
-use super::call_id::asked;
+use super::call_id::requested_id;
 use super::peer::require;
 use super::plugins::unix_ms;
 use super::service::HostService;
 use super::wire;
 use crate::config::Role;
 
-type Lines<T> = BoxStream<'static, Result<T, Status>>;
+type ResponseStream<T> = BoxStream<'static, Result<T, Status>>;
 
 pub(super) fn events(
     service: &HostService,
     request: Request<WatchEventsRequest>,
-) -> Result<Response<Lines<host::Event>>, Status> {
+) -> Result<Response<ResponseStream<host::Event>>, Status> {
     require(&request, Role::Operate)?;
-    let place = service.place()?;
+    let place = service.follower_permit()?;
     let wanted = request.into_inner().plugin;
     let only = (!wanted.is_empty())
         .then(|| service.plugin(&wanted))
@@ -40,12 +40,12 @@ pub(super) fn events(
     let events = service.events.clone();
     let stream = follow(service.events.subscribe()).filter_map(move |next| {
         let event = match next {
-            Next::Item(event) => {
+            StreamItem::Item(event) => {
                 let wanted = only.is_none() || event.plugin == only;
                 wanted.then(|| event_on_wire(&event))
             }
-            Next::Missed(count) => {
-                events.lose(count);
+            StreamItem::Missed(count) => {
+                events.record_lost(count);
                 Some(missed_events(count))
             }
         };
@@ -57,15 +57,15 @@ pub(super) fn events(
 pub(super) fn logs(
     service: &HostService,
     request: Request<LogsRequest>,
-) -> Result<Response<Lines<host::LogLine>>, Status> {
+) -> Result<Response<ResponseStream<host::LogLine>>, Status> {
     require(&request, Role::Operate)?;
     let request = request.into_inner();
     let plugin = service.plugin(&request.plugin)?;
-    let place = service.place()?;
+    let place = service.follower_permit()?;
     let tail = plugin.logs();
     let skip = tail_start(tail.recent.len(), request.tail);
-    let kept = tail.recent.into_iter().skip(skip).map(Next::Item);
-    let lines: BoxStream<'static, Next<LogLine>> = if request.follow {
+    let kept = tail.recent.into_iter().skip(skip).map(StreamItem::Item);
+    let lines: BoxStream<'static, StreamItem<LogLine>> = if request.follow {
         stream::iter(kept).chain(follow(tail.live)).boxed()
     } else {
         stream::iter(kept).boxed()
@@ -73,8 +73,8 @@ pub(super) fn logs(
     let name = plugin.name().to_string();
     let stream = lines.map(move |next| {
         Ok(match next {
-            Next::Item(line) => line_on_wire(line),
-            Next::Missed(count) => missed_lines(&name, count),
+            StreamItem::Item(line) => line_on_wire(line),
+            StreamItem::Missed(count) => missed_lines(&name, count),
         })
     });
     Ok(Response::new(service.until_closing(stream, place)))
@@ -88,17 +88,17 @@ fn tail_start(len: usize, tail: u32) -> usize {
     }
 }
 
-enum Next<T> {
+enum StreamItem<T> {
     Item(T),
     Missed(u64),
 }
 
 /// A broadcast as a stream that ends with its sender.
-fn follow<T: Clone + Send + 'static>(receiver: Receiver<T>) -> impl Stream<Item = Next<T>> + Send {
+fn follow<T: Clone + Send + 'static>(receiver: Receiver<T>) -> impl Stream<Item = StreamItem<T>> + Send {
     stream::unfold(receiver, |mut receiver| async move {
         let next = match receiver.recv().await {
-            Ok(item) => Next::Item(item),
-            Err(RecvError::Lagged(count)) => Next::Missed(count),
+            Ok(item) => StreamItem::Item(item),
+            Err(RecvError::Lagged(count)) => StreamItem::Missed(count),
             Err(RecvError::Closed) => return None,
         };
         Some((next, receiver))
@@ -106,7 +106,7 @@ fn follow<T: Clone + Send + 'static>(receiver: Receiver<T>) -> impl Stream<Item 
 }
 
 impl HostService {
-    fn place(&self) -> Result<OwnedSemaphorePermit, Status> {
+    fn follower_permit(&self) -> Result<OwnedSemaphorePermit, Status> {
         self.followers.clone().try_acquire_owned().map_err(|_| {
             Status::resource_exhausted(format!(
                 "{MAX_FOLLOWERS} clients follow events and logs already: end one of them first"
@@ -119,9 +119,9 @@ impl HostService {
         &self,
         stream: impl Stream<Item = Result<T, Status>> + Send + 'static,
         place: OwnedSemaphorePermit,
-    ) -> Lines<T> {
+    ) -> ResponseStream<T> {
         let closing = self.closing.clone();
-        let last_word = stream::once(async move { closing.last_word() });
+        let last_word = stream::once(async move { closing.final_status() });
         stream
             .take_until(self.closing.ended())
             .chain(last_word.filter_map(|status| std::future::ready(status.map(Err))))
@@ -153,7 +153,7 @@ fn event_on_wire(event: &Event) -> host::Event {
 fn field(event: &Event, key: &str, value: &Sanitized) -> String {
     let value = wire(value);
     match (event.kind, key) {
-        (EventKind::CallProgress, "call_id") => asked(&value).to_owned(),
+        (EventKind::CallProgress, "call_id") => requested_id(&value).to_owned(),
         _ => value,
     }
 }
@@ -203,10 +203,10 @@ mod tests {
         for item in 1..=5 {
             sender.send(item).unwrap();
         }
-        assert!(matches!(stream.next().await, Some(Next::Missed(3))));
-        assert!(matches!(stream.next().await, Some(Next::Item(4))));
+        assert!(matches!(stream.next().await, Some(StreamItem::Missed(3))));
+        assert!(matches!(stream.next().await, Some(StreamItem::Item(4))));
         drop(sender);
-        assert!(matches!(stream.next().await, Some(Next::Item(5))));
+        assert!(matches!(stream.next().await, Some(StreamItem::Item(5))));
         assert!(stream.next().await.is_none());
     }
 

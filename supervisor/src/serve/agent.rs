@@ -10,9 +10,11 @@ use talon_plugin::service::{Home, Service, ServiceSpec};
 use talon_plugin::{Events, PluginName, Registry, SetupError};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::agent::{self, Clients, Doorway, Keeper, NoProgram, SOCKET_NAME, Serve};
+use crate::agent::{
+    self, AgentEndpoint, AgentSupervisor, ClientListener, ProgramNotFoundError, SOCKET_NAME, ServeConnection,
+};
 use crate::config::{Config, Engine, Secret};
-use crate::host::{Alone, BindError, HostSocket, Living, Peer, Recognise, bind_named};
+use crate::host::{AgentConnection, BindError, HostSocket, LiveSocket, Peer, PeerClassifier, bind_named};
 use crate::service::HealthChecks;
 use crate::state::{self, AGENT_DIR};
 
@@ -21,9 +23,9 @@ const NAME: &str = "talon-agent";
 
 /// Why it does not run. The texts end with what to do next.
 #[derive(Debug, thiserror::Error)]
-enum NotRun {
+enum AgentStartError {
     #[error(transparent)]
-    Program(#[from] NoProgram),
+    Program(#[from] ProgramNotFoundError),
     #[error(transparent)]
     Home(#[from] SetupError),
     #[error(transparent)]
@@ -33,27 +35,27 @@ enum NotRun {
 }
 
 /// This supervisor's part of the agent.
-pub(super) struct AgentSide {
+pub(super) struct AgentRuntime {
     /// `None` if no agent is configured.
-    keeper: Option<Keeper>,
+    supervisor: Option<AgentSupervisor>,
     /// `agent.sock`, once opened: it stays open across restarts of the agent, and during a handover.
     socket: Option<HostSocket>,
-    open: Option<Open>,
+    open: Option<OpenAgent>,
 }
 
 /// What exists between `open` and `close`.
-struct Open {
-    _clients: Clients,
-    started: Option<Started>,
+struct OpenAgent {
+    _clients: ClientListener,
+    started: Option<StartedAgent>,
 }
 
-struct Started {
+struct StartedAgent {
     service: Service,
-    _told: AbortOnDropHandle<()>,
+    _configuring: AbortOnDropHandle<()>,
 }
 
 /// The agent's supervisor; `None` if no agent is configured, or if state is off.
-pub(super) fn keeper(config: &Config, events: &Events) -> Option<Keeper> {
+pub(super) fn supervisor(config: &Config, events: &Events) -> Option<AgentSupervisor> {
     if !config.agent.enabled {
         return None;
     }
@@ -63,13 +65,13 @@ pub(super) fn keeper(config: &Config, events: &Events) -> Option<Keeper> {
         );
         return None;
     };
-    Some(Keeper::new(open, events.clone()))
+    Some(AgentSupervisor::new(open, events.clone()))
 }
 
-impl AgentSide {
+impl AgentRuntime {
     /// Not open yet. `socket` comes from the previous supervisor.
-    pub(super) fn new(keeper: Option<Keeper>, socket: Option<HostSocket>) -> Self {
-        Self { keeper, socket, open: None }
+    pub(super) fn new(supervisor: Option<AgentSupervisor>, socket: Option<HostSocket>) -> Self {
+        Self { supervisor, socket, open: None }
     }
 
     /// Starts it, and accepts its clients. `serve` serves its connections to the plugins.
@@ -77,13 +79,13 @@ impl AgentSide {
         &mut self,
         config: &Arc<Config>,
         registry: &Registry,
-        recognise: Recognise,
-        serve: impl Fn(UnixStream, Peer) -> io::Result<Alone> + Send + Sync + 'static,
+        recognise: PeerClassifier,
+        serve: impl Fn(UnixStream, Peer) -> io::Result<AgentConnection> + Send + Sync + 'static,
     ) {
-        let Some(keeper) = self.keeper.clone() else { return };
+        let Some(keeper) = self.supervisor.clone() else { return };
         keeper.reopen();
-        match self.let_in(config, recognise, &keeper) {
-            Ok(clients) => self.open = Some(Open { _clients: clients, started: None }),
+        match self.accept_clients(config, recognise, &keeper) {
+            Ok(clients) => self.open = Some(OpenAgent { _clients: clients, started: None }),
             Err(error) => return fail(&keeper, &error),
         }
         let workspace =
@@ -99,26 +101,31 @@ impl AgentSide {
         }
     }
 
-    fn let_in(&mut self, config: &Config, recognise: Recognise, keeper: &Keeper) -> Result<Clients, NotRun> {
+    fn accept_clients(
+        &mut self,
+        config: &Config,
+        recognise: PeerClassifier,
+        keeper: &AgentSupervisor,
+    ) -> Result<ClientListener, AgentStartError> {
         let socket = match self.socket.take() {
             Some(socket) => socket,
             // An existing socket belongs to a supervisor that is gone, or to one that hands over to us but
             // had no agent socket to pass on: we hold the directory's lock.
-            None => bind_named(&config.runtime_dir, SOCKET_NAME, config.host_gid(), Living::Goes)?,
+            None => bind_named(&config.runtime_dir, SOCKET_NAME, config.host_gid(), LiveSocket::Replace)?,
         };
-        let clients = Clients::accept(&socket.listener, recognise, keeper.clone());
+        let clients = ClientListener::accept(&socket.listener, recognise, keeper.clone());
         self.socket = Some(socket);
-        clients.map_err(NotRun::Accept)
+        clients.map_err(AgentStartError::Accept)
     }
 
     /// Stops it: no more clients, and what has begun may finish within its grace period. `agent.sock` stays,
     /// and new clients wait in its queue. May be called again, and is cancel safe.
     pub(super) async fn close(&mut self, within: Duration) {
-        let Some(keeper) = &self.keeper else { return };
-        if let Some(Open { started: Some(Started { service, .. }), .. }) = self.open.take() {
+        let Some(keeper) = &self.supervisor else { return };
+        if let Some(OpenAgent { started: Some(StartedAgent { service, .. }), .. }) = self.open.take() {
             service.stop().await;
         }
-        keeper.close_door(within).await;
+        keeper.close_endpoint(within).await;
     }
 
     /// `agent.sock`, if it is open.
@@ -134,9 +141,9 @@ impl AgentSide {
     }
 
     /// Leaves the file to the supervisor that has the socket now.
-    pub(super) fn keep(self) {
+    pub(super) fn release(self) {
         if let Some(file) = self.socket.and_then(|socket| socket.file) {
-            file.keep();
+            file.retain();
         }
     }
 }
@@ -145,18 +152,18 @@ impl AgentSide {
 fn start(
     config: &Arc<Config>,
     registry: &Registry,
-    keeper: &Keeper,
+    keeper: &AgentSupervisor,
     workspace: Option<PathBuf>,
-    serve: Serve,
-) -> Result<Started, NotRun> {
+    serve: ServeConnection,
+) -> Result<StartedAgent, AgentStartError> {
     let spec = spec(config, workspace)?;
     let own = || rustix::process::getegid().as_raw();
     let gid = spec.home.identity.map_or_else(own, |identity| identity.gid);
-    keeper.open_door(Doorway { serve, gid });
+    keeper.set_endpoint(AgentEndpoint { serve, gid });
     let told = tokio::spawn({
         let (config, keeper) = (Arc::clone(config), keeper.clone());
         async move {
-            for problem in agent::hand_over(&config, &keeper).await {
+            for problem in agent::configure(&config, &keeper).await {
                 tracing::warn!("{problem}");
             }
         }
@@ -169,19 +176,19 @@ fn start(
         threshold: life.health_failure_threshold,
     };
     tokio::spawn(agent::watch(keeper.clone(), service.clone(), checks));
-    Ok(Started { service, _told: AbortOnDropHandle::new(told) })
+    Ok(StartedAgent { service, _configuring: AbortOnDropHandle::new(told) })
 }
 
-fn fail(keeper: &Keeper, error: &NotRun) {
-    keeper.failed(&format!("{error}; then start talon again (its plugins run on meanwhile)"));
+fn fail(keeper: &AgentSupervisor, error: &AgentStartError) {
+    keeper.set_failed(&format!("{error}; then start talon again (its plugins run on meanwhile)"));
 }
 
-fn spec(config: &Config, workspace: Option<PathBuf>) -> Result<ServiceSpec, NotRun> {
+fn spec(config: &Config, workspace: Option<PathBuf>) -> Result<ServiceSpec, AgentStartError> {
     let program = agent::find_program(config.agent.program.as_deref())?;
-    let name = PluginName::own(NAME);
+    let name = PluginName::reserved(NAME);
     let uid_range = config.talon_plugin_settings().uid_range;
     let home = Home::prepare(&config.state.data_dir, &name, AGENT_DIR, uid_range)?;
     let url = config.state.agent_url.as_ref().or(config.state.url.as_ref());
     let server = url.filter(|_| config.state.engine == Engine::Postgres).map(Secret::expose);
-    Ok(agent::service(name, program, home, config.sandbox.mode.into(), workspace, server))
+    Ok(agent::service_spec(name, program, home, config.sandbox.mode.into(), workspace, server))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use talon_plugin::discover::{self, Discovered, Refused};
+use talon_plugin::discover::{self, RejectedPlugin, ScanResult};
 use talon_plugin::spec::PluginSpec;
 use talon_plugin::{EventKind, Events, NewEvent, PluginName, Registry};
 
@@ -12,29 +12,33 @@ use crate::config::Config;
 
 /// Registers every plugin that passes its checks, which starts it. Returns those that were refused, each with
 /// the reason: one bad plugin never stops the others.
-pub(super) async fn register_all(config: &Arc<Config>, registry: &Registry, events: &Events) -> Vec<Refused> {
+pub(super) async fn register_all(
+    config: &Arc<Config>,
+    registry: &Registry,
+    events: &Events,
+) -> Vec<RejectedPlugin> {
     let looking = Arc::clone(config);
     // Where digests are configured, it reads whole files.
     let found = tokio::task::spawn_blocking(move || find(&looking)).await;
-    let Discovered { plugins, mut refused } = match found {
+    let ScanResult { plugins, mut refused } = match found {
         Ok(found) => found,
         Err(panic) => std::panic::resume_unwind(panic.into_panic()),
     };
     for spec in plugins {
-        let (name, path) = (spec.name.to_string(), place(&spec));
+        let (name, path) = (spec.name.to_string(), plugin_path(&spec));
         if let Err(error) = registry.register(spec) {
-            refused.push(Refused { name, path, reason: error.to_string() });
+            refused.push(RejectedPlugin { name, path, reason: error.to_string() });
         }
     }
-    tell_refused(&refused, events);
+    report_refused(&refused, events);
     refused
 }
 
 /// The configured plugins come first: of two with one name, the configured one has precedence over the
 /// discovered one. Blocking.
-pub(crate) fn find(config: &Config) -> Discovered {
+pub(crate) fn find(config: &Config) -> ScanResult {
     let (plugins, refused) = config.configured_plugins();
-    let mut all = Discovered { plugins, refused };
+    let mut all = ScanResult { plugins, refused };
     if let Some(dir) = &config.plugins.tools.plugin_dir {
         let mut found = discover::scan(dir, &config.spec_defaults());
         all.plugins.append(&mut found.plugins);
@@ -44,13 +48,13 @@ pub(crate) fn find(config: &Config) -> Discovered {
 }
 
 /// The plugin of this name, by the current configuration and files. `None` if neither has it. Blocking.
-pub(crate) fn find_one(config: &Config, name: &PluginName) -> Result<Option<PluginSpec>, Refused> {
+pub(crate) fn find_one(config: &Config, name: &PluginName) -> Result<Option<PluginSpec>, RejectedPlugin> {
     if let Some(entry) = config.plugins.tools.plugins.get(name.as_str()) {
         let source = format!("plugins.tools.plugins.{name}");
-        return discover::configured(name, &source, &entry.plugin, &config.spec_defaults()).map(Some);
+        return discover::from_config(name, &source, &entry.plugin, &config.spec_defaults()).map(Some);
     }
     let Some(dir) = &config.plugins.tools.plugin_dir else { return Ok(None) };
-    let Discovered { plugins, refused } = discover::scan(dir, &config.spec_defaults());
+    let ScanResult { plugins, refused } = discover::scan(dir, &config.spec_defaults());
     if let Some(spec) = plugins.into_iter().find(|spec| spec.name == *name) {
         return Ok(Some(spec));
     }
@@ -58,13 +62,13 @@ pub(crate) fn find_one(config: &Config, name: &PluginName) -> Result<Option<Plug
 }
 
 /// Whether this refusal is about the plugin of this name.
-pub(crate) fn is_about(refused: &Refused, name: &PluginName) -> bool {
+pub(crate) fn is_about(refused: &RejectedPlugin, name: &PluginName) -> bool {
     refused.name == name.as_str()
         || PluginName::from_file_name(&refused.name).is_ok_and(|of_file| of_file == *name)
 }
 
 /// Reports refused plugins, in the log and as events.
-pub(crate) fn tell_refused(refused: &[Refused], events: &Events) {
+pub(crate) fn report_refused(refused: &[RejectedPlugin], events: &Events) {
     for refused in refused {
         // File names are untrusted text, and reasons quote them.
         let (name, reason) = (Raw::from(&refused.name).line(), Raw::from(&refused.reason).line());
@@ -74,6 +78,6 @@ pub(crate) fn tell_refused(refused: &[Refused], events: &Events) {
     }
 }
 
-fn place(spec: &PluginSpec) -> std::path::PathBuf {
+fn plugin_path(spec: &PluginSpec) -> std::path::PathBuf {
     spec.directory.clone().unwrap_or_else(|| spec.program.clone())
 }

@@ -7,7 +7,7 @@ use talon_sanitize::SettingsError;
 
 use super::TakeoverError;
 use crate::host::{BindError, ServeError};
-use crate::state::{NoProgram, NotOpened};
+use crate::state::{ProgramNotFoundError, StateOpenError};
 
 /// Why the supervisor could not start, or ended unexpectedly. The texts end with what to do next.
 #[derive(Debug, thiserror::Error)]
@@ -30,13 +30,13 @@ pub enum ServeFailure {
     Serve(#[from] ServeError),
     /// The program of the state service is missing.
     #[error(transparent)]
-    StateProgram(#[from] NoProgram),
+    StateProgram(#[from] ProgramNotFoundError),
     /// An inherited listener for metrics cannot be served.
     #[error(transparent)]
     Admin(#[from] crate::admin::ListenerError),
     /// The state service does not serve.
     #[error(transparent)]
-    State(#[from] NotOpened),
+    State(#[from] StateOpenError),
     /// The takeover from another supervisor failed.
     #[error(transparent)]
     Takeover(#[from] TakeoverError),

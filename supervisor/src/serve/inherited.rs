@@ -19,7 +19,7 @@ use rustix::net::sockopt::socket_acceptconn;
 use rustix::net::{AddressFamily, SocketType};
 use talon_sanitize::Raw;
 
-use super::notify::STORED;
+use super::notify::STORED_FD_NAME;
 
 /// The name of the socket that becomes `host.sock`.
 const HOST: &str = "host";
@@ -31,7 +31,7 @@ const MAX_SOCKETS: usize = 16;
 
 /// The inherited sockets.
 #[derive(Debug, Default)]
-pub struct Sockets {
+pub struct InheritedSockets {
     /// The listener for `host.sock`. It does not block.
     pub host: Option<UnixListener>,
     /// Listeners for metrics and health.
@@ -39,7 +39,7 @@ pub struct Sockets {
     /// Sealed bundles of the previous supervisor, the latest last.
     pub handover: Vec<OwnedFd>,
     /// Messages about unused sockets, because the log is not initialized yet.
-    pub(super) left: Vec<String>,
+    pub(super) unused: Vec<String>,
 }
 
 /// A listener for metrics and health. It does not block.
@@ -63,7 +63,7 @@ pub enum InheritedError {
     Host(io::Error),
     /// There are several sockets named `host`.
     #[error("more than one socket was handed in as \"host\": leave one ListenStream= in the socket unit")]
-    Hosts,
+    MultipleHosts,
     /// A socket named `admin` must not be served.
     #[error(
         "a socket that was handed in as \"admin\" is no listening unix stream socket and no TCP listener on loopback \
@@ -72,7 +72,7 @@ pub enum InheritedError {
     Admin(io::Error),
 }
 
-impl Sockets {
+impl InheritedSockets {
     /// Takes the sockets that `$LISTEN_FDS` announces; empty without that variable. The variables are
     /// removed, so this must run before threads are started, and only once.
     ///
@@ -85,20 +85,24 @@ impl Sockets {
         let mut sockets = Self::default();
         for (place, name) in names.into_iter().enumerate() {
             match name {
-                HOST if place < MAX_SOCKETS && sockets.host.is_some() => return Err(InheritedError::Hosts),
+                HOST if place < MAX_SOCKETS && sockets.host.is_some() => {
+                    return Err(InheritedError::MultipleHosts);
+                }
                 HOST if place < MAX_SOCKETS => {
                     sockets.host = Some(host(&mut handed, place).map_err(InheritedError::Host)?);
                 }
                 ADMIN if place < MAX_SOCKETS => {
                     sockets.admin.push(admin(&mut handed, place).map_err(InheritedError::Admin)?);
                 }
-                STORED if place < MAX_SOCKETS => match parcel(&mut handed, place) {
+                STORED_FD_NAME if place < MAX_SOCKETS => match parcel(&mut handed, place) {
                     Ok(parcel) => sockets.handover.push(parcel),
-                    Err(error) => sockets.left.push(format!("what the store kept is no parcel: {error}")),
+                    Err(error) => sockets.unused.push(format!("what the store kept is no parcel: {error}")),
                 },
                 _ => {
                     let name = Raw::from(name).line();
-                    sockets.left.push(format!("descriptor {place}, named \"{name}\": no such name is known"));
+                    sockets
+                        .unused
+                        .push(format!("descriptor {place}, named \"{name}\": no such name is known"));
                 }
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 pub(crate) const STAND_IN: &str = "only a stand-in: ";
 
 /// Takes some milliseconds, mostly in the kernel.
-pub(super) async fn look_at(stage: &Arc<talon_jail::Stage>) -> talon_jail::Machine {
+pub(super) async fn probe_machine(stage: &Arc<talon_jail::Stage>) -> talon_jail::Machine {
     let stage = Arc::clone(stage);
     match tokio::task::spawn_blocking(move || talon_jail::probe(&stage)).await {
         Ok(machine) => machine,
@@ -14,7 +14,11 @@ pub(super) async fn look_at(stage: &Arc<talon_jail::Stage>) -> talon_jail::Machi
     }
 }
 
-pub(super) fn tell(machine: &talon_jail::Machine, mode: talon_jail::Mode, not_enforced: &[String]) {
+pub(super) fn log_protections(
+    machine: &talon_jail::Machine,
+    mode: talon_jail::Mode,
+    not_enforced: &[String],
+) {
     let tier = machine.tier;
     tracing::info!(tier = tier.name(), kernel = machine.kernel, "this machine: {}", tier.describe());
     for protection in not_enforced {

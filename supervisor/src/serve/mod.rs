@@ -28,27 +28,27 @@
 //! | `admin_listeners` | `admin.sock`, while this supervisor serves |
 //! | `files` | watched files |
 
+mod admin_listeners;
 mod agent;
 mod descriptors;
 mod discover;
 mod failure;
 mod files;
 mod handover;
+mod hardening;
 pub(crate) mod inherited;
-mod itself;
-pub(crate) mod kept;
-mod kin;
-mod life;
+mod lifecycle;
 mod machine;
 pub(crate) mod notify;
 mod peers;
+mod process_tree;
 mod ready;
 pub(crate) mod reload;
 mod running;
 mod signals;
+pub(crate) mod state_service;
 mod status_line;
 mod watchdog;
-mod watched;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -57,38 +57,38 @@ use arc_swap::ArcSwap;
 use talon_plugin::{Events, Registry};
 use talon_sanitize::{Sanitizer, Settings};
 
-use crate::admin::usage::Usages;
+use crate::admin::usage::UsageReader;
 use crate::admin::{self, Sources};
 use crate::audit::Audit;
 use crate::config::{Config, Loaded};
-use crate::door::Door;
-use crate::host::{About, Closing, HostService, SOCKET_NAME, asked, bind_host};
-use crate::state::Keeper;
-use agent::AgentSide;
+use crate::dispatch::Dispatcher;
+use crate::host::{HostService, SOCKET_NAME, StreamCloser, SupervisorInfo, bind_host, exit_channel};
+use crate::state::StateSupervisor;
+use admin_listeners::AdminListeners;
+use agent::AgentRuntime;
 pub(crate) use discover::find as find_plugins;
 pub use failure::ServeFailure;
 pub use handover::TakeoverError;
-use handover::{Arrival, arrive};
-pub use inherited::{AdminListener, InheritedError, Sockets};
-pub use itself::confine;
-use life::End;
+use handover::{AcquiredState, acquire};
+pub use hardening::confine;
+pub use inherited::{AdminListener, InheritedError, InheritedSockets};
+use lifecycle::ShutdownCause;
 pub(crate) use machine::STAND_IN;
 pub use machine::not_enforced;
 use notify::Manager;
-use reload::Hangups;
+use reload::ReloadSignals;
 pub use reload::Reloader;
-use running::{Running, largest_arguments};
+use running::{RunningSupervisor, largest_arguments};
 use signals::Signals;
-pub use signals::{Lifeline, stdin_ends};
-use watched::Watched;
+pub use signals::{Lifeline, stdin_lifeline};
 
 /// Options of a start, beside the configuration.
 #[derive(Debug, Default)]
-pub struct Beginning {
+pub struct StartOptions {
     /// Ends the supervisor when it resolves, in addition to signals.
     pub lifeline: Option<Lifeline>,
     /// Sockets from a service manager.
-    pub sockets: Sockets,
+    pub sockets: InheritedSockets,
     /// Whether to take over from the supervisor that runs in the same runtime directory.
     pub takeover: bool,
 }
@@ -98,42 +98,42 @@ pub struct Beginning {
 ///
 /// # Errors
 /// [`ServeFailure`]; nothing that it started is left then.
-pub async fn serve(loaded: Loaded, beginning: Beginning) -> Result<(), ServeFailure> {
+pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeFailure> {
     let started = SystemTime::now();
-    let Beginning { lifeline, mut sockets, takeover } = beginning;
+    let StartOptions { lifeline, mut sockets, takeover } = beginning;
     descriptors::raise_limit();
     let config = Arc::new(loaded.config);
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
-    for left in sockets.left.drain(..) {
+    for left in sockets.unused.drain(..) {
         tracing::warn!("a descriptor that was handed in is not used: {left}");
     }
     // Signals first: a signal during the start ends it in an orderly way.
     let mut signals = Signals::new(lifeline).map_err(ServeFailure::Signals)?;
-    let hangups = Hangups::new().map_err(ServeFailure::Signals)?;
+    let hangups = ReloadSignals::new().map_err(ServeFailure::Signals)?;
     let manager = Manager::of_process();
-    let more_time = manager.extending(ready::START_LIMIT);
+    let more_time = manager.keep_extending(ready::START_LIMIT);
     // Before anything is recorded.
     let series = admin::metrics::install();
     let events = Events::new();
     let sanitizer =
         Sanitizer::new(&Settings { forbidden_patterns: config.guard.forbidden_patterns.clone() })?;
-    let stage = Arc::new(talon_jail::Stage::from_current_exe()?.keeping_a_spare());
-    let machine = machine::look_at(&stage).await;
+    let stage = Arc::new(talon_jail::Stage::from_current_exe()?.with_standby());
+    let machine = machine::probe_machine(&stage).await;
     // The last check before anything of another supervisor is touched.
     let mut arrival = tokio::select! {
-        arrival = arrive(&mut sockets, &config, takeover, &manager) => arrival?,
+        arrival = acquire(&mut sockets, &config, takeover, &manager) => arrival?,
         _ = signals.stop() => return Ok(()),
     };
-    let keeper = kept::keeper(&config, &events);
-    let agent = agent::keeper(&config, &events);
+    let keeper = state_service::supervisor(&config, &events);
+    let agent = agent::supervisor(&config, &events);
     let (registry, kept) =
-        match begin(&config, stage, &events, keeper.as_ref(), &mut arrival, &mut signals).await {
+        match start_plugins(&config, stage, &events, keeper.as_ref(), &mut arrival, &mut signals).await {
             Ok(begun) => begun,
             Err(None) => return Ok(()),
             Err(Some(failure)) => {
-                arrival.failed(&failure.to_string()).await;
+                arrival.reject(&failure.to_string()).await;
                 return Err(failure);
             }
         };
@@ -143,83 +143,86 @@ pub async fn serve(loaded: Loaded, beginning: Beginning) -> Result<(), ServeFail
         None => bind_host(&config.runtime_dir, config.host_gid())?,
     };
 
-    let door = Arc::new(Door::new(registry.clone(), Arc::clone(&config), sanitizer, events.clone()));
+    let door = Arc::new(Dispatcher::new(registry.clone(), Arc::clone(&config), sanitizer, events.clone()));
     let refused = discover::register_all(&config, &registry, &events).await;
     arrival.quarantine(&door);
     let peers = Arc::new(ArcSwap::from_pointee(config.peers()));
-    let reloader = Reloader::new(reload::Parts {
+    let reloader = Reloader::new(reload::ReloaderParts {
         options: loaded.options,
         config: Arc::clone(&config),
         config_file: loaded.file.clone(),
         registry: registry.clone(),
-        door: Arc::clone(&door),
+        dispatcher: Arc::clone(&door),
         events: events.clone(),
         peers: Arc::clone(&peers),
-        keeper: keeper.clone(),
+        state: keeper.clone(),
         agent: agent.clone(),
         refused,
         largest_arguments: largest_arguments(&config, &registry),
         audit: audit.clone(),
         manager: manager.clone(),
     });
-    let about = About {
+    let about = SupervisorInfo {
         started,
         runtime_dir: config.runtime_dir.clone(),
         data_dir: config.state.data_dir.clone(),
         config_file: loaded.file,
         not_enforced: not_enforced(&machine.report()),
         reloader: reloader.clone(),
-        keeper: keeper.clone(),
+        state: keeper.clone(),
         agent: agent.clone(),
-        usages: Usages::new(registry.clone()),
+        usages: UsageReader::new(registry.clone()),
         tier: machine.tier.name(),
         audit: audit.clone(),
     };
-    machine::tell(&machine, config.sandbox.mode.into(), &about.not_enforced);
-    let (leaving, mut asks) = asked();
+    machine::log_protections(&machine, config.sandbox.mode.into(), &about.not_enforced);
+    let (leaving, mut asks) = exit_channel();
     let service = HostService::new(
         registry.clone(),
         Arc::clone(&door),
         events.clone(),
         about,
-        Closing::default(),
+        StreamCloser::default(),
         leaving,
     );
     let pulse = tokio::sync::watch::Sender::new(None);
     let _fed = watchdog::feed(&manager, &registry, pulse.subscribe());
-    let status = status_line::keep(&manager, &registry, &events, reloader.clone());
+    let status = status_line::keep_updated(&manager, &registry, &events, reloader.clone());
     // Tasks that run as long as the supervisor: one line each.
-    let hangups = hangups.obey(reloader.clone());
+    let hangups = hangups.run(reloader.clone());
     let files = files::follow(reloader);
 
-    let closing = Closing::default();
-    let watched = Watched::new(sockets.admin, Sources::new(&registry, &door, service.about(), series));
-    let mut running = Running {
+    let closing = StreamCloser::default();
+    let watched = AdminListeners::new(sockets.admin, Sources::new(&registry, &door, service.info(), series));
+    let mut running = RunningSupervisor {
         events,
         registry,
-        door,
-        keeper,
-        kept,
+        dispatcher: door,
+        state: keeper,
+        state_service: kept,
         service,
         peers,
         socket,
-        agent: AgentSide::new(agent, arrival.agent_socket.take()),
+        agent: AgentRuntime::new(agent, arrival.agent_socket.take()),
         server: None,
-        watched,
+        admin: watched,
         audit,
         closing,
-        pulse,
+        liveness: pulse,
     };
     let socket_path = config.runtime_dir.join(SOCKET_NAME);
     // From here on `settled` asks for more time.
     drop(more_time);
     let end = match running.open().await {
-        Ok(()) => life::live(&mut running, &mut signals, &mut asks, &manager, arrival, &socket_path).await,
-        Err(error) if arrival.is_succession() => {
-            arrival.failed(&error.to_string()).await;
-            End::NotOurs(error)
+        Ok(()) => {
+            lifecycle::wait_for_end(&mut running, &mut signals, &mut asks, &manager, arrival, &socket_path)
+                .await
         }
-        Err(error) => End::Failed(error),
+        Err(error) if arrival.is_succession() => {
+            arrival.reject(&error.to_string()).await;
+            ShutdownCause::TakeoverFailed(error)
+        }
+        Err(error) => ShutdownCause::Failed(error),
     };
     // No more changes while it stops.
     drop((hangups, files, status));
@@ -227,24 +230,24 @@ pub async fn serve(loaded: Loaded, beginning: Beginning) -> Result<(), ServeFail
 }
 
 /// Starts the plugins' side and the state service. `Err(None)`: a signal interrupted the start.
-async fn begin(
+async fn start_plugins(
     config: &Arc<Config>,
     stage: Arc<talon_jail::Stage>,
     events: &Events,
-    keeper: Option<&Keeper>,
-    arrival: &mut Arrival,
+    keeper: Option<&StateSupervisor>,
+    arrival: &mut AcquiredState,
     signals: &mut Signals,
 ) -> Result<(Registry, Option<talon_plugin::Service>), Option<ServeFailure>> {
-    let settings = kept::settings(config, keeper);
+    let settings = state_service::settings(config, keeper);
     let registry = match arrival.processes() {
-        Some(inherited) => Registry::taking_over(settings, stage, events.clone(), inherited),
+        Some(inherited) => Registry::with_inherited(settings, stage, events.clone(), inherited),
         None => Registry::new(settings, stage, events.clone()),
     };
     let registry = registry.map_err(|error| Some(error.into()))?;
     let kept = async {
-        registry.keep_approvals().map_err(|error| Some(error.into()))?;
+        registry.persist_approvals().map_err(|error| Some(error.into()))?;
         match keeper {
-            Some(keeper) => kept::start(config, &registry, keeper, signals).await.map(Some),
+            Some(keeper) => state_service::start(config, &registry, keeper, signals).await.map(Some),
             None => Ok(None),
         }
     };

@@ -23,12 +23,12 @@ use rustix::net::{
 };
 use rustix::pipe::{PipeFlags, pipe_with};
 use sd_notify::NotifyState;
-use talon_listen::Throttle;
+use talon_listen::LogThrottle;
 use tokio::time::{Instant, interval};
 use tokio_util::task::AbortOnDropHandle;
 
 /// The name of the stored descriptor for the next supervisor.
-pub(super) const STORED: &str = "handover";
+pub(super) const STORED_FD_NAME: &str = "handover";
 
 /// Set if the unit has a descriptor store: systemd sets it from version 254 on.
 const STORE_VARIABLE: &str = "FDSTORE";
@@ -47,13 +47,13 @@ const BARRIER_WITHIN: Duration = Duration::from_secs(10);
 const ROOM_WITHIN: Duration = Duration::from_secs(1);
 
 /// For messages that are sent once.
-const WAITS: SendFlags = SendFlags::empty();
+const BLOCKING: SendFlags = SendFlags::empty();
 
 /// How much more time is requested, and how often: a supervisor that hangs is noticed after this time.
 const EXTEND_BY: Duration = Duration::from_secs(20);
 const EXTEND_EVERY: Duration = Duration::from_secs(5);
 
-static NOT_SENT: Throttle = Throttle::new();
+static NOT_SENT: LogThrottle = LogThrottle::new();
 
 /// The service manager, if there is one. Clones share state.
 #[derive(Debug, Clone, Default)]
@@ -65,16 +65,16 @@ pub(crate) struct Manager {
 struct Inner {
     socket: OwnedFd,
     address: SocketAddrUnix,
-    stores: bool,
+    has_fd_store: bool,
     watchdog: Option<Duration>,
     /// Whether the end of the start was reported.
     started: AtomicBool,
 }
 
 /// A reload in progress; its end is reported on drop.
-pub(crate) struct Reloading(Manager);
+pub(crate) struct ReloadGuard(Manager);
 
-impl Drop for Reloading {
+impl Drop for ReloadGuard {
     fn drop(&mut self) {
         self.0.ready();
     }
@@ -108,7 +108,7 @@ impl Manager {
         let inner = Inner {
             socket,
             address,
-            stores,
+            has_fd_store: stores,
             watchdog: sd_notify::watchdog_enabled(),
             started: AtomicBool::new(false),
         };
@@ -116,13 +116,13 @@ impl Manager {
     }
 
     /// Whether there is a manager.
-    pub(super) fn is_there(&self) -> bool {
+    pub(super) fn is_present(&self) -> bool {
         self.inner.is_some()
     }
 
     /// Whether it stores descriptors for the next supervisor.
-    pub(super) fn stores(&self) -> bool {
-        self.inner.as_ref().is_some_and(|inner| inner.stores)
+    pub(super) fn has_fd_store(&self) -> bool {
+        self.inner.as_ref().is_some_and(|inner| inner.has_fd_store)
     }
 
     /// The watchdog interval, within which [`fed`](Self::fed) must be called repeatedly; `None` without a
@@ -136,30 +136,30 @@ impl Manager {
         if let Some(inner) = &self.inner {
             inner.started.store(true, Ordering::Release);
         }
-        self.tell(WAITS, &[NotifyState::Ready]);
+        self.tell(BLOCKING, &[NotifyState::Ready]);
     }
 
     /// Reports the start of a reload; its end is reported when the result is dropped, also if nothing
     /// changed. During the start nothing is reported, because the end of the reload would be taken for the
     /// end of the start.
-    pub(crate) fn reload(&self) -> Option<Reloading> {
+    pub(crate) fn reload(&self) -> Option<ReloadGuard> {
         let started = self.inner.as_ref()?.started.load(Ordering::Acquire);
         started.then(|| {
             self.reloading();
-            Reloading(self.clone())
+            ReloadGuard(self.clone())
         })
     }
 
     fn reloading(&self) {
         match NotifyState::monotonic_usec_now() {
-            Ok(now) => self.tell(WAITS, &[NotifyState::Reloading, now]),
+            Ok(now) => self.tell(BLOCKING, &[NotifyState::Reloading, now]),
             Err(error) => tracing::warn!(%error, "the service manager was not notified of the reload"),
         }
     }
 
     /// Reports that the supervisor stops.
     pub(super) fn stopping(&self) {
-        self.tell(WAITS, &[NotifyState::Stopping]);
+        self.tell(BLOCKING, &[NotifyState::Stopping]);
     }
 
     /// Sets the text in `systemctl status`: one line, neutralized by the caller.
@@ -168,7 +168,7 @@ impl Manager {
     }
 
     /// Feeds the watchdog.
-    pub(super) fn fed(&self) {
+    pub(super) fn feed_watchdog(&self) {
         self.tell(SendFlags::DONTWAIT, &[NotifyState::Watchdog]);
     }
 
@@ -179,9 +179,9 @@ impl Manager {
     }
 
     /// Requests more time repeatedly until the handle is dropped, for at most this long.
-    pub(super) fn extending(&self, limit: Duration) -> Option<AbortOnDropHandle<()>> {
+    pub(super) fn keep_extending(&self, limit: Duration) -> Option<AbortOnDropHandle<()>> {
         let manager = self.clone();
-        self.is_there().then(|| {
+        self.is_present().then(|| {
             AbortOnDropHandle::new(tokio::spawn(async move {
                 let began = Instant::now();
                 let mut ticks = interval(EXTEND_EVERY);
@@ -194,9 +194,9 @@ impl Manager {
     }
 
     /// Removes the stored descriptors.
-    pub(super) fn forget_stored(&self) {
-        let name = format!("FDNAME={STORED}");
-        self.tell(WAITS, &["FDSTOREREMOVE=1", &name].map(NotifyState::Custom));
+    pub(super) fn remove_stored(&self) {
+        let name = format!("FDNAME={STORED_FD_NAME}");
+        self.tell(BLOCKING, &["FDSTOREREMOVE=1", &name].map(NotifyState::Custom));
     }
 
     /// Stores a descriptor for the next supervisor, and waits until the manager has processed it, as far as
@@ -207,18 +207,18 @@ impl Manager {
     pub(super) fn store(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
         let inner = self.inner.as_ref().ok_or(io::ErrorKind::NotFound)?;
         // There is only one at a time.
-        self.forget_stored();
-        let name = format!("FDNAME={STORED}");
+        self.remove_stored();
+        let name = format!("FDNAME={STORED_FD_NAME}");
         // The other end of this socket is closed, which the manager would take for a hangup (so no FDPOLL).
         let state = ["FDSTORE=1", &name, "FDPOLL=0"].map(NotifyState::Custom);
-        inner.send(WAITS, &text(&state), &[descriptor])?;
+        inner.send(BLOCKING, &text(&state), &[descriptor])?;
         inner.barrier()
     }
 
     fn tell(&self, how: SendFlags, state: &[NotifyState<'_>]) {
         let Some(inner) = &self.inner else { return };
         if let Err(error) = inner.send(how, &text(state), &[])
-            && let Some(unsaid) = NOT_SENT.word()
+            && let Some(unsaid) = NOT_SENT.permit()
         {
             tracing::warn!(%error, unsaid, "a notification to the service manager failed");
         }
@@ -242,7 +242,7 @@ impl Inner {
     /// The manager closes the descriptor once it has processed all earlier messages.
     fn barrier(&self) -> io::Result<()> {
         let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        self.send(WAITS, "BARRIER=1\n", &[theirs.as_fd()])?;
+        self.send(BLOCKING, "BARRIER=1\n", &[theirs.as_fd()])?;
         drop(theirs);
         let mut waits = [PollFd::new(&ours, PollFlags::IN)];
         let within = BARRIER_WITHIN.try_into().map_err(io::Error::other)?;

@@ -43,7 +43,7 @@ fn a_manager_that_does_not_read_holds_nobody_up() {
     let (manager, socket, _dir) = manager();
     // More than any datagram queue holds.
     for _ in 0..100_000 {
-        manager.fed();
+        manager.feed_watchdog();
     }
     assert_eq!(heard(&socket), "WATCHDOG=1\n");
 }
@@ -52,6 +52,6 @@ fn a_manager_that_does_not_read_holds_nobody_up() {
 fn without_a_manager_nothing_is_kept() {
     let manager = Manager::default();
     manager.ready();
-    assert!(!manager.is_there() && !manager.stores());
+    assert!(!manager.is_present() && !manager.has_fd_store());
     assert!(manager.store(std::io::stdin().as_fd()).is_err());
 }

@@ -7,23 +7,25 @@ use arc_swap::ArcSwap;
 use nix::unistd::{Gid, Uid, User, getgrouplist};
 use talon_plugin::Registry;
 
-use super::kin;
-use crate::admin::Admit;
+use super::process_tree;
+use crate::admin::AdmissionPolicy;
 use crate::config::PeerPolicy;
-use crate::host::{Peer, Recognise};
+use crate::host::{Peer, PeerClassifier};
 
 /// Classifies peers by the policy at the time they connect.
 ///
 /// The kernel reports a peer's uid and primary group. Its supplementary groups are those that the user
 /// database assigns to that uid (a process cannot add to them), read when it connects. Descendants of a
 /// monitor that `registry` has inherited count as plugins, as our own descendants do.
-pub(super) fn recognise(policy: Arc<ArcSwap<PeerPolicy>>, registry: Registry) -> Recognise {
+pub(super) fn peer_classifier(policy: Arc<ArcSwap<PeerPolicy>>, registry: Registry) -> PeerClassifier {
     let own_uid = Uid::effective().as_raw();
     Arc::new(move |credentials| {
         let (uid, gid) = (credentials.uid(), credentials.gid());
         // A plugin with a separate uid is unknown to the configuration; one with our uid would count as our
         // own user.
-        if uid == own_uid && kin::is_ours(credentials.pid().unwrap_or_default(), &registry.monitors()) {
+        if uid == own_uid
+            && process_tree::is_ours(credentials.pid().unwrap_or_default(), &registry.adopted_monitors())
+        {
             return None;
         }
         let policy = policy.load();
@@ -37,11 +39,13 @@ pub(super) fn recognise(policy: Arc<ArcSwap<PeerPolicy>>, registry: Registry) ->
 
 /// Who may read health and metrics: root, this process's own user, and members of a group, but none of our
 /// descendants.
-pub(super) fn watchers(group: Option<u32>, registry: Registry) -> Admit {
+pub(super) fn admission_policy(group: Option<u32>, registry: Registry) -> AdmissionPolicy {
     let own_uid = Uid::effective().as_raw();
     Arc::new(move |credentials| {
         let (uid, gid) = (credentials.uid(), credentials.gid());
-        if uid == own_uid && kin::is_ours(credentials.pid().unwrap_or_default(), &registry.monitors()) {
+        if uid == own_uid
+            && process_tree::is_ours(credentials.pid().unwrap_or_default(), &registry.adopted_monitors())
+        {
             return false;
         }
         let in_group = |group: u32| gid == group || groups_of(uid).contains(&group);

@@ -13,9 +13,14 @@ use super::notify::Manager;
 pub(super) const START_LIMIT: Duration = Duration::from_secs(15 * 60);
 
 /// Waits until every plugin has settled, and reports it.
-pub(super) async fn settled(registry: &Registry, events: &Events, socket: &Path, manager: &Manager) {
+pub(super) async fn wait_until_settled(
+    registry: &Registry,
+    events: &Events,
+    socket: &Path,
+    manager: &Manager,
+) {
     let plugins = registry.list();
-    let more_time = manager.extending(START_LIMIT);
+    let more_time = manager.keep_extending(START_LIMIT);
     join_all(plugins.iter().map(Plugin::settled)).await;
     drop(more_time);
     let ready = plugins.iter().filter(|plugin| plugin.snapshot().state == State::Ready).count();

@@ -8,52 +8,54 @@ use talon_plugin::{EventKind, Events, NewEvent, Plugin, Registry, Service};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::agent::AgentSide;
-use super::life::End;
+use super::admin_listeners::AdminListeners;
+use super::agent::AgentRuntime;
+use super::lifecycle::ShutdownCause;
 use super::notify::Manager;
 use super::signals::Signals;
-use super::watched::Watched;
 use super::{ServeFailure, peers};
 use crate::audit::Audit;
 use crate::config::{Config, PeerPolicy};
-use crate::door::Door;
-use crate::host::{Alone, Closing, HostService, HostSocket, Operators, Pulse, Server};
-use crate::state::Keeper;
+use crate::dispatch::Dispatcher;
+use crate::host::{
+    AgentConnection, HostService, HostSocket, LivenessProbe, Server, StateProxy, StreamCloser,
+};
+use crate::state::StateSupervisor;
 
 /// How long a service manager is asked for more time at the end, at most; then the unit's own
 /// `TimeoutStopSec=` counts. Stopping is bounded by a few grace periods anyway.
 const STOP_LIMIT: Duration = Duration::from_secs(15 * 60);
 
 /// A running supervisor.
-pub(super) struct Running {
+pub(super) struct RunningSupervisor {
     pub(super) events: Events,
     pub(super) registry: Registry,
-    pub(super) door: Arc<Door>,
-    pub(super) keeper: Option<Keeper>,
+    pub(super) dispatcher: Arc<Dispatcher>,
+    pub(super) state: Option<StateSupervisor>,
     /// The state service, while it runs.
-    pub(super) kept: Option<Service>,
+    pub(super) state_service: Option<Service>,
     pub(super) service: HostService,
     /// The rights of peers: replaced with the configuration.
     pub(super) peers: Arc<ArcSwap<PeerPolicy>>,
     pub(super) socket: HostSocket,
     /// The agent with its clients.
-    pub(super) agent: AgentSide,
+    pub(super) agent: AgentRuntime,
     /// `None` while no clients are accepted.
     pub(super) server: Option<Server>,
     /// The listeners for health and metrics.
-    pub(super) watched: Watched,
+    pub(super) admin: AdminListeners,
     /// The audit log: one supervisor at a time writes to its directory.
     pub(super) audit: Audit,
     /// Ends the streams of events and logs of the server.
-    pub(super) closing: Closing,
+    pub(super) closing: StreamCloser,
     /// The probe of the server's accept loop, for the watchdog.
-    pub(super) pulse: watch::Sender<Option<Pulse>>,
+    pub(super) liveness: watch::Sender<Option<LivenessProbe>>,
 }
 
-impl Running {
+impl RunningSupervisor {
     /// The active configuration.
     pub(super) fn config(&self) -> Arc<Config> {
-        self.door.config()
+        self.dispatcher.config()
     }
 
     /// How long calls in flight may take to finish when it stops.
@@ -64,21 +66,21 @@ impl Running {
     /// Accepts clients.
     pub(super) async fn open(&mut self) -> Result<(), ServeFailure> {
         let config = self.config();
-        self.closing = Closing::default();
-        let recognise = peers::recognise(Arc::clone(&self.peers), self.registry.clone());
-        let service = self.service.reopened(self.closing.clone());
+        self.closing = StreamCloser::default();
+        let recognise = peers::peer_classifier(Arc::clone(&self.peers), self.registry.clone());
+        let service = self.service.with_closer(self.closing.clone());
         let largest = largest_arguments(&config, &self.registry);
         let server = Server::start(
             &self.socket.listener,
             Arc::clone(&recognise),
             service.clone(),
-            Operators::new(self.keeper.clone()).recorded(self.audit.clone()),
+            StateProxy::new(self.state.clone()).with_audit(self.audit.clone()),
             largest,
         )?;
-        self.watched.open(&config, &self.registry)?;
-        let serve = move |stream, peer| Alone::serve(stream, peer, service.clone(), largest);
+        self.admin.open(&config, &self.registry)?;
+        let serve = move |stream, peer| AgentConnection::serve(stream, peer, service.clone(), largest);
         self.agent.open(&config, &self.registry, recognise, serve).await;
-        self.pulse.send_replace(Some(server.pulse()));
+        self.liveness.send_replace(Some(server.liveness()));
         self.server = Some(server);
         Ok(())
     }
@@ -97,23 +99,23 @@ impl Running {
     /// Carries out the end: stop, handover or failure.
     pub(super) async fn end(
         mut self,
-        end: End,
+        end: ShutdownCause,
         signals: &mut Signals,
         manager: &Manager,
     ) -> Result<(), ServeFailure> {
         manager.stopping();
-        let _more_time = manager.extending(STOP_LIMIT);
+        let _more_time = manager.keep_extending(STOP_LIMIT);
         let mut at_once = false;
         let result = match end {
-            End::HandedOver => {
-                self.let_go().await;
+            ShutdownCause::HandedOver => {
+                self.release().await;
                 return Ok(());
             }
-            End::NotOurs(failure) => {
-                self.let_go().await;
+            ShutdownCause::TakeoverFailed(failure) => {
+                self.release().await;
                 return Err(failure);
             }
-            End::Stop(stop) if manager.stores() => {
+            ShutdownCause::Stop(stop) if manager.has_fd_store() => {
                 tracing::info!(
                     signal = stop.name(),
                     "handing over: no new calls, calls in flight may finish"
@@ -122,28 +124,28 @@ impl Running {
                 tokio::select! {
                     stored = self.store(manager) => if stored {
                         let registry = self.registry.clone();
-                        self.let_go().await;
+                        self.release().await;
                         // The next supervisor is started into our cgroup.
-                        registry.let_go_of_groups();
+                        registry.release_cgroup_controllers();
                         return Ok(());
                     },
                     stop = signals.stop() => {
                         tracing::warn!(signal = stop.name(), "stopping at once: nothing is handed over");
-                        manager.forget_stored();
+                        manager.remove_stored();
                         at_once = true;
                     }
                 }
                 Ok(())
             }
-            End::Stop(stop) => {
+            ShutdownCause::Stop(stop) => {
                 tracing::info!(signal = stop.name(), "stopping: no new calls, calls in flight may finish");
                 Ok(())
             }
-            End::Asked => {
+            ShutdownCause::Requested => {
                 tracing::info!("stopping: no new calls, calls in flight may finish");
                 Ok(())
             }
-            End::Failed(failure) => Err(failure),
+            ShutdownCause::Failed(failure) => Err(failure),
         };
         manager.status("stopping");
         self.stop(signals, at_once).await;
@@ -162,13 +164,13 @@ impl Running {
             }
         }
         self.closing.end();
-        self.pulse.send_replace(None);
+        self.liveness.send_replace(None);
         // The files are removed before the last connections end, so that no client finds a file without
         // getting an answer.
         drop(self.socket.file);
         drop(self.agent);
         // Late, so that monitoring can watch it drain.
-        self.watched.close().await;
+        self.admin.close().await;
         if let Some(server) = self.server.take() {
             server.stop().await;
         }
@@ -180,7 +182,7 @@ impl Running {
         self.events.emit(NewEvent::new(EventKind::Supervisor, "draining"));
         let began = Instant::now();
         let plugins = async {
-            let left = self.door.drain(grace).await;
+            let left = self.dispatcher.drain(grace).await;
             if left > 0 {
                 tracing::warn!(
                     calls = left,

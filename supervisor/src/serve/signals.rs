@@ -7,13 +7,13 @@ use tokio::sync::oneshot;
 
 /// What stopped the supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(super) enum StopCause {
     Terminate,
     Interrupt,
     Lifeline,
 }
 
-impl Stop {
+impl StopCause {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Terminate => "SIGTERM",
@@ -29,7 +29,7 @@ pub type Lifeline = oneshot::Receiver<()>;
 /// A lifeline on standard input: its other end is a pipe of the process that started this supervisor. The
 /// kernel closes it however that process ends.
 #[must_use]
-pub fn stdin_ends() -> Lifeline {
+pub fn stdin_lifeline() -> Lifeline {
     let (held, lifeline) = oneshot::channel();
     // A separate, detached thread: the read can only be ended from the other side.
     let watch = move || {
@@ -59,17 +59,17 @@ impl Signals {
     }
 
     /// Resolves at the next stop signal. Cancel safe; may be called again.
-    pub(super) async fn stop(&mut self) -> Stop {
+    pub(super) async fn stop(&mut self) -> StopCause {
         tokio::select! {
-            Some(()) = self.terminate.recv() => Stop::Terminate,
-            Some(()) = self.interrupt.recv() => Stop::Interrupt,
-            () = cut(&mut self.lifeline) => Stop::Lifeline,
+            Some(()) = self.terminate.recv() => StopCause::Terminate,
+            Some(()) = self.interrupt.recv() => StopCause::Interrupt,
+            () = lifeline_cut(&mut self.lifeline) => StopCause::Lifeline,
         }
     }
 }
 
 /// Resolves only once: a second stop request would mean "at once".
-async fn cut(lifeline: &mut Option<Lifeline>) {
+async fn lifeline_cut(lifeline: &mut Option<Lifeline>) {
     match lifeline {
         Some(held) => {
             let _ = held.await;

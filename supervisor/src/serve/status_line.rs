@@ -2,26 +2,26 @@
 
 use std::time::Duration;
 
-use talon_plugin::discover::Refused;
+use talon_plugin::discover::RejectedPlugin;
 use talon_plugin::{Events, Plugin, Registry, State};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Reloader;
 use super::notify::Manager;
-use crate::sentence::{self, One};
+use crate::status_summary::{self, PluginStatus};
 
 /// The shortest time between two updates: a plugin in a crash loop changes the line with every step.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Updates the line until the handle is dropped.
-pub(super) fn keep(
+pub(super) fn keep_updated(
     manager: &Manager,
     registry: &Registry,
     events: &Events,
     reloader: Reloader,
 ) -> Option<AbortOnDropHandle<()>> {
-    let (manager, registry, mut news) = (manager.clone(), registry.clone(), events.subscribe_but_calls());
-    manager.is_there().then(|| {
+    let (manager, registry, mut news) = (manager.clone(), registry.clone(), events.subscribe_without_calls());
+    manager.is_present().then(|| {
         AbortOnDropHandle::new(tokio::spawn(async move {
             let mut told = String::new();
             loop {
@@ -43,17 +43,17 @@ pub(super) fn keep(
 }
 
 /// The line for these plugins, and for those that were refused.
-pub(super) fn line(plugins: &[Plugin], refused: &[Refused]) -> String {
+pub(super) fn line(plugins: &[Plugin], refused: &[RejectedPlugin]) -> String {
     let known: Vec<_> = plugins.iter().map(Plugin::snapshot).collect();
-    let known = known.iter().map(|snapshot| One {
+    let known = known.iter().map(|snapshot| PluginStatus {
         name: snapshot.name.as_str(),
         state: snapshot.state.as_str(),
         reason: snapshot.reason.as_ref().map_or("", |reason| reason.as_str()),
     });
-    let refused = refused.iter().map(|refused| One {
+    let refused = refused.iter().map(|refused| PluginStatus {
         name: &refused.name,
         state: State::Refused.as_str(),
         reason: &refused.reason,
     });
-    sentence::plugins(known.chain(refused)).into_string()
+    status_summary::summarize(known.chain(refused)).into_string()
 }

@@ -12,11 +12,11 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::notify::Manager;
-use crate::host::Pulse;
+use crate::host::LivenessProbe;
 
 /// How often it feeds within the watchdog interval. Two of three may come too late: a busy machine is not a
 /// stuck supervisor.
-const TIMES: u32 = 3;
+const FEEDS_PER_INTERVAL: u32 = 3;
 /// The name of the accept loop in the log.
 const LISTENER: &str = "host.sock";
 /// Maximum number of unresponsive parts that a log line names.
@@ -27,9 +27,9 @@ const MAX_NAMED: usize = 8;
 pub(super) fn feed(
     manager: &Manager,
     registry: &Registry,
-    mut host: watch::Receiver<Option<Pulse>>,
+    mut host: watch::Receiver<Option<LivenessProbe>>,
 ) -> Option<AbortOnDropHandle<()>> {
-    let every = manager.watchdog()? / TIMES;
+    let every = manager.watchdog()? / FEEDS_PER_INTERVAL;
     let (manager, registry) = (manager.clone(), registry.clone());
     Some(AbortOnDropHandle::new(tokio::spawn(async move {
         let mut ticks = interval(every);
@@ -37,10 +37,10 @@ pub(super) fn feed(
         let mut silent_before = BTreeSet::new();
         loop {
             ticks.tick().await;
-            let silent = silent(&registry, &mut host, every).await;
-            tell(&silent, &silent_before);
+            let silent = unresponsive(&registry, &mut host, every).await;
+            report(&silent, &silent_before);
             if silent.is_empty() {
-                manager.fed();
+                manager.feed_watchdog();
                 metrics::counter!("talon_watchdog_pings_total").increment(1);
             } else {
                 metrics::counter!("talon_watchdog_withheld_total").increment(1);
@@ -51,9 +51,9 @@ pub(super) fn feed(
 }
 
 /// The parts that do not answer within this time.
-async fn silent(
+async fn unresponsive(
     registry: &Registry,
-    host: &mut watch::Receiver<Option<Pulse>>,
+    host: &mut watch::Receiver<Option<LivenessProbe>>,
     within: Duration,
 ) -> BTreeSet<String> {
     let pulse = host.borrow_and_update().clone();
@@ -65,7 +65,7 @@ async fn silent(
     };
     let plugins = registry.list();
     let drivers = join_all(plugins.iter().map(async |plugin| {
-        let silent = plugin.silent(within).await;
+        let silent = plugin.unresponsive_instances(within).await;
         // A driver of a deregistered plugin does not answer, and is no longer listed.
         let there = !silent.is_empty() && registry.get(plugin.name().as_str()).is_some();
         silent.into_iter().filter(move |_| there).map(|instance| driver(plugin, instance)).collect::<Vec<_>>()
@@ -81,7 +81,7 @@ fn driver(plugin: &Plugin, instance: u32) -> String {
     format!("the driver of {} (instance {instance})", plugin.name())
 }
 
-fn tell(silent: &BTreeSet<String>, before: &BTreeSet<String>) {
+fn report(silent: &BTreeSet<String>, before: &BTreeSet<String>) {
     let news: Vec<&str> = silent.difference(before).map(String::as_str).take(MAX_NAMED).collect();
     if !news.is_empty() {
         let count = silent.len();

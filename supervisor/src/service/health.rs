@@ -7,9 +7,9 @@ use talon_plugin::Service;
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
 
-use super::held::Held;
-use super::kind::Kind;
-use super::status::KeeperState;
+use super::handle::ServiceHandle;
+use super::managed_service::ManagedService;
+use super::status::ManagedServiceState;
 
 /// Health check settings, as for plugins.
 #[derive(Debug, Clone, Copy)]
@@ -25,18 +25,18 @@ pub struct HealthChecks {
 /// Calls `ask` in intervals while the service runs, and kills the service if it does not answer. A refusal
 /// counts as an answer, and so does the report that its database does not answer.
 pub(crate) async fn watch<K, A>(
-    held: Held<K>,
+    held: ServiceHandle<K>,
     service: Service,
     checks: HealthChecks,
     mut ask: impl FnMut() -> A + Send,
 ) where
-    K: Kind,
+    K: ManagedService,
     A: Future<Output = Result<(), Status>> + Send,
 {
     let mut missed = 0;
-    let closing = held.closing();
+    let closing = held.closing_token();
     while closing.run_until_cancelled(sleep(checks.interval)).await.is_some() {
-        if !matches!(held.status().state, KeeperState::Serving | KeeperState::Unavailable) {
+        if !matches!(held.status().state, ManagedServiceState::Serving | ManagedServiceState::Unavailable) {
             missed = 0;
             continue;
         }
@@ -47,8 +47,8 @@ pub(crate) async fn watch<K, A>(
             Ok(Err(_)) | Err(_) => missed += 1,
         }
         if missed >= checks.threshold {
-            tracing::error!(missed, "the {} does not answer; it is killed and started again", K::CALLED);
-            service.replace();
+            tracing::error!(missed, "the {} does not answer; it is killed and started again", K::NAME);
+            service.restart();
             missed = 0;
         }
     }

@@ -18,21 +18,21 @@
 //! | `health` | health checks |
 //! | `database_paths` | the paths of a database server that its jail shows |
 
+mod bounded_queue;
 mod connect;
+mod database_paths;
+mod handle;
 mod health;
-mod held;
-mod kind;
-mod server;
+mod managed_service;
 mod session;
 mod status;
-mod waiting;
 
+pub(crate) use bounded_queue::BoundedQueue;
 pub(crate) use connect::{Connector, channel, connector};
+pub(crate) use database_paths::database_paths;
+pub(crate) use handle::ServiceHandle;
 pub use health::HealthChecks;
 pub(crate) use health::watch;
-pub(crate) use held::Held;
-pub(crate) use kind::{Kind, Line};
-pub(crate) use server::of_server;
-pub use status::{KeeperState, KeeperStatus};
-pub(crate) use status::{Passing, said};
-pub(crate) use waiting::Waiting;
+pub(crate) use managed_service::{ControlSocket, ManagedService};
+pub use status::{ManagedServiceState, ManagedServiceStatus};
+pub(crate) use status::{RetryHint, sanitize_report};

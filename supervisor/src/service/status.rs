@@ -4,9 +4,9 @@ use talon_sanitize::{Raw, Sanitized};
 
 /// The status of a service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct KeeperStatus {
+pub struct ManagedServiceStatus {
     /// Its state.
-    pub state: KeeperState,
+    pub state: ManagedServiceState,
     /// `sqlite` or `postgres`, once it has opened its database.
     pub engine: String,
     /// The database file, or the server without credentials.
@@ -22,12 +22,12 @@ pub struct KeeperStatus {
     /// How often it was restarted.
     pub restarts: u64,
     /// Whether it refused to open its database, and whether a retry may help.
-    pub(crate) refused: Option<Passing>,
+    pub(crate) refused: Option<RetryHint>,
 }
 
 /// The state of a service.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum KeeperState {
+pub enum ManagedServiceState {
     /// It is opening its database.
     #[default]
     Starting,
@@ -41,7 +41,7 @@ pub enum KeeperState {
     Failed,
 }
 
-impl KeeperState {
+impl ManagedServiceState {
     /// The state's name in the host API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -57,30 +57,30 @@ impl KeeperState {
 
 /// Whether a retry may help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Passing {
+pub(crate) enum RetryHint {
     Maybe,
     No,
 }
 
-impl KeeperStatus {
+impl ManagedServiceStatus {
     /// Records that it has opened this database.
-    pub(crate) fn opened(&mut self, engine: &str, place: &str) {
-        self.engine = said(engine).into_string();
-        self.place = said(place).into_string();
+    pub(crate) fn set_opened(&mut self, engine: &str, place: &str) {
+        self.engine = sanitize_report(engine).into_string();
+        self.place = sanitize_report(place).into_string();
         self.refused = None;
     }
 
     /// Records that it refused to open its database. Returns the reason, for the log.
-    pub(crate) fn refused(&mut self, why: &str, may_pass: bool) -> Sanitized {
-        let problem = said(why);
-        self.refused = Some(if may_pass { Passing::Maybe } else { Passing::No });
+    pub(crate) fn set_refused(&mut self, why: &str, may_pass: bool) -> Sanitized {
+        let problem = sanitize_report(why);
+        self.refused = Some(if may_pass { RetryHint::Maybe } else { RetryHint::No });
         self.problem = Some(problem.clone());
         problem
     }
 }
 
 /// Sanitizes a text from the service for display.
-pub(crate) fn said(text: &str) -> Sanitized {
+pub(crate) fn sanitize_report(text: &str) -> Sanitized {
     /// Maximum length of a displayed text: a sentence with a path or two.
     const MAX_SHOWN_BYTES: usize = 2 << 10;
     Raw::from(text).line_within(MAX_SHOWN_BYTES)

@@ -4,16 +4,16 @@ use talon_plugin::Service;
 use talon_proto::state::DescribeRequest;
 use talon_proto::state::operator_client::OperatorClient;
 
-use super::keeper::Keeper;
+use super::supervisor::StateSupervisor;
 use crate::service::{self, HealthChecks};
 
 /// Checks the service in intervals while it runs, and kills it if it does not answer. The report that its
 /// database does not answer counts as an answer.
-pub async fn watch(keeper: Keeper, service: Service, checks: HealthChecks) {
+pub async fn watch(keeper: StateSupervisor, service: Service, checks: HealthChecks) {
     let operator = OperatorClient::new(keeper.channel());
     let ask = move || {
         let mut operator = operator.clone();
         async move { operator.describe(DescribeRequest {}).await.map(drop) }
     };
-    service::watch(keeper.held, service, checks, ask).await;
+    service::watch(keeper.handle, service, checks, ask).await;
 }

@@ -16,17 +16,17 @@
 //! | `program`, `service` | where its program is, and how it is run |
 //! | `import` | state that could be imported |
 
-mod founding;
+mod control;
 mod health;
-mod keeper;
-mod kept;
-mod opening;
+mod import;
+mod open_request;
 mod program;
 mod service;
+mod supervisor;
 
-pub use founding::{IMPORTED_FILE, to_import};
 pub use health::watch;
-pub use keeper::{Keeper, NotOpened};
-pub use opening::{AGENT_DIR, AGENT_FILE, STATE_DIR, STATE_FILE, agents, plugins};
-pub use program::{NoProgram, find as find_program};
+pub use import::{IMPORTED_FILE, to_import};
+pub use open_request::{AGENT_DIR, AGENT_FILE, STATE_DIR, STATE_FILE, agents, plugins};
+pub use program::{ProgramNotFoundError, find as find_program};
 pub use service::service;
+pub use supervisor::{StateOpenError, StateSupervisor};

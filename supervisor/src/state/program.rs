@@ -2,20 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::installed::{self, NotInstalled};
+use crate::program_lookup::{self, NotInstalledError};
 
 /// The program was not found.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}, or set state.program, or run without state (state.engine: off)")]
-pub struct NoProgram(#[from] NotInstalled);
+pub struct ProgramNotFoundError(#[from] NotInstalledError);
 
 /// The program that the configuration names, or the one installed with this `talon`.
 ///
 /// # Errors
 /// [`NoProgram`] states where it was searched.
-pub fn find(configured: Option<&Path>) -> Result<PathBuf, NoProgram> {
+pub fn find(configured: Option<&Path>) -> Result<PathBuf, ProgramNotFoundError> {
     match configured {
         Some(program) => Ok(program.to_owned()),
-        None => Ok(installed::find("talon-state")?),
+        None => Ok(program_lookup::find("talon-state")?),
     }
 }

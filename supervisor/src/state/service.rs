@@ -9,7 +9,7 @@ use talon_plugin::entry::NetworkAccess;
 use talon_plugin::service::{Home, ServiceSpec};
 use talon_plugin::spec::SandboxSettings;
 
-use crate::service::of_server;
+use crate::service::database_paths;
 
 /// The first wait before a restart: short, since plugins wait meanwhile. It doubles with each early exit.
 const BACKOFF_INITIAL: Duration = Duration::from_millis(100);
@@ -40,7 +40,7 @@ pub fn service(
         args: Vec::new(),
         home,
         sandbox,
-        show: server.map(of_server).unwrap_or_default(),
+        readable_paths: server.map(database_paths).unwrap_or_default(),
         grace_period: GRACE,
         backoff_initial: BACKOFF_INITIAL,
         backoff_max: BACKOFF_MAX,

@@ -5,22 +5,22 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use talon_child::chain;
+use talon_child::error_chain;
 use talon_proto::state::{Availability, FromState, Layers, from_state};
 use talon_store::{Counters, Engine, Error, KeyValues, OpenedForRestore, Restored, Store};
 use tokio::sync::Notify;
 use tonic::Status;
 
-use crate::failure::{Asker, cut, status};
-use crate::gate::Rooms;
-use crate::run::Starter;
+use crate::failure::{Requester, status, truncate};
+use crate::gate::RequestBudgets;
+use crate::run::ControlSocket;
 
 /// The shortest wait between two checks of a database that does not answer. The store's own wait may be longer.
-const SHORTEST_WAIT: Duration = Duration::from_millis(50);
+const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What was opened.
 #[derive(Debug)]
-enum Opened {
+enum OpenState {
     Store(Store),
     /// A file that cannot be opened, which a restore can replace.
     ForRestore(OpenedForRestore),
@@ -29,24 +29,24 @@ enum Opened {
 /// The database, shared by all connections.
 #[derive(Debug)]
 pub(crate) struct Database {
-    opened: Opened,
+    opened: OpenState,
     pub(crate) layers: Layers,
     /// The file, where the engine has one.
     pub(crate) file: Option<PathBuf>,
     /// How many plugin sockets are served now.
     pub(crate) sockets: AtomicU32,
     /// The request budget of each plugin.
-    pub(crate) rooms: Rooms,
+    pub(crate) request_budgets: RequestBudgets,
     /// Locked by the running import.
     pub(crate) imports: tokio::sync::Mutex<()>,
     /// The current problem of the database, if there is one.
     problem: Mutex<Option<String>>,
-    trouble: Notify,
+    problem_changed: Notify,
 }
 
 impl Database {
     pub(crate) fn new(store: Store, layers: Layers, engine: &Engine) -> Self {
-        Self::of(Opened::Store(store), layers, engine)
+        Self::from_state(OpenState::Store(store), layers, engine)
     }
 
     /// A database that only a restore can repair, with its problem.
@@ -56,12 +56,12 @@ impl Database {
         engine: &Engine,
         problem: String,
     ) -> Self {
-        let database = Self::of(Opened::ForRestore(place), layers, engine);
+        let database = Self::from_state(OpenState::ForRestore(place), layers, engine);
         *database.lock() = Some(problem);
         database
     }
 
-    fn of(opened: Opened, layers: Layers, engine: &Engine) -> Self {
+    fn from_state(opened: OpenState, layers: Layers, engine: &Engine) -> Self {
         let file = match engine {
             Engine::Sqlite { path } => Some(path.clone()),
             _ => None,
@@ -71,10 +71,10 @@ impl Database {
             layers,
             file,
             sockets: AtomicU32::new(0),
-            rooms: Rooms::default(),
+            request_budgets: RequestBudgets::default(),
             imports: tokio::sync::Mutex::default(),
             problem: Mutex::default(),
-            trouble: Notify::new(),
+            problem_changed: Notify::new(),
         }
     }
 
@@ -84,16 +84,16 @@ impl Database {
     /// FAILED_PRECONDITION if only a restore is possible.
     pub(crate) fn store(&self) -> Result<&Store, Status> {
         match &self.opened {
-            Opened::Store(store) => Ok(store),
-            Opened::ForRestore(_) => Err(Status::failed_precondition(cut(self.problem()))),
+            OpenState::Store(store) => Ok(store),
+            OpenState::ForRestore(_) => Err(Status::failed_precondition(truncate(self.problem()))),
         }
     }
 
     /// Replaces the database with a copy, or checks whether that is possible.
     pub(crate) async fn restore(&self, from: &Path, check_only: bool) -> Result<Restored, Error> {
         match &self.opened {
-            Opened::Store(store) => store.restore(from, check_only).await,
-            Opened::ForRestore(place) => {
+            OpenState::Store(store) => store.restore(from, check_only).await,
+            OpenState::ForRestore(place) => {
                 let restored = place.restore(from, check_only).await?;
                 if !check_only {
                     *self.lock() = Some("it was restored: open it again".to_owned());
@@ -106,8 +106,8 @@ impl Database {
     /// The engine's name, the location of the database without credentials, and its version (0: not a Talon database).
     pub(crate) fn describe(&self) -> (&'static str, String, u32) {
         match &self.opened {
-            Opened::Store(store) => (store.engine(), store.place(), store.schema_version()),
-            Opened::ForRestore(_) => {
+            OpenState::Store(store) => (store.engine(), store.location(), store.schema_version()),
+            OpenState::ForRestore(_) => {
                 let file = self.file.as_deref().map(|file| file.display().to_string());
                 ("sqlite", file.unwrap_or_default(), 0)
             }
@@ -120,7 +120,7 @@ impl Database {
 
     /// Closes it; requests that have begun are finished.
     pub(crate) async fn close(&self) {
-        if let Opened::Store(store) = &self.opened {
+        if let OpenState::Store(store) = &self.opened {
             store.close().await;
         }
     }
@@ -139,19 +139,19 @@ impl Database {
     }
 
     /// Converts an error for the client. Each error is checked: it may say that the database is unavailable.
-    pub(crate) fn failed(&self, error: &Error, asker: Asker) -> Status {
+    pub(crate) fn failed(&self, error: &Error, asker: Requester) -> Status {
         if matches!(error, Error::Unavailable { .. }) {
-            self.is_gone(error);
+            self.is_unavailable(error);
         }
         status(error, asker)
     }
 
     /// Checks whether the database answers now, and remembers the result.
     pub(crate) async fn check(&self) -> Result<(), Error> {
-        let Opened::Store(store) = &self.opened else { return Ok(()) };
+        let OpenState::Store(store) = &self.opened else { return Ok(()) };
         let checked = store.check().await;
         if let Err(error) = &checked {
-            self.is_gone(error);
+            self.is_unavailable(error);
         }
         checked
     }
@@ -164,16 +164,16 @@ impl Database {
     /// The same, for a problem that waiting does not solve.
     pub(crate) fn lasting_problem(&self) -> String {
         match self.opened {
-            Opened::Store(_) => String::new(),
-            Opened::ForRestore(_) => self.problem(),
+            OpenState::Store(_) => String::new(),
+            OpenState::ForRestore(_) => self.problem(),
         }
     }
 
-    fn is_gone(&self, error: &Error) {
+    fn is_unavailable(&self, error: &Error) {
         let mut problem = self.lock();
         if problem.is_none() {
-            *problem = Some(chain(error));
-            self.trouble.notify_one();
+            *problem = Some(error_chain(error));
+            self.problem_changed.notify_one();
         }
     }
 
@@ -182,12 +182,12 @@ impl Database {
     }
 
     /// Notifies the starter when the database stops answering and when it answers again. It polls only in between.
-    pub(crate) async fn watch(&self, starter: &Starter) {
+    pub(crate) async fn watch(&self, starter: &ControlSocket) {
         // `Ready` has reported a problem at the start.
         let mut told = !self.problem().is_empty();
         loop {
-            self.trouble.notified().await;
-            if !std::mem::take(&mut told) && !tell(starter, self.problem()).await {
+            self.problem_changed.notified().await;
+            if !std::mem::take(&mut told) && !report_problem(starter, self.problem()).await {
                 return;
             }
             while let Err(error) = self.check().await {
@@ -196,10 +196,10 @@ impl Database {
                     Error::Unavailable { retry_in, .. } => retry_in,
                     _ => Duration::ZERO,
                 };
-                tokio::time::sleep(wait.max(SHORTEST_WAIT)).await;
+                tokio::time::sleep(wait.max(MIN_CHECK_INTERVAL)).await;
             }
             *self.lock() = None;
-            if !tell(starter, String::new()).await {
+            if !report_problem(starter, String::new()).await {
                 return;
             }
         }
@@ -207,23 +207,23 @@ impl Database {
 }
 
 /// Returns whether the starter is still there.
-async fn tell(starter: &Starter, problem: String) -> bool {
+async fn report_problem(starter: &ControlSocket, problem: String) -> bool {
     let message = FromState { what: Some(from_state::What::Availability(Availability { problem })) };
     starter.send(&message, None).await.is_ok()
 }
 
 /// Counts a socket while it is served.
 #[derive(Debug)]
-pub(crate) struct Served(Arc<Database>);
+pub(crate) struct SocketGuard(Arc<Database>);
 
-impl Served {
-    pub(crate) fn by(database: &Arc<Database>) -> Self {
+impl SocketGuard {
+    pub(crate) fn new(database: &Arc<Database>) -> Self {
         database.sockets.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(database))
     }
 }
 
-impl Drop for Served {
+impl Drop for SocketGuard {
     fn drop(&mut self) {
         self.0.sockets.fetch_sub(1, Ordering::Relaxed);
     }

@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use talon_child::chain;
-pub(crate) use talon_child::cut;
-use talon_listen::Throttle;
+use talon_child::error_chain;
+pub(crate) use talon_child::truncate;
+use talon_listen::LogThrottle;
 use talon_proto::state::QuotaExceeded;
 use talon_store::{Error, Resource};
 use tonic::metadata::MetadataValue;
@@ -20,7 +20,7 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// Who made the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asker {
+pub(crate) enum Requester {
     /// A plugin, which must not learn anything about the machine.
     Plugin,
     /// The operator of the machine.
@@ -28,9 +28,9 @@ pub(crate) enum Asker {
 }
 
 /// The status for an error.
-pub(crate) fn status(error: &Error, asker: Asker) -> Status {
+pub(crate) fn status(error: &Error, asker: Requester) -> Status {
     match error {
-        Error::Invalid { .. } => Status::invalid_argument(cut(error.to_string())),
+        Error::Invalid { .. } => Status::invalid_argument(truncate(error.to_string())),
         Error::Quota { resource, used, limit, wanted, .. } => {
             let details =
                 QuotaExceeded { resource: resource.to_string(), used: *used, limit: *limit, wanted: *wanted };
@@ -44,9 +44,9 @@ pub(crate) fn status(error: &Error, asker: Asker) -> Status {
             );
             details.into_status(text)
         }
-        Error::BadCopy { why, .. } => {
-            Status::invalid_argument(cut(format!("the copy cannot be restored: {why}. Nothing was changed")))
-        }
+        Error::BadCopy { why, .. } => Status::invalid_argument(truncate(format!(
+            "the copy cannot be restored: {why}. Nothing was changed"
+        ))),
         Error::Unsupported(instead) => Status::failed_precondition(*instead),
         Error::NoSession(_) => Status::not_found(error.to_string()),
         Error::SessionExists(_) => Status::already_exists(error.to_string()),
@@ -54,33 +54,39 @@ pub(crate) fn status(error: &Error, asker: Asker) -> Status {
         Error::Full(_) => {
             log(error);
             let text = "there is no room for the state of plugins: try again once the operator has made some";
-            later(Code::ResourceExhausted, told(error, asker, text), RETRY)
+            retryable(Code::ResourceExhausted, message_for(error, asker, text), RETRY)
         }
         Error::Busy(_) => {
             log(error);
-            later(Code::Unavailable, told(error, asker, "the database is busy: try again in a moment"), RETRY)
+            retryable(
+                Code::Unavailable,
+                message_for(error, asker, "the database is busy: try again in a moment"),
+                RETRY,
+            )
         }
         Error::Unavailable { retry_in, .. } => {
             let text =
                 format!("the database cannot be reached: try again in {} ms", retry_in.as_millis().max(1));
-            later(Code::Unavailable, told(error, asker, &text), *retry_in)
+            retryable(Code::Unavailable, message_for(error, asker, &text), *retry_in)
         }
-        Error::Closed => later(Code::Unavailable, "the state service is ending: try again".to_owned(), RETRY),
+        Error::Closed => {
+            retryable(Code::Unavailable, "the state service is ending: try again".to_owned(), RETRY)
+        }
         _ => {
             log(error);
-            Status::internal(told(error, asker, "the state service failed; its log says why"))
+            Status::internal(message_for(error, asker, "the state service failed; its log says why"))
         }
     }
 }
 
-fn told(error: &Error, asker: Asker, plugin: &str) -> String {
+fn message_for(error: &Error, asker: Requester, plugin: &str) -> String {
     match asker {
-        Asker::Plugin => plugin.to_owned(),
-        Asker::Operator => cut(chain(error)),
+        Requester::Plugin => plugin.to_owned(),
+        Requester::Operator => truncate(error_chain(error)),
     }
 }
 
-fn later(code: Code, text: String, retry_in: Duration) -> Status {
+fn retryable(code: Code, text: String, retry_in: Duration) -> Status {
     let mut status = Status::new(code, text);
     let wait = u64::try_from(retry_in.as_millis()).unwrap_or(u64::MAX).max(1);
     status.metadata_mut().insert(RETRY_HEADER, MetadataValue::from(wait));
@@ -89,9 +95,9 @@ fn later(code: Code, text: String, retry_in: Duration) -> Status {
 
 /// Logs errors that every request may meet, at most once a second.
 fn log(error: &Error) {
-    static FAILED: Throttle = Throttle::new();
-    if let Some(unsaid) = FAILED.word() {
-        tracing::error!(error = chain(error), unsaid, "a request failed");
+    static FAILED: LogThrottle = LogThrottle::new();
+    if let Some(unsaid) = FAILED.permit() {
+        tracing::error!(error = error_chain(error), unsaid, "a request failed");
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::{Bytes, Incoming};
-use talon_listen::Held;
+use talon_listen::PermitBody;
 use talon_store::PluginId;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
@@ -26,21 +26,21 @@ use tower_service::Service;
 use crate::limits::{MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, MAX_REQUESTS, MAX_WRITES};
 
 /// A response that holds its request's permit; a refused request has none.
-type Answer = http::Response<Held<Body, Option<Arc<Place>>>>;
+type Answer = http::Response<PermitBody<Body, Option<Arc<RequestPermit>>>>;
 
 /// The request budgets of all plugins that have sockets.
 #[derive(Debug, Default)]
-pub(crate) struct Rooms(Mutex<BTreeMap<PluginId, Weak<Room>>>);
+pub(crate) struct RequestBudgets(Mutex<BTreeMap<PluginId, Weak<RequestBudget>>>);
 
-impl Rooms {
+impl RequestBudgets {
     /// The budget of a plugin, which all its sockets share.
-    pub(crate) fn of(&self, plugin: &PluginId) -> Arc<Room> {
+    pub(crate) fn for_plugin(&self, plugin: &PluginId) -> Arc<RequestBudget> {
         let mut rooms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(room) = rooms.get(plugin).and_then(Weak::upgrade) {
             return room;
         }
         rooms.retain(|_, room| room.strong_count() > 0);
-        let room = Room::of_plugin();
+        let room = RequestBudget::new_plugin();
         rooms.insert(plugin.clone(), Arc::downgrade(&room));
         room
     }
@@ -48,28 +48,28 @@ impl Rooms {
 
 /// The concurrent requests of one plugin, or of one operator's connection.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct RequestBudget {
     requests: AtomicUsize,
     bytes: AtomicUsize,
-    most_bytes: usize,
+    max_bytes: usize,
     writes: Semaphore,
 }
 
-impl Room {
+impl RequestBudget {
     /// The budget of a plugin.
-    pub(crate) fn of_plugin() -> Arc<Self> {
-        Self::with(MAX_REQUEST_BYTES)
+    pub(crate) fn new_plugin() -> Arc<Self> {
+        Self::with_max_bytes(MAX_REQUEST_BYTES)
     }
 
     /// The budget of an operator's connection. Its requests may be streams of many gigabytes, of which little is held
     /// at once.
-    pub(crate) fn of_operator() -> Arc<Self> {
-        Self::with(usize::MAX)
+    pub(crate) fn new_operator() -> Arc<Self> {
+        Self::with_max_bytes(usize::MAX)
     }
 
-    fn with(most_bytes: usize) -> Arc<Self> {
+    fn with_max_bytes(most_bytes: usize) -> Arc<Self> {
         let (requests, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(Self { requests, bytes, most_bytes, writes: Semaphore::new(MAX_WRITES) })
+        Arc::new(Self { requests, bytes, max_bytes: most_bytes, writes: Semaphore::new(MAX_WRITES) })
     }
 
     /// Waits for one of the plugin's write permits, which is released when dropped.
@@ -83,24 +83,29 @@ impl Room {
 #[derive(Debug, Clone)]
 pub(crate) struct Gate<S> {
     inner: S,
-    room: Arc<Room>,
+    budget: Arc<RequestBudget>,
     closed: CancellationToken,
     /// The longest time for a request, whatever its client says.
-    most: Duration,
+    max_duration: Duration,
 }
 
 impl<S> Gate<S> {
     /// `closed` is cancelled when no new request may start.
-    pub(crate) fn new(inner: S, room: Arc<Room>, closed: CancellationToken, most: Duration) -> Self {
-        Self { inner, room, closed, most }
+    pub(crate) fn new(
+        inner: S,
+        budget: Arc<RequestBudget>,
+        closed: CancellationToken,
+        max_duration: Duration,
+    ) -> Self {
+        Self { inner, budget, closed, max_duration }
     }
 
-    fn admit(&self) -> Result<Arc<Place>, Status> {
+    fn admit(&self) -> Result<Arc<RequestPermit>, Status> {
         if self.closed.is_cancelled() {
             return Err(Status::unavailable("this socket is being closed and takes no new requests"));
         }
-        let place = Place { room: Arc::clone(&self.room), bytes: AtomicUsize::new(0) };
-        if self.room.requests.fetch_add(1, Ordering::Relaxed) >= MAX_REQUESTS {
+        let place = RequestPermit { budget: Arc::clone(&self.budget), bytes: AtomicUsize::new(0) };
+        if self.budget.requests.fetch_add(1, Ordering::Relaxed) >= MAX_REQUESTS {
             let text = format!(
                 "{MAX_REQUESTS} requests are the most at once of one plugin: wait for some to be answered"
             );
@@ -112,7 +117,7 @@ impl<S> Gate<S> {
 
 impl<S> hyper::service::Service<http::Request<Incoming>> for Gate<S>
 where
-    S: Service<http::Request<Counted>, Response = http::Response<Body>, Error = Infallible> + Clone,
+    S: Service<http::Request<CountedBody>, Response = http::Response<Body>, Error = Infallible> + Clone,
     S::Future: Send + 'static,
 {
     type Response = Answer;
@@ -124,12 +129,13 @@ where
             Ok(place) => place,
             Err(status) => return answer(status.into_http(), None).boxed(),
         };
-        let time = wanted(request.headers()).map_or(self.most, |wanted| wanted.min(self.most));
+        let time =
+            grpc_timeout(request.headers()).map_or(self.max_duration, |wanted| wanted.min(self.max_duration));
         let held = Arc::clone(&place);
-        let answered = self.inner.clone().call(request.map(|body| Counted { body, place }));
+        let answered = self.inner.clone().call(request.map(|body| CountedBody { body, permit: place }));
         Box::pin(async move {
             let response = match tokio::time::timeout(time, answered).await {
-                Ok(Ok(response)) => in_our_words(response),
+                Ok(Ok(response)) => explain_size_error(response),
                 Ok(Err(never)) => match never {},
                 Err(_late) => {
                     let text = format!(
@@ -143,12 +149,15 @@ where
     }
 }
 
-async fn answer(response: http::Response<Body>, place: Option<Arc<Place>>) -> Result<Answer, Infallible> {
-    Ok(response.map(|body| Held::new(body, place)))
+async fn answer(
+    response: http::Response<Body>,
+    place: Option<Arc<RequestPermit>>,
+) -> Result<Answer, Infallible> {
+    Ok(response.map(|body| PermitBody::new(body, place)))
 }
 
 /// Replaces the library's error for a message that is too large, which says "out of range".
-fn in_our_words(response: http::Response<Body>) -> http::Response<Body> {
+fn explain_size_error(response: http::Response<Body>) -> http::Response<Body> {
     let too_large = response.headers().get(Status::GRPC_STATUS).is_some_and(|code| {
         code.as_bytes().iter().fold(0, |number, digit| number * 10 + i32::from(digit.wrapping_sub(b'0')))
             == Code::OutOfRange as i32
@@ -164,7 +173,7 @@ fn in_our_words(response: http::Response<Body>) -> http::Response<Body> {
 }
 
 /// The client's timeout from the header: at most eight digits and a unit.
-fn wanted(headers: &http::HeaderMap) -> Option<Duration> {
+fn grpc_timeout(headers: &http::HeaderMap) -> Option<Duration> {
     let text = headers.get("grpc-timeout")?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     if digits.len() > 8 || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -184,34 +193,34 @@ fn wanted(headers: &http::HeaderMap) -> Option<Duration> {
 
 /// A request's share of the budget, released when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
-    room: Arc<Room>,
+pub(crate) struct RequestPermit {
+    budget: Arc<RequestBudget>,
     bytes: AtomicUsize,
 }
 
-impl Place {
+impl RequestPermit {
     /// Adds bytes, and returns whether they fit in the budget.
     fn grow(&self, bytes: usize) -> bool {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.room.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= self.room.most_bytes
+        self.budget.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= self.budget.max_bytes
     }
 }
 
-impl Drop for Place {
+impl Drop for RequestPermit {
     fn drop(&mut self) {
-        self.room.bytes.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
-        self.room.requests.fetch_sub(1, Ordering::Relaxed);
+        self.budget.bytes.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
+        self.budget.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// A request's body that counts its bytes.
 #[derive(Debug)]
-pub(crate) struct Counted {
+pub(crate) struct CountedBody {
     body: Incoming,
-    place: Arc<Place>,
+    permit: Arc<RequestPermit>,
 }
 
-impl HttpBody for Counted {
+impl HttpBody for CountedBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -225,7 +234,7 @@ impl HttpBody for Counted {
             // The client stopped sending, or its connection ended.
             Some(Err(error)) => return Poll::Ready(Some(Err(Status::cancelled(error.to_string())))),
         };
-        let fits = frame.data_ref().is_none_or(|data| self.place.grow(data.len()));
+        let fits = frame.data_ref().is_none_or(|data| self.permit.grow(data.len()));
         Poll::Ready(Some(if fits {
             Ok(frame)
         } else {

@@ -21,5 +21,5 @@ Environment:
 fn main() -> ExitCode {
     let program =
         Program { name: "talon-state", version: env!("CARGO_PKG_VERSION"), help: HELP, targets: &[] };
-    talon_child::begin(program, run)
+    talon_child::run_program(program, run)
 }

@@ -1,7 +1,7 @@
 //! Opens the database that the starter asks for.
 
-use talon_child::chain;
-use talon_child::opening::{Wanted, refused};
+use talon_child::error_chain;
+use talon_child::open_request::{OpenRequest, refusal};
 use talon_proto::state::Refused;
 use talon_store::{Engine, Error, OpenError};
 
@@ -11,22 +11,22 @@ use crate::database::Database;
 ///
 /// # Errors
 /// The refusal that the starter gets.
-pub(crate) async fn open(wanted: Wanted) -> Result<Database, Refused> {
-    let Wanted { engine, layers, open, for_restore } = wanted;
+pub(crate) async fn open(wanted: OpenRequest) -> Result<Database, Refused> {
+    let OpenRequest { engine, layers, open, for_restore } = wanted;
     let store = match open.clone().open().await {
         Ok(store) => store,
         Err(unusable @ (OpenError::Damaged { .. } | OpenError::Foreign { .. } | OpenError::Newer { .. }))
             if for_restore && matches!(engine, Engine::Sqlite { .. }) =>
         {
-            let place = open.open_for_restore().await.map_err(|error| refused(&error))?;
-            return Ok(Database::for_restore(place, layers, &engine, chain(&unusable)));
+            let place = open.open_for_restore().await.map_err(|error| refusal(&error))?;
+            return Ok(Database::for_restore(place, layers, &engine, error_chain(&unusable)));
         }
-        Err(error) => return Err(refused(&error)),
+        Err(error) => return Err(refusal(&error)),
     };
     let database = Database::new(store, layers, &engine);
     // A server that cannot be reached is no error: `Ready` reports it.
     match database.check().await {
         Ok(()) | Err(Error::Unavailable { .. }) => Ok(database),
-        Err(error) => Err(refused(&error.into())),
+        Err(error) => Err(refusal(&error.into())),
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::stream::BoxStream;
-use talon_child::chain;
+use talon_child::error_chain;
 use talon_proto::state::operator_server::Operator;
 use talon_proto::state::{
     BackupChunk, BackupRequest, DeleteEntryRequest, DeleteEntryResponse, DescribeRequest, DescribeResponse,
@@ -22,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::database::Database;
-use crate::failure::Asker;
+use crate::failure::Requester;
 use crate::limits::MAX_PAUSE;
 
-pub(crate) use scratch::Scratch;
+pub(crate) use scratch::ScratchDir;
 
 /// Serves one connection of an operator.
 pub(crate) struct Service {
@@ -35,7 +35,7 @@ pub(crate) struct Service {
 }
 
 /// A streamed response to the operator.
-type Pieces<T> = BoxStream<'static, Result<T, Status>>;
+type ResponseStream<T> = BoxStream<'static, Result<T, Status>>;
 
 impl Service {
     pub(crate) fn new(database: Arc<Database>, closed: CancellationToken) -> Self {
@@ -43,7 +43,7 @@ impl Service {
     }
 
     fn failed(&self, error: &Error) -> Status {
-        self.database.failed(error, Asker::Operator)
+        self.database.failed(error, Requester::Operator)
     }
 }
 
@@ -61,7 +61,7 @@ impl Operator for Service {
         _request: Request<DescribeRequest>,
     ) -> Result<Response<DescribeResponse>, Status> {
         // The problem is part of the answer.
-        let problem = self.database.check().await.err().map(|error| chain(&error));
+        let problem = self.database.check().await.err().map(|error| error_chain(&error));
         let (engine, place, schema_version) = self.database.describe();
         let counters = self.database.counters();
         Ok(Response::new(DescribeResponse {
@@ -116,13 +116,13 @@ impl Operator for Service {
         self.purge(request.into_inner()).await.map(Response::new)
     }
 
-    type ExportStream = Pieces<ExportChunk>;
+    type ExportStream = ResponseStream<ExportChunk>;
 
     async fn export(&self, _request: Request<ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
         files::export(Arc::clone(&self.database), self.closed.clone()).map(Response::new)
     }
 
-    type ImportStream = Pieces<ImportReport>;
+    type ImportStream = ResponseStream<ImportReport>;
 
     async fn import(
         &self,
@@ -132,7 +132,7 @@ impl Operator for Service {
         files::import(Arc::clone(&self.database), from, self.closed.clone()).map(Response::new)
     }
 
-    type BackupStream = Pieces<BackupChunk>;
+    type BackupStream = ResponseStream<BackupChunk>;
 
     async fn backup(&self, _request: Request<BackupRequest>) -> Result<Response<Self::BackupStream>, Status> {
         copies::backup(Arc::clone(&self.database)).await.map(Response::new)

@@ -7,19 +7,19 @@ use talon_proto::state::{
     CompareAndSetRequest, CompareAndSetResponse, DeleteRequest, DeleteResponse, GetRequest, GetResponse,
     KeysRequest, KeysResponse, SetRequest, SetResponse,
 };
-use talon_store::{Error, Key, KeyValues, Namespace, Page, PageRequest, PageToken, Swap};
+use talon_store::{Error, Key, KeyValues, Namespace, Page, PageRequest, PageToken, SwapResult};
 use tonic::{Request, Response, Status};
 
 use crate::database::Database;
-use crate::failure::Asker;
-use crate::gate::Room;
+use crate::failure::Requester;
+use crate::gate::RequestBudget;
 
 /// Serves one namespace.
 pub(crate) struct Service {
     database: Arc<Database>,
     key_values: Arc<dyn KeyValues>,
     namespace: Namespace,
-    room: Arc<Room>,
+    request_budget: Arc<RequestBudget>,
 }
 
 impl Service {
@@ -27,13 +27,13 @@ impl Service {
         database: Arc<Database>,
         key_values: Arc<dyn KeyValues>,
         namespace: Namespace,
-        room: Arc<Room>,
+        request_budget: Arc<RequestBudget>,
     ) -> Self {
-        Self { database, key_values, namespace, room }
+        Self { database, key_values, namespace, request_budget }
     }
 
     fn failed(&self, error: &Error) -> Status {
-        self.database.failed(error, Asker::Plugin)
+        self.database.failed(error, Requester::Plugin)
     }
 
     fn key(&self, key: String) -> Result<Key, Status> {
@@ -53,14 +53,14 @@ impl State for Service {
     async fn set(&self, request: Request<SetRequest>) -> Result<Response<SetResponse>, Status> {
         let SetRequest { key, value } = request.into_inner();
         let key = self.key(key)?;
-        let _turn = self.room.write().await;
+        let _turn = self.request_budget.write().await;
         self.key_values.set(&self.namespace, &key, value).await.map_err(|error| self.failed(&error))?;
         Ok(Response::new(SetResponse {}))
     }
 
     async fn delete(&self, request: Request<DeleteRequest>) -> Result<Response<DeleteResponse>, Status> {
         let key = self.key(request.into_inner().key)?;
-        let _turn = self.room.write().await;
+        let _turn = self.request_budget.write().await;
         let existed = self.key_values.delete(&self.namespace.plugin, &key).await;
         let existed = existed.map_err(|error| self.failed(&error))?;
         Ok(Response::new(DeleteResponse { existed }))
@@ -83,11 +83,11 @@ impl State for Service {
     ) -> Result<Response<CompareAndSetResponse>, Status> {
         let CompareAndSetRequest { key, expected, value } = request.into_inner();
         let key = self.key(key)?;
-        let _turn = self.room.write().await;
+        let _turn = self.request_budget.write().await;
         let swap = self.key_values.compare_and_set(&self.namespace, &key, expected, value).await;
         let response = match swap.map_err(|error| self.failed(&error))? {
-            Swap::Done => CompareAndSetResponse { swapped: true, current: None },
-            Swap::Lost(current) => CompareAndSetResponse { swapped: false, current },
+            SwapResult::Swapped => CompareAndSetResponse { swapped: true, current: None },
+            SwapResult::Conflict(current) => CompareAndSetResponse { swapped: false, current },
         };
         Ok(Response::new(response))
     }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use talon_child::handed::{NotWanted, connected, listening};
+use talon_child::inherited::{InheritedFdError, connected, listening};
 use talon_child::signals::Signals;
-use talon_child::{End, chain, opening as words};
+use talon_child::{ExitReason, error_chain, open_request as words};
 use talon_control::{Control, ControlError, Packet};
 use talon_proto::state::{AttachPlugin, FromState, Open, Ready, Refused, ToState, from_state, to_state};
 use talon_store::{Namespace, PluginId, Quota};
@@ -18,52 +18,54 @@ use tonic::Status;
 use crate::database::Database;
 use crate::limits::{CLOSE_GRACE, MAX_OPERATORS, MAX_SOCKETS};
 use crate::opening;
-use crate::operator::Scratch;
+use crate::operator::ScratchDir;
 use crate::sockets::{PluginSocket, serve_operator};
 
 /// The control socket to the process that started this one.
-pub(crate) type Starter = Control<FromState, ToState>;
+pub(crate) type ControlSocket = Control<FromState, ToState>;
 
 /// Serves the process at the other end of `control`, until that is closed or SIGTERM comes.
-pub async fn run(control: OwnedFd) -> End {
+pub async fn run(control: OwnedFd) -> ExitReason {
     let (starter, mut signals) = match (Control::new(control), Signals::listen()) {
         (Ok(starter), Ok(signals)) => (starter, signals),
         (Err(error), _) | (_, Err(error)) => {
             tracing::error!(%error, "the control socket or signals cannot be watched");
-            return End::Refused;
+            return ExitReason::Refused;
         }
     };
     let open = tokio::select! {
         received = starter.receive() => received,
-        () = signals.terminated() => return End::Asked,
+        () = signals.terminated() => return ExitReason::Requested,
     };
     let open = match open {
         Ok(Some(Packet { message: ToState { what: Some(to_state::What::Open(open)) }, .. })) => open,
-        Ok(None) => return End::Asked,
-        Ok(Some(_)) => return misled(&"the first message was not `Open`"),
-        Err(error) => return misled(&error),
+        Ok(None) => return ExitReason::Requested,
+        Ok(Some(_)) => return protocol_mismatch(&"the first message was not `Open`"),
+        Err(error) => return protocol_mismatch(&error),
     };
     let database = tokio::select! {
-        opened = opened(open) => opened,
-        () = signals.terminated() => return End::Asked,
+        opened = open_database(open) => opened,
+        () = signals.terminated() => return ExitReason::Requested,
     };
     let database = match database {
         Ok(database) => Arc::new(database),
-        Err(NotOpened::Senseless(error)) => return misled(&format!("`Open` has no sense: {error}")),
-        Err(NotOpened::Refused(refused)) => {
+        Err(OpenRequestError::Invalid(error)) => {
+            return protocol_mismatch(&format!("`Open` has no sense: {error}"));
+        }
+        Err(OpenRequestError::Refused(refused)) => {
             tracing::error!(
                 reason = refused.message,
                 retryable = refused.retryable,
                 "the database is not opened"
             );
             // If the starter has gone, the log has the reason.
-            let _told = starter.send(&from_us(from_state::What::Refused(refused)), None).await;
-            return End::Refused;
+            let _told = starter.send(&message(from_state::What::Refused(refused)), None).await;
+            return ExitReason::Refused;
         }
     };
     if let Some(file) = database.file.clone() {
         // It only accesses the disk.
-        let _swept = tokio::task::spawn_blocking(move || Scratch::sweep(&file)).await;
+        let _swept = tokio::task::spawn_blocking(move || ScratchDir::sweep(&file)).await;
     }
     let (engine, place, schema_version) = database.describe();
     let ready = Ready { engine: engine.to_owned(), place, schema_version, problem: database.problem() };
@@ -73,45 +75,45 @@ pub async fn run(control: OwnedFd) -> End {
         problem = ready.problem,
         "the database is open"
     );
-    let ready = starter.send(&from_us(from_state::What::Ready(ready)), None).await;
+    let ready = starter.send(&message(from_state::What::Ready(ready)), None).await;
     let end = match ready {
         Ok(()) => serve(&starter, &mut signals, &database).await,
-        Err(_gone) => End::Asked,
+        Err(_gone) => ExitReason::Requested,
     };
     database.close().await;
     tracing::info!("the database is closed");
     end
 }
 
-enum NotOpened {
-    Senseless(words::Senseless),
+enum OpenRequestError {
+    Invalid(words::InvalidOpenError),
     Refused(Refused),
 }
 
-async fn opened(open: Open) -> Result<Database, NotOpened> {
-    let wanted = words::wanted(open).map_err(NotOpened::Senseless)?;
-    opening::open(wanted).await.map_err(NotOpened::Refused)
+async fn open_database(open: Open) -> Result<Database, OpenRequestError> {
+    let wanted = words::parse(open).map_err(OpenRequestError::Invalid)?;
+    opening::open(wanted).await.map_err(OpenRequestError::Refused)
 }
 
 /// Handles the messages of the control socket, and waits for running requests at the end.
-async fn serve(starter: &Starter, signals: &mut Signals, database: &Arc<Database>) -> End {
-    let mut serving = Serving::new(Arc::clone(database));
+async fn serve(starter: &ControlSocket, signals: &mut Signals, database: &Arc<Database>) -> ExitReason {
+    let mut serving = SocketSet::new(Arc::clone(database));
     let working = async {
         let watching = database.watch(starter);
         let obeying = async {
             loop {
                 match starter.receive().await {
                     Ok(Some(packet)) => serving.handle(packet),
-                    Ok(None) => break End::Asked,
-                    Err(error) => break lost(&error),
+                    Ok(None) => break ExitReason::Requested,
+                    Err(error) => break control_socket_lost(&error),
                 }
             }
         };
         tokio::select! {
             end = obeying => end,
             // The watch ends when the starter has gone. The control socket reports that too.
-            () = async { watching.await; std::future::pending().await } => End::Asked,
-            () = signals.terminated() => End::Asked,
+            () = async { watching.await; std::future::pending().await } => ExitReason::Requested,
+            () = signals.terminated() => ExitReason::Requested,
         }
     };
     let end = working.await;
@@ -119,25 +121,25 @@ async fn serve(starter: &Starter, signals: &mut Signals, database: &Arc<Database
     end
 }
 
-fn from_us(what: from_state::What) -> FromState {
+fn message(what: from_state::What) -> FromState {
     FromState { what: Some(what) }
 }
 
-fn misled(why: &dyn std::fmt::Display) -> End {
+fn protocol_mismatch(why: &dyn std::fmt::Display) -> ExitReason {
     tracing::error!(%why, "the starter does not speak the control protocol; is it of another version?");
-    End::Protocol
+    ExitReason::ProtocolError
 }
 
-fn lost(error: &ControlError) -> End {
-    tracing::error!(error = chain(error), "the control socket failed: ending");
-    End::Protocol
+fn control_socket_lost(error: &ControlError) -> ExitReason {
+    tracing::error!(error = error_chain(error), "the control socket failed: ending");
+    ExitReason::ProtocolError
 }
 
 /// Why a message was ignored. It is only logged: the starter made a mistake, and the other sockets are still served.
 #[derive(Debug, thiserror::Error)]
-enum NotObeyed {
+enum ControlMessageError {
     #[error("the database is open already")]
-    Again,
+    AlreadyOpen,
     #[error("it says nothing that this version knows")]
     Unknown,
     #[error("socket {0} is attached already")]
@@ -147,7 +149,7 @@ enum NotObeyed {
     #[error("{0}")]
     Plugin(talon_store::Error),
     #[error("{0}")]
-    Descriptor(#[from] NotWanted),
+    Descriptor(#[from] InheritedFdError),
     #[error("{}", .0.message())]
     Layers(Box<Status>),
     #[error("{MAX_SOCKETS} sockets and {MAX_OPERATORS} operators are the most")]
@@ -155,7 +157,7 @@ enum NotObeyed {
 }
 
 /// The sockets that are served.
-struct Serving {
+struct SocketSet {
     database: Arc<Database>,
     /// By the starter's ids; cancelled to detach.
     sockets: HashMap<u64, CancellationToken>,
@@ -164,7 +166,7 @@ struct Serving {
     closed: CancellationToken,
 }
 
-impl Serving {
+impl SocketSet {
     fn new(database: Arc<Database>) -> Self {
         Self {
             database,
@@ -178,8 +180,8 @@ impl Serving {
     fn handle(&mut self, packet: Packet<ToState>) {
         let Packet { message, descriptor } = packet;
         let obeyed = match message.what {
-            None => Err(NotObeyed::Unknown),
-            Some(to_state::What::Open(_)) => Err(NotObeyed::Again),
+            None => Err(ControlMessageError::Unknown),
+            Some(to_state::What::Open(_)) => Err(ControlMessageError::AlreadyOpen),
             Some(to_state::What::AttachPlugin(attach)) => self.attach(&attach, descriptor),
             Some(to_state::What::DetachPlugin(detach)) => self.detach(detach.id),
             Some(to_state::What::AttachOperator(_)) => self.attach_operator(descriptor),
@@ -189,36 +191,36 @@ impl Serving {
         }
     }
 
-    fn attach(&mut self, attach: &AttachPlugin, socket: Option<OwnedFd>) -> Result<(), NotObeyed> {
+    fn attach(&mut self, attach: &AttachPlugin, socket: Option<OwnedFd>) -> Result<(), ControlMessageError> {
         let &AttachPlugin { id, ref plugin, uid, quota_bytes, quota_keys } = attach;
-        let plugin = PluginId::new(plugin).map_err(NotObeyed::Plugin)?;
+        let plugin = PluginId::new(plugin).map_err(ControlMessageError::Plugin)?;
         let listener = listening(socket)?;
         if self.sockets.contains_key(&id) {
-            return Err(NotObeyed::Duplicate(id));
+            return Err(ControlMessageError::Duplicate(id));
         }
         if self.sockets.len() >= MAX_SOCKETS {
-            return Err(NotObeyed::TooMany);
+            return Err(ControlMessageError::TooMany);
         }
         tracing::debug!(id, %plugin, uid, "a plugin's socket is served");
         let namespace = Namespace { plugin, quota: Quota { bytes: quota_bytes, keys: quota_keys } };
         let socket = PluginSocket::new(listener, namespace, uid, Arc::clone(&self.database))
-            .map_err(|status| NotObeyed::Layers(status.into()))?;
+            .map_err(|status| ControlMessageError::Layers(status.into()))?;
         let closed = self.closed.child_token();
         self.tasks.spawn(socket.serve(closed.clone()));
         self.sockets.insert(id, closed);
         Ok(())
     }
 
-    fn detach(&mut self, id: u64) -> Result<(), NotObeyed> {
-        let closed = self.sockets.remove(&id).ok_or(NotObeyed::NotAttached(id))?;
+    fn detach(&mut self, id: u64) -> Result<(), ControlMessageError> {
+        let closed = self.sockets.remove(&id).ok_or(ControlMessageError::NotAttached(id))?;
         closed.cancel();
         Ok(())
     }
 
-    fn attach_operator(&mut self, socket: Option<OwnedFd>) -> Result<(), NotObeyed> {
+    fn attach_operator(&mut self, socket: Option<OwnedFd>) -> Result<(), ControlMessageError> {
         let stream = connected(socket)?;
         if self.operators.len() >= MAX_OPERATORS {
-            return Err(NotObeyed::TooMany);
+            return Err(ControlMessageError::TooMany);
         }
         self.operators.spawn(serve_operator(stream, Arc::clone(&self.database), self.closed.clone()));
         Ok(())

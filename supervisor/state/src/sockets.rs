@@ -4,7 +4,7 @@ mod connection;
 
 use std::sync::Arc;
 
-use talon_listen::Throttle;
+use talon_listen::LogThrottle;
 use talon_proto::state::operator_server::OperatorServer;
 use talon_proto::state::state_server::StateServer;
 use talon_store::Namespace;
@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-use crate::database::{Database, Served};
-use crate::gate::{Gate, Room};
+use crate::database::{Database, SocketGuard};
+use crate::gate::{Gate, RequestBudget};
 use crate::limits::{
     ACCEPT_PAUSE, CLOSE_GRACE, MAX_CONNECTIONS, MAX_MESSAGE_BYTES, MAX_OPERATOR_TIME, MAX_PLUGIN_TIME,
 };
@@ -30,13 +30,13 @@ pub(crate) struct PluginSocket {
     uid: u32,
     database: Arc<Database>,
     /// The plugin's request budget, shared by all its sockets.
-    room: Arc<Room>,
+    request_budget: Arc<RequestBudget>,
     server: StateServer<plugin::Service>,
     /// How many connections of other users were refused.
     refused: u64,
     /// One throttle for each socket: the log lines name its plugin, and one plugin's refusals must not hide another's.
-    strangers: Throttle,
-    crowded: Throttle,
+    unknown_peer_log: LogThrottle,
+    full_socket_log: LogThrottle,
 }
 
 impl PluginSocket {
@@ -51,7 +51,7 @@ impl PluginSocket {
         database: Arc<Database>,
     ) -> Result<Self, Status> {
         let key_values = database.key_values()?;
-        let room = database.rooms.of(&namespace.plugin);
+        let room = database.request_budgets.for_plugin(&namespace.plugin);
         let service =
             plugin::Service::new(Arc::clone(&database), key_values, namespace.clone(), Arc::clone(&room));
         let server = StateServer::new(service).max_decoding_message_size(MAX_MESSAGE_BYTES);
@@ -60,18 +60,18 @@ impl PluginSocket {
             namespace,
             uid,
             database,
-            room,
+            request_budget: room,
             server,
             refused: 0,
-            strangers: Throttle::new(),
-            crowded: Throttle::new(),
+            unknown_peer_log: LogThrottle::new(),
+            full_socket_log: LogThrottle::new(),
         })
     }
 
     /// Serves clients with the right uid, until `closed`; running requests are finished.
     pub(crate) async fn serve(mut self, closed: CancellationToken) {
-        let _served = Served::by(&self.database);
-        let room = Arc::clone(&self.room);
+        let _served = SocketGuard::new(&self.database);
+        let room = Arc::clone(&self.request_budget);
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
@@ -79,7 +79,7 @@ impl PluginSocket {
                 Some(_ended) = connections.join_next() => {}
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => {
-                        if self.lets_in(&stream, connections.len()) {
+                        if self.admits(&stream, connections.len()) {
                             let gate = Gate::new(self.server.clone(), Arc::clone(&room), closed.clone(), MAX_PLUGIN_TIME);
                             connections.spawn(connection::serve(stream, gate, closed.clone()));
                         }
@@ -104,19 +104,19 @@ impl PluginSocket {
         }
     }
 
-    fn lets_in(&mut self, stream: &UnixStream, connections: usize) -> bool {
+    fn admits(&mut self, stream: &UnixStream, connections: usize) -> bool {
         let plugin = &self.namespace.plugin;
         let peer = stream.peer_cred().ok();
         if peer.as_ref().map(tokio::net::unix::UCred::uid) != Some(self.uid) {
             self.refused += 1;
-            if let Some(unsaid) = self.strangers.word() {
+            if let Some(unsaid) = self.unknown_peer_log.permit() {
                 let (uid, pid) = (peer.as_ref().map(|peer| peer.uid()), peer.and_then(|peer| peer.pid()));
                 tracing::warn!(%plugin, peer.uid = uid, peer.pid = pid, refused = self.refused, unsaid, "a connection of another user was closed");
             }
             return false;
         }
         if connections >= MAX_CONNECTIONS {
-            if let Some(unsaid) = self.crowded.word() {
+            if let Some(unsaid) = self.full_socket_log.permit() {
                 tracing::warn!(%plugin, unsaid, "a connection was closed: {MAX_CONNECTIONS} of one socket are the most");
             }
             return false;
@@ -129,7 +129,7 @@ impl PluginSocket {
 pub(crate) async fn serve_operator(stream: UnixStream, database: Arc<Database>, closed: CancellationToken) {
     let service = operator::Service::new(database, closed.clone());
     let server = OperatorServer::new(service).max_decoding_message_size(MAX_MESSAGE_BYTES);
-    let gate = Gate::new(server, Room::of_operator(), closed.clone(), MAX_OPERATOR_TIME);
+    let gate = Gate::new(server, RequestBudget::new_operator(), closed.clone(), MAX_OPERATOR_TIME);
     let serving = connection::serve(stream, gate, closed.clone());
     let late = async {
         closed.cancelled().await;

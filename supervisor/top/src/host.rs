@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use talon_client::Client;
-use talon_listen::Stranger;
+use talon_listen::UntrustedListenerError;
 use talon_proto::host::host_client::HostClient;
 use talon_sanitize::{Raw, Sanitized};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 /// How long a supervisor may take to answer before it counts as gone; it answers these requests from memory.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A supervisor, by its socket. Cheap to clone; each request reconnects if the last connection was lost.
 #[derive(Debug, Clone)]
@@ -32,8 +32,8 @@ impl Host {
     /// Explains an error in one line that ends with what to do.
     pub(crate) fn explain(&self, status: &Status) -> Sanitized {
         let path = self.0.path().display();
-        let text = match (status.code(), talon_client::reason(status)) {
-            (_, Some(error)) if Stranger::of(error).is_some() => error.to_string(),
+        let text = match (status.code(), talon_client::connect_error(status)) {
+            (_, Some(error)) if UntrustedListenerError::of(error).is_some() => error.to_string(),
             (_, Some(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
                 format!(
                     "this user may not connect to {path}: join the group that `host.group` names, or ask root"
@@ -56,7 +56,7 @@ impl Host {
 }
 
 /// Adds the timeout to a request.
-pub(crate) async fn prompt<T>(answer: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+pub(crate) async fn with_timeout<T>(answer: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
     let slow = || Err(Status::deadline_exceeded("no answer"));
-    tokio::time::timeout(PATIENCE, answer).await.unwrap_or_else(|_| slow())
+    tokio::time::timeout(ANSWER_TIMEOUT, answer).await.unwrap_or_else(|_| slow())
 }

@@ -10,7 +10,6 @@
 //! ```
 
 mod feed;
-mod happened;
 mod host;
 mod keys;
 mod model;
@@ -21,6 +20,7 @@ mod reading;
 #[cfg(test)]
 mod scenes;
 mod screen;
+mod timeline;
 mod view;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -33,7 +33,7 @@ use clap::{Parser, ValueEnum};
 use crate::feed::Feed;
 use crate::host::Host;
 use crate::model::Model;
-use crate::order::By;
+use crate::order::SortKey;
 use crate::view::theme::Theme;
 
 /// Exit codes, the same as those of `talon`.
@@ -55,8 +55,8 @@ struct Args {
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
     /// The sort key.
-    #[arg(long, value_enum, default_value_t = By::Worst)]
-    sort: By,
+    #[arg(long, value_enum, default_value_t = SortKey::Severity)]
+    sort: SortKey,
     /// Print one snapshot and exit: needs no terminal.
     #[arg(long)]
     once: bool,
@@ -83,7 +83,7 @@ fn main() -> ExitCode {
 async fn run(args: Args) -> ExitCode {
     let host = Host::new(args.socket);
     let mut model = Model::new(Duration::from_millis(args.interval_ms));
-    (model.filter, model.by) = (args.filter, args.sort);
+    (model.filter, model.sort_key) = (args.filter, args.sort);
     if args.once {
         return match once::read(&host, &mut model).await {
             Ok(()) => print(&model, args.json),
@@ -123,10 +123,10 @@ fn fail(code: u8, text: &str) -> ExitCode {
     ExitCode::from(code)
 }
 
-impl ValueEnum for By {
+impl ValueEnum for SortKey {
     fn value_variants<'a>() -> &'a [Self] {
-        const ALL: [By; order::ALL.len()] = {
-            let mut all = [By::Worst; order::ALL.len()];
+        const ALL: [SortKey; order::ALL.len()] = {
+            let mut all = [SortKey::Severity; order::ALL.len()];
             let mut at = 0;
             while at < all.len() {
                 all[at] = order::ALL[at].0;
@@ -138,6 +138,6 @@ impl ValueEnum for By {
     }
 
     fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
-        Some(clap::builder::PossibleValue::new(self.word()))
+        Some(clap::builder::PossibleValue::new(self.as_str()))
     }
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use talon_sanitize::Sanitized;
 
-use crate::happened::{Happened, Latest, MAX_EVENTS, MAX_LINES};
-use crate::order::{self, By};
+use crate::order::{self, SortKey};
 use crate::rates::AllRates;
 use crate::reading::{Plugin, Reading};
+use crate::timeline::{MAX_EVENTS, MAX_LINES, Timeline, TimelineEntry};
 
 /// Polling intervals to choose from with + and −.
 pub(crate) const INTERVALS_MS: [u64; 7] = [250, 500, 1000, 2000, 5000, 10_000, 60_000];
@@ -18,16 +18,16 @@ const PAGE: usize = 10;
 
 /// An update from the supervisor.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum Update {
     /// The supervisor answered.
     Reading(Box<Reading>),
     /// The supervisor does not answer, for this reason.
     Gone(Sanitized),
-    Event(Happened),
+    Event(TimelineEntry),
     /// A log line of a plugin.
-    Line(Happened),
+    Line(TimelineEntry),
     /// The actions of a plugin; its log lines follow.
-    About(Sanitized, Vec<Sanitized>),
+    PluginDetails(Sanitized, Vec<Sanitized>),
     /// Why the supervisor refuses events and log lines.
     Withheld(Sanitized),
 }
@@ -45,7 +45,7 @@ pub(crate) enum Command {
     Close,
     Help,
     Pause,
-    Sort(By),
+    Sort(SortKey),
     NextSort,
     Reverse,
     Filter,
@@ -60,7 +60,7 @@ pub(crate) enum Command {
 
 /// Whether the supervisor answers.
 #[derive(Debug, Clone)]
-pub(crate) enum Link {
+pub(crate) enum ConnectionState {
     Waiting,
     Live,
     Gone(Sanitized),
@@ -69,11 +69,11 @@ pub(crate) enum Link {
 /// Everything that the screen shows.
 #[derive(Debug)]
 pub(crate) struct Model {
-    pub(crate) link: Link,
+    pub(crate) connection: ConnectionState,
     pub(crate) reading: Option<Reading>,
     pub(crate) rates: AllRates,
     pub(crate) paused: bool,
-    pub(crate) by: By,
+    pub(crate) sort_key: SortKey,
     pub(crate) reversed: bool,
     pub(crate) filter: String,
     /// Whether keys edit the filter.
@@ -85,11 +85,11 @@ pub(crate) struct Model {
     pub(crate) help: bool,
     /// How many lines the timeline is scrolled back.
     pub(crate) back: usize,
-    pub(crate) events: Latest,
+    pub(crate) events: Timeline,
     /// The plugin that the lines and actions below belong to.
     pub(crate) about: Sanitized,
     pub(crate) actions: Vec<Sanitized>,
-    pub(crate) lines: Latest,
+    pub(crate) lines: Timeline,
     pub(crate) withheld: Option<Sanitized>,
     pub(crate) interval: Duration,
     /// When a restart of the supervisor was noticed, in milliseconds since 1970.
@@ -101,11 +101,11 @@ pub(crate) struct Model {
 impl Model {
     pub(crate) fn new(interval: Duration) -> Self {
         Self {
-            link: Link::Waiting,
+            connection: ConnectionState::Waiting,
             reading: None,
             rates: AllRates::default(),
             paused: false,
-            by: By::default(),
+            sort_key: SortKey::default(),
             reversed: false,
             filter: String::new(),
             typing: false,
@@ -113,10 +113,10 @@ impl Model {
             open: false,
             help: false,
             back: 0,
-            events: Latest::new(MAX_EVENTS),
+            events: Timeline::new(MAX_EVENTS),
             about: Sanitized::default(),
             actions: Vec::new(),
-            lines: Latest::new(MAX_LINES),
+            lines: Timeline::new(MAX_LINES),
             withheld: None,
             interval,
             restarted_unix_ms: None,
@@ -127,7 +127,7 @@ impl Model {
     /// The visible plugins.
     pub(crate) fn shown(&self) -> Vec<&Plugin> {
         let Some(reading) = &self.reading else { return Vec::new() };
-        order::shown(reading, &self.rates, &self.filter, self.by, self.reversed)
+        order::shown(reading, &self.rates, &self.filter, self.sort_key, self.reversed)
     }
 
     /// The selected plugin and its index among the visible ones.
@@ -137,15 +137,15 @@ impl Model {
     }
 
     /// The plugin whose log lines and actions to follow.
-    pub(crate) fn wanted(&self) -> Option<String> {
+    pub(crate) fn watched_plugin(&self) -> Option<String> {
         let (_, plugin) = self.current().filter(|_| self.open)?;
         Some(plugin.name.as_str().to_owned())
     }
 
-    pub(crate) fn told(&mut self, told: Told) {
+    pub(crate) fn apply(&mut self, told: Update) {
         match told {
-            Told::Reading(reading) => {
-                self.link = Link::Live;
+            Update::Reading(reading) => {
+                self.connection = ConnectionState::Live;
                 let started =
                     |reading: &Reading| (reading.supervisor.pid, reading.supervisor.started_unix_ms);
                 if self.reading.as_ref().is_some_and(|before| started(before) != started(&reading)) {
@@ -154,27 +154,27 @@ impl Model {
                     self.paused = false;
                 }
                 if !self.paused {
-                    self.read(*reading);
+                    self.apply_reading(*reading);
                 }
             }
-            Told::Gone(why) => self.link = Link::Gone(why),
-            Told::Event(happened) => self.events.push(happened),
-            Told::Line(happened) => {
+            Update::Gone(why) => self.connection = ConnectionState::Gone(why),
+            Update::Event(happened) => self.events.push(happened),
+            Update::Line(happened) => {
                 // A queued line may belong to the plugin that was selected before.
                 if happened.plugin == self.about.as_str() {
                     self.lines.push(happened);
                 }
             }
-            Told::About(plugin, actions) => {
+            Update::PluginDetails(plugin, actions) => {
                 self.lines.clear();
                 self.withheld = None;
                 (self.about, self.actions) = (plugin, actions);
             }
-            Told::Withheld(why) => self.withheld = Some(why),
+            Update::Withheld(why) => self.withheld = Some(why),
         }
     }
 
-    fn read(&mut self, reading: Reading) {
+    fn apply_reading(&mut self, reading: Reading) {
         self.rates =
             self.reading.as_ref().map(|before| AllRates::between(before, &reading)).unwrap_or_default();
         self.reading = Some(reading);
@@ -188,7 +188,7 @@ impl Model {
         }
     }
 
-    pub(crate) fn obey(&mut self, command: Command) {
+    pub(crate) fn execute(&mut self, command: Command) {
         match command {
             Command::Quit => self.over = true,
             Command::Move(by) => self.step(by),
@@ -198,8 +198,8 @@ impl Model {
             Command::Close => self.close(),
             Command::Help => self.help = !self.help,
             Command::Pause => self.paused = !self.paused,
-            Command::Sort(by) => (self.by, self.reversed) = (by, by == self.by && !self.reversed),
-            Command::NextSort => (self.by, self.reversed) = (self.by.next(), false),
+            Command::Sort(by) => (self.sort_key, self.reversed) = (by, by == self.sort_key && !self.reversed),
+            Command::NextSort => (self.sort_key, self.reversed) = (self.sort_key.next(), false),
             Command::Reverse => self.reversed = !self.reversed,
             Command::Filter => self.typing = true,
             Command::Type(typed) => {

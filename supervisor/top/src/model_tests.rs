@@ -6,8 +6,8 @@ use crate::scenes;
 pub(crate) fn looking() -> Model {
     let mut model = Model::new(Duration::from_secs(2));
     let (before, now) = scenes::two_readings();
-    model.told(Told::Reading(Box::new(before)));
-    model.told(Told::Reading(Box::new(now)));
+    model.apply(Update::Reading(Box::new(before)));
+    model.apply(Update::Reading(Box::new(now)));
     model
 }
 
@@ -19,70 +19,70 @@ fn selected(model: &Model) -> &str {
 fn the_cursor_stays_on_its_plugin_while_others_move() {
     let mut model = looking();
     assert_eq!(selected(&model), "jira", "what is wrong stands first");
-    model.obey(Command::Sort(By::Name));
+    model.execute(Command::Sort(SortKey::Name));
     assert_eq!((selected(&model), model.current().unwrap().0), ("jira", 3));
-    model.obey(Command::Last);
+    model.execute(Command::Last);
     assert_eq!(selected(&model), "web-fetch");
-    model.obey(Command::Move(-1));
+    model.execute(Command::Move(-1));
     assert_eq!(selected(&model), "notes-of-everybody-in-the-office");
 }
 
 #[test]
 fn a_filter_moves_the_cursor_only_where_it_has_to() {
     let mut model = looking();
-    model.obey(Command::Filter);
+    model.execute(Command::Filter);
     for typed in "jir".chars() {
-        model.obey(Command::Type(typed));
+        model.execute(Command::Type(typed));
     }
     assert_eq!(selected(&model), "jira");
-    model.obey(Command::Type('x'));
+    model.execute(Command::Type('x'));
     assert_eq!(model.current().map(|(at, _)| at), None);
-    model.obey(Command::Close);
+    model.execute(Command::Close);
     assert!(!model.typing && model.filter.is_empty() && model.current().is_some());
 }
 
 #[test]
 fn what_was_opened_last_closes_first_and_nothing_quits_by_it() {
     let mut model = looking();
-    model.obey(Command::Open);
-    model.obey(Command::Help);
-    model.obey(Command::Close);
+    model.execute(Command::Open);
+    model.execute(Command::Help);
+    model.execute(Command::Close);
     assert!(model.open && !model.help);
-    model.obey(Command::Close);
-    model.obey(Command::Close);
+    model.execute(Command::Close);
+    model.execute(Command::Close);
     assert!(!model.open && !model.over);
 }
 
 #[test]
 fn a_pause_holds_the_numbers_and_not_the_news_of_a_death() {
     let mut model = looking();
-    model.obey(Command::Pause);
+    model.execute(Command::Pause);
     let calls = model.rates.total.calls;
     let (_, mut later) = scenes::two_readings();
     later.plugins.clear();
-    model.told(Told::Reading(Box::new(later)));
+    model.apply(Update::Reading(Box::new(later)));
     assert_eq!((model.rates.total.calls, model.shown().len()), (calls, 6));
-    model.told(Told::Gone("it went away".into()));
-    assert!(matches!(model.link, Link::Gone(_)));
+    model.apply(Update::Gone("it went away".into()));
+    assert!(matches!(model.connection, ConnectionState::Gone(_)));
 }
 
 #[test]
 fn lines_of_a_plugin_that_was_left_are_not_shown_for_the_next() {
     let mut model = looking();
-    model.told(Told::About("hello".into(), vec!["greet".into()]));
+    model.apply(Update::PluginDetails("hello".into(), vec!["greet".into()]));
     let line = |plugin: &'static str| {
-        Told::Line(Happened {
+        Update::Line(TimelineEntry {
             unix_ms: 1,
             plugin: plugin.into(),
-            what: "stderr".into(),
+            kind: "stderr".into(),
             text: "text".into(),
-            tone: crate::happened::Tone::Plain,
+            severity: crate::timeline::Severity::Plain,
         })
     };
-    model.told(line("hello"));
-    model.told(line("jira"));
+    model.apply(line("hello"));
+    model.apply(line("jira"));
     assert_eq!(model.lines.iter().count(), 1);
-    model.told(Told::About("jira".into(), Vec::new()));
+    model.apply(Update::PluginDetails("jira".into(), Vec::new()));
     assert_eq!(model.lines.iter().count(), 0);
 }
 
@@ -90,11 +90,11 @@ fn lines_of_a_plugin_that_was_left_are_not_shown_for_the_next() {
 fn the_interval_stays_within_its_ends() {
     let mut model = looking();
     for _ in 0..20 {
-        model.obey(Command::Faster);
+        model.execute(Command::Faster);
     }
     assert_eq!(model.interval.as_millis(), 250);
     for _ in 0..20 {
-        model.obey(Command::Slower);
+        model.execute(Command::Slower);
     }
     assert_eq!(model.interval.as_millis(), 60_000);
 }
@@ -134,7 +134,7 @@ proptest! {
     ) {
         let mut model = looking();
         for command in commands {
-            model.obey(command);
+            model.execute(command);
             prop_assert!(model.current().is_some() || model.shown().is_empty(), "{command:?}");
         }
         crate::view::tests::drawn(&model, width, height);

@@ -7,8 +7,8 @@ use talon_proto::host::GetStatusRequest;
 use talon_sanitize::{Raw, Sanitized};
 use tonic::Status;
 
-use crate::host::{Host, prompt};
-use crate::model::{Model, Told};
+use crate::host::{Host, with_timeout};
+use crate::model::{Model, Update};
 use crate::rates::Rates;
 use crate::reading::{Plugin, Reading, Usage};
 use crate::view;
@@ -20,8 +20,8 @@ const COLUMNS: u16 = 160;
 pub(crate) async fn read(host: &Host, model: &mut Model) -> Result<(), Status> {
     for wait in [Duration::ZERO, model.interval] {
         tokio::time::sleep(wait).await;
-        let status = prompt(host.client().get_status(GetStatusRequest {})).await?;
-        model.told(Told::Reading(Box::new(Reading::now(status.get_ref()))));
+        let status = with_timeout(host.client().get_status(GetStatusRequest {})).await?;
+        model.apply(Update::Reading(Box::new(Reading::now(status.get_ref()))));
     }
     Ok(())
 }

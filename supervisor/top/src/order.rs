@@ -7,10 +7,10 @@ use crate::reading::{Plugin, Reading};
 
 /// What to sort plugins by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum By {
+pub(crate) enum SortKey {
     /// Failures first, then by activity.
     #[default]
-    Worst,
+    Severity,
     Name,
     Calls,
     Errors,
@@ -22,27 +22,27 @@ pub(crate) enum By {
 }
 
 /// All sort keys, with their keyboard keys and names.
-pub(crate) const ALL: [(By, char, &str); 9] = [
-    (By::Worst, 'w', "worst"),
-    (By::Name, 'n', "name"),
-    (By::Calls, 'c', "calls/s"),
-    (By::Errors, 'e', "errors/s"),
-    (By::Latency, 'l', "latency"),
-    (By::Cpu, 'u', "CPU"),
-    (By::Memory, 'm', "memory"),
-    (By::InFlight, 'f', "in flight"),
-    (By::LogLines, 'o', "log lines"),
+pub(crate) const ALL: [(SortKey, char, &str); 9] = [
+    (SortKey::Severity, 'w', "worst"),
+    (SortKey::Name, 'n', "name"),
+    (SortKey::Calls, 'c', "calls/s"),
+    (SortKey::Errors, 'e', "errors/s"),
+    (SortKey::Latency, 'l', "latency"),
+    (SortKey::Cpu, 'u', "CPU"),
+    (SortKey::Memory, 'm', "memory"),
+    (SortKey::InFlight, 'f', "in flight"),
+    (SortKey::LogLines, 'o', "log lines"),
 ];
 
-impl By {
+impl SortKey {
     pub(crate) fn name(self) -> &'static str {
         ALL.iter().find(|(by, ..)| *by == self).map_or("", |(_, _, name)| name)
     }
 
     /// The value on the command line.
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Self::Worst => "worst",
+            Self::Severity => "worst",
             Self::Name => "name",
             Self::Calls => "calls",
             Self::Errors => "errors",
@@ -78,7 +78,7 @@ pub(crate) fn shown<'r>(
     reading: &'r Reading,
     rates: &AllRates,
     filter: &str,
-    by: By,
+    by: SortKey,
     reversed: bool,
 ) -> Vec<&'r Plugin> {
     let filter = filter.to_lowercase();
@@ -97,26 +97,26 @@ pub(crate) fn shown<'r>(
 }
 
 /// Descending, except for names.
-fn compare(left: &Plugin, right: &Plugin, rates: &AllRates, by: By) -> Ordering {
+fn compare(left: &Plugin, right: &Plugin, rates: &AllRates, by: SortKey) -> Ordering {
     let (fast, slow) = (rates.of(&left.name), rates.of(&right.name));
     let large =
         |left: Option<f64>, right: Option<f64>| right.unwrap_or(-1.0).total_cmp(&left.unwrap_or(-1.0));
     match by {
-        By::Worst => badness(right).cmp(&badness(left)).then_with(|| large(fast.calls, slow.calls)),
-        By::Name => left.name.cmp(&right.name),
-        By::Calls => large(fast.calls, slow.calls),
-        By::Errors => large(fast.errors, slow.errors),
-        By::Latency => right.counters.p99_us.cmp(&left.counters.p99_us),
-        By::Cpu => large(fast.cpu, slow.cpu),
-        By::Memory => {
+        SortKey::Severity => badness(right).cmp(&badness(left)).then_with(|| large(fast.calls, slow.calls)),
+        SortKey::Name => left.name.cmp(&right.name),
+        SortKey::Calls => large(fast.calls, slow.calls),
+        SortKey::Errors => large(fast.errors, slow.errors),
+        SortKey::Latency => right.counters.p99_us.cmp(&left.counters.p99_us),
+        SortKey::Cpu => large(fast.cpu, slow.cpu),
+        SortKey::Memory => {
             let memory = |plugin: &Plugin| plugin.usage().map(|usage| usage.memory_bytes);
             memory(right).cmp(&memory(left))
         }
-        By::InFlight => {
+        SortKey::InFlight => {
             let busy = |plugin: &Plugin| u64::from(plugin.in_flight) + u64::from(plugin.waiting);
             busy(right).cmp(&busy(left))
         }
-        By::LogLines => large(fast.log_lines, slow.log_lines),
+        SortKey::LogLines => large(fast.log_lines, slow.log_lines),
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::scenes;
 
-    fn names(filter: &str, by: By, reversed: bool) -> Vec<String> {
+    fn names(filter: &str, by: SortKey, reversed: bool) -> Vec<String> {
         let (before, now) = scenes::two_readings();
         let rates = AllRates::between(&before, &now);
         shown(&now, &rates, filter, by, reversed).iter().map(|plugin| plugin.name.to_string()).collect()
@@ -133,29 +133,29 @@ mod tests {
 
     #[test]
     fn what_is_wrong_comes_first() {
-        assert_eq!(names("", By::Worst, false)[..2], ["jira", "web-fetch"]);
-        assert_eq!(names("", By::Worst, true).last().map(String::as_str), Some("web-fetch"));
+        assert_eq!(names("", SortKey::Severity, false)[..2], ["jira", "web-fetch"]);
+        assert_eq!(names("", SortKey::Severity, true).last().map(String::as_str), Some("web-fetch"));
     }
 
     #[test]
     fn a_filter_takes_names_and_states() {
-        assert_eq!(names("JIR", By::Name, false), ["jira"]);
-        assert_eq!(names("backoff", By::Name, false), ["web-fetch"]);
-        assert_eq!(names("nothing like it", By::Name, false), [""; 0]);
+        assert_eq!(names("JIR", SortKey::Name, false), ["jira"]);
+        assert_eq!(names("backoff", SortKey::Name, false), ["web-fetch"]);
+        assert_eq!(names("nothing like it", SortKey::Name, false), [""; 0]);
     }
 
     #[test]
     fn each_order_has_a_key_of_its_own_and_comes_round() {
-        let mut by = By::Worst;
+        let mut by = SortKey::Severity;
         for (expected, ..) in ALL {
             assert_eq!(by, expected);
             by = by.next();
         }
-        assert_eq!(by, By::Worst);
+        assert_eq!(by, SortKey::Severity);
         for (by, _, _) in ALL {
             assert_eq!(names("", by, false).len(), 6, "{by:?}");
         }
-        assert_eq!(names("", By::Calls, false)[0], "code-search");
-        assert_eq!(names("", By::Latency, false)[0], "csv-query");
+        assert_eq!(names("", SortKey::Calls, false)[0], "code-search");
+        assert_eq!(names("", SortKey::Latency, false)[0], "csv-query");
     }
 }

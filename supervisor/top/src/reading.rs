@@ -34,7 +34,7 @@ pub(crate) struct Supervisor {
     pub(crate) audit: Sanitized,
     pub(crate) audit_lost: u64,
     /// The state of the service that stores plugins' state.
-    pub(crate) kept: Sanitized,
+    pub(crate) state_store: Sanitized,
     pub(crate) usage: Option<Usage>,
     pub(crate) log_lines_dropped: u64,
     pub(crate) refused: usize,
@@ -108,16 +108,20 @@ impl Reading {
     pub(crate) fn of(status: &GetStatusResponse, at: Instant, unix_ms: u64) -> Self {
         let audit = status.audit.as_ref();
         let supervisor = Supervisor {
-            version: inert(&status.version),
+            version: neutralized(&status.version),
             pid: status.pid,
             started_unix_ms: status.started_unix_ms,
-            state: inert(&status.state),
-            tier: inert(&status.tier),
+            state: neutralized(&status.state),
+            tier: neutralized(&status.tier),
             taken_over: status.taken_over,
-            config_problem: inert(&status.config_problem),
-            audit: audit.map(|audit| inert(&audit.state)).unwrap_or_default(),
+            config_problem: neutralized(&status.config_problem),
+            audit: audit.map(|audit| neutralized(&audit.state)).unwrap_or_default(),
             audit_lost: audit.map_or(0, |audit| audit.lost),
-            kept: status.state_service.as_ref().map(|kept| inert(&kept.state)).unwrap_or_default(),
+            state_store: status
+                .state_service
+                .as_ref()
+                .map(|kept| neutralized(&kept.state))
+                .unwrap_or_default(),
             usage: status.usage.as_ref().map(usage),
             log_lines_dropped: status.log_lines_dropped,
             refused: status.refused.len(),
@@ -167,19 +171,19 @@ impl Plugin {
 
 fn plugin(plugin: &host::Plugin) -> Plugin {
     let mut restarts: Vec<_> =
-        plugin.restarts.iter().map(|(reason, count)| (inert(reason), *count)).collect();
+        plugin.restarts.iter().map(|(reason, count)| (neutralized(reason), *count)).collect();
     restarts.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
     Plugin {
-        name: inert(&plugin.name),
-        state: inert(&plugin.state),
-        desired: inert(&plugin.desired),
-        reason: inert(&plugin.reason),
-        replacement_problem: inert(&plugin.replacement_problem),
-        breaker: inert(&plugin.breaker),
+        name: neutralized(&plugin.name),
+        state: neutralized(&plugin.state),
+        desired: neutralized(&plugin.desired),
+        reason: neutralized(&plugin.reason),
+        replacement_problem: neutralized(&plugin.replacement_problem),
+        breaker: neutralized(&plugin.breaker),
         quarantined: plugin.quarantined,
         changed: plugin.changed_actions.len() + usize::from(plugin.changed_texts),
         actions: plugin.actions,
-        not_enforced: plugin.not_enforced.iter().map(inert).collect(),
+        not_enforced: plugin.not_enforced.iter().map(neutralized).collect(),
         in_flight: plugin.calls_in_flight,
         waiting: plugin.calls_waiting,
         restarts,
@@ -203,7 +207,7 @@ fn counters(counters: &host::PluginCounters) -> Counters {
 fn instance(instance: &host::Instance) -> Instance {
     Instance {
         index: instance.index,
-        state: inert(&instance.state),
+        state: neutralized(&instance.state),
         pid: instance.pid,
         uid: instance.uid,
         generation: instance.generation,
@@ -219,6 +223,6 @@ fn usage(usage: &host::Usage) -> Usage {
 }
 
 /// Sanitizes untrusted text to one line.
-pub(crate) fn inert(text: &String) -> Sanitized {
+pub(crate) fn neutralized(text: &String) -> Sanitized {
     Raw::from(text).line()
 }

@@ -59,7 +59,7 @@ impl Drop for Screen {
 /// # Errors
 /// When the terminal cannot be used, or went away.
 pub(crate) async fn run(mut model: Model, mut feed: Feed, theme: Theme) -> io::Result<()> {
-    let mut ends = Ends::watch()?;
+    let mut ends = TerminationSignals::watch()?;
     let mut screen = Screen::enter()?;
     let mut input = EventStream::new();
     let mut next_frame = Instant::now();
@@ -74,7 +74,7 @@ pub(crate) async fn run(mut model: Model, mut feed: Feed, theme: Theme) -> io::R
                         screen.suspend()?;
                         input = EventStream::new();
                     }
-                    heard(&mut model, &event);
+                    handle_event(&mut model, &event);
                     stale = true;
                 }
                 Some(Err(error)) => return Err(error),
@@ -82,14 +82,14 @@ pub(crate) async fn run(mut model: Model, mut feed: Feed, theme: Theme) -> io::R
             },
             told = feed.next() => {
                 match told {
-                    Ok(told) => model.told(told),
+                    Ok(told) => model.apply(told),
                     Err(ended) => match ended.try_into_panic() {
                         Ok(panic) => std::panic::resume_unwind(panic),
                         Err(ended) => return Err(io::Error::other(ended)),
                     },
                 }
-                while let Some(told) = feed.more() {
-                    model.told(told);
+                while let Some(told) = feed.try_next() {
+                    model.apply(told);
                 }
                 stale = true;
             }
@@ -100,16 +100,16 @@ pub(crate) async fn run(mut model: Model, mut feed: Feed, theme: Theme) -> io::R
             }
             () = ends.wait() => break,
         }
-        feed.want(model.interval, model.wanted());
+        feed.set_targets(model.interval, model.watched_plugin());
     }
     Ok(())
 }
 
-fn heard(model: &mut Model, event: &Event) {
+fn handle_event(model: &mut Model, event: &Event) {
     if let Event::Key(key) = event
         && let Some(command) = keys::command(model, key)
     {
-        model.obey(command);
+        model.execute(command);
     }
 }
 
@@ -119,13 +119,13 @@ fn is_suspend(event: &Event) -> bool {
 }
 
 /// Signals that end the program.
-struct Ends {
+struct TerminationSignals {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
     hangup: tokio::signal::unix::Signal,
 }
 
-impl Ends {
+impl TerminationSignals {
     fn watch() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,

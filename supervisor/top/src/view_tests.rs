@@ -2,10 +2,10 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::*;
-use crate::happened::{Happened, Tone};
 use crate::model::tests::looking;
-use crate::model::{Command, Told};
+use crate::model::{Command, Update};
 use crate::scenes::NOON_MS;
+use crate::timeline::{Severity, TimelineEntry};
 
 /// The screen as text, one line a row.
 pub(crate) fn drawn(model: &Model, width: u16, height: u16) -> String {
@@ -16,41 +16,53 @@ pub(crate) fn drawn(model: &Model, width: u16, height: u16) -> String {
 
 fn opened(plugin: &str) -> Model {
     let mut model = looking();
-    model.obey(Command::Sort(crate::order::By::Name));
-    model.obey(Command::First);
+    model.execute(Command::Sort(crate::order::SortKey::Name));
+    model.execute(Command::First);
     while model.selected.as_deref() != Some(plugin) {
-        model.obey(Command::Move(1));
+        model.execute(Command::Move(1));
     }
-    model.obey(Command::Open);
-    model
-        .told(Told::About(talon_sanitize::Raw::from(plugin).line(), vec!["search".into(), "reindex".into()]));
-    let happened = |ms: u64, what: &'static str, text: &str, tone| Happened {
+    model.execute(Command::Open);
+    model.apply(Update::PluginDetails(
+        talon_sanitize::Raw::from(plugin).line(),
+        vec!["search".into(), "reindex".into()],
+    ));
+    let happened = |ms: u64, what: &'static str, text: &str, tone| TimelineEntry {
         unix_ms: NOON_MS + ms,
         plugin: talon_sanitize::Raw::from(plugin).line(),
-        what: what.into(),
+        kind: what.into(),
         text: talon_sanitize::Raw::from(text).line(),
-        tone,
+        severity: tone,
     };
-    model.told(Told::Event(happened(0, "state_changed", "/1 handshaking → ready", Tone::Plain)));
-    model.told(Told::Line(happened(400, "stderr", "\u{1b}[2J\u{1b}[31mindexed 41,000 files", Tone::Plain)));
-    model.told(Told::Event(happened(900, "call_finished", "search: host_fault (timed_out)", Tone::Bad)));
+    model.apply(Update::Event(happened(0, "state_changed", "/1 handshaking → ready", Severity::Plain)));
+    model.apply(Update::Line(happened(
+        400,
+        "stderr",
+        "\u{1b}[2J\u{1b}[31mindexed 41,000 files",
+        Severity::Plain,
+    )));
+    model.apply(Update::Event(happened(
+        900,
+        "call_finished",
+        "search: host_fault (timed_out)",
+        Severity::Bad,
+    )));
     model
 }
 
 #[test]
 fn eighty_by_twenty_four() {
     let mut model = looking();
-    model.obey(Command::First);
+    model.execute(Command::First);
     insta::assert_snapshot!("table_80x24", drawn(&model, 80, 24));
     insta::assert_snapshot!("detail_80x24", drawn(&opened("code-search"), 80, 24));
-    model.obey(Command::Help);
+    model.execute(Command::Help);
     insta::assert_snapshot!("help_80x24", drawn(&model, 80, 24));
 }
 
 #[test]
 fn a_hundred_and_forty_by_forty() {
     let mut model = looking();
-    model.obey(Command::First);
+    model.execute(Command::First);
     insta::assert_snapshot!("table_140x40", drawn(&model, 140, 40));
     insta::assert_snapshot!("detail_140x40", drawn(&opened("csv-query"), 140, 40));
 }
@@ -58,14 +70,14 @@ fn a_hundred_and_forty_by_forty() {
 #[test]
 fn a_supervisor_that_is_gone_a_pause_and_a_filter_are_said() {
     let mut model = looking();
-    model.obey(Command::Pause);
+    model.execute(Command::Pause);
     for typed in ["/", "c", "s"] {
         let key = crossterm::event::KeyEvent::from(crossterm::event::KeyCode::Char(
             typed.chars().next().expect("it has one"),
         ));
-        model.obey(crate::keys::command(&model, &key).expect("a key of ours"));
+        model.execute(crate::keys::command(&model, &key).expect("a key of ours"));
     }
-    model.told(Told::Gone("no supervisor at /run/talon/host.sock; trying again in 2s".into()));
+    model.apply(Update::Gone("no supervisor at /run/talon/host.sock; trying again in 2s".into()));
     insta::assert_snapshot!("gone_80x24", drawn(&model, 80, 24));
 }
 
@@ -79,7 +91,7 @@ fn numbers_that_are_not_there_are_dashes() {
         plugin.instances.iter_mut().for_each(|instance| instance.usage = None);
     }
     let mut model = Model::new(std::time::Duration::from_secs(2));
-    model.told(Told::Reading(Box::new(crate::reading::Reading::of(
+    model.apply(Update::Reading(Box::new(crate::reading::Reading::of(
         &status,
         std::time::Instant::now(),
         NOON_MS,
@@ -101,10 +113,10 @@ fn no_text_of_a_plugin_acts_on_the_terminal() {
     status.version = hostile.to_owned();
     status.config_problem = hostile.to_owned();
     let mut model = Model::new(std::time::Duration::from_secs(2));
-    model.told(Told::Reading(Box::new(crate::reading::Reading::now(&status))));
-    model.obey(Command::Sort(crate::order::By::Name));
-    model.obey(Command::First);
-    model.obey(Command::Open);
+    model.apply(Update::Reading(Box::new(crate::reading::Reading::now(&status))));
+    model.execute(Command::Sort(crate::order::SortKey::Name));
+    model.execute(Command::First);
+    model.execute(Command::Open);
     for height in [24, 60] {
         let screen = drawn(&model, 160, height);
         assert!(screen.chars().all(|c| c == '\n' || !c.is_control()), "{screen:?}");

@@ -1,6 +1,6 @@
 //! A scripted agent: a real server of `talon.agent.v1` on a socket, without a model behind it.
 
-mod kept;
+mod fixtures;
 mod service;
 
 use std::collections::HashMap;
@@ -36,13 +36,13 @@ pub enum Step {
 pub struct FakeAgent {
     /// Where its socket is, and where a supervisor's would be.
     pub scratch: Scratch,
-    world: Arc<World>,
+    world: Arc<AgentState>,
     task: JoinHandle<()>,
 }
 
 /// The agent's state.
 #[derive(Default)]
-struct World {
+struct AgentState {
     /// The questions, and the steps that answer them.
     turns: Mutex<HashMap<String, Vec<Step>>>,
     /// The steps for a client that attaches, and the decisions since they were set: the client may have decided first.
@@ -64,9 +64,9 @@ impl FakeAgent {
     #[must_use]
     pub fn start() -> Self {
         let scratch = Scratch::new();
-        let world = Arc::new(World::default());
-        *world.providers.lock().expect("no holder panics") = kept::providers();
-        *world.approvals.lock().expect("no holder panics") = kept::approvals();
+        let world = Arc::new(AgentState::default());
+        *world.providers.lock().expect("no holder panics") = fixtures::providers();
+        *world.approvals.lock().expect("no holder panics") = fixtures::approvals();
         let listener =
             UnixListener::bind(scratch.join("agent.sock")).expect("a scratch directory takes a socket");
         let service = AgentServer::new(service::Service { world: Arc::clone(&world) });
@@ -83,7 +83,7 @@ impl FakeAgent {
     ///
     /// # Panics
     /// Never: no holder of the lock panics.
-    pub fn says(&self, asked: &str, steps: Vec<Step>) {
+    pub fn on_ask(&self, asked: &str, steps: Vec<Step>) {
         self.world.turns.lock().expect("no holder panics").insert(asked.to_owned(), steps);
     }
 
@@ -91,7 +91,7 @@ impl FakeAgent {
     ///
     /// # Panics
     /// Never: no holder of the lock panics.
-    pub fn says_to_attached(&self, steps: Vec<Step>) {
+    pub fn on_attach(&self, steps: Vec<Step>) {
         let attached = (steps, self.world.decided.subscribe());
         *self.world.attached.lock().expect("no holder panics") = Some(attached);
     }
@@ -100,12 +100,12 @@ impl FakeAgent {
     ///
     /// # Panics
     /// Never: no holder of the lock panics.
-    pub fn has_providers(&self, providers: Vec<ProviderState>) {
+    pub fn set_providers(&self, providers: Vec<ProviderState>) {
         *self.world.providers.lock().expect("no holder panics") = providers;
     }
 
     /// Continues a turn that waits for a decision, as if there had been one.
-    pub fn goes_on(&self) {
+    pub fn continue_turn(&self) {
         self.world.decided.send_modify(|times| *times += 1);
     }
 
@@ -114,7 +114,7 @@ impl FakeAgent {
     /// # Panics
     /// Never: no holder of the lock panics.
     #[must_use]
-    pub fn heard(&self) -> Vec<String> {
+    pub fn requests(&self) -> Vec<String> {
         self.world.heard.lock().expect("no holder panics").clone()
     }
 
@@ -143,8 +143,8 @@ impl Drop for FakeAgent {
     }
 }
 
-impl World {
-    fn note(&self, what: impl std::fmt::Display) {
+impl AgentState {
+    fn record(&self, what: impl std::fmt::Display) {
         self.heard.lock().expect("no holder panics").push(what.to_string());
     }
 
@@ -171,7 +171,7 @@ impl World {
                     Step::Cancelled => tokio::select! {
                         changed = cancelled.changed() => changed.is_ok(),
                         () = says.closed() => {
-                            world.note("LetGo");
+                            world.record("LetGo");
                             false
                         }
                     },
@@ -190,7 +190,7 @@ impl World {
         let steps =
             steps.ok_or_else(|| Status::invalid_argument("this test's agent has nothing to say to that"))?;
         let session_id = match request.session_id.as_str() {
-            "" => kept::SESSION.to_owned(),
+            "" => fixtures::SESSION.to_owned(),
             id => id.to_owned(),
         };
         let started = Started { session_id, turn: 1, correlation_id: "corr-1".to_owned() };

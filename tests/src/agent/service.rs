@@ -17,10 +17,10 @@ use talon_proto::agent::{
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-use super::{World, kept};
+use super::{AgentState, fixtures};
 
 pub(super) struct Service {
-    pub(super) world: Arc<World>,
+    pub(super) world: Arc<AgentState>,
 }
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -40,7 +40,7 @@ fn page<T>(all: Vec<T>, size: u32, token: &str) -> Result<(Vec<T>, String), Stat
 
 impl Service {
     fn session(&self, id: &str) -> Result<Session, Status> {
-        let found = kept::sessions().into_iter().find(|session| session.id == id);
+        let found = fixtures::sessions().into_iter().find(|session| session.id == id);
         found.ok_or_else(|| {
             Status::not_found(format!("there is no session {id}: `talon session list` has those that are"))
         })
@@ -55,7 +55,7 @@ impl Agent for Service {
     async fn ask(&self, request: Request<AskRequest>) -> Answer<Chunks> {
         let request = request.into_inner();
         let AskRequest { session_id, text, model, thinking, schema, tools, no_tools, .. } = &request;
-        self.world.note(format!(
+        self.world.record(format!(
             "Ask {text:?} session={session_id} model={model} thinking={thinking} schema={} tools={tools:?} no_tools={no_tools}",
             schema.len()
         ));
@@ -64,14 +64,14 @@ impl Agent for Service {
     }
 
     async fn attach(&self, request: Request<AttachRequest>) -> Answer<Chunks> {
-        self.world.note(format!("Attach {}", request.into_inner().session_id));
+        self.world.record(format!("Attach {}", request.into_inner().session_id));
         let attached = self.world.attached.lock().expect("no holder panics").clone();
         let (steps, decided) = attached.ok_or_else(|| Status::not_found("the session is in no turn"))?;
         Ok(Response::new(ReceiverStream::new(self.world.play(steps, decided))))
     }
 
     async fn cancel(&self, request: Request<CancelRequest>) -> Answer<CancelResponse> {
-        self.world.note(format!("Cancel {}", request.into_inner().session_id));
+        self.world.record(format!("Cancel {}", request.into_inner().session_id));
         self.world.cancelled.send_modify(|times| *times += 1);
         Ok(Response::new(CancelResponse { cancelled: true }))
     }
@@ -82,29 +82,29 @@ impl Agent for Service {
 
     async fn create_session(&self, request: Request<CreateSessionRequest>) -> Answer<Session> {
         let CreateSessionRequest { model, thinking, tools, .. } = request.into_inner();
-        self.world.note(format!("CreateSession model={model} thinking={thinking} tools={tools:?}"));
-        Ok(Response::new(Session { model, thinking, tools, ..self.session(kept::SESSION)? }))
+        self.world.record(format!("CreateSession model={model} thinking={thinking} tools={tools:?}"));
+        Ok(Response::new(Session { model, thinking, tools, ..self.session(fixtures::SESSION)? }))
     }
 
     async fn list_sessions(&self, request: Request<ListSessionsRequest>) -> Answer<ListSessionsResponse> {
         let ListSessionsRequest { all, channel, page_size, page_token } = request.into_inner();
-        self.world.note(format!("ListSessions all={all} channel={channel}"));
-        let (sessions, next_page_token) = page(kept::sessions(), page_size, &page_token)?;
+        self.world.record(format!("ListSessions all={all} channel={channel}"));
+        let (sessions, next_page_token) = page(fixtures::sessions(), page_size, &page_token)?;
         Ok(Response::new(ListSessionsResponse { sessions, next_page_token }))
     }
 
     async fn get_session(&self, request: Request<GetSessionRequest>) -> Answer<GetSessionResponse> {
         let GetSessionRequest { session_id, all, page_size, page_token } = request.into_inner();
-        self.world.note(format!("GetSession {session_id} all={all}"));
+        self.world.record(format!("GetSession {session_id} all={all}"));
         let session = Some(self.session(&session_id)?);
-        let (messages, next_page_token) = page(kept::messages(), page_size, &page_token)?;
+        let (messages, next_page_token) = page(fixtures::messages(), page_size, &page_token)?;
         Ok(Response::new(GetSessionResponse { session, messages, next_page_token }))
     }
 
     async fn update_session(&self, request: Request<UpdateSessionRequest>) -> Answer<Session> {
         let UpdateSessionRequest { session_id, model, thinking, tools } = request.into_inner();
         let tools = tools.map(|list| list.tools);
-        self.world.note(format!("UpdateSession {session_id} {model:?} {thinking:?} {tools:?}"));
+        self.world.record(format!("UpdateSession {session_id} {model:?} {thinking:?} {tools:?}"));
         Ok(Response::new(self.session(&session_id)?))
     }
 
@@ -116,7 +116,7 @@ impl Agent for Service {
 
     async fn delete_session(&self, request: Request<DeleteSessionRequest>) -> Answer<DeleteSessionResponse> {
         let id = request.into_inner().session_id;
-        self.world.note(format!("DeleteSession {id}"));
+        self.world.record(format!("DeleteSession {id}"));
         self.session(&id)?;
         Ok(Response::new(DeleteSessionResponse {}))
     }
@@ -126,7 +126,7 @@ impl Agent for Service {
         request: Request<CompactSessionRequest>,
     ) -> Answer<CompactSessionResponse> {
         let CompactSessionRequest { session_id, keep_turns } = request.into_inner();
-        self.world.note(format!("CompactSession {session_id} keep={keep_turns}"));
+        self.world.record(format!("CompactSession {session_id} keep={keep_turns}"));
         self.session(&session_id)?;
         let summary = "Greetings were exchanged.".to_owned();
         Ok(Response::new(CompactSessionResponse {
@@ -152,7 +152,7 @@ impl Agent for Service {
 
     async fn decide(&self, request: Request<DecideRequest>) -> Answer<Approval> {
         let DecideRequest { id, approve, digest, reason } = request.into_inner();
-        self.world.note(format!("Decide {id} approve={approve} digest={digest} reason={reason:?}"));
+        self.world.record(format!("Decide {id} approve={approve} digest={digest} reason={reason:?}"));
         let mut approvals = self.world.approvals.lock().expect("no holder panics");
         let found = approvals.iter_mut().find(|approval| approval.id == id);
         let Some(approval) = found else { return Err(Status::not_found("there is no such approval")) };
@@ -166,15 +166,16 @@ impl Agent for Service {
 
     async fn list_memories(&self, request: Request<ListMemoriesRequest>) -> Answer<ListMemoriesResponse> {
         let ListMemoriesRequest { text, tags, page_size, page_token } = request.into_inner();
-        self.world.note(format!("ListMemories {text:?} {tags:?}"));
-        let found = kept::memories().into_iter().filter(|memory| memory.content.contains(&text)).collect();
+        self.world.record(format!("ListMemories {text:?} {tags:?}"));
+        let found =
+            fixtures::memories().into_iter().filter(|memory| memory.content.contains(&text)).collect();
         let (memories, next_page_token) = page(found, page_size, &page_token)?;
         Ok(Response::new(ListMemoriesResponse { memories, next_page_token }))
     }
 
     async fn get_memory(&self, request: Request<GetMemoryRequest>) -> Answer<Memory> {
         let id = request.into_inner().id;
-        let found = kept::memories().into_iter().find(|memory| memory.id == id);
+        let found = fixtures::memories().into_iter().find(|memory| memory.id == id);
         found.map(Response::new).ok_or_else(|| Status::not_found(format!("there is no memory {id}")))
     }
 
@@ -184,11 +185,11 @@ impl Agent for Service {
     ) -> Answer<ForgetMemoriesResponse> {
         let what = request.into_inner().what;
         let forgotten = match &what {
-            Some(What::Id(id)) => u64::from(kept::memories().iter().any(|memory| memory.id == *id)),
+            Some(What::Id(id)) => u64::from(fixtures::memories().iter().any(|memory| memory.id == *id)),
             Some(What::Tag(_)) => 2,
             _ => 0,
         };
-        self.world.note(format!(
+        self.world.record(format!(
             "ForgetMemories {}",
             match what {
                 Some(What::Id(id)) => id,
@@ -202,20 +203,20 @@ impl Agent for Service {
 
     async fn list_models(&self, _: Request<ListModelsRequest>) -> Answer<ListModelsResponse> {
         let providers = self.world.providers.lock().expect("no holder panics").clone();
-        Ok(Response::new(kept::models(providers)))
+        Ok(Response::new(fixtures::models(providers)))
     }
 
     async fn list_tools(&self, _: Request<ListToolsRequest>) -> Answer<ListToolsResponse> {
-        Ok(Response::new(ListToolsResponse { tools: kept::tools() }))
+        Ok(Response::new(ListToolsResponse { tools: fixtures::tools() }))
     }
 
     async fn get_costs(&self, _: Request<GetCostsRequest>) -> Answer<GetCostsResponse> {
-        Ok(Response::new(kept::costs()))
+        Ok(Response::new(fixtures::costs()))
     }
 
     async fn get_status(&self, _: Request<GetStatusRequest>) -> Answer<GetStatusResponse> {
         let providers = self.world.providers.lock().expect("no holder panics").clone();
-        Ok(Response::new(kept::status(providers)))
+        Ok(Response::new(fixtures::status(providers)))
     }
 
     async fn get_metrics(&self, _: Request<GetMetricsRequest>) -> Answer<GetMetricsResponse> {

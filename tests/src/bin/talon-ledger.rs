@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use talon_sdk::{Context, Json, Plugin, State, Tell, ToolError};
+use talon_sdk::{Context, Json, OrToolError, Plugin, State, ToolError};
 
 #[talon_sdk::args]
 struct Add {
@@ -19,7 +19,7 @@ async fn add(args: Add, cx: Context) -> Result<String, ToolError> {
         *count += 1;
         *count
     });
-    Ok(counted.await.tell("the entry could not be counted")?.to_string())
+    Ok(counted.await.or_tool_error("the entry could not be counted")?.to_string())
 }
 
 #[talon_sdk::args]
@@ -34,14 +34,14 @@ async fn counts(args: Counts, cx: Context) -> Result<Json<BTreeMap<String, u64>>
     let state = state(&cx)?;
     let mut counts = BTreeMap::new();
     for entry in args.entries.split(',') {
-        let count: Option<u64> = state.get_json(entry).await.tell("the entry cannot be read")?;
+        let count: Option<u64> = state.get_json(entry).await.or_tool_error("the entry cannot be read")?;
         counts.insert(entry.to_owned(), count.unwrap_or_default());
     }
     Ok(Json(counts))
 }
 
 fn state(cx: &Context) -> Result<State, ToolError> {
-    cx.state().tell("a ledger needs a host that keeps state")
+    cx.state().or_tool_error("a ledger needs a host that keeps state")
 }
 
 fn main() -> ExitCode {

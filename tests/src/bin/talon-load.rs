@@ -19,18 +19,18 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use serde::Serialize;
-use talon_client::{CallError, Client, Known};
+use talon_client::{CallError, Client, RequestFate};
 use talon_proto::host::{ExecuteRequest, ExecuteResponse, Outcome};
 use talon_tests::args;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 /// Reads, acknowledged writes and answers to newcomers that complete a phase: each client got several, and a machine
 /// that is busy with other tests gets there within seconds.
-const ENOUGH: [u64; 3] = [100, 50, 20];
+const PHASE_MINIMUMS: [u64; 3] = [100, 50, 20];
 /// Entries that are looked up in one call; their counts fit into one answer.
 const LOOKED_UP: usize = 200;
 /// Problems whose text is kept in each phase.
-const MAX_TOLD: usize = 10;
+const MAX_PROBLEMS: usize = 10;
 /// The longest time of one call, restarts included.
 const TIMEOUT_MS: u64 = 60_000;
 
@@ -64,16 +64,16 @@ struct Phase {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum WriteOutcome {
     Acknowledged,
-    Without,
+    Unacknowledged,
     Unknown,
 }
 
 #[derive(Default)]
-struct Tally {
+struct LoadTotals {
     phases: Vec<(String, Phase)>,
-    written: BTreeMap<String, Fate>,
+    written: BTreeMap<String, WriteOutcome>,
 }
 
 struct Load {
@@ -82,7 +82,7 @@ struct Load {
     going: AtomicBool,
     next: AtomicU64,
     kinds: [usize; 3],
-    tally: Mutex<Tally>,
+    tally: Mutex<LoadTotals>,
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -125,7 +125,7 @@ async fn main() -> Result<()> {
 }
 
 impl Load {
-    fn tally(&self) -> std::sync::MutexGuard<'_, Tally> {
+    fn tally(&self) -> std::sync::MutexGuard<'_, LoadTotals> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -173,8 +173,8 @@ impl Load {
     async fn read(&self, client: &Client, number: u64) -> Result<(), String> {
         match client.execute(self.request("counts", "entries", "entry-0", number)).await {
             Ok(answer) if answer.outcome() == Outcome::Ok => Ok(()),
-            Ok(answer) => Err(said(&answer)),
-            Err(error) => Err(format!("{:?}: {error}", error.known)),
+            Ok(answer) => Err(answer_text(&answer)),
+            Err(error) => Err(format!("{:?}: {error}", error.fate)),
         }
     }
 
@@ -193,7 +193,7 @@ impl Load {
             *longest = took.max(*longest);
             if let Err(problem) = result {
                 *failed += 1;
-                phase.tell(format!("{kind:?}: {problem}"));
+                phase.add_problem(format!("{kind:?}: {problem}"));
             }
         });
     }
@@ -201,26 +201,28 @@ impl Load {
     fn record_write(&self, entry: String, began: Instant, result: Result<ExecuteResponse, CallError>) {
         let took = micros(began);
         let (fate, problem) = match &result {
-            Ok(answer) if answer.outcome() == Outcome::Ok => (Fate::Acknowledged, None),
+            Ok(answer) if answer.outcome() == Outcome::Ok => (WriteOutcome::Acknowledged, None),
             // Refused before the plugin was asked.
             Ok(answer) if answer.outcome() == Outcome::Refused && answer.reason != "bad_result" => {
-                (Fate::Without, Some(said(answer)))
+                (WriteOutcome::Unacknowledged, Some(answer_text(answer)))
             }
-            Ok(answer) => (Fate::Unknown, Some(said(answer))),
-            Err(error) if error.known == Known::NotBegun => (Fate::Without, Some(error.to_string())),
-            Err(error) => (Fate::Unknown, Some(error.to_string())),
+            Ok(answer) => (WriteOutcome::Unknown, Some(answer_text(answer))),
+            Err(error) if error.fate == RequestFate::NotStarted => {
+                (WriteOutcome::Unacknowledged, Some(error.to_string()))
+            }
+            Err(error) => (WriteOutcome::Unknown, Some(error.to_string())),
         };
         self.tally().written.insert(entry, fate);
         self.record(|phase| {
             phase.writes += 1;
             phase.write_max_us = took.max(phase.write_max_us);
             match fate {
-                Fate::Acknowledged => phase.acknowledged += 1,
-                Fate::Without => phase.writes_not_begun += 1,
-                Fate::Unknown => phase.writes_unknown += 1,
+                WriteOutcome::Acknowledged => phase.acknowledged += 1,
+                WriteOutcome::Unacknowledged => phase.writes_not_begun += 1,
+                WriteOutcome::Unknown => phase.writes_unknown += 1,
             }
             if let Some(problem) = problem {
-                phase.tell(format!("Writer: {problem}"));
+                phase.add_problem(format!("Writer: {problem}"));
             }
         });
     }
@@ -234,7 +236,7 @@ impl Load {
             .kinds
             .iter()
             .zip(done)
-            .zip(ENOUGH)
+            .zip(PHASE_MINIMUMS)
             .all(|((clients, done), enough)| *clients == 0 || done >= enough);
         if enough && !std::mem::replace(&mut phase.told, true) {
             println!("enough {name}");
@@ -245,28 +247,28 @@ impl Load {
     async fn result(&self) -> Result<serde_json::Value> {
         let client = Client::connect(self.socket.clone()).await?;
         let written = std::mem::take(&mut self.tally().written);
-        let entries: Vec<(&String, &Fate)> = written.iter().collect();
+        let entries: Vec<(&String, &WriteOutcome)> = written.iter().collect();
         let (mut lost, mut duplicated, mut unknown_that_took_effect, mut without_that_took_effect) =
             (Vec::new(), Vec::new(), 0_u64, Vec::new());
         for some in entries.chunks(LOOKED_UP) {
             let names: Vec<&str> = some.iter().map(|(entry, _)| entry.as_str()).collect();
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let answer = client.execute(self.request("counts", "entries", &names.join(","), number)).await?;
-            ensure!(answer.outcome() == Outcome::Ok, "{}", said(&answer));
+            ensure!(answer.outcome() == Outcome::Ok, "{}", answer_text(&answer));
             let counts: BTreeMap<String, u64> =
                 serde_json::from_str(&answer.structured_content).context("counts as JSON")?;
             for (entry, fate) in some {
                 let count = *counts.get(*entry).context("every entry has a count")?;
                 match (fate, count) {
                     (_, 2..) => duplicated.push((*entry).clone()),
-                    (Fate::Acknowledged, 0) => lost.push((*entry).clone()),
-                    (Fate::Without, 1) => without_that_took_effect.push((*entry).clone()),
-                    (Fate::Unknown, 1) => unknown_that_took_effect += 1,
+                    (WriteOutcome::Acknowledged, 0) => lost.push((*entry).clone()),
+                    (WriteOutcome::Unacknowledged, 1) => without_that_took_effect.push((*entry).clone()),
+                    (WriteOutcome::Unknown, 1) => unknown_that_took_effect += 1,
                     _ => {}
                 }
             }
         }
-        let acknowledged = written.values().filter(|fate| **fate == Fate::Acknowledged).count();
+        let acknowledged = written.values().filter(|fate| **fate == WriteOutcome::Acknowledged).count();
         let tally = self.tally();
         let phases: Vec<serde_json::Value> = tally
             .phases
@@ -289,14 +291,14 @@ impl Load {
 }
 
 impl Phase {
-    fn tell(&mut self, problem: String) {
-        if self.problems.len() < MAX_TOLD {
+    fn add_problem(&mut self, problem: String) {
+        if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(problem);
         }
     }
 }
 
-fn said(answer: &ExecuteResponse) -> String {
+fn answer_text(answer: &ExecuteResponse) -> String {
     format!("{:?} {}: {}{}", answer.outcome(), answer.reason, answer.error, answer.content)
 }
 

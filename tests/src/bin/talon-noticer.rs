@@ -25,7 +25,7 @@ use tonic::codegen::{Service, http};
 use tonic::{Request, Response, Status, Streaming};
 
 /// Notices that are buffered for the host; a test must not send more without a pause.
-const ROOM: usize = 200_000;
+const CHANNEL_CAPACITY: usize = 200_000;
 
 #[derive(Clone)]
 struct Noticer {
@@ -45,12 +45,12 @@ fn progress(call_id: &str, progress: f64, total: Option<f64>, message: &str) -> 
 }
 
 impl Noticer {
-    fn tell(&self, notice: Notice) {
+    fn send(&self, notice: Notice) {
         // An error only says that the host does not listen.
         let _ = self.notices.send(notice);
     }
 
-    fn tell_changed(&self) {
+    fn send_changed(&self) {
         let changed = Notice { kind: Some(Kind::CapabilitiesChanged(CapabilitiesChanged {})) };
         if self.notices.send(changed).is_err() {
             self.missed.store(true, Ordering::SeqCst);
@@ -93,14 +93,14 @@ impl Noticer {
             "tell" => {
                 let steps: u32 = arg("steps").parse().unwrap_or(3);
                 for step in 1..=steps {
-                    self.tell(progress(id, step.into(), Some(steps.into()), &arg("message")));
+                    self.send(progress(id, step.into(), Some(steps.into()), &arg("message")));
                 }
                 // The answer may overtake notices on another stream; the test checks first, then releases it.
                 self.release.notified().await;
                 format!("told {steps}")
             }
             "hold" => {
-                self.tell(progress(id, 1.0, None, id));
+                self.send(progress(id, 1.0, None, id));
                 self.release.notified().await;
                 "held".to_owned()
             }
@@ -109,32 +109,32 @@ impl Noticer {
                 "released".to_owned()
             }
             "spy" => {
-                self.tell(progress(&arg("id"), 66.0, None, "about a call of somebody else"));
-                self.tell(progress("", 66.0, None, "about nobody"));
+                self.send(progress(&arg("id"), 66.0, None, "about a call of somebody else"));
+                self.send(progress("", 66.0, None, "about nobody"));
                 "spied".to_owned()
             }
             "flood" => {
                 for step in 0..100_000 {
-                    self.tell(progress("nobody", step.into(), None, "x"));
+                    self.send(progress("nobody", step.into(), None, "x"));
                     if step % 10 == 0 {
-                        self.tell(progress(id, f64::NAN, None, "no amount"));
-                        self.tell(progress(id, -1.0, None, "no amount"));
+                        self.send(progress(id, f64::NAN, None, "no amount"));
+                        self.send(progress(id, -1.0, None, "no amount"));
                     }
                 }
                 "flooded".to_owned()
             }
             "burst" => {
-                self.tell(progress(id, 1.0, None, &"x".repeat(1 << 20)));
+                self.send(progress(id, 1.0, None, &"x".repeat(1 << 20)));
                 "burst".to_owned()
             }
             "swap" => {
                 *self.described.lock().unwrap_or_else(PoisonError::into_inner) = arg("description");
-                self.tell_changed();
+                self.send_changed();
                 "swapped".to_owned()
             }
             "grow" => {
                 self.grown.lock().unwrap_or_else(PoisonError::into_inner).push(arg("name"));
-                self.tell_changed();
+                self.send_changed();
                 "grown".to_owned()
             }
             "wipe" => "wiped".to_owned(),
@@ -184,7 +184,7 @@ impl Notices for Noticer {
         eprintln!("somebody listens");
         let notices = BroadcastStream::new(self.notices.subscribe());
         if self.missed.swap(false, Ordering::SeqCst) {
-            self.tell_changed();
+            self.send_changed();
         }
         Ok(Response::new(Box::pin(notices.filter_map(|notice| notice.ok().map(Ok)))))
     }
@@ -198,7 +198,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         described = args.next().ok_or("--echo needs a description")?;
     }
     let noticer = Noticer {
-        notices: broadcast::Sender::new(ROOM),
+        notices: broadcast::Sender::new(CHANNEL_CAPACITY),
         described: Arc::new(Mutex::new(described)),
         grown: Arc::default(),
         release: Arc::default(),

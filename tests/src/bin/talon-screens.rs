@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::time::Duration;
 
-use talon_tests::picture::svg;
+use talon_tests::screenshot::svg;
 use talon_tests::{Builder, Supervisor, Terminal, example, program};
 use tokio::task::JoinSet;
 

@@ -10,8 +10,8 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::bail;
-use talon_store::{Engine, Expected, Open, SessionId, Sessions};
-use talon_tests::appended::batch;
+use talon_store::{Engine, Expected, SessionId, Sessions, StoreOptions};
+use talon_tests::message_batches::batch;
 
 /// Concurrent writers of this process. The other process has as many.
 const WRITERS: usize = 4;
@@ -22,7 +22,7 @@ async fn main() -> anyhow::Result<()> {
     let [database, session, name] = arguments.as_slice() else {
         bail!("usage: talon-session-writer DATABASE SESSION NAME");
     };
-    let store = Open::new(Engine::Sqlite { path: database.into() }).open().await?;
+    let store = StoreOptions::new(Engine::Sqlite { path: database.into() }).open().await?;
     let session = SessionId::new(session)?;
     let told = Arc::new(Mutex::new(std::io::stdout()));
     let mut writers = tokio::task::JoinSet::new();

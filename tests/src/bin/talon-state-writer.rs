@@ -17,7 +17,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use talon_proto::state::state_client::StateClient;
 use talon_proto::state::{CompareAndSetRequest, GetRequest, KeysRequest, SetRequest};
-use talon_tests::state::{Numbers, number_of, value};
+use talon_tests::state::{ValueNumbers, number_of, value};
 use tokio::io::AsyncReadExt as _;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
@@ -27,7 +27,7 @@ const WRITERS: usize = 16;
 /// Keys of each, over and over again, so that the database stays small.
 const KEYS: usize = 8;
 /// How long it retries. The state service is restarted within seconds; this is only a limit for hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -87,8 +87,8 @@ impl Shared {
     }
 
     /// Reads everything.
-    async fn check(&self) -> anyhow::Result<Numbers> {
-        let (mut found, mut page_token) = (Numbers::new(), String::new());
+    async fn check(&self) -> anyhow::Result<ValueNumbers> {
+        let (mut found, mut page_token) = (ValueNumbers::new(), String::new());
         loop {
             let request = KeysRequest { prefix: String::new(), page_token, page_size: 0 };
             let page = self.client.clone().keys(request).await?.into_inner();
@@ -116,7 +116,7 @@ impl Shared {
     }
 
     /// Every second write is a plain one.
-    async fn write(&self, writer: usize, mut there: Numbers) -> anyhow::Result<()> {
+    async fn write(&self, writer: usize, mut there: ValueNumbers) -> anyhow::Result<()> {
         let mut last_try = None;
         for turn in 0usize.. {
             if self.stop.load(Ordering::Relaxed) {
@@ -130,7 +130,7 @@ impl Shared {
                     there.insert(key, number);
                     last_try = None;
                 }
-                Err(status) if !is_break(&status) => {
+                Err(status) if !is_disconnect(&status) => {
                     self.say(&format!("refused {key} {number}: {status}"));
                     std::process::exit(4);
                 }
@@ -138,7 +138,7 @@ impl Shared {
                 // Whether it was done is unknown: reading the value shows it.
                 Err(_) => loop {
                     let began = *last_try.get_or_insert_with(tokio::time::Instant::now);
-                    anyhow::ensure!(began.elapsed() < PATIENCE, "{key}: nobody answers");
+                    anyhow::ensure!(began.elapsed() < RETRY_TIMEOUT, "{key}: nobody answers");
                     match self.read(&key).await {
                         Ok(Some(number)) => {
                             let before = there.insert(key.clone(), number);
@@ -177,6 +177,6 @@ impl Shared {
 }
 
 /// Whether the connection or the service ended, instead of an answer.
-fn is_break(status: &Status) -> bool {
+fn is_disconnect(status: &Status) -> bool {
     status.code() == Code::Unavailable || status.source().is_some()
 }

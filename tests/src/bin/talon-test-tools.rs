@@ -25,7 +25,7 @@ fn parameter(name: &str, r#type: &str, required: bool, schema: &str) -> Paramete
 }
 
 /// What the conformance suite calls.
-fn asked_for() -> Vec<Tool> {
+fn conformance_tools() -> Vec<Tool> {
     let text = Tool::dynamic(action("test_simple_text", "Answers a text."), |_, _| async {
         Ok::<_, ToolError>("This is a simple text response for testing.".to_owned())
     });
@@ -64,7 +64,7 @@ fn log(line: &str) {
 }
 
 /// What our own tests call.
-fn ours() -> Vec<Tool> {
+fn own_tools() -> Vec<Tool> {
     let echo = Action {
         read_only: true,
         output_schema: json!({ "type": "object" }).to_string(),
@@ -118,7 +118,7 @@ fn tools(grown: &Arc<AtomicUsize>, notifier: &Notifier) -> Vec<Tool> {
             Ok::<_, ToolError>("new".to_owned())
         })
     });
-    asked_for().into_iter().chain(ours()).chain([grow(grown, notifier)]).chain(more).collect()
+    conformance_tools().into_iter().chain(own_tools()).chain([grow(grown, notifier)]).chain(more).collect()
 }
 
 fn main() -> ExitCode {

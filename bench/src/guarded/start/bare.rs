@@ -14,17 +14,17 @@ use crate::guarded::bubblewrap;
 
 /// How they are started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Launcher {
     /// Directly: `posix_spawn`.
     Alone,
     /// Bubblewrap, with all the namespaces that it knows.
     Bubblewrap,
 }
 
-impl Way {
+impl Launcher {
     /// Those that are installed.
     pub(super) fn on_this_machine() -> &'static [Self] {
-        if bubblewrap::is_here() { &[Self::Alone, Self::Bubblewrap] } else { &[Self::Alone] }
+        if bubblewrap::is_installed() { &[Self::Alone, Self::Bubblewrap] } else { &[Self::Alone] }
     }
 
     pub(super) fn name(self) -> &'static str {
@@ -38,13 +38,13 @@ impl Way {
         let plugin = program("talon-bench-plugin");
         match self {
             Self::Alone => Command::new(plugin),
-            Self::Bubblewrap => bubblewrap::around(&plugin, Some(sockets)).into(),
+            Self::Bubblewrap => bubblewrap::wrap(&plugin, Some(sockets)).into(),
         }
     }
 }
 
 /// The time until all of them, started at once, have returned their capabilities. They are ended afterwards.
-pub(super) async fn start(way: Way, scratch: &Scratch, at_once: usize) -> Result<Duration> {
+pub(super) async fn start(way: Launcher, scratch: &Scratch, at_once: usize) -> Result<Duration> {
     let sockets: Vec<_> = (0..at_once).map(|number| scratch.join(&format!("bare-{number}"))).collect();
     for sockets in &sockets {
         std::fs::create_dir(sockets)?;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{Served, guarded};
-use crate::book::Unit;
+use crate::figures::Unit;
 use crate::guarded::EVENTS;
 use crate::load::Load;
 use crate::suites::Bench;
@@ -19,15 +19,15 @@ pub(super) fn run(bench: &mut Bench<'_>, served: &Served) -> Result<()> {
     let (rounds, millis) = if bench.plan.quick { (3, 200) } else { (7, 400) };
     let load = Load { content_bytes: 16, concurrency: 1, millis };
     for _ in 0..rounds {
-        bench.probe.look();
+        bench.probe.run_once();
         for (name, count) in LISTENERS {
             // They are started for each turn: listeners that stay connected would be served as well.
             let mut command = guarded("listeners");
             command.arg(served.supervisor.socket()).arg(count.to_string());
             let mut driver = served.driver(name, &mut command)?;
-            driver.make(Load { millis: millis / 4, ..load })?;
-            let made = driver.make(load)?;
-            let mut page = bench.book.page(CASE, Some(LISTENERS[0].0));
+            driver.run_load(Load { millis: millis / 4, ..load })?;
+            let made = driver.run_load(load)?;
+            let mut page = bench.book.case(CASE, Some(LISTENERS[0].0));
             let events = made.outcome.calls_per_second * EVENTS as f64;
             page.add(name, "events", Unit::PerSecond, events);
             page.add(name, "deliveries", Unit::PerSecond, events * count as f64);

@@ -3,8 +3,8 @@
 use anyhow::Result;
 
 use super::{Served, guarded, stock, turns};
-use crate::book::Unit;
 use crate::driver::Driver;
+use crate::figures::Unit;
 use crate::guarded::LINES;
 use crate::load::Load;
 use crate::suites::Bench;
@@ -18,7 +18,7 @@ pub(super) fn run(bench: &mut Bench<'_>, served: &Served) -> Result<()> {
     let load = Load { content_bytes: 0, concurrency: 1, millis: 0 };
     let mut loads = [(pipe, load), (talon, load)];
     turns(bench, CASE, &mut loads, |bench, name, made| {
-        let mut page = bench.book.page(CASE, Some(PIPE));
+        let mut page = bench.book.case(CASE, Some(PIPE));
         page.add(name, "lines", Unit::PerSecond, made.outcome.calls_per_second * LINES as f64);
         page.add(name, "CPU a line", Unit::Microseconds, made.cpu_us_per_call / LINES as f64);
     })

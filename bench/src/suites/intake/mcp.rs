@@ -5,8 +5,8 @@ use anyhow::{Context, Result};
 use talon_tests::program;
 
 use super::{SERVER, Served, guarded, stock, turns};
-use crate::book::Unit;
 use crate::driver::Driver;
+use crate::figures::Unit;
 use crate::guarded::{ACTION, PLUGIN};
 use crate::load::Load;
 use crate::suites::Bench;
@@ -48,7 +48,7 @@ fn side_by_side(
 ) -> Result<()> {
     let mut loads = drivers.map(|driver| (driver, LOAD));
     turns(bench, case, &mut loads, |bench, name, made| {
-        let mut page = bench.book.page(case, Some(yardstick));
+        let mut page = bench.book.case(case, Some(yardstick));
         page.add(name, "p50", Unit::Microseconds, made.outcome.p50_us);
         page.add(name, "p99", Unit::Microseconds, made.outcome.p99_us);
         page.add(name, "calls", Unit::PerSecond, made.outcome.calls_per_second);

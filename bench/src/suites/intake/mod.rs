@@ -14,7 +14,7 @@ use anyhow::Result;
 use talon_tests::{Builder, Supervisor, program, repository};
 
 use super::Bench;
-use crate::driver::{Driver, Made};
+use crate::driver::{Driver, LoadResult};
 use crate::guarded::PLUGIN;
 use crate::load::Load;
 
@@ -87,15 +87,15 @@ fn turns(
     bench: &mut Bench<'_>,
     case: &'static str,
     loads: &mut [(Driver, Load)],
-    mut tell: impl FnMut(&mut Bench<'_>, &str, &Made),
+    mut tell: impl FnMut(&mut Bench<'_>, &str, &LoadResult),
 ) -> Result<()> {
     bench.progress.set_message(case);
     // One round more than is counted: the first fills caches.
     let (rounds, millis) = if bench.plan.quick { (3, 200) } else { (7, 400) };
     for round in 0..=rounds {
-        bench.probe.look();
+        bench.probe.run_once();
         for (driver, load) in &mut *loads {
-            let made = driver.make(Load { millis, ..*load })?;
+            let made = driver.run_load(Load { millis, ..*load })?;
             if round > 0 {
                 tell(bench, driver.name, &made);
             }

@@ -7,8 +7,8 @@ use talon_tests::state::socket_of;
 use talon_tests::{is_root, program};
 
 use super::{Served, stock, turns};
-use crate::book::Unit;
 use crate::driver::Driver;
+use crate::figures::Unit;
 use crate::guarded::PLUGIN;
 use crate::load::Load;
 use crate::suites::Bench;
@@ -32,7 +32,7 @@ pub(super) async fn run(bench: &mut Bench<'_>, served: &Served) -> Result<()> {
         let load = Load { content_bytes: 0, concurrency: 1, millis: 0 };
         let mut loads = [(alone, load), (one, load), (many, Load { concurrency: CALLERS, ..load })];
         turns(bench, case, &mut loads, |bench, name, made| {
-            let mut page = bench.book.page(case, Some(ALONE));
+            let mut page = bench.book.case(case, Some(ALONE));
             page.add(name, what, Unit::PerSecond, made.outcome.calls_per_second);
             page.add(name, "p50", Unit::Microseconds, made.outcome.p50_us);
         })?;

@@ -70,7 +70,7 @@ impl Schema {
         let validator = jsonschema::options()
             .with_pattern_options(patterns)
             .build(&schema)
-            .map_err(|error| SchemaError::Unusable(shown(&error.to_string())))?;
+            .map_err(|error| SchemaError::Unusable(truncate(&error.to_string())))?;
         Ok(Self { text: schema, validator })
     }
 
@@ -90,15 +90,15 @@ impl Schema {
             .iter_errors(value)
             .take(MAX_MISMATCHES)
             .map(|error| Mismatch {
-                at: shown(&error.instance_path().to_string()),
-                what: shown(&error.to_string()),
+                at: truncate(&error.instance_path().to_string()),
+                what: truncate(&error.to_string()),
             })
             .collect();
         if mismatches.is_empty() { Ok(()) } else { Err(mismatches) }
     }
 }
 
-fn shown(message: &str) -> String {
+fn truncate(message: &str) -> String {
     let mut chars = message.chars();
     let start: String =
         chars.by_ref().take(MAX_MESSAGE_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();

@@ -27,11 +27,13 @@ fn critic() -> Schema {
 
 #[test]
 fn without_a_schema_any_text_is_an_answer_and_none_is_not() {
-    let Verdict::Accepted(answer) = check(&says(" hello \n", Finish::Stop), None) else {
+    let AnswerVerdict::Accepted(answer) = check(&says(" hello \n", Finish::Stop), None) else {
         panic!("it is one")
     };
     assert_eq!((answer.text.as_str(), answer.value, answer.cut), ("hello", None, false));
-    let Verdict::Accepted(answer) = check(&says("hel", Finish::Length), None) else { panic!("it is one") };
+    let AnswerVerdict::Accepted(answer) = check(&says("hel", Finish::Length), None) else {
+        panic!("it is one")
+    };
     assert!(answer.cut);
     for (finish, error) in [
         (Finish::Stop, AnswerError::Empty),
@@ -39,7 +41,7 @@ fn without_a_schema_any_text_is_an_answer_and_none_is_not() {
         (Finish::Length, AnswerError::CutOff),
         (Finish::Filtered, AnswerError::Withheld),
     ] {
-        assert_eq!(check(&says(" \n", finish), None), Verdict::Invalid(error));
+        assert_eq!(check(&says(" \n", finish), None), AnswerVerdict::Invalid(error));
     }
 }
 
@@ -52,7 +54,7 @@ fn json_is_found_in_words_and_fences() {
         format!("As [1] says {{or not}}: {fits} and {{}}"),
         format!("{{\"score\": \"high\"}} no, {fits}"),
     ] {
-        let Verdict::Accepted(answer) = check(&says(&text, Finish::Stop), Some(&critic())) else {
+        let AnswerVerdict::Accepted(answer) = check(&says(&text, Finish::Stop), Some(&critic())) else {
             panic!("{text}")
         };
         assert_eq!(answer.value.as_ref(), Some(&fits), "{text}");
@@ -62,7 +64,7 @@ fn json_is_found_in_words_and_fences() {
 
 #[test]
 fn what_does_not_fit_goes_back_with_the_places() {
-    let Verdict::Invalid(error) =
+    let AnswerVerdict::Invalid(error) =
         check(&says(r#"{"score": -1, "issues": [7]}"#, Finish::Stop), Some(&critic()))
     else {
         panic!("it does not fit")
@@ -72,17 +74,20 @@ fn what_does_not_fit_goes_back_with_the_places() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(error.word(), "answer_invalid");
-    assert_eq!(check(&says("no.", Finish::Stop), Some(&critic())), Verdict::Invalid(AnswerError::NoJson));
+    assert_eq!(
+        check(&says("no.", Finish::Stop), Some(&critic())),
+        AnswerVerdict::Invalid(AnswerError::NoJson)
+    );
     assert_eq!(
         check(&says(r#"{"score": 1"#, Finish::Length), Some(&critic())),
-        Verdict::Invalid(AnswerError::CutOff)
+        AnswerVerdict::Invalid(AnswerError::CutOff)
     );
 }
 
 #[test]
 fn errors_are_few_and_short_whatever_the_answer_holds() {
     let long = format!(r#"{{"score": {:?}, "issues": [{}]}}"#, "x".repeat(100_000), vec!["1"; 500].join(","));
-    let Verdict::Invalid(error) = check(&says(&long, Finish::Stop), Some(&critic())) else {
+    let AnswerVerdict::Invalid(error) = check(&says(&long, Finish::Stop), Some(&critic())) else {
         panic!("it does not fit")
     };
     assert!(error.feedback(1, 2).len() < 3000, "{}", error.feedback(1, 2).len());
@@ -117,6 +122,9 @@ proptest! {
 fn many_brackets_take_no_time_that_grows_with_their_square() {
     // With a try from each bracket this would not come to an end.
     for text in ["[".repeat(200_000), "{".repeat(200_000), "[{".repeat(100_000), "{\"".repeat(100_000)] {
-        assert_eq!(check(&says(&text, Finish::Stop), Some(&critic())), Verdict::Invalid(AnswerError::NoJson));
+        assert_eq!(
+            check(&says(&text, Finish::Stop), Some(&critic())),
+            AnswerVerdict::Invalid(AnswerError::NoJson)
+        );
     }
 }

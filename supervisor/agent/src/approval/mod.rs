@@ -18,23 +18,23 @@
 //!
 //! Patterns prevent accidents; they are no security boundary, and can be evaded. The boundary is the plugin's jail.
 
-mod desk;
 mod error;
-mod parked;
-mod parking;
+mod messages;
+mod parked_call;
 mod patterns;
 pub mod policy;
+mod queue;
 mod record;
-mod shelf;
-mod words;
+mod registry;
+mod store;
 
-pub use desk::Desk;
 pub use error::{DecideError, OpenError};
-pub use parking::{MAX_PENDING, MAX_PENDING_A_SENDER, MAX_PENDING_A_SESSION};
-pub use policy::{Policy, Why};
+pub use policy::{ConfirmReason, Policy};
+pub use queue::ApprovalQueue;
 pub use record::digest;
+pub use registry::{MAX_PENDING, MAX_PENDING_PER_SENDER, MAX_PENDING_PER_SESSION};
 
-#[cfg(test)]
-mod desk_tests;
 #[cfg(test)]
 mod policy_tests;
+#[cfg(test)]
+mod queue_tests;

@@ -102,7 +102,7 @@ pub(super) fn compile(expression: &str) -> Result<Regex, String> {
 }
 
 /// Returns the name of the first built-in pattern that matches a text.
-pub(super) fn built_in(text: &str) -> Option<&'static str> {
+pub(super) fn match_built_in(text: &str) -> Option<&'static str> {
     let text = HARMLESS_COMPILED.replace_all(text, " ");
     COMPILED.iter().find(|(_, expression)| expression.is_match(&text)).map(|(name, _)| *name)
 }

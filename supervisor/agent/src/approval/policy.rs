@@ -19,16 +19,16 @@ use std::fmt;
 
 use regex::Regex;
 use serde_json::Value;
-use talon_agent_settings::{Ask, ConfirmKeys, ConfirmRule, covers};
+use talon_agent_settings::{ConfirmKeys, ConfirmMode, ConfirmRule, covers};
 
 use super::patterns;
 
 /// Calls with longer arguments always need approval, so that matching time is bounded. The host accepts less than this.
-const MAX_LOOKED_AT_BYTES: usize = 4 * 1024 * 1024;
+const MAX_INSPECTED_BYTES: usize = 4 * 1024 * 1024;
 
 /// Why a call needs approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Why {
+pub enum ConfirmReason {
     /// An operator's rule says so.
     Always,
     /// A pattern matched; its name, or the operator's expression.
@@ -43,7 +43,7 @@ pub enum Why {
     TooLong,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for ConfirmReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Always => f.write_str("always"),
@@ -60,7 +60,7 @@ impl fmt::Display for Why {
 
 /// A call, as the policy sees it.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'c> {
+pub struct PolicyInput<'c> {
     /// The plugin's name in the configuration.
     pub plugin: &'c str,
     /// Which of its actions.
@@ -76,7 +76,7 @@ pub struct Asked<'c> {
 /// `agent.confirm`, with its expressions compiled.
 #[derive(Debug, Clone)]
 pub struct Policy {
-    default: Ask,
+    default: ConfirmMode,
     rules: Vec<ConfirmRule>,
     patterns: Vec<Regex>,
     unreadable: Option<String>,
@@ -102,57 +102,57 @@ impl Policy {
 
     /// Returns when an action needs approval, without looking at patterns.
     #[must_use]
-    pub fn ask(&self, plugin: &str, action: &str, read_only: bool) -> Ask {
+    pub fn confirm_mode(&self, plugin: &str, action: &str, read_only: bool) -> ConfirmMode {
         match self.rule(plugin, action) {
-            Some(Ask::Always) => Ask::Always,
-            _ if read_only => Ask::Never,
+            Some(ConfirmMode::Always) => ConfirmMode::Always,
+            _ if read_only => ConfirmMode::Never,
             rule => rule.unwrap_or(self.default),
         }
     }
 
-    fn rule(&self, plugin: &str, action: &str) -> Option<Ask> {
+    fn rule(&self, plugin: &str, action: &str) -> Option<ConfirmMode> {
         self.rules.iter().find(|rule| covers(&rule.tool, plugin, action)).map(|rule| rule.ask)
     }
 
     /// Returns why this call needs approval; `None` if it does not.
     #[must_use]
-    pub fn asks(&self, call: Asked<'_>) -> Option<Why> {
+    pub fn confirm_reason(&self, call: PolicyInput<'_>) -> Option<ConfirmReason> {
         let rule = self.rule(call.plugin, call.action);
         // The operator's rule outranks the plugin's declaration.
-        if rule == Some(Ask::Always) {
-            return Some(Why::Always);
+        if rule == Some(ConfirmMode::Always) {
+            return Some(ConfirmReason::Always);
         }
-        if call.read_only || rule == Some(Ask::Never) {
+        if call.read_only || rule == Some(ConfirmMode::Never) {
             return None;
         }
         let ask = rule.unwrap_or(self.default);
-        if ask == Ask::Always {
-            return Some(Why::Always);
+        if ask == ConfirmMode::Always {
+            return Some(ConfirmReason::Always);
         }
-        if let Some(found) = self.found(call.args) {
+        if let Some(found) = self.match_patterns(call.args) {
             return Some(found);
         }
         match (ask, call.destructive) {
-            (Ask::Never, _) | (_, Some(false)) => None,
-            (_, Some(true)) => Some(Why::Declared),
-            (_, None) => Some(Why::Undeclared),
+            (ConfirmMode::Never, _) | (_, Some(false)) => None,
+            (_, Some(true)) => Some(ConfirmReason::Declared),
+            (_, None) => Some(ConfirmReason::Undeclared),
         }
     }
 
-    fn found(&self, args: &BTreeMap<String, String>) -> Option<Why> {
+    fn match_patterns(&self, args: &BTreeMap<String, String>) -> Option<ConfirmReason> {
         if let Some(which) = &self.unreadable {
-            return Some(Why::Unreadable(which.clone()));
+            return Some(ConfirmReason::Unreadable(which.clone()));
         }
-        if args.values().map(String::len).sum::<usize>() > MAX_LOOKED_AT_BYTES {
-            return Some(Why::TooLong);
+        if args.values().map(String::len).sum::<usize>() > MAX_INSPECTED_BYTES {
+            return Some(ConfirmReason::TooLong);
         }
         let texts = texts(args);
-        let built_in = texts.iter().find_map(|text| patterns::built_in(text));
+        let built_in = texts.iter().find_map(|text| patterns::match_built_in(text));
         if let Some(name) = built_in {
-            return Some(Why::Pattern(name.to_owned()));
+            return Some(ConfirmReason::Pattern(name.to_owned()));
         }
         let own = self.patterns.iter().find(|pattern| texts.iter().any(|text| pattern.is_match(text)));
-        own.map(|pattern| Why::Pattern(pattern.as_str().to_owned()))
+        own.map(|pattern| ConfirmReason::Pattern(pattern.as_str().to_owned()))
     }
 }
 
@@ -163,8 +163,8 @@ fn texts(args: &BTreeMap<String, String>) -> Vec<String> {
     let mut texts = Vec::new();
     let mut flat: Vec<String> = Vec::new();
     for value in args.values() {
-        let words = words(value).unwrap_or_else(|| value.clone());
-        let mut all = vec![value.clone(), words.clone(), unquoted(value), unquoted(&words)];
+        let words = json_strings(value).unwrap_or_else(|| value.clone());
+        let mut all = vec![value.clone(), words.clone(), unquote(value), unquote(&words)];
         all.sort_unstable();
         all.dedup();
         texts.append(&mut all);
@@ -172,15 +172,15 @@ fn texts(args: &BTreeMap<String, String>) -> Vec<String> {
     }
     if flat.len() > 1 {
         // Arguments have no order: both `command`, `args` and `program`, `flags` have to come out as one command.
-        texts.push(unquoted(&flat.join(" ")));
+        texts.push(unquote(&flat.join(" ")));
         flat.reverse();
-        texts.push(unquoted(&flat.join(" ")));
+        texts.push(unquote(&flat.join(" ")));
     }
     texts
 }
 
 /// All strings in a JSON list or object, joined; `None` for anything else.
-fn words(value: &str) -> Option<String> {
+fn json_strings(value: &str) -> Option<String> {
     /// Recursion depth is bounded by the parser.
     fn gather(value: Value, into: &mut Vec<String>) {
         match value {
@@ -200,6 +200,6 @@ fn words(value: &str) -> Option<String> {
 }
 
 /// Removes quotes and escapes, and joins continued lines: a shell reads `"rm" -r\f` as `rm -rf`.
-fn unquoted(text: &str) -> String {
+fn unquote(text: &str) -> String {
     text.replace("\\\n", " ").replace("${IFS}", " ").replace("$IFS", " ").replace(['"', '\'', '\\'], "")
 }

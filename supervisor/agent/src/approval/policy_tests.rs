@@ -1,24 +1,25 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use talon_agent_settings::{Ask, ConfirmKeys, ConfirmRule};
+use talon_agent_settings::{ConfirmKeys, ConfirmMode, ConfirmRule};
 
-use super::policy::{Asked, Policy, Why};
+use super::policy::{ConfirmReason, Policy, PolicyInput};
 
 fn args<const N: usize>(pairs: [(&str, &str); N]) -> BTreeMap<String, String> {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-fn keys(default: Ask, rules: &[(&str, Ask)]) -> ConfirmKeys {
+fn keys(default: ConfirmMode, rules: &[(&str, ConfirmMode)]) -> ConfirmKeys {
     let rules = rules.iter().map(|(tool, ask)| ConfirmRule { tool: (*tool).to_owned(), ask: *ask }).collect();
     ConfirmKeys { default, rules, ..ConfirmKeys::default() }
 }
 
 /// What a pattern finds, where nothing else would ask.
 fn found(args: &BTreeMap<String, String>) -> Option<String> {
-    let policy = Policy::new(&keys(Ask::Never, &[]));
-    let asked = Asked { plugin: "shell", action: "run", args, read_only: false, destructive: Some(false) };
-    policy.asks(asked).map(|why| why.to_string())
+    let policy = Policy::new(&keys(ConfirmMode::Never, &[]));
+    let asked =
+        PolicyInput { plugin: "shell", action: "run", args, read_only: false, destructive: Some(false) };
+    policy.confirm_reason(asked).map(|why| why.to_string())
 }
 
 fn in_command(command: &str) -> Option<String> {
@@ -116,11 +117,14 @@ fn a_command_is_found_in_lists_and_over_several_arguments() {
 
 #[test]
 fn the_table_of_the_policy() {
-    use Ask::{Always, Destructive, Never};
+    use ConfirmMode::{Always, Destructive, Never};
     let (plain, hot) = (args([("path", "x")]), args([("command", "rm -rf x")]));
-    let (declared, undeclared, pattern) =
-        (Some(Why::Declared), Some(Why::Undeclared), Some(Why::Pattern("rm -rf".to_owned())));
-    let always = Some(Why::Always);
+    let (declared, undeclared, pattern) = (
+        Some(ConfirmReason::Declared),
+        Some(ConfirmReason::Undeclared),
+        Some(ConfirmReason::Pattern("rm -rf".to_owned())),
+    );
+    let always = Some(ConfirmReason::Always);
     for (default, rules, args, read_only, destructive, why) in [
         // What says that it only reads does not ask, unless a rule that names it wants it always.
         (Always, &[("shell.*", Always)][..], &hot, true, None, always.clone()),
@@ -145,23 +149,39 @@ fn the_table_of_the_policy() {
         (Destructive, &[], &hot, false, Some(true), pattern.clone()),
     ] {
         let policy = Policy::new(&keys(default, rules));
-        let asked = Asked { plugin: "shell", action: "run", args, read_only, destructive };
-        assert_eq!(policy.asks(asked), why, "{default:?} {rules:?} {args:?} {read_only} {destructive:?}");
+        let asked = PolicyInput { plugin: "shell", action: "run", args, read_only, destructive };
+        assert_eq!(
+            policy.confirm_reason(asked),
+            why,
+            "{default:?} {rules:?} {args:?} {read_only} {destructive:?}"
+        );
     }
 }
 
 #[test]
 fn an_operators_pattern_counts_and_one_that_cannot_be_used_lets_nothing_through() {
     let args = args([("sql", "DROP  TABLE users")]);
-    let asked =
-        Asked { plugin: "db", action: "query", args: &args, read_only: false, destructive: Some(false) };
+    let asked = PolicyInput {
+        plugin: "db",
+        action: "query",
+        args: &args,
+        read_only: false,
+        destructive: Some(false),
+    };
     let own = ConfirmKeys { patterns: vec![r"(?i)\bdrop\s+table\b".to_owned()], ..ConfirmKeys::default() };
-    assert_eq!(Policy::new(&own).asks(asked), Some(Why::Pattern(r"(?i)\bdrop\s+table\b".to_owned())));
+    assert_eq!(
+        Policy::new(&own).confirm_reason(asked),
+        Some(ConfirmReason::Pattern(r"(?i)\bdrop\s+table\b".to_owned()))
+    );
     for broken in ["(", "(?=x)", "((a{100}){100}){100}"] {
         let own = ConfirmKeys { patterns: vec![broken.to_owned()], ..ConfirmKeys::default() };
-        assert_eq!(Policy::new(&own).asks(asked), Some(Why::Unreadable(broken.to_owned())), "{broken}");
-        let asked = Asked { read_only: true, ..asked };
-        assert_eq!(Policy::new(&own).asks(asked), None, "{broken}");
+        assert_eq!(
+            Policy::new(&own).confirm_reason(asked),
+            Some(ConfirmReason::Unreadable(broken.to_owned())),
+            "{broken}"
+        );
+        let asked = PolicyInput { read_only: true, ..asked };
+        assert_eq!(Policy::new(&own).confirm_reason(asked), None, "{broken}");
     }
 }
 
@@ -197,8 +217,8 @@ proptest! {
     ) {
         let args = BTreeMap::from([(name, words.join(" ")), ("rest".to_owned(), words.concat())]);
         let policy = Policy::new(&ConfirmKeys::default());
-        let asked = Asked { plugin: "p", action: "a", args: &args, read_only, destructive };
-        let why = policy.asks(asked);
+        let asked = PolicyInput { plugin: "p", action: "a", args: &args, read_only, destructive };
+        let why = policy.confirm_reason(asked);
         if read_only {
             prop_assert_eq!(why, None);
         } else if destructive != Some(false) {

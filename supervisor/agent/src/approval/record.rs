@@ -9,7 +9,7 @@ use talon_proto::agent;
 use talon_store::Timestamp;
 use ulid::Ulid;
 
-use super::policy::{Asked, Why};
+use super::policy::{ConfirmReason, PolicyInput};
 use crate::driver::Caller;
 
 /// The largest arguments of a parked call. A person does not review more before approving; a larger call is denied at
@@ -21,7 +21,7 @@ const MAX_DECIDED_ARGUMENT_BYTES: usize = 1024;
 /// The state of a parked call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum State {
+pub(super) enum ApprovalState {
     /// Not decided yet.
     Pending,
     /// It may be made.
@@ -36,7 +36,7 @@ pub(super) enum State {
     Cancelled,
 }
 
-impl State {
+impl ApprovalState {
     /// The word on the wire. Whether an approval was used concerns the loop alone.
     fn word(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ impl State {
 
 /// A parked call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct ApprovalRecord {
     /// A ULID, so that ids sort by age.
     pub(super) id: String,
     /// Identifies the call.
@@ -61,7 +61,7 @@ pub(super) struct Record {
     pub(super) action: String,
     pub(super) args: BTreeMap<String, String>,
     pub(super) why: String,
-    pub(super) state: State,
+    pub(super) state: ApprovalState,
     pub(super) asked_at: Timestamp,
     pub(super) expires_at: Timestamp,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -121,16 +121,16 @@ pub fn digest(plugin: &str, action: &str, args: &BTreeMap<String, String>) -> St
     hex::encode(hash.finalize())
 }
 
-impl Record {
+impl ApprovalRecord {
     /// Creates the record of a call; `None` if its arguments are too large to review.
     pub(super) fn new(
         caller: &Caller,
         call_id: &str,
-        asked: Asked<'_>,
-        why: &Why,
+        asked: PolicyInput<'_>,
+        why: &ConfirmReason,
         expires_after: Duration,
     ) -> Option<Self> {
-        let Asked { plugin, action, args, .. } = asked;
+        let PolicyInput { plugin, action, args, .. } = asked;
         let bytes: usize = args.iter().map(|(name, value)| name.len() + value.len()).sum();
         if bytes > MAX_SHOWN_BYTES {
             return None;
@@ -145,7 +145,7 @@ impl Record {
             action: action.to_owned(),
             args: args.clone(),
             why: why.to_string(),
-            state: State::Pending,
+            state: ApprovalState::Pending,
             asked_at,
             expires_at: Timestamp::from_millis(asked_at.as_millis().saturating_add(expires)),
             decided_by: String::new(),
@@ -155,7 +155,7 @@ impl Record {
     }
 
     /// The message that clients show to people.
-    pub(super) fn shown(&self) -> agent::Approval {
+    pub(super) fn to_wire(&self) -> agent::Approval {
         let millis = |time: Timestamp| time.as_millis().unsigned_abs();
         agent::Approval {
             id: self.id.clone(),
@@ -177,9 +177,9 @@ impl Record {
 
     /// Returns the record in another state. Decided records are shortened: they need not be shown in full, and may be
     /// many.
-    pub(super) fn turned(&self, state: State, by: &str, reason: &str) -> Self {
+    pub(super) fn with_state(&self, state: ApprovalState, by: &str, reason: &str) -> Self {
         let mut next = Self { state, ..self.clone() };
-        if state != State::Taken {
+        if state != ApprovalState::Taken {
             next.decided_by = by.to_owned();
             next.reason = reason.to_owned();
             next.decided_at = Some(Timestamp::now());

@@ -3,10 +3,10 @@ use std::time::Duration;
 use talon_llm::model::{Answer, Arguments, Finish, ToolCall, Usage};
 
 use super::*;
-use crate::loop_context::{LoopContext, NEVER_OFFERED, Ran, ToolResult};
+use crate::loop_context::{CallOutcome, LoopContext, NEVER_OFFERED, ToolResult};
 
 /// One question with one call, which went like this.
-fn round(context: &mut LoopContext, tool: &str, ran: Ran, said: &str) {
+fn round(context: &mut LoopContext, tool: &str, ran: CallOutcome, said: &str) {
     let call = ToolCall {
         id: "c".to_owned(),
         name: tool.to_owned(),
@@ -20,8 +20,8 @@ fn round(context: &mut LoopContext, tool: &str, ran: Ran, said: &str) {
         model: "scripted".to_owned(),
         ..Answer::default()
     };
-    context.answered(answer, 0);
-    context.executed(vec![ToolResult { ran, block: String::new(), said: said.to_owned() }]);
+    context.record_answer(answer, 0);
+    context.record_results(vec![ToolResult { ran, block: String::new(), said: said.to_owned() }]);
 }
 
 fn context(budgets: Budgets) -> LoopContext {
@@ -53,31 +53,31 @@ fn a_tool_that_fails_too_often_ends_the_turn_and_a_success_takes_one_error_back(
     let mut context = context(many());
     // Seven errors and a success, and again: each time one success less than would be needed.
     for n in 0..7 {
-        round(&mut context, "a", Ran::Failed, &format!("no {n}"));
+        round(&mut context, "a", CallOutcome::Failed, &format!("no {n}"));
     }
-    let Outcome::Within(warnings) = judge(&context) else { panic!("seven of eight") };
+    let BudgetCheck::Within(warnings) = judge(&context) else { panic!("seven of eight") };
     assert_eq!(warnings, [Warning::ToolErrors { tool: "a".to_owned(), errors: 7 }]);
-    round(&mut context, "a", Ran::Succeeded, "yes");
-    assert_eq!(context.tallies()["a"].errors(), 6);
-    assert_eq!(judge(&context), Outcome::Within(vec![]));
-    round(&mut context, "a", Ran::Failed, "no 8");
-    round(&mut context, "a", Ran::Failed, "no 9");
+    round(&mut context, "a", CallOutcome::Succeeded, "yes");
+    assert_eq!(context.tool_stats()["a"].errors(), 6);
+    assert_eq!(judge(&context), BudgetCheck::Within(vec![]));
+    round(&mut context, "a", CallOutcome::Failed, "no 8");
+    round(&mut context, "a", CallOutcome::Failed, "no 9");
     let limit = Limit::ToolErrors { tool: "a".to_owned(), errors: 8 };
-    assert_eq!(judge(&context), Outcome::Exceeded(limit));
+    assert_eq!(judge(&context), BudgetCheck::Exceeded(limit));
 }
 
 #[test]
 fn errors_are_counted_by_tool_and_made_up_names_together() {
     let mut context = context(many());
     for n in 0..7 {
-        round(&mut context, &format!("made-up-{n}"), Ran::NotOffered, "no such tool");
-        round(&mut context, &format!("real-{n}"), Ran::Failed, "no");
+        round(&mut context, &format!("made-up-{n}"), CallOutcome::NotOffered, "no such tool");
+        round(&mut context, &format!("real-{n}"), CallOutcome::Failed, "no");
     }
-    assert_eq!(context.tallies()[NEVER_OFFERED].errors(), 7);
-    assert!(matches!(judge(&context), Outcome::Within(_)));
-    round(&mut context, "another", Ran::NotOffered, "no such tool");
+    assert_eq!(context.tool_stats()[NEVER_OFFERED].errors(), 7);
+    assert!(matches!(judge(&context), BudgetCheck::Within(_)));
+    round(&mut context, "another", CallOutcome::NotOffered, "no such tool");
     assert!(
-        matches!(judge(&context), Outcome::Exceeded(Limit::ToolErrors { tool, .. }) if tool == NEVER_OFFERED)
+        matches!(judge(&context), BudgetCheck::Exceeded(Limit::ToolErrors { tool, .. }) if tool == NEVER_OFFERED)
     );
 }
 
@@ -85,40 +85,40 @@ fn errors_are_counted_by_tool_and_made_up_names_together() {
 fn only_the_same_success_in_a_row_is_a_repetition() {
     let mut context = context(many());
     for said in ["x", "x", "y", "y", "x"] {
-        round(&mut context, "a", Ran::Succeeded, said);
-        assert!(matches!(judge(&context), Outcome::Within(_)), "{said}");
+        round(&mut context, "a", CallOutcome::Succeeded, said);
+        assert!(matches!(judge(&context), BudgetCheck::Within(_)), "{said}");
     }
-    round(&mut context, "a", Ran::Failed, "no");
+    round(&mut context, "a", CallOutcome::Failed, "no");
     for _ in 0..2 {
-        round(&mut context, "a", Ran::Succeeded, "x");
-        assert!(matches!(judge(&context), Outcome::Within(_)));
+        round(&mut context, "a", CallOutcome::Succeeded, "x");
+        assert!(matches!(judge(&context), BudgetCheck::Within(_)));
     }
-    round(&mut context, "a", Ran::Succeeded, "x");
-    assert!(matches!(judge(&context), Outcome::Exceeded(Limit::IdenticalSuccesses { times: 3, .. })));
+    round(&mut context, "a", CallOutcome::Succeeded, "x");
+    assert!(matches!(judge(&context), BudgetCheck::Exceeded(Limit::IdenticalSuccesses { times: 3, .. })));
 }
 
 #[test]
 fn the_same_error_three_times_is_no_progress() {
     let mut context = context(many());
     for _ in 0..2 {
-        round(&mut context, "a", Ran::Failed, "no");
+        round(&mut context, "a", CallOutcome::Failed, "no");
     }
-    assert_eq!(judge(&context), Outcome::Within(vec![Warning::NoProgress { times: 2 }]));
-    round(&mut context, "a", Ran::Failed, "no");
-    assert_eq!(judge(&context), Outcome::Exceeded(Limit::NoProgress { times: 3 }));
+    assert_eq!(judge(&context), BudgetCheck::Within(vec![Warning::NoProgress { times: 2 }]));
+    round(&mut context, "a", CallOutcome::Failed, "no");
+    assert_eq!(judge(&context), BudgetCheck::Exceeded(Limit::NoProgress { times: 3 }));
 }
 
 #[test]
 fn time_and_money_warn_once_and_then_end() {
     let mut context = context(Budgets { wall_time: Duration::from_secs(10), ..many() });
-    context.at(Duration::from_secs(8));
-    assert_eq!(judge(&context), Outcome::Within(vec![Warning::WallTime { left_seconds: 2 }]));
-    context.moved(crate::machine::Event::BudgetOk, crate::machine::State::AwaitLlm);
-    assert_eq!(judge(&context), Outcome::Within(vec![]));
+    context.advance_clock(Duration::from_secs(8));
+    assert_eq!(judge(&context), BudgetCheck::Within(vec![Warning::WallTime { left_seconds: 2 }]));
+    context.record_transition(crate::machine::Event::BudgetOk, crate::machine::State::AwaitLlm);
+    assert_eq!(judge(&context), BudgetCheck::Within(vec![]));
     // A clock that goes back gives nothing back.
-    context.at(Duration::from_secs(10));
-    context.at(Duration::from_secs(1));
-    assert_eq!(judge(&context), Outcome::Exceeded(Limit::WallTime { most: Duration::from_secs(10) }));
+    context.advance_clock(Duration::from_secs(10));
+    context.advance_clock(Duration::from_secs(1));
+    assert_eq!(judge(&context), BudgetCheck::Exceeded(Limit::WallTime { most: Duration::from_secs(10) }));
 }
 
 #[test]

@@ -84,7 +84,7 @@ pub fn note(warnings: &[Warning]) -> String {
 }
 
 /// Warns once, when the share is passed, instead of after every later question.
-pub(super) fn of_spending(context: &LoopContext) -> Vec<Warning> {
+pub(super) fn spending_warnings(context: &LoopContext) -> Vec<Warning> {
     let (budgets, before, now) = (context.budgets(), context.spent_before(), context.spent());
     let mut warnings = Vec::new();
     let at = budgets.wall_time.mul_f64(f64::from(WARN_AT_PERCENT) / 100.0);

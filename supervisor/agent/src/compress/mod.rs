@@ -9,13 +9,14 @@ use std::time::SystemTime;
 use talon_llm::model::{Message, Request, Usage};
 use talon_llm::route::Task;
 use talon_llm::route::cost::Day;
-use talon_llm::route::fallback::{Ask, Chain, Heard};
+use talon_llm::route::fallback::{AnswerEvent, Chain, ChainRequest};
 use talon_llm::route::router::Pins;
 
 use crate::context::{
-    CountTokens, Estimate, Past, Sections, Summary, Window, count_messages, counter_for, cut, request,
+    Estimate, HistoryMessage, Sections, Summary, TokenCounter, Window, count_messages, counter_for, cut,
+    request,
 };
-use crate::driver::{Journal, JournalError, World};
+use crate::driver::{Journal, JournalError, TurnEnvironment};
 
 /// The most tokens that one question covers. 8,000 tokens are about twenty turns, and fit into the window of every
 /// current model.
@@ -31,7 +32,7 @@ const WINDOW_SHARE: usize = 2;
 
 /// The result of one question.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Written {
+pub struct SummaryStep {
     /// The new summary.
     pub summary: Summary,
     /// The number of messages that it covers.
@@ -46,28 +47,29 @@ pub struct Written {
 ///
 /// # Errors
 /// Why there is no summary, for people.
-pub async fn write(
+pub async fn extend_summary(
     chain: &Chain,
     session: &str,
     old: &Summary,
-    past: &[Past],
+    past: &[HistoryMessage],
     sections: &Sections,
-) -> Result<Written, String> {
+) -> Result<SummaryStep, String> {
     let pins = Pins::default();
     let nothing = Request::default();
-    let (counter, room) = counting(chain, &asking(&nothing, &pins, session, 0));
-    let taken = first(past, room, counter);
+    let (counter, room) = count_question(chain, &summary_request(&nothing, &pins, session, 0));
+    let taken = prefix_len(past, room, counter);
     let messages: Vec<Message> = past[..taken].iter().map(|past| past.message.clone()).collect();
     let question = Request { messages: request(old, &messages, sections, counter), ..Request::default() };
     let tokens = u64::try_from(count_messages(&question.messages, counter)).unwrap_or(u64::MAX);
-    let answered = chain.ask(&asking(&question, &pins, session, tokens), &mut |_: Heard| {}).await;
+    let answered =
+        chain.ask(&summary_request(&question, &pins, session, tokens), &mut |_: AnswerEvent| {}).await;
     let answered = answered.map_err(|exhausted| exhausted.to_string())?;
     let text = answered.answer.text.trim();
     if text.is_empty() {
         return Err(format!("{} wrote an empty summary", answered.model));
     }
     let text = cut::plain(text, sections.summary.saturating_mul(KEPT_SECTIONS), counter);
-    Ok(Written {
+    Ok(SummaryStep {
         summary: old.replaced(text, &messages, counter),
         taken,
         pico_usd: answered.total_cost().picodollars(),
@@ -75,9 +77,14 @@ pub async fn write(
     })
 }
 
-fn asking<'a>(request: &'a Request, pins: &'a Pins, session: &'a str, input_tokens: u64) -> Ask<'a> {
+fn summary_request<'a>(
+    request: &'a Request,
+    pins: &'a Pins,
+    session: &'a str,
+    input_tokens: u64,
+) -> ChainRequest<'a> {
     let day = Day::of(SystemTime::now());
-    Ask {
+    ChainRequest {
         request,
         task: Task::Summarization,
         complexity: None,
@@ -90,7 +97,7 @@ fn asking<'a>(request: &'a Request, pins: &'a Pins, session: &'a str, input_toke
 }
 
 /// The token counter of the model that would be asked, and the question's tokens.
-fn counting(chain: &Chain, ask: &Ask<'_>) -> (&'static dyn CountTokens, usize) {
+fn count_question(chain: &Chain, ask: &ChainRequest<'_>) -> (&'static dyn TokenCounter, usize) {
     let route = chain.route(ask).ok().map(|(_, route)| route);
     let entry = route.as_ref().and_then(|route| chain.catalog().get(&route.candidates.first()?.model));
     match entry {
@@ -106,7 +113,7 @@ fn counting(chain: &Chain, ask: &Ask<'_>) -> (&'static dyn CountTokens, usize) {
 
 /// How many messages one question covers: as many turns as fit, or the beginning of one that does not. A call and its
 /// results stay together, and at least one message is covered.
-fn first(past: &[Past], room: usize, counter: &dyn CountTokens) -> usize {
+fn prefix_len(past: &[HistoryMessage], room: usize, counter: &dyn TokenCounter) -> usize {
     let (mut tokens, mut whole, mut part) = (0, 0, 0);
     for (i, one) in past.iter().enumerate() {
         let next = past.get(i + 1);
@@ -155,7 +162,7 @@ pub enum CompactError {
 /// # Errors
 /// [`CompactError`]; earlier steps stay in effect.
 pub async fn compact(
-    world: &World,
+    world: &TurnEnvironment,
     journal: &dyn Journal,
     session: &str,
     sections: &Sections,
@@ -163,25 +170,25 @@ pub async fn compact(
 ) -> Result<Compacted, CompactError> {
     let (past, summary) = journal.past().await?;
     let counter = &Estimate;
-    let tokens = |past: &[Past], summary: &Summary| {
+    let tokens = |past: &[HistoryMessage], summary: &Summary| {
         let messages: Vec<Message> = past.iter().map(|past| past.message.clone()).collect();
         (count_messages(&messages, counter) + counter.count(&summary.text)) as u64
     };
-    let end = older(&past, keep_turns);
+    let end = older_len(&past, keep_turns);
     let mut compacted = Compacted {
         tokens_before: tokens(&past, &summary),
         tokens_after: tokens(&past, &summary),
         summary: summary.text.clone(),
         ..Compacted::default()
     };
-    let mut running = Running::new(summary, 0);
+    let mut running = RunningSummary::new(summary, 0);
     for _ in 0..MAX_QUESTIONS {
         if running.taken >= end {
             break;
         }
-        running.go_on(&world.chain, session, &past[..end], sections).await.map_err(CompactError::Model)?;
+        running.extend(&world.chain, session, &past[..end], sections).await.map_err(CompactError::Model)?;
         compacted.pico_usd = running.pico_usd;
-        let done = running.kept(journal).await?;
+        let done = running.persist(journal).await?;
         if done > 0 {
             compacted.messages = done as u64;
             compacted.tokens_after = tokens(&past[done..], &running.summary);
@@ -192,15 +199,15 @@ pub async fn compact(
 }
 
 /// The index at which the latest turns begin.
-fn older(past: &[Past], keep_turns: usize) -> usize {
-    let turns: Vec<&[Past]> = past.chunk_by(|a, b| a.turn == b.turn).collect();
+fn older_len(past: &[HistoryMessage], keep_turns: usize) -> usize {
+    let turns: Vec<&[HistoryMessage]> = past.chunk_by(|a, b| a.turn == b.turn).collect();
     let gone = turns.len().saturating_sub(keep_turns);
     turns.iter().take(gone).map(|turn| turn.len()).sum()
 }
 
 /// A summary that grows message by message, and is stored whenever it covers whole turns.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningSummary {
     pub(crate) summary: Summary,
     /// Messages covered in this run.
     pub(crate) taken: usize,
@@ -214,21 +221,21 @@ pub(crate) struct Running {
     pub(crate) usage: Usage,
 }
 
-impl Running {
+impl RunningSummary {
     /// Continues a summary. `before` is the number of messages that it covers already and that the journal still has.
     pub(crate) fn new(summary: Summary, before: usize) -> Self {
         Self { summary, taken: 0, before, known: 0, whole: true, pico_usd: 0, usage: Usage::default() }
     }
 
     /// Extends the summary by one question.
-    pub(crate) async fn go_on(
+    pub(crate) async fn extend(
         &mut self,
         chain: &Chain,
         session: &str,
-        past: &[Past],
+        past: &[HistoryMessage],
         sections: &Sections,
     ) -> Result<(), String> {
-        let written = write(chain, session, &self.summary, &past[self.taken..], sections).await?;
+        let written = extend_summary(chain, session, &self.summary, &past[self.taken..], sections).await?;
         self.taken += written.taken;
         self.summary = written.summary;
         self.pico_usd += written.pico_usd;
@@ -245,7 +252,7 @@ impl Running {
     }
 
     /// Stores the summary if it covers whole turns. Returns how many messages it replaces in the journal.
-    pub(crate) async fn kept(&mut self, journal: &dyn Journal) -> Result<usize, JournalError> {
+    pub(crate) async fn persist(&mut self, journal: &dyn Journal) -> Result<usize, JournalError> {
         let all = self.before + self.taken;
         if self.whole && all > self.known {
             journal.summarized(all - self.known, self.summary.clone()).await?;
@@ -255,7 +262,7 @@ impl Running {
     }
 
     /// The number of messages that it covers and the journal still has.
-    pub(crate) fn unkept(&self) -> usize {
+    pub(crate) fn unpersisted(&self) -> usize {
         self.before + self.taken - self.known
     }
 }

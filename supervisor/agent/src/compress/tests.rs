@@ -22,11 +22,11 @@ fn chain(script: &str) -> Chain {
     Chain::new(Arc::new(catalog), providers, Ledgers::new(Budget::default()), settings, Arc::new(()))
 }
 
-fn past(turns: u64, words: usize) -> Vec<Past> {
+fn past(turns: u64, words: usize) -> Vec<HistoryMessage> {
     let said = |turn: u64| {
         let text = format!("{turn} {}", "word ".repeat(words));
         [Message::User { text: text.clone() }, Message::Assistant { text, calls: vec![], thoughts: None }]
-            .map(|message| Past { turn, message })
+            .map(|message| HistoryMessage { turn, message })
     };
     (1..=turns).flat_map(said).collect()
 }
@@ -35,13 +35,15 @@ fn past(turns: u64, words: usize) -> Vec<Past> {
 async fn a_question_takes_whole_turns_and_goes_on_with_the_summary_before() {
     let chain = chain("answers: [{ when: { user: 'it began' }, say: went on }, { say: it began }]");
     let past = past(40, 300);
-    let first =
-        write(&chain, "s", &Summary::default(), &past, &Sections::default()).await.expect("a summary");
+    let first = extend_summary(&chain, "s", &Summary::default(), &past, &Sections::default())
+        .await
+        .expect("a summary");
     assert!(first.taken > 2 && first.taken < past.len() && first.taken % 2 == 0, "{}", first.taken);
     assert_eq!((first.summary.text.as_str(), first.summary.messages), ("it began", first.taken as u64));
     assert!(first.pico_usd > 0 && first.usage.input_tokens > 0);
     let rest = &past[first.taken..];
-    let second = write(&chain, "s", &first.summary, rest, &Sections::default()).await.expect("a summary");
+    let second =
+        extend_summary(&chain, "s", &first.summary, rest, &Sections::default()).await.expect("a summary");
     assert_eq!(second.summary.text, "went on");
     assert_eq!(second.summary.messages, (first.taken + second.taken) as u64);
 }
@@ -52,12 +54,14 @@ async fn a_summary_that_is_none_is_an_error_and_a_long_one_is_cut() {
         "answers: [{ when: { user: 'long' }, say: '{{user}}' }, { fault: { class: request, message: no } }]",
     );
     let mut messages = past(1, 3);
-    let error =
-        write(&chain, "s", &Summary::default(), &messages, &Sections::default()).await.expect_err("none");
+    let error = extend_summary(&chain, "s", &Summary::default(), &messages, &Sections::default())
+        .await
+        .expect_err("none");
     assert!(error.contains("no"), "{error}");
     messages[0].message = Message::User { text: "long ".repeat(300) };
     let sections = Sections { summary: 50, ..Sections::default() };
-    let written = write(&chain, "s", &Summary::default(), &messages, &sections).await.expect("a summary");
+    let written =
+        extend_summary(&chain, "s", &Summary::default(), &messages, &sections).await.expect("a summary");
     assert!(written.summary.text.contains("[truncated") && Estimate.count(&written.summary.text) <= 100);
 }
 
@@ -68,7 +72,7 @@ proptest! {
         room in 0_usize..2000,
     ) {
         let mut turn = 1;
-        let past: Vec<Past> = kinds.into_iter().map(|(kind, words, next)| {
+        let past: Vec<HistoryMessage> = kinds.into_iter().map(|(kind, words, next)| {
             let text = "word ".repeat(words);
             let message = match kind {
                 0 => Message::User { text },
@@ -76,9 +80,9 @@ proptest! {
                 _ => Message::Tool { call_id: "c".to_owned(), content: text, is_error: false },
             };
             turn += u64::from(next && kind == 0);
-            Past { turn, message }
+            HistoryMessage { turn, message }
         }).collect();
-        let taken = first(&past, room, &Estimate);
+        let taken = prefix_len(&past, room, &Estimate);
         prop_assert!((1..=past.len()).contains(&taken));
         let is_result = past.get(taken).is_some_and(|past| matches!(past.message, Message::Tool { .. }));
         prop_assert!(!is_result);

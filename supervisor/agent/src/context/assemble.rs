@@ -6,7 +6,10 @@ use std::ops::Range;
 use talon_guard::Sanitizer;
 use talon_llm::model::{Message, ToolSpec};
 
-use super::{CountTokens, Past, Sections, Stats, Status, Summary, Window, choose, count_messages, history};
+use super::{
+    HistoryMessage, Sections, Stats, Summary, TokenCounter, Window, WindowStatus, choose, count_messages,
+    history,
+};
 use crate::prompt::Prompt;
 use crate::tools::Offer;
 
@@ -18,7 +21,7 @@ pub struct Material<'a> {
     /// The summary of what is no longer in `history`.
     pub summary: &'a Summary,
     /// The messages that are not summarized yet, oldest first, including the current turn.
-    pub history: &'a [Past],
+    pub history: &'a [HistoryMessage],
     /// The tools that may be called.
     pub offer: &'a Offer,
     /// Names of tools that the session or a recalled workflow uses.
@@ -33,7 +36,7 @@ pub struct Material<'a> {
 
 /// A question, ready to be asked unless its window is full.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Assembled {
+pub struct AssembledRequest {
     /// The transcript: system messages first, the safety rules before all else.
     pub messages: Vec<Message>,
     /// The tools.
@@ -42,20 +45,24 @@ pub struct Assembled {
     /// summary is available, the question can be asked as it is: it says what is missing.
     pub to_summarize: Vec<Range<usize>>,
     /// How full the window is. A [`Status::Full`] question must not be asked.
-    pub status: Status,
+    pub status: WindowStatus,
     /// Its composition.
     pub stats: Stats,
 }
 
 /// Assembles a question.
 #[must_use]
-pub fn assemble(material: &Material<'_>, counter: &dyn CountTokens, sanitizer: &Sanitizer) -> Assembled {
+pub fn assemble(
+    material: &Material<'_>,
+    counter: &dyn TokenCounter,
+    sanitizer: &Sanitizer,
+) -> AssembledRequest {
     let window = material.window;
     let sections = material.sections.within(window, counter.count(crate::prompt::safety_rules()));
     let mut messages = material.prompt.messages(sections.system, counter);
     let system = count_messages(&messages, counter);
 
-    let shown = history::show(material.history, &sections, counter, sanitizer);
+    let shown = history::select(material.history, &sections, counter, sanitizer);
     let left_out = shown.left_out.iter().map(ExactSizeIterator::len).sum();
     let mut summary = 0;
     if !material.summary.text.is_empty() {
@@ -90,5 +97,5 @@ pub fn assemble(material: &Material<'_>, counter: &dyn CountTokens, sanitizer: &
         tools_left_out: tools.left_out.len(),
         compression_ratio: material.summary.ratio(counter),
     };
-    Assembled { messages, tools: tools.specs, to_summarize: shown.left_out, status, stats }
+    AssembledRequest { messages, tools: tools.specs, to_summarize: shown.left_out, status, stats }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use talon_llm::model::ToolSpec;
 
-use super::CountTokens;
+use super::TokenCounter;
 use crate::tools::Tool;
 
 /// The tokens of a tool beside its texts, as providers present it to the model.
@@ -22,7 +22,7 @@ const MAX_QUERY_CHARS: usize = 4096;
 
 /// The tools that are offered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Chosen {
+pub struct ToolSelection {
     /// The tools, by name.
     pub specs: Vec<ToolSpec>,
     /// Names of the tools that did not fit.
@@ -38,14 +38,14 @@ pub fn choose<'t>(
     request: &str,
     used: &BTreeSet<String>,
     budget: usize,
-    counter: &dyn CountTokens,
-) -> Chosen {
+    counter: &dyn TokenCounter,
+) -> ToolSelection {
     let tools: Vec<(&Tool, usize)> =
         tools.into_iter().map(|tool| (tool, tokens(&tool.spec, counter))).collect();
     let total = tools.iter().map(|(_, tokens)| tokens).sum();
     if total <= budget {
         let specs = tools.iter().map(|(tool, _)| tool.spec.clone()).collect();
-        return Chosen { specs, left_out: Vec::new(), tokens: total };
+        return ToolSelection { specs, left_out: Vec::new(), tokens: total };
     }
     let scores = scores(&tools, request);
     let mut order: Vec<usize> = (0..tools.len()).collect();
@@ -62,7 +62,7 @@ pub fn choose<'t>(
         }
     }
     let (chosen, left_out): (Vec<_>, Vec<_>) = (0..tools.len()).partition(|i| taken.contains(i));
-    Chosen {
+    ToolSelection {
         specs: chosen.into_iter().map(|i| tools[i].0.spec.clone()).collect(),
         left_out: left_out.into_iter().map(|i| tools[i].0.spec.name.clone()).collect(),
         tokens: sum,
@@ -71,7 +71,7 @@ pub fn choose<'t>(
 
 /// The tokens of an offered tool.
 #[must_use]
-pub fn tokens(spec: &ToolSpec, counter: &dyn CountTokens) -> usize {
+pub fn tokens(spec: &ToolSpec, counter: &dyn TokenCounter) -> usize {
     let parameters = counter.count(&spec.parameters.to_string());
     counter.count(&spec.name) + counter.count(&spec.description) + parameters + TOOL_OVERHEAD
 }

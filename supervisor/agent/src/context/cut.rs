@@ -9,14 +9,14 @@ use std::fmt::Write as _;
 
 use talon_guard::{QUOTE_MARK, Sanitizer, Wrapped};
 
-use super::tokens::{CountTokens, fit};
+use super::tokens::{TokenCounter, fit};
 
 /// How often to retry with less, if the notice and the sanitizer's truncation still leave too many tokens.
 const MAX_TRIES: usize = 6;
 
 /// Truncates a text without an envelope, such as the agent's own, between two characters, with a notice.
 #[must_use]
-pub fn plain(text: &str, tokens: usize, counter: &dyn CountTokens) -> String {
+pub fn plain(text: &str, tokens: usize, counter: &dyn TokenCounter) -> String {
     if counter.count(text) <= tokens {
         return text.to_owned();
     }
@@ -27,11 +27,11 @@ pub fn plain(text: &str, tokens: usize, counter: &dyn CountTokens) -> String {
 
 /// Truncates a block to a number of tokens. If not even envelope and notice fit, they alone remain.
 #[must_use]
-pub fn block(block: &Wrapped, tokens: usize, counter: &dyn CountTokens, sanitizer: &Sanitizer) -> Wrapped {
+pub fn block(block: &Wrapped, tokens: usize, counter: &dyn TokenCounter, sanitizer: &Sanitizer) -> Wrapped {
     if counter.count(block) <= tokens {
         return block.clone();
     }
-    let Some(parts) = Parts::of(block) else {
+    let Some(parts) = BlockParts::of(block) else {
         // A block is parsed by its marker lines.
         return empty(block.len(), sanitizer);
     };
@@ -43,16 +43,16 @@ pub fn block(block: &Wrapped, tokens: usize, counter: &dyn CountTokens, sanitize
         let shorter = parts.with(kept, parts.content.len() - kept.len() + parts.structured);
         let count = counter.count(&shorter);
         if count <= tokens || room == 0 {
-            return Wrapped::received(&shorter, sanitizer).unwrap_or_else(|| empty(block.len(), sanitizer));
+            return Wrapped::parse(&shorter, sanitizer).unwrap_or_else(|| empty(block.len(), sanitizer));
         }
         room = room.saturating_sub(count - tokens);
     }
     let nothing = parts.with("", parts.content.len() + parts.structured);
-    Wrapped::received(&nothing, sanitizer).unwrap_or_else(|| empty(block.len(), sanitizer))
+    Wrapped::parse(&nothing, sanitizer).unwrap_or_else(|| empty(block.len(), sanitizer))
 }
 
 /// A parsed block.
-struct Parts<'b> {
+struct BlockParts<'b> {
     /// ` nonce=…`, or nothing.
     nonce: &'b str,
     /// The attributes between nonce and `bytes`.
@@ -62,7 +62,7 @@ struct Parts<'b> {
     structured: usize,
 }
 
-impl<'b> Parts<'b> {
+impl<'b> BlockParts<'b> {
     fn of(block: &'b str) -> Option<Self> {
         let (header, rest) = block.split_once('\n')?;
         let attributes = header.strip_prefix("[plugin_output")?.strip_suffix(']')?;
@@ -118,7 +118,7 @@ fn notice(bytes: usize) -> String {
 /// An envelope that contains only the notice.
 fn empty(bytes: usize, sanitizer: &Sanitizer) -> Wrapped {
     let bare = format!("[plugin_output]\n{}\n[/plugin_output]", notice(bytes));
-    Wrapped::received(&bare, sanitizer).expect("a notice of our own is inert")
+    Wrapped::parse(&bare, sanitizer).expect("a notice of our own is inert")
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@ use proptest::prelude::*;
 use talon_guard::{Answer, EnvelopeMode, Guard, GuardSettings};
 
 use super::*;
-use crate::context::{Estimate, OpenAi};
+use crate::context::{Estimate, OpenAiTokenizer};
 
 fn wrapped(mode: EnvelopeMode, content: &str, structured: &str, error: &str) -> Wrapped {
     let guard =
         Guard::new(GuardSettings { envelope: mode, ..GuardSettings::default() }).expect("settings are right");
-    let mut answer = Answer::of_tool(content.to_owned());
+    let mut answer = Answer::from_tool(content.to_owned());
     answer.structured_content = structured.to_owned().into();
     answer.error = error.to_owned().into();
     guard.answer("s", "files", "c1", answer).block().clone()
@@ -28,9 +28,9 @@ fn a_cut_block_keeps_its_envelope_and_says_what_is_missing() {
     let text: String = (0..2000).map(|n| format!("line {n} of it\n")).collect();
     for mode in EnvelopeMode::ALL {
         let whole = wrapped(mode, &text, r#"{"a": "long enough to be dropped"}"#, "");
-        let cut = block(&whole, 200, &OpenAi::O200k, &sanitizer);
-        assert!(OpenAi::O200k.count(&cut) <= 200, "{cut}");
-        assert!(OpenAi::O200k.count(&cut) > 120, "most of the budget is used: {cut}");
+        let cut = block(&whole, 200, &OpenAiTokenizer::O200k, &sanitizer);
+        assert!(OpenAiTokenizer::O200k.count(&cut) <= 200, "{cut}");
+        assert!(OpenAiTokenizer::O200k.count(&cut) > 120, "most of the budget is used: {cut}");
         assert!(cut.contains("line 1 of it") && cut.contains("bytes left out]\n[/plugin_output"), "{cut}");
         assert!(!cut.contains("structured"), "{cut}");
         let closing = whole.lines().last().expect("it has lines");
@@ -98,7 +98,7 @@ proptest! {
         let content = content.repeat(5);
         let whole = if error { wrapped(mode, "", "", &content) } else { wrapped(mode, &content, &json, "") };
         let cut = block(&whole, tokens, &Estimate, &sanitizer);
-        prop_assert!(Wrapped::received(&cut, &sanitizer).is_some(), "{}", &*cut);
+        prop_assert!(Wrapped::parse(&cut, &sanitizer).is_some(), "{}", &*cut);
         // Its delimiters are those of the whole one, unless it is too small for anything.
         prop_assert_eq!(cut.matches("[/plugin_output").count(), 1);
         prop_assert_eq!(cut.lines().last(), whole.lines().last());

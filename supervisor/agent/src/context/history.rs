@@ -15,7 +15,7 @@ use talon_guard::{Sanitizer, Wrapped};
 use talon_llm::model::Message;
 
 use super::units::{Unit, turns};
-use super::{CountTokens, MIN_RESULT_TOKENS, Sections, count_messages, cut, shares};
+use super::{MIN_RESULT_TOKENS, Sections, TokenCounter, count_messages, cut, shares};
 
 /// The most turns shown, including the current one: the founding "last 5–10".
 pub const MAX_TURNS: usize = 10;
@@ -24,7 +24,7 @@ pub const KEPT_TURNS: usize = 5;
 
 /// A message of a session.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Past {
+pub struct HistoryMessage {
     /// The turn's number. Notes of the agent belong to the turn in which they were made.
     pub turn: u64,
     /// The message.
@@ -33,7 +33,7 @@ pub struct Past {
 
 /// The part of a session that is shown.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shown {
+pub struct HistoryView {
     /// The messages, oldest first.
     pub messages: Vec<Message>,
     /// Ranges of the history that are left out and not summarized yet, oldest first.
@@ -50,16 +50,16 @@ pub struct Shown {
 
 /// Selects what to show.
 #[must_use]
-pub fn show(
-    history: &[Past],
+pub fn select(
+    history: &[HistoryMessage],
     sections: &Sections,
-    counter: &dyn CountTokens,
+    counter: &dyn TokenCounter,
     sanitizer: &Sanitizer,
-) -> Shown {
+) -> HistoryView {
     let mut turns = turns(history);
     let mut cutter = Cutter { counter, sanitizer, cut: 0 };
     let Some(current) = turns.pop() else {
-        return Shown {
+        return HistoryView {
             messages: vec![],
             left_out: vec![],
             turns: 0,
@@ -91,7 +91,7 @@ pub fn show(
     let between = &current[asked..latest.max(asked)];
     let mut first_shown = 0;
     for (i, unit) in between.iter().enumerate().rev() {
-        let unit = cutter.old(unit);
+        let unit = cutter.shorten(unit);
         let size = count_messages(&unit.messages, counter);
         if used + size > sections.recent {
             first_shown = i + 1;
@@ -109,7 +109,7 @@ pub fn show(
     let mut fitting = Vec::new();
     let most = if dropped.is_empty() { MAX_TURNS - 1 } else { 0 };
     for turn in turns.iter().rev().take(most) {
-        let turn: Vec<Unit> = turn.iter().map(|unit| cutter.old(unit)).collect();
+        let turn: Vec<Unit> = turn.iter().map(|unit| cutter.shorten(unit)).collect();
         let size = tokens(&mut turn.iter());
         if used + size > sections.recent {
             break;
@@ -132,7 +132,7 @@ pub fn show(
         }
     }
     let messages = shown.into_iter().flat_map(|unit| unit.messages).collect();
-    Shown { messages, left_out, turns, cut: cutter.cut, result_tokens, recent_tokens: used }
+    HistoryView { messages, left_out, turns, cut: cutter.cut, result_tokens, recent_tokens: used }
 }
 
 /// The range from the first to the last of adjacent units.
@@ -142,14 +142,14 @@ fn span<'u>(mut units: impl Iterator<Item = &'u Unit>) -> Option<Range<usize>> {
 }
 
 struct Cutter<'c> {
-    counter: &'c dyn CountTokens,
+    counter: &'c dyn TokenCounter,
     sanitizer: &'c Sanitizer,
     cut: usize,
 }
 
 impl Cutter<'_> {
     /// Shortens the results of an older unit.
-    fn old(&mut self, unit: &Unit) -> Unit {
+    fn shorten(&mut self, unit: &Unit) -> Unit {
         let mut unit = unit.clone();
         for message in &mut unit.messages {
             self.result(message, MIN_RESULT_TOKENS);
@@ -184,7 +184,7 @@ impl Cutter<'_> {
         if self.counter.count(content) <= tokens {
             return;
         }
-        *content = match Wrapped::received(content, self.sanitizer) {
+        *content = match Wrapped::parse(content, self.sanitizer) {
             Some(block) => cut::block(&block, tokens, self.counter, self.sanitizer).into_string(),
             None => cut::plain(content, tokens, self.counter),
         };

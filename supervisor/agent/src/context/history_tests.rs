@@ -5,11 +5,11 @@ use talon_llm::model::Message;
 use super::tests::{calls, history, is_well_formed, result, said, user};
 use super::*;
 
-fn show(turns: &[Vec<Message>]) -> history::Shown {
-    history::show(&history(turns), &Sections::default(), &Estimate, &Sanitizer::default())
+fn show(turns: &[Vec<Message>]) -> history::HistoryView {
+    history::select(&history(turns), &Sections::default(), &Estimate, &Sanitizer::default())
 }
 
-fn left_out(shown: &history::Shown) -> Vec<(usize, usize)> {
+fn left_out(shown: &history::HistoryView) -> Vec<(usize, usize)> {
     shown.left_out.iter().map(|range| (range.start, range.end)).collect()
 }
 
@@ -119,7 +119,7 @@ proptest! {
             }
         }
         let sections = Sections { recent: 400, tool_results: 200, ..Sections::default() };
-        let shown = history::show(&past, &sections, &Estimate, &Sanitizer::default());
+        let shown = history::select(&past, &sections, &Estimate, &Sanitizer::default());
         prop_assert_eq!(is_well_formed(&shown.messages), Ok(()));
         prop_assert!(shown.left_out.iter().all(|range| range.start < range.end && range.end <= past.len()));
         prop_assert!(shown.left_out.windows(2).all(|pair| pair[0].end <= pair[1].start));
@@ -138,7 +138,7 @@ proptest! {
         }
         // What was asked last is there.
         let first_of_last = past.len() - turns.last().map_or(0, Vec::len);
-        if let Some(Past { message: message @ Message::User { .. }, .. }) = past.get(first_of_last) {
+        if let Some(HistoryMessage { message: message @ Message::User { .. }, .. }) = past.get(first_of_last) {
             prop_assert!(shown.messages.contains(message));
         }
     }

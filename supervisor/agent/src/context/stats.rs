@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Accuracy, Status, Window};
+use super::{Accuracy, Window, WindowStatus};
 
 /// The composition of a question, in tokens unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -12,7 +12,7 @@ pub struct Stats {
     /// The model's window.
     pub window: Window,
     /// How the question fits into it.
-    pub fit: Status,
+    pub fit: WindowStatus,
     /// Prompt, with the safety rules.
     pub system: usize,
     /// Running summary.

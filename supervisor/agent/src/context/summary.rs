@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use talon_llm::model::{Arguments, Message};
 
-use super::{CountTokens, Sections, cut};
+use super::{Sections, TokenCounter, cut};
 use crate::prompt::fence;
 
 /// The longest message shown to the summarizing model. Whole tool logs are not sent to it either.
@@ -23,13 +23,13 @@ pub struct Summary {
 impl Summary {
     /// The message for the model: as data behind a fence, since a model wrote it from tool output.
     #[must_use]
-    pub fn message(&self, tokens: usize, counter: &dyn CountTokens) -> Message {
+    pub fn message(&self, tokens: usize, counter: &dyn TokenCounter) -> Message {
         Message::System { text: fence::within("summary", INTRODUCTION, &self.text, tokens, counter) }
     }
 
     /// Returns the summary extended by these messages.
     #[must_use]
-    pub fn replaced(&self, text: String, messages: &[Message], counter: &dyn CountTokens) -> Self {
+    pub fn replaced(&self, text: String, messages: &[Message], counter: &dyn TokenCounter) -> Self {
         Self {
             text,
             messages: self.messages.saturating_add(messages.len() as u64),
@@ -39,7 +39,7 @@ impl Summary {
 
     /// Tokens of the summary per token that it replaces; `None` if it replaces nothing.
     #[must_use]
-    pub fn ratio(&self, counter: &dyn CountTokens) -> Option<f64> {
+    pub fn ratio(&self, counter: &dyn TokenCounter) -> Option<f64> {
         (self.tokens > 0).then(|| counter.count(&self.text) as f64 / self.tokens as f64)
     }
 }
@@ -58,7 +58,7 @@ pub fn request(
     old: &Summary,
     messages: &[Message],
     sections: &Sections,
-    counter: &dyn CountTokens,
+    counter: &dyn TokenCounter,
 ) -> Vec<Message> {
     let mut text = String::new();
     if !old.text.is_empty() {

@@ -32,10 +32,10 @@ pub(super) fn result(id: &str, text: &str) -> Message {
     Message::Tool { call_id: id.to_owned(), content, is_error: false }
 }
 
-pub(super) fn history(turns: &[Vec<Message>]) -> Vec<Past> {
+pub(super) fn history(turns: &[Vec<Message>]) -> Vec<HistoryMessage> {
     let each = turns.iter().enumerate();
     each.flat_map(|(turn, messages)| {
-        messages.iter().map(move |message| Past { turn: turn as u64, message: message.clone() })
+        messages.iter().map(move |message| HistoryMessage { turn: turn as u64, message: message.clone() })
     })
     .collect()
 }
@@ -66,14 +66,14 @@ fn the_window_warns_and_refuses_at_the_founding_numbers_and_at_their_shares() {
         assert_eq!((window.warn_left(), window.refuse_left()), (warn, refuse));
     }
     let window = Window(128_000);
-    assert_eq!(window.status(96_000), Status::Fits { left: 32_000 });
-    assert_eq!(window.status(96_001), Status::Tight { left: 31_999 });
-    assert_eq!(window.status(112_000), Status::Tight { left: 16_000 });
-    assert_eq!(window.status(112_001), Status::Full { left: 15_999 });
-    assert_eq!(window.status(500_000), Status::Full { left: 0 });
-    assert_eq!(Window(0).status(0), Status::Full { left: 0 });
-    assert!(window.status(0).sentence().is_none());
-    assert!(window.status(120_000).sentence().is_some_and(|text| text.contains("larger window")));
+    assert_eq!(window.status(96_000), WindowStatus::Fits { left: 32_000 });
+    assert_eq!(window.status(96_001), WindowStatus::Tight { left: 31_999 });
+    assert_eq!(window.status(112_000), WindowStatus::Tight { left: 16_000 });
+    assert_eq!(window.status(112_001), WindowStatus::Full { left: 15_999 });
+    assert_eq!(window.status(500_000), WindowStatus::Full { left: 0 });
+    assert_eq!(Window(0).status(0), WindowStatus::Full { left: 0 });
+    assert!(window.status(0).message().is_none());
+    assert!(window.status(120_000).message().is_some_and(|text| text.contains("larger window")));
 }
 
 #[test]
@@ -95,17 +95,19 @@ fn shares_give_what_is_not_needed_to_the_others() {
 
 #[test]
 fn models_are_counted_by_their_own_tokenizer_where_there_is_one() {
-    for (model, counter) in
-        [("gpt-4o-mini", &OpenAi::O200k), ("openai/gpt-5", &OpenAi::O200k), ("gpt-4-turbo", &OpenAi::Cl100k)]
-    {
+    for (model, counter) in [
+        ("gpt-4o-mini", &OpenAiTokenizer::O200k),
+        ("openai/gpt-5", &OpenAiTokenizer::O200k),
+        ("gpt-4-turbo", &OpenAiTokenizer::Cl100k),
+    ] {
         assert_eq!(format!("{:?}", counter_for(model)), format!("{counter:?}"));
     }
     for model in ["claude-sonnet-4", "llama3.2", "deepseek-chat", "qwen3:8b", ""] {
         assert_eq!(counter_for(model).accuracy(), Accuracy::Estimate, "{model}");
     }
     // Numbers that tiktoken gives.
-    assert_eq!(OpenAi::O200k.count("hello world"), 2);
-    assert_eq!(OpenAi::Cl100k.count("tiktoken is great!"), 6);
+    assert_eq!(OpenAiTokenizer::O200k.count("hello world"), 2);
+    assert_eq!(OpenAiTokenizer::Cl100k.count("tiktoken is great!"), 6);
 }
 
 #[test]
@@ -116,11 +118,14 @@ fn what_a_tool_writes_against_the_tokenizer_is_counted_all_the_same() {
         ("a".repeat(300_000), 60_000),
         ("\u{3000}".repeat(300_000) + "x", 400_000),
     ] {
-        let count = OpenAi::O200k.count(&text);
+        let count = OpenAiTokenizer::O200k.count(&text);
         assert!((1..most).contains(&count), "{count}");
     }
     let lines = "a line of some words\n".repeat(10_000);
-    assert_eq!(OpenAi::O200k.count(&lines), 10_000 * OpenAi::O200k.count("a line of some words\n"));
+    assert_eq!(
+        OpenAiTokenizer::O200k.count(&lines),
+        10_000 * OpenAiTokenizer::O200k.count("a line of some words\n")
+    );
 }
 
 #[test]
@@ -134,7 +139,7 @@ fn the_estimate_is_near_the_real_number_and_rather_above_it() {
             .to_string(),
     ));
     for (what, text) in texts {
-        let (real, estimate) = (OpenAi::O200k.count(&text), Estimate.count(&text));
+        let (real, estimate) = (OpenAiTokenizer::O200k.count(&text), Estimate.count(&text));
         let ratio = estimate as f64 / real as f64;
         assert!((0.95..2.0).contains(&ratio), "{what}: {estimate} for {real} is {ratio:.2}");
     }
@@ -174,7 +179,7 @@ fn tools_that_go_with_the_request_are_offered_where_not_all_fit() {
     assert_eq!(one.specs.len(), 1);
 }
 
-fn question(history: &[Past], summary: &Summary, window: usize, offer: &Offer) -> Assembled {
+fn question(history: &[HistoryMessage], summary: &Summary, window: usize, offer: &Offer) -> AssembledRequest {
     let prompt = Prompt::new(vec!["Answer in French.".to_owned()], Workspace::default());
     let material = Material {
         prompt: &prompt,
@@ -186,7 +191,7 @@ fn question(history: &[Past], summary: &Summary, window: usize, offer: &Offer) -
         window: Window(window),
         sections: &Sections::default(),
     };
-    assemble(&material, &OpenAi::O200k, &Sanitizer::default())
+    assemble(&material, &OpenAiTokenizer::O200k, &Sanitizer::default())
 }
 
 #[test]
@@ -215,7 +220,7 @@ fn a_question_has_its_parts_in_order_and_about_six_thousand_tokens_at_most() {
         stats.summary <= 830 && stats.recent <= 2_000 && stats.tool_results <= 500 && stats.tools <= 1_500,
         "{stats:?}"
     );
-    assert_eq!(stats.fit, Status::Fits { left: 128_000 - stats.total });
+    assert_eq!(stats.fit, WindowStatus::Fits { left: 128_000 - stats.total });
     assert!(stats.compression_ratio.is_some_and(|ratio| ratio < 0.1), "{stats:?}");
     let Message::System { text } = &question.messages[0] else { panic!("safety first") };
     assert_eq!(text, safety_rules());
@@ -225,10 +230,10 @@ fn a_question_has_its_parts_in_order_and_about_six_thousand_tokens_at_most() {
 }
 
 /// The line that says what is left out.
-fn note_tokens(question: &Assembled) -> usize {
+fn note_tokens(question: &AssembledRequest) -> usize {
     let is_note = |message: &&Message| matches!(message, Message::System { text } if text.contains("not summarized yet"));
     let notes: Vec<Message> = question.messages.iter().filter(is_note).cloned().collect();
-    count_messages(&notes, &OpenAi::O200k)
+    count_messages(&notes, &OpenAiTokenizer::O200k)
 }
 
 #[test]
@@ -236,10 +241,10 @@ fn a_small_window_gets_a_smaller_question_and_a_full_one_is_refused() {
     let words = "some words ".repeat(200);
     let turns: Vec<_> = (0..8).map(|n| vec![user(&format!("{n} {words}")), said(&words)]).collect();
     let small = question(&history(&turns), &Summary::default(), 4_096, &Offer::default());
-    assert!(matches!(small.status, Status::Fits { .. }), "{:?}", small.stats);
+    assert!(matches!(small.status, WindowStatus::Fits { .. }), "{:?}", small.stats);
     let endless = history(&[vec![user(&"word ".repeat(5_000))]]);
     let full = question(&endless, &Summary::default(), 4_096, &Offer::default());
-    assert!(matches!(full.status, Status::Full { left: 0 }), "{:?}", full.stats);
+    assert!(matches!(full.status, WindowStatus::Full { left: 0 }), "{:?}", full.stats);
 }
 
 #[test]
@@ -268,7 +273,7 @@ fn a_summary_is_data_behind_a_fence_and_so_is_what_it_is_made_of() {
 proptest! {
     #[test]
     fn a_beginning_fits_and_ends_between_characters(text in "\\PC{0,300}", tokens in 0..100usize) {
-        for counter in [&Estimate as &dyn CountTokens, &OpenAi::O200k] {
+        for counter in [&Estimate as &dyn TokenCounter, &OpenAiTokenizer::O200k] {
             let kept = fit(counter, &text, tokens);
             prop_assert!(text.is_char_boundary(kept));
             prop_assert!(counter.count(&text[..kept]) <= tokens);

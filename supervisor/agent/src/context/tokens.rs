@@ -22,7 +22,7 @@ pub enum Accuracy {
 }
 
 /// Counts tokens.
-pub trait CountTokens: fmt::Debug + Send + Sync {
+pub trait TokenCounter: fmt::Debug + Send + Sync {
     /// The tokens of a text on its own. Time is linear in the text.
     fn count(&self, text: &str) -> usize;
 
@@ -32,13 +32,13 @@ pub trait CountTokens: fmt::Debug + Send + Sync {
 
 /// The counter for a model, by the name that its provider has for it; `openai/gpt-4o` is the same as `gpt-4o`.
 #[must_use]
-pub fn counter_for(model: &str) -> &'static dyn CountTokens {
+pub fn counter_for(model: &str) -> &'static dyn TokenCounter {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     let begins = |beginnings: &[&str]| beginnings.iter().any(|beginning| name.starts_with(beginning));
     if begins(&["gpt-4o", "gpt-4.", "gpt-5", "chatgpt-4o", "gpt-oss", "o1", "o3", "o4"]) {
-        &OpenAi::O200k
+        &OpenAiTokenizer::O200k
     } else if begins(&["gpt-4", "gpt-3.5"]) {
-        &OpenAi::Cl100k
+        &OpenAiTokenizer::Cl100k
     } else {
         &Estimate
     }
@@ -46,7 +46,7 @@ pub fn counter_for(model: &str) -> &'static dyn CountTokens {
 
 /// OpenAI's tokenizers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OpenAi {
+pub enum OpenAiTokenizer {
     /// `o200k_base`
     O200k,
     /// `cl100k_base`
@@ -58,7 +58,7 @@ pub enum OpenAi {
 /// eight thousand.
 const MAX_PIECE_BYTES: usize = 32 * 1024;
 
-impl CountTokens for OpenAi {
+impl TokenCounter for OpenAiTokenizer {
     fn count(&self, text: &str) -> usize {
         let tokenizer = match self {
             Self::O200k => tiktoken_rs::o200k_base_singleton(),
@@ -104,7 +104,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate;
 
-impl CountTokens for Estimate {
+impl TokenCounter for Estimate {
     fn count(&self, text: &str) -> usize {
         // In twentieths of a token.
         let sum: usize = text.chars().map(|c| usize::from(twentieths(c))).sum();
@@ -138,7 +138,7 @@ const MAX_BYTES_PER_TOKEN: usize = 32;
 
 /// The length in bytes of about the longest prefix with at most so many tokens; it ends between two characters.
 #[must_use]
-pub fn fit(counter: &dyn CountTokens, text: &str, tokens: usize) -> usize {
+pub fn fit(counter: &dyn TokenCounter, text: &str, tokens: usize) -> usize {
     let most = text.floor_char_boundary(tokens.saturating_mul(MAX_BYTES_PER_TOKEN));
     if counter.count(&text[..most]) <= tokens {
         return most;

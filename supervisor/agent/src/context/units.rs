@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use talon_llm::model::Message;
 
-use super::Past;
+use super::HistoryMessage;
 
 /// The result of a call whose result is missing.
 const NO_RESULT: &str = "error: this call was interrupted, and nothing is known of what it did";
@@ -24,7 +24,7 @@ pub(super) struct Unit {
 }
 
 /// The history's turns, each split into units.
-pub(super) fn turns(history: &[Past]) -> Vec<Vec<Unit>> {
+pub(super) fn turns(history: &[HistoryMessage]) -> Vec<Vec<Unit>> {
     let mut turns = Vec::new();
     let mut start = 0;
     for turn in history.chunk_by(|a, b| a.turn == b.turn) {
@@ -34,7 +34,7 @@ pub(super) fn turns(history: &[Past]) -> Vec<Vec<Unit>> {
     turns
 }
 
-fn units(turn: &[Past], start: usize) -> Vec<Unit> {
+fn units(turn: &[HistoryMessage], start: usize) -> Vec<Unit> {
     let mut units = Vec::new();
     let mut at = 0;
     while at < turn.len() {

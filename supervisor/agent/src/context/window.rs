@@ -27,7 +27,7 @@ pub struct Window(pub usize);
 /// How a question fits into a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
-pub enum Status {
+pub enum WindowStatus {
     /// It fits.
     Fits {
         /// Tokens left for the answer.
@@ -66,22 +66,22 @@ impl Window {
 
     /// How a question of so many tokens fits.
     #[must_use]
-    pub fn status(self, used: usize) -> Status {
+    pub fn status(self, used: usize) -> WindowStatus {
         let left = self.0.saturating_sub(used);
         if left < self.refuse_left() || left == 0 {
-            Status::Full { left }
+            WindowStatus::Full { left }
         } else if left < self.warn_left() {
-            Status::Tight { left }
+            WindowStatus::Tight { left }
         } else {
-            Status::Fits { left }
+            WindowStatus::Fits { left }
         }
     }
 }
 
-impl Status {
+impl WindowStatus {
     /// The message for people, if the window is tight or full: the problem and what to do.
     #[must_use]
-    pub fn sentence(self) -> Option<String> {
+    pub fn message(self) -> Option<String> {
         match self {
             Self::Fits { .. } => None,
             Self::Tight { left } => Some(format!(

@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use talon_llm::route::catalog::ModelRef;
 use talon_llm::route::cost::{Day, Ledgers};
-use talon_llm::route::fallback::{Event, Watch};
+use talon_llm::route::fallback::{Event, EventObserver};
 use talon_store::{Error, Key, KeyValues, Namespace, PageRequest, PluginId, Quota, Timestamp};
 use tokio::sync::Notify;
 
-pub use record::Spent;
+pub use record::CostTotals;
 
 /// The key-value namespace, in the agent's own database.
 const NAMESPACE: &str = "agent-costs";
@@ -32,7 +32,7 @@ const MAX_WAITING: usize = 4096;
 pub struct Costs {
     key_values: Arc<dyn KeyValues>,
     namespace: Namespace,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingCharges>,
     charged: Notify,
     /// Locked while sums are written.
     writing: tokio::sync::Mutex<()>,
@@ -40,9 +40,9 @@ pub struct Costs {
 
 /// Charges since the last write.
 #[derive(Default)]
-struct Waiting {
-    sessions: BTreeMap<String, Spent>,
-    days: BTreeMap<Day, Spent>,
+struct PendingCharges {
+    sessions: BTreeMap<String, CostTotals>,
+    days: BTreeMap<Day, CostTotals>,
 }
 
 /// Today, in UTC.
@@ -71,10 +71,10 @@ impl Costs {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub async fn of_session(&self, session: &str) -> Result<Spent, Error> {
+    pub async fn session_totals(&self, session: &str) -> Result<CostTotals, Error> {
         // During a write, a sum is in neither place.
         let _settled = self.writing.lock().await;
-        let mut spent = self.kept(&session_key(session)?).await?;
+        let mut spent = self.load(&session_key(session)?).await?;
         if let Some(more) = self.lock().sessions.get(session) {
             spent.merge(more);
         }
@@ -85,9 +85,9 @@ impl Costs {
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub async fn of_day(&self, day: Day) -> Result<Spent, Error> {
+    pub async fn day_totals(&self, day: Day) -> Result<CostTotals, Error> {
         let _settled = self.writing.lock().await;
-        let mut spent = self.kept(&day_key(day)?).await?;
+        let mut spent = self.load(&day_key(day)?).await?;
         if let Some(more) = self.lock().days.get(&day) {
             spent.merge(more);
         }
@@ -100,7 +100,7 @@ impl Costs {
     /// When the database cannot be read.
     pub async fn open_day(&self, ledgers: &Ledgers) -> Result<(), Error> {
         let day = today();
-        let spent = self.of_day(day).await?;
+        let spent = self.day_totals(day).await?;
         ledgers.lock().open_day(day, spent.total().cost);
         Ok(())
     }
@@ -110,7 +110,7 @@ impl Costs {
     /// # Errors
     /// When the database cannot be read.
     pub async fn open_session(&self, ledgers: &Ledgers, session: &str) -> Result<(), Error> {
-        let spent = self.of_session(session).await?;
+        let spent = self.session_totals(session).await?;
         ledgers.lock().open_session(session, spent.total());
         Ok(())
     }
@@ -126,66 +126,66 @@ impl Costs {
     }
 
     /// Writes charges as they arrive, for as long as it is polled.
-    pub async fn keep(self: Arc<Self>) {
+    pub async fn flush_loop(self: Arc<Self>) {
         if let Err(error) = self.forget_old_days().await {
             tracing::warn!(
-                error = talon_child::chain(&error),
+                error = talon_child::error_chain(&error),
                 "the costs of days long ago are not forgotten"
             );
         }
         loop {
             self.charged.notified().await;
-            self.write().await;
+            self.flush().await;
         }
     }
 
     /// Writes the charges so far, to the end even if the caller is dropped.
-    pub async fn write(self: &Arc<Self>) {
+    pub async fn flush(self: &Arc<Self>) {
         let costs = Arc::clone(self);
         // It fails only if the runtime ends, or with a panic, which is in the log.
-        let _written = tokio::spawn(async move { costs.write_now().await }).await;
+        let _written = tokio::spawn(async move { costs.flush_pending().await }).await;
     }
 
-    async fn write_now(&self) {
+    async fn flush_pending(&self) {
         let _writing = self.writing.lock().await;
-        let Waiting { sessions, days } = std::mem::take(&mut *self.lock());
+        let PendingCharges { sessions, days } = std::mem::take(&mut *self.lock());
         for (session, spent) in sessions {
             if let Err(error) = self.add(session_key(&session), &spent).await {
                 tracing::error!(
                     session,
-                    error = talon_child::chain(&error),
+                    error = talon_child::error_chain(&error),
                     "what a session has cost is not kept"
                 );
-                self.later(|waiting| waiting.sessions.entry(session).or_default().merge(&spent));
+                self.requeue(|waiting| waiting.sessions.entry(session).or_default().merge(&spent));
             }
         }
         for (day, spent) in days {
             if let Err(error) = self.add(day_key(day), &spent).await {
                 tracing::error!(
                     day = day.0,
-                    error = talon_child::chain(&error),
+                    error = talon_child::error_chain(&error),
                     "what a day has cost is not kept"
                 );
-                self.later(|waiting| waiting.days.entry(day).or_default().merge(&spent));
+                self.requeue(|waiting| waiting.days.entry(day).or_default().merge(&spent));
             }
         }
     }
 
     /// Retries what could not be written with the next charge.
-    fn later(&self, keep: impl FnOnce(&mut Waiting)) {
+    fn requeue(&self, keep: impl FnOnce(&mut PendingCharges)) {
         keep(&mut self.lock());
     }
 
-    async fn add(&self, key: Result<Key, Error>, more: &Spent) -> Result<(), Error> {
+    async fn add(&self, key: Result<Key, Error>, more: &CostTotals) -> Result<(), Error> {
         let key = key?;
-        let mut spent = self.kept(&key).await?;
+        let mut spent = self.load(&key).await?;
         spent.merge(more);
         self.key_values.set(&self.namespace, &key, spent.to_bytes()).await
     }
 
-    async fn kept(&self, key: &Key) -> Result<Spent, Error> {
+    async fn load(&self, key: &Key) -> Result<CostTotals, Error> {
         let value = self.key_values.get(&self.namespace.plugin, key).await?;
-        Ok(value.map_or_else(Spent::default, |value| Spent::from_bytes(&value)))
+        Ok(value.map_or_else(CostTotals::default, |value| CostTotals::from_bytes(&value)))
     }
 
     async fn forget_old_days(&self) -> Result<(), Error> {
@@ -220,14 +220,14 @@ impl Costs {
         self.charged.notify_one();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, PendingCharges> {
         // No operation under this lock can panic halfway.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Watch for Costs {
-    fn seen(&self, event: &Event<'_>) {
+impl EventObserver for Costs {
+    fn on_event(&self, event: &Event<'_>) {
         if let Event::Charged { session, model, charge, answered } = event {
             self.charge(session, model, charge, *answered);
         }

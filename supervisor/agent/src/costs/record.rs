@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use talon_llm::route::catalog::ModelRef;
-use talon_llm::route::cost::{Charge, Tally};
+use talon_llm::route::cost::{Charge, UsageTotals};
 
 /// The most models of one sum, as many as a catalog has; further ones are counted under [`OTHERS`].
 const MAX_MODELS: usize = 1000;
@@ -13,14 +13,14 @@ const OTHERS: &str = "(other)";
 
 /// Costs by model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
-    models: BTreeMap<ModelRef, Tally>,
+pub struct CostTotals {
+    models: BTreeMap<ModelRef, UsageTotals>,
 }
 
-impl Spent {
+impl CostTotals {
     pub(super) fn add(&mut self, model: &ModelRef, charge: &Charge, answered: bool) {
         let Charge { usage, cost, estimated } = *charge;
-        let tally = Tally {
+        let tally = UsageTotals {
             answers: u64::from(answered),
             failures: u64::from(!answered),
             input_tokens: usage.input_tokens,
@@ -33,7 +33,7 @@ impl Spent {
         self.count(model.clone(), &tally);
     }
 
-    fn count(&mut self, mut model: ModelRef, tally: &Tally) {
+    fn count(&mut self, mut model: ModelRef, tally: &UsageTotals) {
         if self.models.len() >= MAX_MODELS && !self.models.contains_key(&model) {
             model = ModelRef { provider: OTHERS.to_owned(), name: OTHERS.to_owned() };
         }
@@ -49,14 +49,14 @@ impl Spent {
 
     /// By model.
     #[must_use]
-    pub fn models(&self) -> &BTreeMap<ModelRef, Tally> {
+    pub fn models(&self) -> &BTreeMap<ModelRef, UsageTotals> {
         &self.models
     }
 
     /// By provider.
     #[must_use]
-    pub fn providers(&self) -> BTreeMap<String, Tally> {
-        let mut providers: BTreeMap<String, Tally> = BTreeMap::new();
+    pub fn providers(&self) -> BTreeMap<String, UsageTotals> {
+        let mut providers: BTreeMap<String, UsageTotals> = BTreeMap::new();
         for (model, tally) in &self.models {
             providers.entry(model.provider.clone()).or_default().merge(tally);
         }
@@ -65,8 +65,8 @@ impl Spent {
 
     /// All of it.
     #[must_use]
-    pub fn total(&self) -> Tally {
-        self.models.values().fold(Tally::default(), |mut sum, tally| {
+    pub fn total(&self) -> UsageTotals {
+        self.models.values().fold(UsageTotals::default(), |mut sum, tally| {
             sum.merge(tally);
             sum
         })

@@ -1,13 +1,13 @@
 use talon_llm::model::Usage;
 use talon_llm::route::Money;
 use talon_llm::route::cost::{Budget, Charge};
-use talon_store::{Engine, Open, Store};
+use talon_store::{Engine, Store, StoreOptions};
 
 use super::*;
 
 async fn store(directory: &tempfile::TempDir) -> Store {
     let path = directory.path().join("private").join("agent.db");
-    Open::new(Engine::Sqlite { path }).open().await.expect("a store")
+    StoreOptions::new(Engine::Sqlite { path }).open().await.expect("a store")
 }
 
 fn charge(picodollars: u128) -> Charge {
@@ -28,11 +28,11 @@ async fn what_was_spent_survives_a_restart_and_counts_for_budgets() {
         costs.charge("one", &model, &charge(5), true);
     }
     costs.charge("two", &model, &charge(7), false);
-    assert_eq!(costs.of_session("one").await.expect("read").total().cost, Money::from_picodollars(15));
-    costs.write().await;
+    assert_eq!(costs.session_totals("one").await.expect("read").total().cost, Money::from_picodollars(15));
+    costs.flush().await;
     costs.charge("one", &model, &charge(1), true);
-    assert_eq!(costs.of_session("one").await.expect("read").total().answers, 4);
-    costs.write().await;
+    assert_eq!(costs.session_totals("one").await.expect("read").total().answers, 4);
+    costs.flush().await;
     kept.close().await;
 
     let kept = store(&directory).await;
@@ -43,10 +43,10 @@ async fn what_was_spent_survives_a_restart_and_counts_for_budgets() {
     assert_eq!(ledgers.lock().session("one").cost, Money::from_picodollars(16));
     assert_eq!(ledgers.lock().spent_on(today()), Money::from_picodollars(23));
     assert!(ledgers.reserve("one", today(), Money::from_picodollars(5)).is_err());
-    assert_eq!(costs.of_session("two").await.expect("read").total().failures, 1);
+    assert_eq!(costs.session_totals("two").await.expect("read").total().failures, 1);
     costs.forget("two").await.expect("forgotten");
-    assert_eq!(costs.of_session("two").await.expect("read"), Spent::default());
-    assert_eq!(costs.of_day(today()).await.expect("read").providers()["openai"].input_tokens, 50);
+    assert_eq!(costs.session_totals("two").await.expect("read"), CostTotals::default());
+    assert_eq!(costs.day_totals(today()).await.expect("read").providers()["openai"].input_tokens, 50);
 }
 
 #[tokio::test]
@@ -57,11 +57,11 @@ async fn days_long_ago_are_forgotten() {
     let (model, now) = ("openai/small".parse().expect("a model"), today());
     let days = [Day(0), Day(now.0 - KEPT_DAYS - 1), Day(now.0 - KEPT_DAYS), now];
     for day in days {
-        costs.later(|waiting| waiting.days.entry(day).or_default().add(&model, &charge(1), true));
+        costs.requeue(|waiting| waiting.days.entry(day).or_default().add(&model, &charge(1), true));
     }
-    costs.write().await;
+    costs.flush().await;
     costs.forget_old_days().await.expect("forgotten");
     for (day, answers) in days.into_iter().zip([0, 0, 1, 1]) {
-        assert_eq!(costs.of_day(day).await.expect("read").total().answers, answers, "{day:?}");
+        assert_eq!(costs.day_totals(day).await.expect("read").total().answers, answers, "{day:?}");
     }
 }

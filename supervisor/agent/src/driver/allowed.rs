@@ -11,9 +11,9 @@ use talon_agent_settings::{AllowKeys, covers};
 /// calls against its own copy of `agent.allow`. The agent's built-in tools never reach the host, so this is their only
 /// check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Allowed(Arc<[Vec<String>]>);
+pub struct AllowedTools(Arc<[Vec<String>]>);
 
-impl Allowed {
+impl AllowedTools {
     /// The lists of a sender and a channel; those not named in the configuration are not restricted.
     #[must_use]
     pub fn new(allow: &AllowKeys, sender: &str, channel: &str) -> Self {
@@ -27,7 +27,7 @@ impl Allowed {
     }
 }
 
-impl FromIterator<Vec<String>> for Allowed {
+impl FromIterator<Vec<String>> for AllowedTools {
     fn from_iter<I: IntoIterator<Item = Vec<String>>>(lists: I) -> Self {
         Self(lists.into_iter().collect())
     }
@@ -43,8 +43,9 @@ mod tests {
         let allow = keys(
             r#"{ "senders": { "ada": ["files.*", "memory.save"], "eve": [] }, "channels": { "cli": ["files.read", "memory.*"] } }"#,
         );
-        let may =
-            |sender, channel, plugin, action| Allowed::new(&allow, sender, channel).cover(plugin, action);
+        let may = |sender, channel, plugin, action| {
+            AllowedTools::new(&allow, sender, channel).cover(plugin, action)
+        };
         assert!(may("ada", "cli", "files", "read") && may("ada", "cli", "memory", "save"));
         assert!(!may("ada", "cli", "files", "write") && !may("ada", "cli", "memory", "search"));
         assert!(may("ada", "else", "files", "write"), "a channel that is not named takes nothing away");

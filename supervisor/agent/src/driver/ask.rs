@@ -1,28 +1,28 @@
 //! One question to a model.
 
 use talon_llm::model::{Chunk, ErrorClass, Request, Usage};
-use talon_llm::route::fallback::{Answered, Exhausted, GaveUp, Heard, Listen};
+use talon_llm::route::fallback::{AnswerEvent, AnswerListener, Answered, ExhaustedError, ExhaustedReason};
 use talon_llm::route::retry;
-use talon_llm::route::router::{Outage, RouteError, Unfit};
+use talon_llm::route::router::{Outage, RejectionReason, RouteError};
 use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
 
-use super::drive::{PICO_A_MICRO, Running};
-use super::{Entry, Listener};
+use super::drive::{PICO_PER_MICRO, TurnRun};
+use super::{JournalEntry, Listener};
 use crate::budget::Limit;
 use crate::loop_context::Failure;
 use crate::machine::Fact;
 
-impl Running<'_> {
+impl TurnRun<'_> {
     /// Asks the model; its answer is the fact.
     pub(super) async fn ask(&mut self) -> Result<Fact, Failure> {
-        if let Some(Entry::Answered { answer, micro_usd }) = self.replay.pop_front() {
+        if let Some(JournalEntry::Answered { answer, micro_usd }) = self.replay.pop_front() {
             self.rebuilt = true;
-            self.account.spend(u128::from(micro_usd) * PICO_A_MICRO);
-            self.account.told();
+            self.account.record_cost(u128::from(micro_usd) * PICO_PER_MICRO);
+            self.account.take_unreported_micro_usd();
             return Ok(Fact::Answered { answer: *answer, micro_usd });
         }
-        if let Some(limit) = self.too_dear() {
+        if let Some(limit) = self.exceeded_cost_limit() {
             return Err(Failure::Limit(limit));
         }
         let Some(question) = self.question.take() else {
@@ -35,13 +35,13 @@ impl Running<'_> {
             thinking: self.spec.thinking,
             ..Request::default()
         };
-        if self.holds_to_the_form(&request.tools) {
+        if self.enforces_schema(&request.tools) {
             request.answer_schema = self.schema.as_ref().map(|schema| schema.text().clone());
         }
         let mut heard = String::new();
         let mut forward = Forward { listener: &*self.spec.listener, heard: &mut heard };
-        let ask = self.asking(&request, tokens);
-        let said = self.unless_stopped(self.world.chain.ask(&ask, &mut forward)).await;
+        let ask = self.routing_request(&request, tokens);
+        let said = self.unless_stopped(self.environment.chain.ask(&ask, &mut forward)).await;
         match said {
             Ok(Ok(answered)) => Ok(self.answered(answered)),
             Ok(Err(exhausted)) => Err(self.exhausted(exhausted)),
@@ -53,9 +53,9 @@ impl Running<'_> {
     }
 
     /// Whether costs outside the model's questions (summaries, sub-agents) have used up the budget.
-    fn too_dear(&self) -> Option<Limit> {
+    fn exceeded_cost_limit(&self) -> Option<Limit> {
         let most = self.spec.budgets.micro_usd?;
-        let spent = self.account.pico_usd / PICO_A_MICRO;
+        let spent = self.account.pico_usd / PICO_PER_MICRO;
         (spent >= u128::from(most)).then_some(Limit::Cost { most_micro_usd: most })
     }
 
@@ -70,44 +70,43 @@ impl Running<'_> {
                 (format!("{}/{}", attempt.provider, attempt.model), retry::word(error.class));
             self.notice("info", format!("{} answered, for {first} did not ({class}).", answered.model));
         }
-        self.account.spend(answered.total_cost().picodollars());
-        let micro_usd = self.account.told();
-        self.account.tried(answered.attempts);
+        self.account.record_cost(answered.total_cost().picodollars());
+        let micro_usd = self.account.take_unreported_micro_usd();
+        self.account.record_attempts(answered.attempts);
         self.account.model = Some(answered.model);
-        Fact::Answered { answer: super::keep::bounded(answered.answer), micro_usd }
+        Fact::Answered { answer: super::persistence::bound_answer(answered.answer), micro_usd }
     }
 
-    fn exhausted(&mut self, exhausted: Exhausted) -> Failure {
-        let word = match &exhausted.why {
-            GaveUp::NoRoute(error) => no_route(error),
-            GaveUp::OverBudget(_) => "over_budget",
-            GaveUp::Final(error) if error.class == ErrorClass::Context => "context_full",
-            GaveUp::Final(_)
-            | GaveUp::AllFailed
-            | GaveUp::OutOfPatience { .. }
-            | GaveUp::CannotWithdraw(_) => "exhausted",
+    fn exhausted(&mut self, exhausted: ExhaustedError) -> Failure {
+        let word = match &exhausted.reason {
+            ExhaustedReason::NoRoute(error) => route_error_word(error),
+            ExhaustedReason::OverBudget(_) => "over_budget",
+            ExhaustedReason::Final(error) if error.class == ErrorClass::Context => "context_full",
+            ExhaustedReason::Final(_)
+            | ExhaustedReason::AllFailed
+            | ExhaustedReason::DeadlineExceeded { .. }
+            | ExhaustedReason::CannotWithdraw(_) => "exhausted",
         };
         let cost = exhausted.attempts.iter().map(|attempt| attempt.cost.picodollars()).sum();
-        self.account.spend(cost);
+        self.account.record_cost(cost);
         self.account.word = Some(word);
         let sentence = exhausted.to_string();
-        self.account.tried(exhausted.attempts);
+        self.account.record_attempts(exhausted.attempts);
         Failure::Model(sentence)
     }
 }
 
 /// The error word if no model can be asked. `exhausted` means that a later attempt may succeed.
-pub(super) fn no_route(error: &RouteError) -> &'static str {
-    let all: Vec<&Unfit> = match error {
+pub(super) fn route_error_word(error: &RouteError) -> &'static str {
+    let all: Vec<&RejectionReason> = match error {
         RouteError::UnknownPin(_) | RouteError::NoModels => return "no_provider",
         RouteError::PinUnfit { why, .. } => vec![why],
         RouteError::NoneFits { passed_over } => passed_over.iter().map(|one| &one.why).collect(),
     };
-    let passes =
-        |why: &&Unfit| matches!(why, Unfit::Out(outage) if !matches!(outage, Outage::NotSetUp { .. }));
+    let passes = |why: &&RejectionReason| matches!(why, RejectionReason::Out(outage) if !matches!(outage, Outage::NotSetUp { .. }));
     if all.iter().any(passes) {
         "exhausted"
-    } else if all.iter().any(|why| matches!(why, Unfit::Window { .. })) {
+    } else if all.iter().any(|why| matches!(why, RejectionReason::Window { .. })) {
         "context_full"
     } else {
         "no_provider"
@@ -128,17 +127,17 @@ struct Forward<'a> {
     heard: &'a mut String,
 }
 
-impl Listen for Forward<'_> {
-    fn hear(&mut self, heard: Heard) {
+impl AnswerListener for Forward<'_> {
+    fn on_event(&mut self, heard: AnswerEvent) {
         let kind = match heard {
-            Heard::Piece(Chunk::Text(text)) => {
+            AnswerEvent::Piece(Chunk::Text(text)) => {
                 self.heard.push_str(&text);
                 Kind::Text(agent::Text { text })
             }
-            Heard::Piece(Chunk::Thinking(text)) => Kind::Thinking(agent::Thinking { text }),
+            AnswerEvent::Piece(Chunk::Thinking(text)) => Kind::Thinking(agent::Thinking { text }),
             // Clients receive a call when it is made.
-            Heard::Piece(Chunk::Call(_)) => return,
-            Heard::Withdrawn { model, class } => {
+            AnswerEvent::Piece(Chunk::Call(_)) => return,
+            AnswerEvent::Withdrawn { model, class } => {
                 self.heard.clear();
                 let text = format!(
                     "{model} failed in the middle of its answer ({}): what it said so far does not count.",
@@ -147,6 +146,6 @@ impl Listen for Forward<'_> {
                 Kind::Notice(agent::Notice { level: "warn".to_owned(), text, discard_text: true })
             }
         };
-        self.listener.hear(kind);
+        self.listener.on_chunk(kind);
     }
 }

@@ -6,37 +6,37 @@ use std::sync::Arc;
 use talon_agent_settings::covers;
 use talon_proto::plugin::PluginCapabilities;
 
-use super::drive::Running;
-use super::{AskedWith, Entry, Recollection};
+use super::drive::TurnRun;
+use super::{JournalEntry, Recollection, TurnOptions};
 use crate::answer::Schema;
-use crate::journal::{Transcript, Unfinished};
+use crate::journal::{Transcript, UnfinishedTurn};
 use crate::loop_context::Failure;
 use crate::machine::Turn;
-use crate::subagent::Within;
+use crate::subagent::PatternIntersection;
 use crate::tools::Offer;
 
 /// The most patterns without a match that a notice names; it counts the rest.
 const MAX_NAMED: usize = 5;
 
-impl Running<'_> {
+impl TurnRun<'_> {
     pub(super) async fn begin(&mut self) -> Result<(), Failure> {
         let resumes = self.spec.resumes.take();
         let number = self.spec.caller.turn;
         if let Some(journal) = self.spec.journal.clone() {
-            let (mut past, summary) = journal.past().await.map_err(stored)?;
+            let (mut past, summary) = journal.past().await.map_err(store_failure)?;
             // Messages of this turn are rebuilt from its entries.
             past.retain(|past| past.turn != number);
-            self.said = Transcript::after(past);
+            self.transcript = Transcript::after(past);
             self.summary = summary;
         }
         match resumes {
             Some(unfinished) => self.resume(unfinished)?,
             None => {
-                let asked = self.asked();
+                let asked = self.request_entry();
                 self.write(asked).await?;
             }
         }
-        let (recalled, offer) = self.unless_stopped(self.gather()).await?;
+        let (recalled, offer) = self.unless_stopped(self.collect_context()).await?;
         self.prompt =
             self.spec.prompt.clone().memories(recalled.memories.clone()).hints(recalled.hints.clone());
         self.recalled = recalled;
@@ -44,21 +44,21 @@ impl Running<'_> {
         Ok(())
     }
 
-    fn asked(&self) -> Entry {
-        let with = AskedWith {
+    fn request_entry(&self) -> JournalEntry {
+        let with = TurnOptions {
             within: self.spec.within.clone(),
             no_tools: self.spec.no_tools,
             schema: self.spec.schema.as_ref().map(|schema| schema.text().clone()),
             model: self.spec.pins.request.clone(),
             thinking: self.spec.thinking,
         };
-        Entry::Asked { text: self.spec.request.clone(), with: Box::new(with) }
+        JournalEntry::Asked { text: self.spec.request.clone(), with: Box::new(with) }
     }
 
     /// Resumes an interrupted turn. Its restrictions from before apply together with the present ones.
-    fn resume(&mut self, unfinished: Unfinished) -> Result<(), Failure> {
-        let Unfinished { request, with, entries, .. } = unfinished;
-        let AskedWith { within, no_tools, schema, model, thinking } = with;
+    fn resume(&mut self, unfinished: UnfinishedTurn) -> Result<(), Failure> {
+        let UnfinishedTurn { request, options: with, entries, .. } = unfinished;
+        let TurnOptions { within, no_tools, schema, model, thinking } = with;
         self.spec.request.clone_from(&request);
         self.turn = Turn::new(request, self.spec.budgets.clone());
         self.spec.no_tools |= no_tools;
@@ -70,23 +70,23 @@ impl Running<'_> {
         }
         let mut entries = entries.into_iter();
         if let Some(asked) = entries.next() {
-            self.said.take(self.spec.caller.turn, &asked);
+            self.transcript.apply(self.spec.caller.turn, &asked);
         }
         self.replay = entries.collect();
         self.rebuilt = true;
         self.resumed = true;
         let then = (!within.is_empty()).then_some(&within[..]);
-        match crate::subagent::within(&self.spec.within, then) {
-            Within::Patterns(both) => self.spec.within = both,
-            Within::Nothing => self.spec.no_tools = true,
+        match crate::subagent::intersect(&self.spec.within, then) {
+            PatternIntersection::Patterns(both) => self.spec.within = both,
+            PatternIntersection::Nothing => self.spec.no_tools = true,
         }
         Ok(())
     }
 
     /// Collects memories and tools. Neither can fail a turn: it can answer without plugins.
-    async fn gather(&self) -> (Recollection, Offer) {
+    async fn collect_context(&self) -> (Recollection, Offer) {
         let (recalled, plugins) = tokio::join!(self.recall(), self.plugins());
-        let own = self.own_tools();
+        let own = self.builtin_capabilities();
         let names: BTreeSet<&str> = own.iter().map(|(name, _)| name.as_str()).collect();
         let plugins = plugins.into_iter().filter(|(name, _)| {
             let ours = names.contains(name.as_str());
@@ -96,9 +96,9 @@ impl Running<'_> {
             !ours
         });
         let all: Vec<(String, PluginCapabilities)> = plugins.chain(own.iter().cloned()).collect();
-        self.tell_unfit(&all);
+        self.notify_unmatched_patterns(&all);
         let actions = all.iter().flat_map(|(plugin, capabilities)| {
-            let offered = capabilities.actions.iter().filter(|action| self.may(plugin, &action.name));
+            let offered = capabilities.actions.iter().filter(|action| self.may_call(plugin, &action.name));
             offered.map(move |action| (plugin.as_str(), action))
         });
         (recalled, Offer::new(actions))
@@ -106,7 +106,7 @@ impl Running<'_> {
 
     /// Warns of patterns that match no action: a typing error, or a plugin that is not running. Without the notice the
     /// model would silently do without. What the operator grants a sub-agent may match nothing.
-    fn tell_unfit(&self, all: &[(String, PluginCapabilities)]) {
+    fn notify_unmatched_patterns(&self, all: &[(String, PluginCapabilities)]) {
         // Without plugins nothing can match, and a notice has already said that they are missing.
         if self.spec.no_tools || all.is_empty() || !self.spec.caller.subagent.is_empty() {
             return;
@@ -132,7 +132,7 @@ impl Running<'_> {
 
     /// Whether the turn may call an action: its own restriction and the operator's lists have to allow it. The host
     /// checks a plugin call again; a built-in tool is checked only here.
-    pub(super) fn may(&self, plugin: &str, action: &str) -> bool {
+    pub(super) fn may_call(&self, plugin: &str, action: &str) -> bool {
         let patterns = &self.spec.within;
         (patterns.is_empty() || patterns.iter().any(|pattern| covers(pattern, plugin, action)))
             && self.spec.allowed.cover(plugin, action)
@@ -143,14 +143,14 @@ impl Running<'_> {
         if !self.spec.caller.subagent.is_empty() {
             return Recollection::default();
         }
-        self.world.recall.recall(&self.spec.caller, &self.spec.request).await
+        self.environment.recall.recall(&self.spec.caller, &self.spec.request).await
     }
 
     async fn plugins(&self) -> Vec<(String, PluginCapabilities)> {
         if self.spec.no_tools {
             return Vec::new();
         }
-        match self.world.host.tools().await {
+        match self.environment.host.tools().await {
             Ok(plugins) => plugins,
             Err(error) => {
                 tracing::warn!(target: "agent", session = %self.spec.caller.session, %error, "a turn continues without plugins");
@@ -163,15 +163,16 @@ impl Running<'_> {
         }
     }
 
-    fn own_tools(&self) -> Vec<(String, PluginCapabilities)> {
+    fn builtin_capabilities(&self) -> Vec<(String, PluginCapabilities)> {
         if self.spec.no_tools {
             return Vec::new();
         }
-        let offered = self.world.own.iter().filter_map(|own| own.capabilities(&self.spec.caller));
+        let offered =
+            self.environment.builtin_tools.iter().filter_map(|own| own.capabilities(&self.spec.caller));
         offered.map(|capabilities| (capabilities.name.clone(), capabilities)).collect()
     }
 }
 
-pub(super) fn stored(error: super::JournalError) -> Failure {
+pub(super) fn store_failure(error: super::JournalError) -> Failure {
     Failure::Store(error.why)
 }

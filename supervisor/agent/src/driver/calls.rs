@@ -12,13 +12,13 @@ use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
 use tokio::time::Instant;
 
-use super::drive::Running;
-use super::overheard::Overheard;
-use super::{Confirmed, Entry, HostCall, HostError, Listener, OwnCall, OwnTools, Progress};
+use super::cost_tracking_listener::CostTrackingListener;
+use super::drive::TurnRun;
+use super::{BuiltinCall, BuiltinTools, Confirmation, HostCall, HostError, JournalEntry, Listener, Progress};
 use crate::journal::UNKNOWN;
-use crate::loop_context::{Failure, Ran, ToolResult};
+use crate::loop_context::{CallOutcome, Failure, ToolResult};
 use crate::machine::Fact;
-use crate::tools::{self, Batch, Checked, Planned, Tool};
+use crate::tools::{self, Batch, CallPlan, CheckedCall, Tool};
 
 /// The result of calls that were running when their turn ended.
 const ENDED: &str = "the turn was ended during this call, and it is not known what the call did";
@@ -27,47 +27,47 @@ const ENDED: &str = "the turn was ended during this call, and it is not known wh
 const NOT_GRANTED: &str = "error: not_granted: this may not be called in this session; do without it";
 
 /// The outcome of one call.
-struct Brought {
+struct CallReport {
     place: usize,
     result: ToolResult,
 }
 
-impl Running<'_> {
+impl TurnRun<'_> {
     /// Makes all calls that can be made. The results, in the calls' order, are the fact.
     pub(super) async fn run_tools(&mut self, calls: &[ToolCall]) -> Result<Fact, Failure> {
-        let (began, mut brought) = self.begun_before();
-        if let Some(Entry::Executed(results)) = self.replay.front() {
+        let (began, mut brought) = self.calls_begun_before();
+        if let Some(JournalEntry::CallsFinished(results)) = self.replay.front() {
             let results = results.clone();
             self.replay.pop_front();
             self.rebuilt = true;
             return Ok(self.executed(calls, results));
         }
-        self.caught_up();
+        self.finish_replay();
         let finish = self.turn.context().answer().map_or(Finish::default(), |answer| answer.finish);
         let offer = Arc::clone(&self.offer);
-        let Planned { run, mut batch } = tools::plan(calls, finish, &offer, &self.spec.budgets);
+        let CallPlan { run, mut batch } = tools::plan(calls, finish, &offer, &self.spec.budgets);
         for (place, call) in calls.iter().enumerate() {
             let tool = offer.get(&call.name);
-            self.spec.listener.hear(Kind::ToolCall(told(call, tool)));
+            self.spec.listener.on_chunk(Kind::ToolCall(wire_tool_call(call, tool)));
             if let Some(refused) = batch.get(place) {
                 let (plugin, action) = tool.map_or(("", ""), |tool| (&tool.plugin, &tool.action));
-                self.observe.tool(&self.spec.caller, plugin, action, refused.ran, Duration::ZERO);
-                self.tell_result(call, refused, Duration::ZERO, false);
+                self.observe.on_tool_call(&self.spec.caller, plugin, action, refused.ran, Duration::ZERO);
+                self.notify_result(call, refused, Duration::ZERO, false);
             }
         }
-        let overheard = Arc::new(Overheard::new(Arc::clone(&self.spec.listener)));
+        let overheard = Arc::new(CostTrackingListener::new(Arc::clone(&self.spec.listener)));
         let mut failed = None;
         {
             let this = &*self;
             let mut running = FuturesUnordered::new();
             for (place, checked) in run {
                 if let Some(result) = brought.remove(&place) {
-                    this.tell_result(&calls[place], &result, Duration::ZERO, false);
-                    place_in(&mut batch, place, result);
+                    this.notify_result(&calls[place], &result, Duration::ZERO, false);
+                    put_result(&mut batch, place, result);
                 } else if began.contains(&place) {
-                    let result = tools::said_no(UNKNOWN);
-                    this.tell_result(&calls[place], &result, Duration::ZERO, false);
-                    place_in(&mut batch, place, result);
+                    let result = tools::denied(UNKNOWN);
+                    this.notify_result(&calls[place], &result, Duration::ZERO, false);
+                    put_result(&mut batch, place, result);
                 } else {
                     running.push(this.call(place, &calls[place], checked, &overheard));
                 }
@@ -75,37 +75,37 @@ impl Running<'_> {
             loop {
                 let next = tokio::select! {
                     biased;
-                    failure = this.stopped() => {
+                    failure = this.wait_for_stop() => {
                         failed = Some(failure);
                         break;
                     }
                     next = running.next() => next,
                 };
-                let Some(Brought { place, result }) = next else { break };
+                let Some(CallReport { place, result }) = next else { break };
                 let kept = if running.is_empty() {
                     Ok(())
                 } else {
-                    this.unless_stopped(this.keep_early(place, &result)).await
+                    this.unless_stopped(this.journal_early_result(place, &result)).await
                 };
-                place_in(&mut batch, place, result);
+                put_result(&mut batch, place, result);
                 if let Err(failure) = kept {
                     failed = Some(failure);
                     break;
                 }
             }
         }
-        self.account.spend(overheard.pico_usd());
+        self.account.record_cost(overheard.pico_usd());
         let Some(failure) = failed else {
             let results = batch.into_results().unwrap_or_else(|batch| batch.give_up(ENDED));
             return Ok(self.executed(calls, results));
         };
         for place in batch.missing() {
-            let given_up = tools::said_no(ENDED);
-            self.tell_result(&calls[place], &given_up, Duration::ZERO, false);
+            let given_up = tools::denied(ENDED);
+            self.notify_result(&calls[place], &given_up, Duration::ZERO, false);
         }
         let results = batch.give_up(ENDED);
         self.remember(calls, &results);
-        if let Err(error) = self.write(Entry::Executed(results)).await {
+        if let Err(error) = self.write(JournalEntry::CallsFinished(results)).await {
             tracing::warn!(target: "agent", session = %self.spec.caller.session, %error, "results were not stored");
         }
         Err(failure)
@@ -117,16 +117,18 @@ impl Running<'_> {
     }
 
     /// Which of these calls an interrupted turn had started, and the results that it has of them.
-    fn begun_before(&mut self) -> (BTreeSet<usize>, BTreeMap<usize, ToolResult>) {
+    fn calls_begun_before(&mut self) -> (BTreeSet<usize>, BTreeMap<usize, ToolResult>) {
         let (mut began, mut brought) = (BTreeSet::new(), BTreeMap::new());
         loop {
             match self.replay.front() {
-                Some(Entry::Began { place }) => drop(began.insert(*place)),
-                Some(Entry::Brought { place, result }) => drop(brought.insert(*place, result.clone())),
+                Some(JournalEntry::CallStarted { place }) => drop(began.insert(*place)),
+                Some(JournalEntry::CallFinished { place, result }) => {
+                    drop(brought.insert(*place, result.clone()))
+                }
                 _ => return (began, brought),
             }
             if let Some(entry) = self.replay.pop_front() {
-                self.said.take(self.spec.caller.turn, &entry);
+                self.transcript.apply(self.spec.caller.turn, &entry);
             }
         }
     }
@@ -136,23 +138,23 @@ impl Running<'_> {
         &self,
         place: usize,
         call: &ToolCall,
-        checked: Checked<'_>,
-        overheard: &Arc<Overheard>,
-    ) -> Brought {
-        let (tool, args) = (checked.tool, checked.on_wire());
+        checked: CheckedCall<'_>,
+        overheard: &Arc<CostTrackingListener>,
+    ) -> CallReport {
+        let (tool, args) = (checked.tool, checked.to_wire());
         let listener: Arc<dyn Listener> = Arc::clone(overheard) as _;
         let (result, truncated, latency) = 'made: {
             // Tools that may not be called are not offered. This check protects the built-in tools, which have no
             // other.
-            if !self.may(&tool.plugin, &tool.action) {
-                break 'made (tools::said_no(NOT_GRANTED), false, Duration::ZERO);
+            if !self.may_call(&tool.plugin, &tool.action) {
+                break 'made (tools::denied(NOT_GRANTED), false, Duration::ZERO);
             }
             let confirmed = {
                 let _waiting = self.clock.wait();
                 let (read_only, destructive) = (tool.read_only, tool.destructive);
-                let (caller, confirm) = (&self.spec.caller, &self.world.confirm);
+                let (caller, confirm) = (&self.spec.caller, &self.environment.approver);
                 confirm
-                    .may(
+                    .confirm(
                         caller,
                         &call.id,
                         &tool.plugin,
@@ -164,18 +166,18 @@ impl Running<'_> {
                     )
                     .await
             };
-            if let Confirmed::No(words) = confirmed {
-                break 'made (tools::said_no(&Raw::from(words).text()), false, Duration::ZERO);
+            if let Confirmation::No(words) = confirmed {
+                break 'made (tools::denied(&Raw::from(words).text()), false, Duration::ZERO);
             }
             let _working = self.clock.work();
             if let Err(error) = self.journal_began(place).await {
-                break 'made (tools::said_no(&format!("error: not made: {error}")), false, Duration::ZERO);
+                break 'made (tools::denied(&format!("error: not made: {error}")), false, Duration::ZERO);
             }
             let since = Instant::now();
-            let own = self.world.own.iter().find(|own| is_of(&***own, self, tool));
+            let own = self.environment.builtin_tools.iter().find(|own| is_builtin_of(&***own, self, tool));
             let (result, truncated) = match own {
                 Some(own) => {
-                    let call = OwnCall {
+                    let call = BuiltinCall {
                         caller: self.spec.caller.clone(),
                         call_id: call.id.clone(),
                         plugin: tool.plugin.clone(),
@@ -188,18 +190,22 @@ impl Running<'_> {
                     };
                     (own.call(call).await, false)
                 }
-                None => self.through_the_host(call, tool, args).await,
+                None => self.call_host(call, tool, args).await,
             };
-            (super::keep::kept(result, &self.world.sanitizer), truncated, since.elapsed())
+            (
+                super::persistence::bound_result(result, &self.environment.sanitizer),
+                truncated,
+                since.elapsed(),
+            )
         };
         let (plugin, action) = (&tool.plugin, &tool.action);
         tracing::debug!(target: "agent", %plugin, %action, ran = ?result.ran, ?latency, truncated, "a call ended");
-        self.observe.tool(&self.spec.caller, plugin, action, result.ran, latency);
-        self.tell_result(call, &result, latency, truncated);
-        Brought { place, result }
+        self.observe.on_tool_call(&self.spec.caller, plugin, action, result.ran, latency);
+        self.notify_result(call, &result, latency, truncated);
+        CallReport { place, result }
     }
 
-    async fn through_the_host(
+    async fn call_host(
         &self,
         call: &ToolCall,
         tool: &Tool,
@@ -214,17 +220,17 @@ impl Running<'_> {
         };
         let mut progress = |Progress { progress, total, message }: Progress| {
             let call_id = call.id.clone();
-            self.spec.listener.hear(Kind::ToolProgress(agent::ToolProgress {
+            self.spec.listener.on_chunk(Kind::ToolProgress(agent::ToolProgress {
                 call_id,
                 progress,
                 total,
                 message,
             }));
         };
-        match self.world.host.execute(&asked, &mut progress).await {
+        match self.environment.host.execute(&asked, &mut progress).await {
             Ok(response) => {
                 let truncated = response.report.as_ref().is_some_and(|report| report.truncated);
-                (tools::from_host(&response, &self.world.sanitizer), truncated)
+                (tools::from_host(&response, &self.environment.sanitizer), truncated)
             }
             Err(error) => {
                 let words = match error {
@@ -233,7 +239,7 @@ impl Running<'_> {
                         format!("error: {error}; it is not known whether the call took effect")
                     }
                 };
-                (tools::said_no(&Raw::from(words).text()), false)
+                (tools::denied(&Raw::from(words).text()), false)
             }
         }
     }
@@ -253,13 +259,13 @@ impl Running<'_> {
         known.map(|(key, value)| (key.to_owned(), value.clone())).collect()
     }
 
-    fn tell_result(&self, call: &ToolCall, result: &ToolResult, latency: Duration, truncated: bool) {
-        self.spec.listener.hear(Kind::ToolResult(agent::ToolResult {
+    fn notify_result(&self, call: &ToolCall, result: &ToolResult, latency: Duration, truncated: bool) {
+        self.spec.listener.on_chunk(Kind::ToolResult(agent::ToolResult {
             call_id: call.id.clone(),
             tool: call.name.clone(),
-            success: result.ran == Ran::Succeeded,
+            success: result.ran == CallOutcome::Succeeded,
             output: result.block.clone(),
-            duration_ms: super::tell::milliseconds(latency),
+            duration_ms: super::notify::milliseconds(latency),
             truncated,
         }));
     }
@@ -268,8 +274,8 @@ impl Running<'_> {
     pub(super) fn remember(&mut self, calls: &[ToolCall], results: &[ToolResult]) {
         for (call, result) in calls.iter().zip(results) {
             let tool = self.offer.get(&call.name);
-            if let (Some(tool), Ran::Succeeded | Ran::Failed) = (tool, result.ran) {
-                let made = (tool.plugin.clone(), tool.action.clone(), result.ran == Ran::Succeeded);
+            if let (Some(tool), CallOutcome::Succeeded | CallOutcome::Failed) = (tool, result.ran) {
+                let made = (tool.plugin.clone(), tool.action.clone(), result.ran == CallOutcome::Succeeded);
                 self.account.calls.push(made);
             }
         }
@@ -277,17 +283,17 @@ impl Running<'_> {
 }
 
 /// Each call runs once, so its place is free; if it were not, the first result would stay.
-fn place_in(batch: &mut Batch, place: usize, result: ToolResult) {
+fn put_result(batch: &mut Batch, place: usize, result: ToolResult) {
     if let Err(error) = batch.put(place, result) {
         tracing::error!(target: "agent", %error, "a result came twice");
     }
 }
 
-fn is_of(own: &dyn OwnTools, running: &Running<'_>, tool: &Tool) -> bool {
+fn is_builtin_of(own: &dyn BuiltinTools, running: &TurnRun<'_>, tool: &Tool) -> bool {
     own.capabilities(&running.spec.caller).is_some_and(|capabilities| capabilities.name == tool.plugin)
 }
 
-fn told(call: &ToolCall, tool: Option<&Tool>) -> agent::ToolCall {
+fn wire_tool_call(call: &ToolCall, tool: Option<&Tool>) -> agent::ToolCall {
     let arguments = match &call.arguments {
         Arguments::Object(arguments) => serde_json::to_string(arguments).unwrap_or_default(),
         Arguments::Unreadable(text) => text.clone(),

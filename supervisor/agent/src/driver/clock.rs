@@ -31,12 +31,12 @@ struct State {
 }
 
 impl State {
-    fn stands(&self) -> bool {
+    fn is_paused(&self) -> bool {
         self.waiting > 0 && self.working == 0
     }
 
     fn elapsed(&self, now: Instant) -> Duration {
-        if self.stands() {
+        if self.is_paused() {
             return self.counted;
         }
         self.counted.saturating_add(now.saturating_duration_since(self.since))
@@ -45,7 +45,7 @@ impl State {
 
 /// The state of a call.
 #[derive(Debug, Clone, Copy)]
-enum What {
+enum HoldKind {
     Waiting,
     Working,
 }
@@ -53,22 +53,22 @@ enum What {
 /// Counts a call as waiting or working until it is dropped.
 #[derive(Debug)]
 #[must_use = "the clock counts what is held"]
-pub struct Held {
+pub struct ClockHold {
     clock: Clock,
-    what: What,
+    what: HoldKind,
 }
 
-impl Drop for Held {
+impl Drop for ClockHold {
     fn drop(&mut self) {
         self.clock.change(None, Some(self.what));
     }
 }
 
 impl State {
-    fn count(&mut self, what: What) -> &mut usize {
+    fn count(&mut self, what: HoldKind) -> &mut usize {
         match what {
-            What::Waiting => &mut self.waiting,
-            What::Working => &mut self.working,
+            HoldKind::Waiting => &mut self.waiting,
+            HoldKind::Working => &mut self.working,
         }
     }
 }
@@ -89,18 +89,18 @@ impl Clock {
     }
 
     /// Counts a call that waits for a person.
-    pub fn wait(&self) -> Held {
-        self.hold(What::Waiting)
+    pub fn wait(&self) -> ClockHold {
+        self.hold(HoldKind::Waiting)
     }
 
     /// Counts a call that runs.
-    pub fn work(&self) -> Held {
-        self.hold(What::Working)
+    pub fn work(&self) -> ClockHold {
+        self.hold(HoldKind::Working)
     }
 
-    fn hold(&self, what: What) -> Held {
+    fn hold(&self, what: HoldKind) -> ClockHold {
         self.change(Some(what), None);
-        Held { clock: self.clone(), what }
+        ClockHold { clock: self.clone(), what }
     }
 
     /// Returns when this much time is used.
@@ -110,7 +110,7 @@ impl Clock {
             changed.mark_unchanged();
             let (stands, elapsed) = {
                 let state = self.state();
-                (state.stands(), state.elapsed(Instant::now()))
+                (state.is_paused(), state.elapsed(Instant::now()))
             };
             if elapsed >= most {
                 return;
@@ -128,10 +128,10 @@ impl Clock {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, more: Option<What>, less: Option<What>) {
+    fn change(&self, more: Option<HoldKind>, less: Option<HoldKind>) {
         let (before, after) = {
             let mut state = self.state();
-            let (now, before) = (Instant::now(), state.stands());
+            let (now, before) = (Instant::now(), state.is_paused());
             state.counted = state.elapsed(now);
             state.since = now;
             if let Some(what) = more {
@@ -141,15 +141,18 @@ impl Clock {
                 let count = state.count(what);
                 *count = count.saturating_sub(1);
             }
-            (before, state.stands())
+            (before, state.is_paused())
         };
         if before == after {
             return;
         }
         self.0.changed.send_replace(());
         if let Some(outer) = &self.0.outer {
-            let (more, less) =
-                if after { (What::Waiting, What::Working) } else { (What::Working, What::Waiting) };
+            let (more, less) = if after {
+                (HoldKind::Waiting, HoldKind::Working)
+            } else {
+                (HoldKind::Working, HoldKind::Waiting)
+            };
             outer.change(Some(more), Some(less));
         }
     }
@@ -191,7 +194,7 @@ mod tests {
         tokio::time::advance(SECOND).await;
         assert_eq!((inner.elapsed(), outer.elapsed()), (SECOND, SECOND));
         drop(call);
-        assert!(!outer.state().stands());
+        assert!(!outer.state().is_paused());
     }
 
     #[tokio::test(start_paused = true)]

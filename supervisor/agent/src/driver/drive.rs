@@ -9,21 +9,21 @@ use talon_llm::route::catalog::ModelRef;
 use talon_llm::route::fallback::Attempt;
 use tokio::time::Instant;
 
-use super::spec::{RunTurns, TurnEnd, TurnSpec, World};
-use super::{Clock, Entry, Observe, Recollection};
+use super::spec::{TurnEnd, TurnEnvironment, TurnRunner, TurnSpec};
+use super::{Clock, JournalEntry, Recollection, TurnObserver};
 use crate::answer::{self, Schema};
 use crate::budget::Limit;
-use crate::context::{Assembled, Stats, Summary};
+use crate::context::{AssembledRequest, Stats, Summary};
 use crate::journal::Transcript;
-use crate::loop_context::{End, Failure, ToolResult};
-use crate::machine::{Activity, Effect, Event, Fact, Phase, Record, Turn};
+use crate::loop_context::{Failure, FailureReport, ToolResult};
+use crate::machine::{Activity, Effect, Event, Fact, Phase, TransitionRecord, Turn};
 use crate::prompt::Prompt;
 use crate::tools::Offer;
 
 /// Runs turns in a [`World`].
 #[derive(Clone)]
 pub struct Driver {
-    observe: Arc<dyn Observe>,
+    observe: Arc<dyn TurnObserver>,
 }
 
 impl Driver {
@@ -35,7 +35,7 @@ impl Driver {
 
     /// A driver whose turns are observed.
     #[must_use]
-    pub fn observed(observe: Arc<dyn Observe>) -> Self {
+    pub fn observed(observe: Arc<dyn TurnObserver>) -> Self {
         Self { observe }
     }
 }
@@ -47,10 +47,10 @@ impl Default for Driver {
 }
 
 #[async_trait]
-impl RunTurns for Driver {
-    async fn run(&self, world: &World, spec: TurnSpec) -> TurnEnd {
+impl TurnRunner for Driver {
+    async fn run(&self, world: &TurnEnvironment, spec: TurnSpec) -> TurnEnd {
         let caller = spec.caller.clone();
-        let end = Box::pin(Running::new(world, spec, &*self.observe).run()).await;
+        let end = Box::pin(TurnRun::new(world, spec, &*self.observe).run()).await;
         let reason = end.outcome.as_ref().map_or_else(|(word, _)| word.as_str(), |_| "done");
         tracing::info!(
             target: "agent",
@@ -58,15 +58,15 @@ impl RunTurns for Driver {
             reason, iterations = end.iterations, tool_calls = end.tool_calls, duration_ms = end.duration_ms,
             cost_pico_usd = end.cost_pico_usd, model = end.model, "a turn ended"
         );
-        self.observe.ended(&caller, &end);
+        self.observe.on_turn_end(&caller, &end);
         end
     }
 }
 
 /// A running turn.
-pub(super) struct Running<'w> {
-    pub(super) world: &'w World,
-    pub(super) observe: &'w dyn Observe,
+pub(super) struct TurnRun<'w> {
+    pub(super) environment: &'w TurnEnvironment,
+    pub(super) observe: &'w dyn TurnObserver,
     pub(super) spec: TurnSpec,
     pub(super) clock: Clock,
     pub(super) began: Instant,
@@ -76,7 +76,7 @@ pub(super) struct Running<'w> {
     event: Event,
     pub(super) turn: Turn,
     /// What a model may be shown: the messages of earlier turns and of this one, and the summary of what came before.
-    pub(super) said: Transcript,
+    pub(super) transcript: Transcript,
     pub(super) summary: Summary,
     /// How many messages at the journal's beginning the summary covers without the journal knowing it: a part of a
     /// turn.
@@ -86,7 +86,7 @@ pub(super) struct Running<'w> {
     pub(super) recalled: Recollection,
     pub(super) offer: Arc<Offer>,
     /// The journal's entries of this turn that are not replayed yet.
-    pub(super) replay: VecDeque<Entry>,
+    pub(super) replay: VecDeque<JournalEntry>,
     /// Whether the next fact comes from the journal.
     pub(super) rebuilt: bool,
     /// Whether clients still have to be notified where an interrupted turn continues.
@@ -95,17 +95,17 @@ pub(super) struct Running<'w> {
     pub(super) kept: bool,
     /// The last calls and their results.
     pub(super) batch: (Vec<ToolCall>, Vec<ToolResult>),
-    pub(super) question: Option<Assembled>,
+    pub(super) question: Option<AssembledRequest>,
     /// The window that the model needs, if it was estimated; otherwise 0.
     pub(super) needed: u64,
     /// The text received so far of an unfinished answer.
     pub(super) heard: String,
-    pub(super) account: Account,
+    pub(super) account: TurnAccount,
 }
 
 /// What the turn's end reports.
 #[derive(Default)]
-pub(super) struct Account {
+pub(super) struct TurnAccount {
     pub(super) pico_usd: u128,
     /// The part that the machine was notified of.
     pub(super) micro_usd: u64,
@@ -127,15 +127,15 @@ pub(super) struct Account {
 }
 
 /// Picodollars in a millionth of a dollar.
-pub(super) const PICO_A_MICRO: u128 = 1_000_000;
+pub(super) const PICO_PER_MICRO: u128 = 1_000_000;
 
 /// The most attempts of a turn that are stored and reported. A turn exceeds it only if nearly every question falls
 /// back; then the earliest are dropped, and a notice says how many. Not configurable.
 pub(super) const MAX_ATTEMPTS: usize = 64;
 
-impl Account {
+impl TurnAccount {
     /// Records the attempts of one question.
-    pub(super) fn tried(&mut self, attempts: Vec<Attempt>) {
+    pub(super) fn record_attempts(&mut self, attempts: Vec<Attempt>) {
         self.attempts.extend(attempts);
         let too_many = self.attempts.len().saturating_sub(MAX_ATTEMPTS);
         self.attempts.drain(..too_many);
@@ -143,14 +143,14 @@ impl Account {
     }
 
     /// Adds to the turn's cost.
-    pub(super) fn spend(&mut self, pico_usd: u128) {
+    pub(super) fn record_cost(&mut self, pico_usd: u128) {
         self.pico_usd = self.pico_usd.saturating_add(pico_usd);
     }
 
     /// The cost that the machine receives with an answer: everything since the previous one, in millionths of a dollar.
     /// Rounded up over the whole turn instead of each time.
-    pub(super) fn told(&mut self) -> u64 {
-        let all = u64::try_from(self.pico_usd.div_ceil(PICO_A_MICRO)).unwrap_or(u64::MAX);
+    pub(super) fn take_unreported_micro_usd(&mut self) -> u64 {
+        let all = u64::try_from(self.pico_usd.div_ceil(PICO_PER_MICRO)).unwrap_or(u64::MAX);
         self.last_micro_usd = all.saturating_sub(self.micro_usd);
         self.micro_usd = all;
         self.last_micro_usd
@@ -158,22 +158,22 @@ impl Account {
 }
 
 /// What follows after effects were performed.
-pub(super) enum Next {
+pub(super) enum DriveStep {
     Fact(Fact),
     End(TurnEnd),
 }
 
-impl<'w> Running<'w> {
-    fn new(world: &'w World, spec: TurnSpec, observe: &'w dyn Observe) -> Self {
+impl<'w> TurnRun<'w> {
+    fn new(environment: &'w TurnEnvironment, spec: TurnSpec, observe: &'w dyn TurnObserver) -> Self {
         let now = Instant::now();
         Self {
-            world,
+            environment,
             observe,
             clock: Clock::start(spec.outer.clone()),
             began: now,
             entered: now,
             turn: Turn::new(spec.request.clone(), spec.budgets.clone()),
-            said: Transcript::default(),
+            transcript: Transcript::default(),
             summary: Summary::default(),
             unkept: 0,
             schema: spec.schema.clone(),
@@ -189,7 +189,7 @@ impl<'w> Running<'w> {
             question: None,
             needed: 0,
             heard: String::new(),
-            account: Account::default(),
+            account: TurnAccount::default(),
             spec,
         }
     }
@@ -202,8 +202,8 @@ impl<'w> Running<'w> {
         loop {
             let effects = self.advance(fact);
             fact = match self.perform(effects).await {
-                Ok(Next::Fact(fact)) => fact,
-                Ok(Next::End(end)) => return end,
+                Ok(DriveStep::Fact(fact)) => fact,
+                Ok(DriveStep::End(end)) => return end,
                 Err(failure) => self.new_failure(failure),
             };
         }
@@ -221,15 +221,15 @@ impl<'w> Running<'w> {
         let rebuilt = std::mem::take(&mut self.rebuilt);
         self.kept = rebuilt;
         let elapsed = self.clock.elapsed();
-        let taken = self.turn.take(fact, elapsed).or_else(|refused| {
+        let taken = self.turn.apply(fact, elapsed).or_else(|refused| {
             tracing::error!(target: "agent", session = %self.spec.caller.session, %refused, "a fact was not taken");
-            self.turn.take(Fact::Failed(Failure::Internal(refused.to_string())), elapsed)
+            self.turn.apply(Fact::Failed(Failure::Internal(refused.to_string())), elapsed)
         });
         match taken {
             Ok(advance) => {
                 self.event = advance.records.last().map_or(self.event, |record| record.event);
                 if !rebuilt {
-                    advance.records.iter().for_each(|record| self.moved(record));
+                    advance.records.iter().for_each(|record| self.notify_transition(record));
                 }
                 advance.effects
             }
@@ -237,12 +237,12 @@ impl<'w> Running<'w> {
             Err(refused) => {
                 let reason = Failure::Internal(refused.to_string());
                 let sentence = reason.to_string();
-                vec![Effect::TellEnd(End { reason, sentence, partial: None })]
+                vec![Effect::TellEnd(FailureReport { reason, sentence, partial: None })]
             }
         }
     }
 
-    fn moved(&mut self, record: &Record) {
+    fn notify_transition(&mut self, record: &TransitionRecord) {
         let in_state = std::mem::replace(&mut self.entered, Instant::now()).elapsed();
         let (caller, left) = (&self.spec.caller, &record.budgets);
         tracing::info!(
@@ -253,49 +253,49 @@ impl<'w> Running<'w> {
             left_ms = left.left_ms, tokens = left.tokens, micro_usd = left.micro_usd, micro_usd_left = left.micro_usd_left,
             "the loop moved"
         );
-        self.observe.transition(caller, record, in_state);
-        self.tell_loop(record.to, record.event, record.phase, record.iteration, &record.budgets);
+        self.observe.on_transition(caller, record, in_state);
+        self.notify_loop_state(record.to, record.event, record.phase, record.iteration, &record.budgets);
     }
 
     /// Performs effects until one of them produces a fact, which only the last one does.
-    async fn perform(&mut self, effects: Vec<Effect>) -> Result<Next, Failure> {
+    async fn perform(&mut self, effects: Vec<Effect>) -> Result<DriveStep, Failure> {
         for effect in effects {
             match effect {
                 Effect::PrepareContext => self.prepare().await?,
-                Effect::AskModel { .. } => return self.ask().await.map(Next::Fact),
+                Effect::AskModel { .. } => return self.ask().await.map(DriveStep::Fact),
                 Effect::AppendAnswer => self.append_answer().await?,
-                Effect::RunTools { calls } => return self.run_tools(&calls).await.map(Next::Fact),
+                Effect::RunTools { calls } => return self.run_tools(&calls).await.map(DriveStep::Fact),
                 Effect::AppendResults => self.append_results().await?,
                 Effect::CheckAnswer => {
                     let answer = self.turn.context().answer().cloned().unwrap_or_else(Answer::default);
                     let verdict = answer::check(&answer, self.schema.as_deref());
                     // The verdict follows from the answer, so it is not in the journal.
                     self.rebuilt = !self.replay.is_empty();
-                    return Ok(Next::Fact(Fact::Checked(verdict)));
+                    return Ok(DriveStep::Fact(Fact::Checked(verdict)));
                 }
                 Effect::Warn { note } => self.note(note, false).await?,
                 Effect::Feedback { text } => self.note(text, true).await?,
                 // Everything that ran was dropped together with the future that waited for it.
                 Effect::CancelRunning => {}
                 Effect::Store => self.store().await,
-                Effect::TellDone(finished) => return Ok(Next::End(self.done(finished))),
-                Effect::TellEnd(end) => return Ok(Next::End(self.failed(end))),
+                Effect::TellDone(finished) => return Ok(DriveStep::End(self.finish_with_answer(finished))),
+                Effect::TellEnd(end) => return Ok(DriveStep::End(self.finish_with_failure(end))),
             }
         }
         Err(Failure::Internal("the machine asked for nothing more".to_owned()))
     }
 
     /// Sets the activity that refines the phase shown to clients.
-    pub(super) fn show(&self, activity: Activity) {
+    pub(super) fn set_activity(&self, activity: Activity) {
         let (state, context) = (self.turn.state(), self.turn.context());
         let phase = Phase::of(state, activity);
-        self.tell_loop(state, self.event, phase, context.iteration(), &context.budget_use());
+        self.notify_loop_state(state, self.event, phase, context.iteration(), &context.budget_use());
     }
 
     /// Ends the replay: the journal has nothing more of the interrupted turn.
-    pub(super) fn caught_up(&mut self) {
+    pub(super) fn finish_replay(&mut self) {
         if std::mem::take(&mut self.resumed) {
-            self.show(Activity::Performing);
+            self.set_activity(Activity::Performing);
         }
     }
 
@@ -303,13 +303,13 @@ impl<'w> Running<'w> {
     pub(super) async fn unless_stopped<T>(&self, what: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             biased;
-            failure = self.stopped() => Err(failure),
+            failure = self.wait_for_stop() => Err(failure),
             value = what => Ok(value),
         }
     }
 
     /// Returns when the turn is cancelled or its time is over.
-    pub(super) async fn stopped(&self) -> Failure {
+    pub(super) async fn wait_for_stop(&self) -> Failure {
         let most = self.spec.budgets.wall_time;
         tokio::select! {
             biased;

@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use talon_llm::model::{Answer, Thinking};
 
-use crate::context::{Past, Summary};
+use crate::context::{HistoryMessage, Summary};
 use crate::loop_context::ToolResult;
 
 /// What a turn makes durable, in order. An interrupted turn is rebuilt from these entries.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Entry {
+pub enum JournalEntry {
     /// A person's message: the turn begins.
     Asked {
         /// The message.
         text: String,
         /// The options for this turn alone.
-        with: Box<AskedWith>,
+        with: Box<TurnOptions>,
     },
     /// The model's answer, with its calls, and what it cost in millionths of a dollar.
     Answered {
@@ -27,19 +27,19 @@ pub enum Entry {
     },
     /// A call is about to be made: it was approved, if it had to be. A call of an interrupted turn without this entry
     /// was never made.
-    Began {
+    CallStarted {
         /// Which of the answer's calls, from 0.
         place: usize,
     },
     /// The result of one call while others of the same answer still run or wait, which may take hours.
-    Brought {
+    CallFinished {
         /// Which of the answer's calls, from 0.
         place: usize,
         /// What the call returned.
         result: ToolResult,
     },
     /// The results of all calls, in the calls' order.
-    Executed(Vec<ToolResult>),
+    CallsFinished(Vec<ToolResult>),
     /// A note of the agent: a warning, or feedback on an answer that did not fit.
     Noted {
         /// The text.
@@ -48,13 +48,13 @@ pub enum Entry {
         feedback: bool,
     },
     /// The turn is over.
-    Ended(Ended),
+    Ended(TurnOutcome),
 }
 
 /// A person's options for one turn. Stored with the message, so that a turn that resumes after a restart may not do
 /// more than before.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct AskedWith {
+pub struct TurnOptions {
     /// See [`super::TurnSpec::within`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<String>,
@@ -74,7 +74,7 @@ pub struct AskedWith {
 
 /// How a turn ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct TurnOutcome {
     /// `done`, or the error word.
     pub reason: String,
     /// The message that the person received, if it was not an answer.
@@ -99,13 +99,13 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// [`JournalError`]; nothing was stored.
-    async fn add(&self, turn: u64, entry: Entry) -> Result<(), JournalError>;
+    async fn add(&self, turn: u64, entry: JournalEntry) -> Result<(), JournalError>;
 
     /// Returns the messages that are not summarized yet, and the running summary.
     ///
     /// # Errors
     /// [`JournalError`]
-    async fn past(&self) -> Result<(Vec<Past>, Summary), JournalError>;
+    async fn past(&self) -> Result<(Vec<HistoryMessage>, Summary), JournalError>;
 
     /// Replaces the oldest messages by a summary: the first `messages` of those that [`Journal::past`] returned, which
     /// have to be whole turns.

@@ -5,13 +5,13 @@ use talon_proto::agent::chunk::Kind;
 /// Receives a turn's chunks while it runs. Must not block: a slow listener loses pieces.
 pub trait Listener: Send + Sync {
     /// Receives a chunk.
-    fn hear(&self, chunk: Kind);
+    fn on_chunk(&self, chunk: Kind);
 }
 
 /// Discards all chunks.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nobody;
+pub struct NoListener;
 
-impl Listener for Nobody {
-    fn hear(&self, _: Kind) {}
+impl Listener for NoListener {
+    fn on_chunk(&self, _: Kind) {}
 }

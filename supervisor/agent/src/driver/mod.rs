@@ -17,32 +17,32 @@
 mod allowed;
 mod ask;
 mod begin;
+mod builtin_tools;
 mod calls;
 mod clock;
+mod cost_tracking_listener;
 mod drive;
 mod host;
 mod journal;
-mod keep;
 mod listener;
+mod notify;
 mod observe;
-mod overheard;
-mod own;
+mod persistence;
 mod prepare;
 mod recall;
 mod spec;
 mod summarize;
-mod tell;
 
-pub use allowed::Allowed;
-pub use clock::{Clock, Held};
+pub use allowed::AllowedTools;
+pub use builtin_tools::{BuiltinCall, BuiltinTools};
+pub use clock::{Clock, ClockHold};
 pub use drive::Driver;
 pub use host::{Host, HostCall, HostError, Progress};
-pub use journal::{AskedWith, Ended, Entry, Journal, JournalError};
-pub use listener::{Listener, Nobody};
-pub use observe::Observe;
-pub use own::{OwnCall, OwnTools};
-pub use recall::{Followed, Learned, Recall, Recollection};
-pub use spec::{Caller, Confirm, Confirmed, RunTurns, TurnEnd, TurnSpec, World};
+pub use journal::{Journal, JournalEntry, JournalError, TurnOptions, TurnOutcome};
+pub use listener::{Listener, NoListener};
+pub use observe::TurnObserver;
+pub use recall::{CompletedTurn, Recall, Recollection, ShownWorkflow};
+pub use spec::{CallApprover, Caller, Confirmation, TurnEnd, TurnEnvironment, TurnRunner, TurnSpec};
 
 #[cfg(test)]
 mod tests;

@@ -12,14 +12,14 @@ pub struct Recollection {
     /// Workflows that worked for a similar request, as text, the best first.
     pub hints: Vec<String>,
     /// The same workflows, for the end of the turn.
-    pub followed: Vec<Followed>,
+    pub followed: Vec<ShownWorkflow>,
     /// Names of the tools that they use; these are offered first.
     pub tools: Vec<String>,
 }
 
 /// A workflow that was suggested to a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Followed {
+pub struct ShownWorkflow {
     /// Its id in the store.
     pub id: String,
     /// Its steps: plugin and action.
@@ -28,7 +28,7 @@ pub struct Followed {
 
 /// What a finished turn leaves for memory.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Learned {
+pub struct CompletedTurn {
     /// The turn.
     pub caller: Caller,
     /// The request.
@@ -38,7 +38,7 @@ pub struct Learned {
     /// Whether the turn ended with an answer.
     pub success: bool,
     /// The workflows that were suggested to it.
-    pub followed: Vec<Followed>,
+    pub followed: Vec<ShownWorkflow>,
 }
 
 /// Memory beyond a session. Never fails a turn: errors are logged, and the turn continues without memories.
@@ -49,5 +49,5 @@ pub trait Recall: Send + Sync {
 
     /// Stores what can be learned: the workflow of a successful turn with two or more calls; a failure mark on the
     /// workflow that a failed turn followed.
-    async fn learn(&self, learned: Learned);
+    async fn learn(&self, learned: CompletedTurn);
 }

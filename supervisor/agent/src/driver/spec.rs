@@ -11,11 +11,11 @@ use talon_llm::route::fallback::{Attempt, Chain};
 use talon_llm::route::router::Pins;
 use tokio_util::sync::CancellationToken;
 
-use super::{Allowed, Clock, Host, Journal, Listener, OwnTools, Recall};
+use super::{AllowedTools, BuiltinTools, Clock, Host, Journal, Listener, Recall};
 use crate::answer::Schema;
 use crate::budget::Budgets;
 use crate::context::{Sections, Stats};
-use crate::journal::Unfinished;
+use crate::journal::UnfinishedTurn;
 use crate::prompt::Prompt;
 
 /// The turn for which a call is made.
@@ -37,17 +37,17 @@ pub struct Caller {
 
 /// The environment of turns. It changes only with the configuration; a turn keeps the one it started with.
 #[derive(Clone)]
-pub struct World {
+pub struct TurnEnvironment {
     /// The models.
     pub chain: Arc<Chain>,
     /// The plugins.
     pub host: Arc<dyn Host>,
     /// The agent's built-in tools.
-    pub own: Vec<Arc<dyn OwnTools>>,
+    pub builtin_tools: Vec<Arc<dyn BuiltinTools>>,
     /// Memory beyond a session.
     pub recall: Arc<dyn Recall>,
     /// Approves calls.
-    pub confirm: Arc<dyn Confirm>,
+    pub approver: Arc<dyn CallApprover>,
     /// Neutralizes text.
     pub sanitizer: Arc<Sanitizer>,
 }
@@ -76,7 +76,7 @@ pub struct TurnSpec {
     /// Restricts what may be called: "plugin.action" or "plugin.*"; empty for everything.
     pub within: Vec<String>,
     /// The operator's lists for the caller, in addition to `within`, which the client sets.
-    pub allowed: Allowed,
+    pub allowed: AllowedTools,
     /// Whether calls are forbidden.
     pub no_tools: bool,
     /// Where it is stored; `None` for a sub-agent.
@@ -87,7 +87,7 @@ pub struct TurnSpec {
     pub cancel: CancellationToken,
     /// The interrupted turn to resume ([`crate::journal::unfinished`]), with the request and options that the journal
     /// has. `within` and `no_tools` restrict it further.
-    pub resumes: Option<Unfinished>,
+    pub resumes: Option<UnfinishedTurn>,
     /// The clock of the outer turn, for a sub-agent ([`super::OwnCall::clock`]).
     pub outer: Option<Clock>,
 }
@@ -119,17 +119,17 @@ pub struct TurnEnd {
 
 /// Runs turns.
 #[async_trait]
-pub trait RunTurns: Send + Sync {
+pub trait TurnRunner: Send + Sync {
     /// Runs a turn to its end. A failure is a [`TurnEnd`], too. The last chunk is the `done` or `error`; the caller,
     /// who knows the listeners, sends `started`.
     ///
     /// Dropping the future leaves the turn interrupted, to be resumed later ([`TurnSpec::resumes`]).
-    async fn run(&self, world: &World, spec: TurnSpec) -> TurnEnd;
+    async fn run(&self, world: &TurnEnvironment, spec: TurnSpec) -> TurnEnd;
 }
 
 /// Whether a call may be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Confirmed {
+pub enum Confirmation {
     /// It may.
     Yes,
     /// It may not, with the text for the model: `denied by user`, and the reason.
@@ -138,14 +138,14 @@ pub enum Confirmed {
 
 /// Approves calls, if necessary by asking a person.
 #[async_trait]
-pub trait Confirm: Send + Sync {
+pub trait CallApprover: Send + Sync {
     /// Whether this call may be made. Waits for a person's decision where the policy requires one, and notifies the
     /// listener. `destructive` and `read_only` are what the action declares.
     #[expect(
         clippy::too_many_arguments,
         reason = "a call and all that policy looks at; it is made in one place"
     )]
-    async fn may(
+    async fn confirm(
         &self,
         caller: &Caller,
         call_id: &str,
@@ -155,9 +155,9 @@ pub trait Confirm: Send + Sync {
         read_only: bool,
         destructive: Option<bool>,
         listener: &Arc<dyn Listener>,
-    ) -> Confirmed;
+    ) -> Confirmation;
 
     /// The turn is over: its parked calls are cancelled, since nothing would make them any more. Not called when the
     /// agent itself ends, so that parked calls survive a restart.
-    async fn ended(&self, _caller: &Caller) {}
+    async fn turn_ended(&self, _caller: &Caller) {}
 }

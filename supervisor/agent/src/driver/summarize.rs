@@ -4,28 +4,28 @@ use std::ops::Range;
 
 use talon_llm::model::Message;
 
-use super::drive::Running;
+use super::drive::TurnRun;
 use crate::compress;
-use crate::context::{CountTokens, count_messages};
+use crate::context::{TokenCounter, count_messages};
 use crate::loop_context::Failure;
 
 /// The most summarizing questions before one question of the turn. Three of them cover 24,000 tokens; the rest follows
 /// before the next question, and is marked as missing until then.
 const MAX_SUMMARIES: usize = 3;
 
-impl Running<'_> {
+impl TurnRun<'_> {
     /// Summarizes what does not fit, as far as a few questions can. Without a summary the question says what is
     /// missing.
     pub(super) async fn summarize(
         &mut self,
         left_out: &[Range<usize>],
-        counter: &dyn CountTokens,
+        counter: &dyn TokenCounter,
     ) -> Result<(), Failure> {
         let now = self.spec.caller.turn;
         let older = left_out.first().filter(|range| range.start == 0).map_or(0, |range| range.end);
-        let older = self.said.messages()[..older].iter().take_while(|past| past.turn != now).count();
+        let older = self.transcript.messages()[..older].iter().take_while(|past| past.turn != now).count();
         let mut left = MAX_SUMMARIES;
-        if older > 0 && !self.take_in(0..older, true, &mut left).await? {
+        if older > 0 && !self.summarize_range(0..older, true, &mut left).await? {
             return Ok(());
         }
         let gone = older;
@@ -33,35 +33,41 @@ impl Running<'_> {
             return Ok(());
         };
         // This turn's messages stay in the journal until its end; a summary of a part of them is for this turn alone.
-        let within = self.more_of_the_turn(within.start - gone..within.end - gone, counter);
-        self.take_in(within, false, &mut left).await.map(drop)
+        let within = self.older_turn_messages(within.start - gone..within.end - gone, counter);
+        self.summarize_range(within, false, &mut left).await.map(drop)
     }
 
     /// Adds a range of messages to the summary. Returns whether it covers the whole range.
-    async fn take_in(&mut self, range: Range<usize>, keep: bool, left: &mut usize) -> Result<bool, Failure> {
-        let past = self.said.messages()[range.clone()].to_vec();
-        let mut running = compress::Running::new(self.summary.clone(), if keep { self.unkept } else { 0 });
+    async fn summarize_range(
+        &mut self,
+        range: Range<usize>,
+        keep: bool,
+        left: &mut usize,
+    ) -> Result<bool, Failure> {
+        let past = self.transcript.messages()[range.clone()].to_vec();
+        let mut running =
+            compress::RunningSummary::new(self.summary.clone(), if keep { self.unkept } else { 0 });
         let mut failed = None;
         while running.taken < past.len() && *left > 0 {
             *left -= 1;
-            let (chain, session) = (&self.world.chain, &self.spec.caller.session);
-            let asked = running.go_on(chain, session, &past, &self.spec.sections);
+            let (chain, session) = (&self.environment.chain, &self.spec.caller.session);
+            let asked = running.extend(chain, session, &past, &self.spec.sections);
             let said = self.unless_stopped(asked).await;
             if let Err(why) = said? {
                 failed = Some(why);
                 break;
             }
             if let Some(journal) = self.spec.journal.as_ref().filter(|_| keep)
-                && let Err(error) = running.kept(&**journal).await
+                && let Err(error) = running.persist(&**journal).await
             {
                 failed = Some(error.to_string());
             }
         }
-        self.account.spend(running.pico_usd);
+        self.account.record_cost(running.pico_usd);
         super::ask::add(&mut self.account.usage, running.usage);
-        self.said.forget(range.start..range.start + running.taken);
+        self.transcript.forget(range.start..range.start + running.taken);
         if keep {
-            self.unkept = running.unkept();
+            self.unkept = running.unpersisted();
         }
         let all = running.taken == past.len();
         self.summary = running.summary;
@@ -74,8 +80,8 @@ impl Running<'_> {
 
     /// The messages of this turn that do not fit, with enough of the following ones to free half of the section:
     /// otherwise a summary would be due before each question.
-    fn more_of_the_turn(&self, range: Range<usize>, counter: &dyn CountTokens) -> Range<usize> {
-        let messages = self.said.messages();
+    fn older_turn_messages(&self, range: Range<usize>, counter: &dyn TokenCounter) -> Range<usize> {
+        let messages = self.transcript.messages();
         let is_exchange =
             |message: &Message| matches!(message, Message::Assistant { calls, .. } if !calls.is_empty());
         let latest = messages.iter().rposition(|past| is_exchange(&past.message)).unwrap_or(range.end);

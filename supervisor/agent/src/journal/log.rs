@@ -6,9 +6,9 @@ use talon_llm::model::Answer;
 use talon_store::{Message, PageRequest, Role, SessionId, Sessions, View};
 
 use super::failed;
-use super::record::{Read, decoded};
+use super::record::{DecodedMessage, decode};
 use crate::context::Summary;
-use crate::driver::{AskedWith, Ended, Entry, JournalError};
+use crate::driver::{JournalEntry, JournalError, TurnOptions, TurnOutcome};
 
 /// How many of a session's latest messages are read: 20,000. A session reaches that only if its summaries fail for
 /// thousands of turns; then the oldest messages are no longer shown, and stay in the store. Not configurable.
@@ -20,11 +20,11 @@ const PAGE: u32 = 1_000;
 
 /// A stored entry.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct LoggedEntry {
     /// The sequence number of its last message.
     pub(super) sequence: u64,
     pub(super) turn: u64,
-    pub(super) entry: Entry,
+    pub(super) entry: JournalEntry,
 }
 
 /// The entries that are not summarized, and the summary.
@@ -32,7 +32,7 @@ pub(super) struct Record {
 pub(super) struct Log {
     pub(super) summary: Summary,
     /// In the order of writing.
-    pub(super) records: Vec<Record>,
+    pub(super) records: Vec<LoggedEntry>,
     /// The number of the last turn; 0 before the first.
     pub(super) last_turn: u64,
 }
@@ -73,33 +73,33 @@ impl Log {
         let mut results = Vec::new();
         for message in messages {
             let sequence = message.sequence;
-            match decoded(&message) {
-                Read::Entry(turn, entry) => log.add(sequence, turn, entry),
-                Read::Result { turn, place, of, result } => {
+            match decode(&message) {
+                DecodedMessage::Entry(turn, entry) => log.add(sequence, turn, entry),
+                DecodedMessage::Result { turn, place, of, result } => {
                     if place == 0 {
                         results.clear();
                     }
                     results.push(result);
                     if results.len() == of {
-                        log.add(sequence, turn, Entry::Executed(std::mem::take(&mut results)));
+                        log.add(sequence, turn, JournalEntry::CallsFinished(std::mem::take(&mut results)));
                     }
                 }
-                Read::Summary(turn, summary) => {
+                DecodedMessage::Summary(turn, summary) => {
                     log.summary = summary;
                     log.last_turn = log.last_turn.max(turn);
                 }
-                Read::Foreign => log.foreign(message),
+                DecodedMessage::Foreign => log.foreign(message),
             }
         }
         // The rest of a turn whose beginning was not read cannot be assigned.
-        let first = log.records.iter().position(|record| matches!(record.entry, Entry::Asked { .. }));
+        let first = log.records.iter().position(|record| matches!(record.entry, JournalEntry::Asked { .. }));
         log.records.drain(..first.unwrap_or(log.records.len()));
         log
     }
 
-    fn add(&mut self, sequence: u64, turn: u64, entry: Entry) {
+    fn add(&mut self, sequence: u64, turn: u64, entry: JournalEntry) {
         self.last_turn = self.last_turn.max(turn);
-        self.records.push(Record { sequence, turn, entry });
+        self.records.push(LoggedEntry { sequence, turn, entry });
     }
 
     /// Adds a message that no turn wrote: a question starts a turn, an answer ends it.
@@ -111,14 +111,14 @@ impl Log {
                 self.add(
                     sequence,
                     turn + 1,
-                    Entry::Asked { text: content, with: Box::new(AskedWith::default()) },
+                    JournalEntry::Asked { text: content, with: Box::new(TurnOptions::default()) },
                 );
             }
             Role::Assistant => {
                 let answer = Box::new(Answer { text: content, ..Answer::default() });
-                self.add(sequence, turn, Entry::Answered { answer, micro_usd: 0 });
-                let ended = Ended { reason: "done".to_owned(), ..Ended::default() };
-                self.add(sequence, turn, Entry::Ended(ended));
+                self.add(sequence, turn, JournalEntry::Answered { answer, micro_usd: 0 });
+                let ended = TurnOutcome { reason: "done".to_owned(), ..TurnOutcome::default() };
+                self.add(sequence, turn, JournalEntry::Ended(ended));
             }
             Role::System if summarizes.is_some() => {
                 self.summary = Summary { text: content, ..Summary::default() };

@@ -6,9 +6,9 @@
 //!
 //! One turn writes to a session at a time; the caller that runs turns ensures that.
 
+mod client_view;
 mod log;
 mod record;
-mod shown;
 mod transcript;
 mod unfinished;
 
@@ -17,12 +17,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use talon_store::{Compaction, Expected, SessionId, Sessions};
 
-use crate::context::{Past, Summary};
-use crate::driver::{Entry, Journal, JournalError};
+use crate::context::{HistoryMessage, Summary};
+use crate::driver::{Journal, JournalEntry, JournalError};
 
-pub use shown::shown;
+pub use client_view::client_messages;
 pub use transcript::{Transcript, UNKNOWN};
-pub use unfinished::{Look, Unfinished, close, look, unfinished};
+pub use unfinished::{SessionPosition, UnfinishedTurn, close, session_position, unfinished};
 
 /// The journal of a session in the store.
 pub struct StoreJournal {
@@ -40,17 +40,17 @@ impl StoreJournal {
 
 #[async_trait]
 impl Journal for StoreJournal {
-    async fn add(&self, turn: u64, entry: Entry) -> Result<(), JournalError> {
-        let messages = record::encoded(turn, entry);
+    async fn add(&self, turn: u64, entry: JournalEntry) -> Result<(), JournalError> {
+        let messages = record::encode(turn, entry);
         self.sessions.append(self.id, Expected::Any, messages).await.map_err(failed)?;
         Ok(())
     }
 
-    async fn past(&self) -> Result<(Vec<Past>, Summary), JournalError> {
+    async fn past(&self) -> Result<(Vec<HistoryMessage>, Summary), JournalError> {
         let log = log::read(&*self.sessions, self.id).await?;
         let mut transcript = Transcript::default();
         for record in &log.records {
-            transcript.take(record.turn, &record.entry);
+            transcript.apply(record.turn, &record.entry);
         }
         Ok((transcript.finish(), log.summary))
     }
@@ -59,7 +59,7 @@ impl Journal for StoreJournal {
         let log = log::read(&*self.sessions, self.id).await?;
         let mut transcript = Transcript::default();
         for record in &log.records {
-            transcript.take(record.turn, &record.entry);
+            transcript.apply(record.turn, &record.entry);
         }
         let past = transcript.finish();
         let refused = |why: &str| JournalError { why: why.to_owned() };

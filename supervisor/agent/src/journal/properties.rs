@@ -4,13 +4,13 @@ use proptest::prelude::*;
 use talon_guard::Sanitizer;
 use talon_llm::model::Message;
 
-use super::tests::{Place, asked, calls, ended, result, says};
+use super::tests::{TestSession, asked, calls, ended, result, says};
 use super::*;
 use crate::context::{Estimate, Sections, history};
 
 /// The entries of a turn as a driver writes them: some answers with calls, each call begun or not, results early or not; notes;
 /// answers that go back; an end.
-fn turn() -> impl Strategy<Value = Vec<Entry>> {
+fn turn() -> impl Strategy<Value = Vec<JournalEntry>> {
     let ids = ["a", "b", "a", "c"];
     let batch = (1..=ids.len()).prop_flat_map(move |n| {
         let begun = proptest::collection::vec(any::<(bool, bool)>(), n);
@@ -18,19 +18,22 @@ fn turn() -> impl Strategy<Value = Vec<Entry>> {
             let mut entries = vec![calls(&ids[..n])];
             for (place, (began, early)) in begun.iter().enumerate() {
                 if *began {
-                    entries.push(Entry::Began { place });
+                    entries.push(JournalEntry::CallStarted { place });
                     if *early {
-                        entries.push(Entry::Brought { place, result: result(&format!("r{place}")) });
+                        entries
+                            .push(JournalEntry::CallFinished { place, result: result(&format!("r{place}")) });
                     }
                 }
             }
-            entries.push(Entry::Executed((0..n).map(|place| result(&format!("r{place}"))).collect()));
+            entries.push(JournalEntry::CallsFinished(
+                (0..n).map(|place| result(&format!("r{place}"))).collect(),
+            ));
             entries
         })
     });
-    let note = |feedback| move |text: String| vec![Entry::Noted { text, feedback }];
+    let note = |feedback| move |text: String| vec![JournalEntry::Noted { text, feedback }];
     let back = "[a-z]{0,5}"
-        .prop_map(|text| vec![says(&text), Entry::Noted { text: "no".to_owned(), feedback: true }]);
+        .prop_map(|text| vec![says(&text), JournalEntry::Noted { text: "no".to_owned(), feedback: true }]);
     let step = prop_oneof![batch, "[a-z]{1,5}".prop_map(note(false)), back];
     proptest::collection::vec(step, 0..5).prop_map(|steps| {
         let steps = steps.into_iter().flatten();
@@ -61,24 +64,24 @@ fn well_formed(messages: &[Message]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn check(before: &[Vec<Entry>], last: &[Entry], written: usize) -> Result<(), TestCaseError> {
+fn check(before: &[Vec<JournalEntry>], last: &[JournalEntry], written: usize) -> Result<(), TestCaseError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let place = Place::new().await;
+        let place = TestSession::new().await;
         let journal = place.journal();
         let turns = before.iter().map(|turn| &turn[..]).chain([&last[..written]]);
         let mut expected = Transcript::default();
         for (turn, entries) in (1_u64..).zip(turns) {
             for entry in entries {
                 journal.add(turn, entry.clone()).await.expect("written");
-                expected.take(turn, entry);
+                expected.apply(turn, entry);
             }
         }
         let (past, _) = journal.past().await.expect("read");
         prop_assert_eq!(&past, &expected.finish(), "a journal says what its driver knew");
         let messages: Vec<Message> = past.iter().map(|past| past.message.clone()).collect();
         well_formed(&messages)?;
-        let shown = history::show(&past, &Sections::default(), &Estimate, &Sanitizer::default());
+        let shown = history::select(&past, &Sections::default(), &Estimate, &Sanitizer::default());
         well_formed(&shown.messages)?;
 
         let look = place.look().await;
@@ -126,7 +129,7 @@ proptest! {
         let written = 1 + cut.index(last.len() - 1);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let messages = runtime.block_on(async {
-            let place = Place::new().await;
+            let place = TestSession::new().await;
             let journal = place.journal();
             for entry in &last[..written] {
                 journal.add(1, entry.clone()).await.expect("written");

@@ -20,17 +20,17 @@ use talon_llm::model::{Answer, Finish, Thoughts, ToolCall, Usage};
 use talon_store::{Message, NewMessage, Role};
 
 use crate::context::Summary;
-use crate::driver::{AskedWith, Ended, Entry};
-use crate::loop_context::{Ran, ToolResult};
+use crate::driver::{JournalEntry, TurnOptions, TurnOutcome};
+use crate::loop_context::{CallOutcome, ToolResult};
 
 /// The metadata of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(super) enum Beside {
+pub(super) enum EntryMetadata {
     Asked {
         turn: u64,
         #[serde(default)]
-        with: Box<AskedWith>,
+        with: Box<TurnOptions>,
     },
     Answered {
         turn: u64,
@@ -56,14 +56,14 @@ pub(super) enum Beside {
     Brought {
         turn: u64,
         place: usize,
-        ran: Ran,
+        ran: CallOutcome,
         said: String,
     },
     Executed {
         turn: u64,
         place: usize,
         of: usize,
-        ran: Ran,
+        ran: CallOutcome,
         said: String,
     },
     Noted {
@@ -84,7 +84,7 @@ pub(super) enum Beside {
     },
 }
 
-impl Beside {
+impl EntryMetadata {
     /// Reads a message's metadata; `None` if the agent did not write the message.
     pub(super) fn of(message: &Message) -> Option<Self> {
         [&message.tool_results, &message.tool_calls]
@@ -95,30 +95,34 @@ impl Beside {
 }
 
 /// Encodes an entry.
-pub(super) fn encoded(turn: u64, entry: Entry) -> Vec<NewMessage> {
+pub(super) fn encode(turn: u64, entry: JournalEntry) -> Vec<NewMessage> {
     let one = |role, content, beside| vec![message(role, content, &beside)];
     match entry {
-        Entry::Asked { text, with } => one(Role::User, text, Beside::Asked { turn, with }),
-        Entry::Answered { answer, micro_usd } => {
+        JournalEntry::Asked { text, with } => one(Role::User, text, EntryMetadata::Asked { turn, with }),
+        JournalEntry::Answered { answer, micro_usd } => {
             let Answer { text, calls, cut_call, finish, usage, model, thoughts } = *answer;
             let beside =
-                Beside::Answered { turn, calls, cut_call, finish, usage, model, thoughts, micro_usd };
+                EntryMetadata::Answered { turn, calls, cut_call, finish, usage, model, thoughts, micro_usd };
             one(Role::Assistant, text, beside)
         }
-        Entry::Began { place } => one(Role::Tool, String::new(), Beside::Began { turn, place }),
-        Entry::Brought { place, result: ToolResult { ran, block, said } } => {
-            one(Role::Tool, block, Beside::Brought { turn, place, ran, said })
+        JournalEntry::CallStarted { place } => {
+            one(Role::Tool, String::new(), EntryMetadata::Began { turn, place })
         }
-        Entry::Executed(results) => {
+        JournalEntry::CallFinished { place, result: ToolResult { ran, block, said } } => {
+            one(Role::Tool, block, EntryMetadata::Brought { turn, place, ran, said })
+        }
+        JournalEntry::CallsFinished(results) => {
             let of = results.len();
             let each = results.into_iter().enumerate().map(|(place, ToolResult { ran, block, said })| {
-                message(Role::Tool, block, &Beside::Executed { turn, place, of, ran, said })
+                message(Role::Tool, block, &EntryMetadata::Executed { turn, place, of, ran, said })
             });
             each.collect()
         }
-        Entry::Noted { text, feedback } => one(Role::System, text, Beside::Noted { turn, feedback }),
-        Entry::Ended(Ended { reason, message, note }) => {
-            one(Role::System, message, Beside::Ended { turn, reason, note })
+        JournalEntry::Noted { text, feedback } => {
+            one(Role::System, text, EntryMetadata::Noted { turn, feedback })
+        }
+        JournalEntry::Ended(TurnOutcome { reason, message, note }) => {
+            one(Role::System, message, EntryMetadata::Ended { turn, reason, note })
         }
     }
 }
@@ -126,11 +130,11 @@ pub(super) fn encoded(turn: u64, entry: Entry) -> Vec<NewMessage> {
 /// Encodes a summary of everything up to a turn.
 pub(super) fn summary(turn: u64, summary: &Summary) -> NewMessage {
     let Summary { text, messages, tokens } = summary;
-    let beside = Beside::Summary { turn, messages: *messages, tokens: *tokens };
+    let beside = EntryMetadata::Summary { turn, messages: *messages, tokens: *tokens };
     message(Role::System, text.clone(), &beside)
 }
 
-fn message(role: Role, content: String, beside: &Beside) -> NewMessage {
+fn message(role: Role, content: String, beside: &EntryMetadata) -> NewMessage {
     // The metadata has only string keys, so serializing it cannot fail.
     let json = serde_json::to_value(beside).ok();
     let (tool_calls, tool_results) = if role == Role::Tool { (None, json) } else { (json, None) };
@@ -139,9 +143,9 @@ fn message(role: Role, content: String, beside: &Beside) -> NewMessage {
 
 /// A decoded message.
 #[derive(Debug)]
-pub(super) enum Read {
+pub(super) enum DecodedMessage {
     /// A whole entry.
-    Entry(u64, Entry),
+    Entry(u64, JournalEntry),
     /// One of the results of an entry, which its last result completes.
     Result { turn: u64, place: usize, of: usize, result: ToolResult },
     /// A summary, and the last turn that it replaces.
@@ -150,28 +154,35 @@ pub(super) enum Read {
     Foreign,
 }
 
-pub(super) fn decoded(message: &Message) -> Read {
+pub(super) fn decode(message: &Message) -> DecodedMessage {
     let content = || message.content.clone();
-    let Some(beside) = Beside::of(message) else { return Read::Foreign };
+    let Some(beside) = EntryMetadata::of(message) else { return DecodedMessage::Foreign };
     match beside {
-        Beside::Asked { turn, with } => Read::Entry(turn, Entry::Asked { text: content(), with }),
-        Beside::Answered { turn, calls, cut_call, finish, usage, model, thoughts, micro_usd } => {
+        EntryMetadata::Asked { turn, with } => {
+            DecodedMessage::Entry(turn, JournalEntry::Asked { text: content(), with })
+        }
+        EntryMetadata::Answered { turn, calls, cut_call, finish, usage, model, thoughts, micro_usd } => {
             let answer = Answer { text: content(), calls, cut_call, finish, usage, model, thoughts };
-            Read::Entry(turn, Entry::Answered { answer: Box::new(answer), micro_usd })
+            DecodedMessage::Entry(turn, JournalEntry::Answered { answer: Box::new(answer), micro_usd })
         }
-        Beside::Began { turn, place } => Read::Entry(turn, Entry::Began { place }),
-        Beside::Brought { turn, place, ran, said } => {
-            Read::Entry(turn, Entry::Brought { place, result: ToolResult { ran, block: content(), said } })
+        EntryMetadata::Began { turn, place } => {
+            DecodedMessage::Entry(turn, JournalEntry::CallStarted { place })
         }
-        Beside::Executed { turn, place, of, ran, said } => {
-            Read::Result { turn, place, of, result: ToolResult { ran, block: content(), said } }
+        EntryMetadata::Brought { turn, place, ran, said } => DecodedMessage::Entry(
+            turn,
+            JournalEntry::CallFinished { place, result: ToolResult { ran, block: content(), said } },
+        ),
+        EntryMetadata::Executed { turn, place, of, ran, said } => {
+            DecodedMessage::Result { turn, place, of, result: ToolResult { ran, block: content(), said } }
         }
-        Beside::Noted { turn, feedback } => Read::Entry(turn, Entry::Noted { text: content(), feedback }),
-        Beside::Ended { turn, reason, note } => {
-            Read::Entry(turn, Entry::Ended(Ended { reason, message: content(), note }))
+        EntryMetadata::Noted { turn, feedback } => {
+            DecodedMessage::Entry(turn, JournalEntry::Noted { text: content(), feedback })
         }
-        Beside::Summary { turn, messages, tokens } => {
-            Read::Summary(turn, Summary { text: content(), messages, tokens })
+        EntryMetadata::Ended { turn, reason, note } => {
+            DecodedMessage::Entry(turn, JournalEntry::Ended(TurnOutcome { reason, message: content(), note }))
+        }
+        EntryMetadata::Summary { turn, messages, tokens } => {
+            DecodedMessage::Summary(turn, Summary { text: content(), messages, tokens })
         }
     }
 }

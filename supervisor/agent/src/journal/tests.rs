@@ -4,25 +4,25 @@ use std::sync::Arc;
 
 use serde_json::json;
 use talon_llm::model::{Answer, Arguments, Finish, Message, Thinking, Thoughts, ToolCall, Usage};
-use talon_store::{Engine, Expected, NewMessage, NewSession, Open, PageRequest, Role, Store, View};
+use talon_store::{Engine, Expected, NewMessage, NewSession, PageRequest, Role, Store, StoreOptions, View};
 use tempfile::TempDir;
 
 use super::*;
-use crate::driver::{AskedWith, Ended};
-use crate::loop_context::{Ran, ToolResult};
+use crate::driver::{TurnOptions, TurnOutcome};
+use crate::loop_context::{CallOutcome, ToolResult};
 
 /// A session in a separate store.
-pub(super) struct Place {
+pub(super) struct TestSession {
     pub(super) sessions: Arc<dyn Sessions>,
     pub(super) id: SessionId,
     _store: Store,
     _dir: TempDir,
 }
 
-impl Place {
+impl TestSession {
     pub(super) async fn new() -> Self {
         let dir = tempfile::tempdir().expect("a directory");
-        let store = Open::new(Engine::Sqlite { path: dir.path().join("state/state.db") })
+        let store = StoreOptions::new(Engine::Sqlite { path: dir.path().join("state/state.db") })
             .open()
             .await
             .expect("a store");
@@ -36,20 +36,23 @@ impl Place {
         StoreJournal::new(Arc::clone(&self.sessions), self.id)
     }
 
-    pub(super) async fn look(&self) -> Look {
-        look(&*self.sessions, self.id).await.expect("it can be read")
+    pub(super) async fn look(&self) -> SessionPosition {
+        session_position(&*self.sessions, self.id).await.expect("it can be read")
     }
 }
 
-pub(super) fn asked(text: &str) -> Entry {
-    Entry::Asked { text: text.to_owned(), with: Box::default() }
+pub(super) fn asked(text: &str) -> JournalEntry {
+    JournalEntry::Asked { text: text.to_owned(), with: Box::default() }
 }
 
-pub(super) fn says(text: &str) -> Entry {
-    Entry::Answered { answer: Box::new(Answer { text: text.to_owned(), ..Answer::default() }), micro_usd: 3 }
+pub(super) fn says(text: &str) -> JournalEntry {
+    JournalEntry::Answered {
+        answer: Box::new(Answer { text: text.to_owned(), ..Answer::default() }),
+        micro_usd: 3,
+    }
 }
 
-pub(super) fn calls(ids: &[&str]) -> Entry {
+pub(super) fn calls(ids: &[&str]) -> JournalEntry {
     let call = |id: &&str| ToolCall {
         id: (*id).to_owned(),
         name: "files__read".to_owned(),
@@ -57,26 +60,26 @@ pub(super) fn calls(ids: &[&str]) -> Entry {
     };
     let answer =
         Answer { calls: ids.iter().map(call).collect(), finish: Finish::ToolCalls, ..Answer::default() };
-    Entry::Answered { answer: Box::new(answer), micro_usd: 3 }
+    JournalEntry::Answered { answer: Box::new(answer), micro_usd: 3 }
 }
 
 pub(super) fn result(said: &str) -> ToolResult {
     ToolResult {
-        ran: Ran::Succeeded,
+        ran: CallOutcome::Succeeded,
         block: format!("[plugin_output]\n{said}\n[/plugin_output]"),
         said: said.to_owned(),
     }
 }
 
-pub(super) fn ended() -> Entry {
-    Entry::Ended(Ended { reason: "done".to_owned(), ..Ended::default() })
+pub(super) fn ended() -> JournalEntry {
+    JournalEntry::Ended(TurnOutcome { reason: "done".to_owned(), ..TurnOutcome::default() })
 }
 
 #[tokio::test]
 async fn every_entry_comes_back_as_it_was() {
-    let place = Place::new().await;
+    let place = TestSession::new().await;
     let journal = place.journal();
-    let with = AskedWith {
+    let with = TurnOptions {
         within: vec!["files.*".to_owned()],
         no_tools: true,
         schema: Some(json!({ "type": "object" })),
@@ -101,13 +104,16 @@ async fn every_entry_comes_back_as_it_was() {
         }),
     };
     let entries = vec![
-        Entry::Asked { text: "hi".to_owned(), with: Box::new(with.clone()) },
-        Entry::Answered { answer: Box::new(answer), micro_usd: 42 },
-        Entry::Began { place: 0 },
-        Entry::Brought { place: 0, result: result("early") },
-        Entry::Executed(vec![result("one"), ToolResult { ran: Ran::NotOffered, ..result("two") }]),
-        Entry::Noted { text: "note".to_owned(), feedback: false },
-        Entry::Noted { text: "feedback".to_owned(), feedback: true },
+        JournalEntry::Asked { text: "hi".to_owned(), with: Box::new(with.clone()) },
+        JournalEntry::Answered { answer: Box::new(answer), micro_usd: 42 },
+        JournalEntry::CallStarted { place: 0 },
+        JournalEntry::CallFinished { place: 0, result: result("early") },
+        JournalEntry::CallsFinished(vec![
+            result("one"),
+            ToolResult { ran: CallOutcome::NotOffered, ..result("two") },
+        ]),
+        JournalEntry::Noted { text: "note".to_owned(), feedback: false },
+        JournalEntry::Noted { text: "feedback".to_owned(), feedback: true },
     ];
     for entry in &entries {
         journal.add(7, entry.clone()).await.expect("written");
@@ -115,18 +121,20 @@ async fn every_entry_comes_back_as_it_was() {
     let look = place.look().await;
     assert_eq!(look.last_turn, 7);
     let unfinished = look.unfinished.expect("it has no end");
-    assert_eq!((unfinished.turn, unfinished.request.as_str(), &unfinished.with), (7, "hi", &with));
+    assert_eq!((unfinished.turn, unfinished.request.as_str(), &unfinished.options), (7, "hi", &with));
     assert_eq!(unfinished.entries, entries);
     close(&journal, 7, "It was interrupted.").await.expect("closed");
-    assert_eq!(place.look().await, Look { last_turn: 7, unfinished: None });
+    assert_eq!(place.look().await, SessionPosition { last_turn: 7, unfinished: None });
 }
 
 #[tokio::test]
 async fn a_summary_stands_for_whole_turns_and_what_it_stands_for_stays() {
-    let place = Place::new().await;
+    let place = TestSession::new().await;
     let journal = place.journal();
     for turn in 1..=3 {
-        for entry in [asked("q"), calls(&["a"]), Entry::Executed(vec![result("r")]), says("a"), ended()] {
+        for entry in
+            [asked("q"), calls(&["a"]), JournalEntry::CallsFinished(vec![result("r")]), says("a"), ended()]
+        {
             journal.add(turn, entry).await.expect("written");
         }
     }
@@ -145,7 +153,11 @@ async fn a_summary_stands_for_whole_turns_and_what_it_stands_for_stays() {
     let all = Summary { text: "all of it".to_owned(), messages: 12, tokens: 120 };
     journal.summarized(4, all.clone()).await.expect("the rest");
     assert_eq!(journal.past().await.expect("read"), (Vec::new(), all));
-    assert_eq!(place.look().await, Look { last_turn: 3, unfinished: None }, "turns are still counted on");
+    assert_eq!(
+        place.look().await,
+        SessionPosition { last_turn: 3, unfinished: None },
+        "turns are still counted on"
+    );
     let everything =
         place.sessions.messages(place.id, View::All, &PageRequest::first(0)).await.expect("read");
     assert_eq!(everything.items.len(), 15 + 2);
@@ -153,14 +165,14 @@ async fn a_summary_stands_for_whole_turns_and_what_it_stands_for_stays() {
 
 #[tokio::test]
 async fn people_are_shown_what_was_said_and_not_how_it_is_kept() {
-    let place = Place::new().await;
+    let place = TestSession::new().await;
     let journal = place.journal();
     let entries = [
         asked("q"),
         calls(&["a", "b"]),
-        Entry::Began { place: 0 },
-        Entry::Brought { place: 1, result: result("two") },
-        Entry::Executed(vec![result("one"), result("two")]),
+        JournalEntry::CallStarted { place: 0 },
+        JournalEntry::CallFinished { place: 1, result: result("two") },
+        JournalEntry::CallsFinished(vec![result("one"), result("two")]),
         says("answer"),
         ended(),
     ];
@@ -168,7 +180,7 @@ async fn people_are_shown_what_was_said_and_not_how_it_is_kept() {
         journal.add(1, entry).await.expect("written");
     }
     let page = place.sessions.messages(place.id, View::All, &PageRequest::first(0)).await.expect("read");
-    let shown = shown(&page.items);
+    let shown = client_messages(&page.items);
     let roles: Vec<&str> = shown.iter().map(|message| message.role.as_str()).collect();
     assert_eq!(roles, ["user", "assistant", "tool", "tool", "assistant"]);
     assert_eq!(shown[1].tool_calls[1].call_id, "b");
@@ -178,7 +190,7 @@ async fn people_are_shown_what_was_said_and_not_how_it_is_kept() {
 
 #[tokio::test]
 async fn a_session_that_somebody_else_wrote_can_be_gone_on_with() {
-    let place = Place::new().await;
+    let place = TestSession::new().await;
     let foreign = [
         NewMessage::text(Role::System, "be kind"),
         NewMessage::text(Role::User, "one"),
@@ -191,18 +203,18 @@ async fn a_session_that_somebody_else_wrote_can_be_gone_on_with() {
     let said: Vec<_> = past.iter().map(|past| (past.turn, past.message.clone())).collect();
     assert_eq!(said[0], (1, Message::User { text: "one".to_owned() }));
     assert_eq!(said.len(), 2);
-    assert_eq!(place.look().await, Look { last_turn: 1, unfinished: None });
+    assert_eq!(place.look().await, SessionPosition { last_turn: 1, unfinished: None });
     journal.add(2, asked("three")).await.expect("written");
     assert_eq!(place.look().await.unfinished.expect("it goes on").turn, 2);
 }
 
 #[tokio::test]
 async fn what_cannot_be_stored_is_an_error_and_leaves_nothing() {
-    let place = Place::new().await;
+    let place = TestSession::new().await;
     let journal = place.journal();
     let error = journal.add(1, asked(&"x".repeat(2 << 20))).await.expect_err("too long");
     assert!(error.to_string().contains("content"), "{error}");
-    assert_eq!(place.look().await, Look::default());
+    assert_eq!(place.look().await, SessionPosition::default());
     let gone = StoreJournal::new(Arc::clone(&place.sessions), SessionId::generate());
     gone.add(1, asked("?")).await.expect_err("there is no such session");
     gone.past().await.expect_err("there is no such session");

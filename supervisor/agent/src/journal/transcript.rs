@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use talon_llm::model::{Message, ToolCall};
 
-use crate::context::Past;
-use crate::driver::{Ended, Entry};
-use crate::loop_context::{Ran, ToolResult};
+use crate::context::HistoryMessage;
+use crate::driver::{JournalEntry, TurnOutcome};
+use crate::loop_context::{CallOutcome, ToolResult};
 use crate::tools;
 
 /// The result of a call that started and whose result is lost. It is not repeated, since it may have succeeded.
@@ -23,28 +23,28 @@ const NOT_MADE: &str = "error: not made, the turn was interrupted before";
 ///   attempt.
 #[derive(Debug, Clone, Default)]
 pub struct Transcript {
-    said: Vec<Past>,
+    messages: Vec<HistoryMessage>,
     /// Calls that have no results yet.
-    open: Option<Open>,
+    open: Option<OpenExchange>,
     /// The index of the last feedback, and of the answer to which it belongs.
     feedback: Option<Range<usize>>,
 }
 
 #[derive(Debug, Clone)]
-struct Open {
+struct OpenExchange {
     turn: u64,
     calls: Vec<ToolCall>,
     began: BTreeSet<usize>,
     brought: BTreeMap<usize, ToolResult>,
 }
 
-impl Open {
+impl OpenExchange {
     fn results(mut self) -> Vec<ToolResult> {
         let missing = |place| if self.began.contains(&place) { UNKNOWN } else { NOT_MADE };
         let mut results = Vec::new();
         for place in 0..self.calls.len() {
             let lost = || ToolResult {
-                ran: Ran::Failed,
+                ran: CallOutcome::Failed,
                 block: missing(place).to_owned(),
                 said: missing(place).to_owned(),
             };
@@ -57,72 +57,79 @@ impl Open {
 impl Transcript {
     /// Starts with earlier messages.
     #[must_use]
-    pub fn after(past: Vec<Past>) -> Self {
-        Self { said: past, ..Self::default() }
+    pub fn after(past: Vec<HistoryMessage>) -> Self {
+        Self { messages: past, ..Self::default() }
     }
 
     /// All messages; calls of the last one may have no results yet.
     #[must_use]
-    pub fn messages(&self) -> &[Past] {
-        &self.said
+    pub fn messages(&self) -> &[HistoryMessage] {
+        &self.messages
     }
 
     /// All messages, each call with its result.
     #[must_use]
-    pub fn finish(mut self) -> Vec<Past> {
+    pub fn finish(mut self) -> Vec<HistoryMessage> {
         self.close(None);
-        self.said
+        self.messages
     }
 
     /// Applies an entry.
-    pub fn take(&mut self, turn: u64, entry: &Entry) {
+    pub fn apply(&mut self, turn: u64, entry: &JournalEntry) {
         match entry {
-            Entry::Began { place } => {
+            JournalEntry::CallStarted { place } => {
                 if let Some(open) = &mut self.open {
                     open.began.insert(*place);
                 }
                 return;
             }
-            Entry::Brought { place, result } => {
+            JournalEntry::CallFinished { place, result } => {
                 if let Some(open) = &mut self.open {
                     open.brought.insert(*place, result.clone());
                 }
                 return;
             }
-            Entry::Executed(results) => return self.close(Some(results)),
-            Entry::Asked { .. } | Entry::Answered { .. } | Entry::Noted { .. } | Entry::Ended(_) => {}
+            JournalEntry::CallsFinished(results) => return self.close(Some(results)),
+            JournalEntry::Asked { .. }
+            | JournalEntry::Answered { .. }
+            | JournalEntry::Noted { .. }
+            | JournalEntry::Ended(_) => {}
         }
         self.close(None);
         match entry {
-            Entry::Asked { text, .. } => {
+            JournalEntry::Asked { text, .. } => {
                 self.feedback = None;
                 self.say(turn, Message::User { text: text.clone() });
             }
-            Entry::Answered { answer, .. } => {
+            JournalEntry::Answered { answer, .. } => {
                 // An empty message is dropped, since several providers reject it.
                 if !(answer.text.trim().is_empty() && answer.calls.is_empty()) {
                     self.say(turn, answer.message());
                 }
                 if !answer.calls.is_empty() {
                     let (began, brought) = (BTreeSet::new(), BTreeMap::new());
-                    self.open = Some(Open { turn, calls: answer.calls.clone(), began, brought });
+                    self.open = Some(OpenExchange { turn, calls: answer.calls.clone(), began, brought });
                 }
             }
-            Entry::Noted { text, feedback: true } => self.feed_back(turn, text),
-            Entry::Noted { text, feedback: false } => self.say(turn, Message::User { text: text.clone() }),
-            Entry::Ended(Ended { note, .. }) => {
+            JournalEntry::Noted { text, feedback: true } => self.feed_back(turn, text),
+            JournalEntry::Noted { text, feedback: false } => {
+                self.say(turn, Message::User { text: text.clone() })
+            }
+            JournalEntry::Ended(TurnOutcome { note, .. }) => {
                 self.feedback = None;
                 if !note.is_empty() {
                     self.say(turn, Message::User { text: note.clone() });
                 }
             }
-            Entry::Began { .. } | Entry::Brought { .. } | Entry::Executed(_) => {}
+            JournalEntry::CallStarted { .. }
+            | JournalEntry::CallFinished { .. }
+            | JournalEntry::CallsFinished(_) => {}
         }
     }
 
     /// Removes messages that are summarized.
     pub fn forget(&mut self, range: Range<usize>) {
-        let range = range.start.min(self.said.len())..range.end.min(self.said.len());
+        let range = range.start.min(self.messages.len())..range.end.min(self.messages.len());
         self.feedback = self.feedback.take().and_then(|feedback| {
             if feedback.start >= range.end {
                 Some(feedback.start - range.len()..feedback.end - range.len())
@@ -130,22 +137,22 @@ impl Transcript {
                 (feedback.end <= range.start).then_some(feedback)
             }
         });
-        self.said.drain(range);
+        self.messages.drain(range);
     }
 
     fn say(&mut self, turn: u64, message: Message) {
-        self.said.push(Past { turn, message });
+        self.messages.push(HistoryMessage { turn, message });
     }
 
     fn feed_back(&mut self, turn: u64, text: &str) {
         if let Some(before) = self.feedback.take() {
-            self.said.drain(before);
+            self.messages.drain(before);
         }
-        let is_answer = |past: &Past| {
+        let is_answer = |past: &HistoryMessage| {
             past.turn == turn && matches!(&past.message, Message::Assistant { calls, .. } if calls.is_empty())
         };
-        let at = self.said.len();
-        let about = if self.said.last().is_some_and(is_answer) { at - 1 } else { at };
+        let at = self.messages.len();
+        let about = if self.messages.last().is_some_and(is_answer) { at - 1 } else { at };
         self.say(turn, Message::User { text: text.to_owned() });
         self.feedback = Some(about..at + 1);
     }

@@ -3,58 +3,69 @@
 use talon_store::{SessionId, Sessions};
 
 use super::log;
-use crate::driver::{AskedWith, Ended, Entry, Journal, JournalError};
+use crate::driver::{Journal, JournalEntry, JournalError, TurnOptions, TurnOutcome};
 
 /// An interrupted turn: the agent ended or was killed while it ran.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unfinished {
+pub struct UnfinishedTurn {
     /// Its number in the session.
     pub turn: u64,
     /// The request.
     pub request: String,
     /// The options for this turn alone.
-    pub with: AskedWith,
+    pub options: TurnOptions,
     /// Its entries; the first is the request.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JournalEntry>,
 }
 
 /// The position of a session.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Look {
+pub struct SessionPosition {
     /// The number of its last turn; 0 before the first.
     pub last_turn: u64,
     /// That turn, if it has no end.
-    pub unfinished: Option<Unfinished>,
+    pub unfinished: Option<UnfinishedTurn>,
 }
 
 /// The last turn of a session, if it has no end.
 ///
 /// # Errors
 /// [`JournalError`]
-pub async fn unfinished(sessions: &dyn Sessions, id: SessionId) -> Result<Option<Unfinished>, JournalError> {
-    Ok(look(sessions, id).await?.unfinished)
+pub async fn unfinished(
+    sessions: &dyn Sessions,
+    id: SessionId,
+) -> Result<Option<UnfinishedTurn>, JournalError> {
+    Ok(session_position(sessions, id).await?.unfinished)
 }
 
 /// Returns the position of a session: its next turn has the number after the last.
 ///
 /// # Errors
 /// [`JournalError`]
-pub async fn look(sessions: &dyn Sessions, id: SessionId) -> Result<Look, JournalError> {
+pub async fn session_position(
+    sessions: &dyn Sessions,
+    id: SessionId,
+) -> Result<SessionPosition, JournalError> {
     let log = log::read(sessions, id).await?;
     let last_turn = log.last_turn;
-    let entries: Vec<Entry> = log
+    let entries: Vec<JournalEntry> = log
         .records
         .into_iter()
         .filter(|record| record.turn == last_turn)
         .map(|record| record.entry)
         .collect();
     let unfinished = match (entries.first(), entries.last()) {
-        (Some(Entry::Asked { text, with }), Some(last)) if !matches!(last, Entry::Ended(_)) => {
-            Some(Unfinished { turn: last_turn, request: text.clone(), with: (**with).clone(), entries })
+        (Some(JournalEntry::Asked { text, with }), Some(last)) if !matches!(last, JournalEntry::Ended(_)) => {
+            Some(UnfinishedTurn {
+                turn: last_turn,
+                request: text.clone(),
+                options: (**with).clone(),
+                entries,
+            })
         }
         _ => None,
     };
-    Ok(Look { last_turn, unfinished })
+    Ok(SessionPosition { last_turn, unfinished })
 }
 
 /// Ends an interrupted turn instead of resuming it. `message` is for the person.
@@ -64,6 +75,6 @@ pub async fn look(sessions: &dyn Sessions, id: SessionId) -> Result<Look, Journa
 pub async fn close(journal: &dyn Journal, turn: u64, message: &str) -> Result<(), JournalError> {
     let note = "[The turn was interrupted before a final answer, and was not gone on with. Do not begin it anew unasked.]";
     let ended =
-        Ended { reason: "interrupted".to_owned(), message: message.to_owned(), note: note.to_owned() };
-    journal.add(turn, Entry::Ended(ended)).await
+        TurnOutcome { reason: "interrupted".to_owned(), message: message.to_owned(), note: note.to_owned() };
+    journal.add(turn, JournalEntry::Ended(ended)).await
 }

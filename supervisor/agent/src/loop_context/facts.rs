@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use talon_llm::model::Answer;
 
-use super::{Failure, LoopContext, NEVER_OFFERED, Ran, ToolResult, Verdict};
+use super::{AnswerVerdict, CallOutcome, Failure, LoopContext, NEVER_OFFERED, ToolResult};
 use crate::machine::{Event, State};
 use crate::progress::Fingerprint;
 
 impl LoopContext {
     /// Sets the time, as the driver reads it. It never decreases.
-    pub(crate) fn at(&mut self, elapsed: Duration) {
+    pub(crate) fn advance_clock(&mut self, elapsed: Duration) {
         self.spent.elapsed = self.spent.elapsed.max(elapsed);
     }
 
-    pub(crate) fn answered(&mut self, answer: Answer, micro_usd: u64) {
+    pub(crate) fn record_answer(&mut self, answer: Answer, micro_usd: u64) {
         self.iteration = self.iteration.saturating_add(1);
         self.spent.micro_usd = self.spent.micro_usd.saturating_add(micro_usd);
         let usage = answer.usage.unwrap_or_default();
@@ -31,45 +31,45 @@ impl LoopContext {
     }
 
     /// Counts the results of a batch, if there is one for each call.
-    pub(crate) fn executed(&mut self, results: Vec<ToolResult>) {
+    pub(crate) fn record_results(&mut self, results: Vec<ToolResult>) {
         let calls = self.answer.as_ref().map_or(&[][..], |answer| &answer.calls);
         if calls.len() == results.len() {
             self.history.push(Fingerprint::of_batch(calls.iter().zip(&results)));
             let mut counted = BTreeSet::new();
             for (call, result) in calls.iter().zip(&results) {
-                let name = if result.ran == Ran::NotOffered { NEVER_OFFERED } else { &call.name };
+                let name = if result.ran == CallOutcome::NotOffered { NEVER_OFFERED } else { &call.name };
                 match result.ran {
                     // The same call several times in one answer counts as one repetition: the model has not seen its
                     // result yet, and a limit must not be reached before a warning.
-                    Ran::Succeeded => {
+                    CallOutcome::Succeeded => {
                         let print = Fingerprint::of_call(call, result);
                         if counted.insert(print) {
                             self.tallies.entry(name.to_owned()).or_default().succeeded(print);
                         }
                         self.completed.push(call.name.clone());
                     }
-                    Ran::Failed => {
+                    CallOutcome::Failed => {
                         self.tallies.entry(name.to_owned()).or_default().failed();
                         self.completed.push(call.name.clone());
                     }
-                    Ran::NotOffered => self.tallies.entry(name.to_owned()).or_default().failed(),
-                    Ran::OverTheLimit => {}
+                    CallOutcome::NotOffered => self.tallies.entry(name.to_owned()).or_default().failed(),
+                    CallOutcome::OverTheLimit => {}
                 }
             }
         }
         self.results = Some(results);
     }
 
-    pub(crate) fn checked(&mut self, verdict: Verdict) {
+    pub(crate) fn record_verdict(&mut self, verdict: AnswerVerdict) {
         self.verdict = Some(verdict);
     }
 
-    pub(crate) fn failed(&mut self, failure: Failure) {
+    pub(crate) fn record_failure(&mut self, failure: Failure) {
         self.failure = Some(failure);
     }
 
     /// Resets, after a transition, what holds for the previous question only.
-    pub(crate) fn moved(&mut self, event: Event, to: State) {
+    pub(crate) fn record_transition(&mut self, event: Event, to: State) {
         if event == Event::CompletionRetry {
             self.retries = self.retries.saturating_add(1);
         }

@@ -7,7 +7,7 @@ use crate::budget::Limit;
 
 /// The result of checking an answer without calls.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Verdict {
+pub enum AnswerVerdict {
     /// It is valid.
     Accepted(FinalAnswer),
     /// It is not valid.
@@ -16,7 +16,7 @@ pub enum Verdict {
 
 /// What a client receives at the end of a turn with an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finished {
+pub struct FinishedTurn {
     /// The answer.
     pub answer: FinalAnswer,
     /// The number of questions to the model.
@@ -29,7 +29,7 @@ pub struct Finished {
 
 /// What a client receives at the end of a turn without an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct End {
+pub struct FailureReport {
     /// Why.
     pub reason: Failure,
     /// The reason for people: what happened and what to do.

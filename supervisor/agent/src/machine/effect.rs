@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use talon_llm::model::ToolCall;
 
 use super::state::words;
-use crate::budget::{self, Outcome};
-use crate::loop_context::{End, Finished, LoopContext, Verdict};
+use crate::budget::{self, BudgetCheck};
+use crate::loop_context::{AnswerVerdict, FailureReport, FinishedTurn, LoopContext};
 
 words! {
     /// The kind of an effect, as the table lists it. [`Deed::of`] makes the [`Effect`].
-    Deed {
+    EffectKind {
         /// See [`Effect::PrepareContext`].
         PrepareContext = "prepare_context",
         /// See [`Effect::AskModel`].
@@ -78,12 +78,12 @@ pub enum Effect {
     /// Make the turn's end durable, and store what is to be remembered of it.
     Store,
     /// Send the answer to the client.
-    TellDone(Finished),
+    TellDone(FinishedTurn),
     /// Send the failure to the client, with the partial answer if there is one.
-    TellEnd(End),
+    TellEnd(FailureReport),
 }
 
-impl Deed {
+impl EffectKind {
     /// The effect in this context. `None` if there is nothing to do, such as no warning.
     #[must_use]
     pub fn of(self, context: &LoopContext) -> Option<Effect> {
@@ -95,22 +95,22 @@ impl Deed {
             Self::AppendResults => Effect::AppendResults,
             Self::CheckAnswer => Effect::CheckAnswer,
             Self::Warn => match budget::judge(context) {
-                Outcome::Within(warnings) if !warnings.is_empty() => {
+                BudgetCheck::Within(warnings) if !warnings.is_empty() => {
                     Effect::Warn { note: budget::note(&warnings) }
                 }
-                Outcome::Within(_) | Outcome::Exceeded(_) => return None,
+                BudgetCheck::Within(_) | BudgetCheck::Exceeded(_) => return None,
             },
             Self::Feedback => match context.verdict() {
-                Some(Verdict::Invalid(error)) => {
+                Some(AnswerVerdict::Invalid(error)) => {
                     let (attempt, of) = (context.retries() + 1, context.budgets().structured_retries);
                     Effect::Feedback { text: error.feedback(attempt, of) }
                 }
-                Some(Verdict::Accepted(_)) | None => return None,
+                Some(AnswerVerdict::Accepted(_)) | None => return None,
             },
             Self::CancelRunning => Effect::CancelRunning,
             Self::Store => Effect::Store,
             Self::TellDone => Effect::TellDone(context.finished()?),
-            Self::TellEnd => Effect::TellEnd(context.end()?),
+            Self::TellEnd => Effect::TellEnd(context.failure_report()?),
         })
     }
 }

@@ -1,8 +1,8 @@
 //! The conditions of transitions.
 
 use super::state::words;
-use crate::budget::{self, Outcome};
-use crate::loop_context::{LoopContext, Verdict};
+use crate::budget::{self, BudgetCheck};
+use crate::loop_context::{AnswerVerdict, LoopContext};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -45,15 +45,15 @@ impl Guard {
             Self::ResultsComplete => context
                 .answer()
                 .is_some_and(|answer| Some(answer.calls.len()) == context.results().map(<[_]>::len)),
-            Self::WithinBudgets => matches!(budget::judge(context), Outcome::Within(_)),
-            Self::BudgetExceeded => matches!(budget::judge(context), Outcome::Exceeded(_)),
+            Self::WithinBudgets => matches!(budget::judge(context), BudgetCheck::Within(_)),
+            Self::BudgetExceeded => matches!(budget::judge(context), BudgetCheck::Exceeded(_)),
             Self::InvalidRetriesLeft => {
-                matches!(context.verdict(), Some(Verdict::Invalid(_)))
+                matches!(context.verdict(), Some(AnswerVerdict::Invalid(_)))
                     && context.retries_left() > 0
                     && context.iterations_left() > 0
-                    && budget::spent(context).is_none()
+                    && budget::exhausted_limit(context).is_none()
             }
-            Self::Accepted => matches!(context.verdict(), Some(Verdict::Accepted(_))),
+            Self::Accepted => matches!(context.verdict(), Some(AnswerVerdict::Accepted(_))),
             Self::FailureKnown => context.failure().is_some(),
         }
     }

@@ -8,7 +8,7 @@ use super::tests::{calls, result, says};
 use super::*;
 use crate::answer;
 use crate::budget::{Budgets, Limit};
-use crate::loop_context::{Failure, Ran, ToolResult, Verdict};
+use crate::loop_context::{AnswerVerdict, CallOutcome, Failure, ToolResult};
 
 /// What a driver might bring, sensible or not. Results are made to fit the calls only when they are used.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ enum Brought {
     Ready,
     Says(&'static str),
     Calls(Vec<(&'static str, &'static str)>),
-    Results(Vec<(Ran, &'static str)>),
+    Results(Vec<(CallOutcome, &'static str)>),
     TooFewResults,
     Checked,
     Failed,
@@ -25,7 +25,12 @@ enum Brought {
 fn brought() -> impl Strategy<Value = Brought> {
     let tool = prop::sample::select(vec!["a", "b", "c"]);
     let text = prop::sample::select(vec!["", "1", "2"]);
-    let ran = prop::sample::select(vec![Ran::Succeeded, Ran::Failed, Ran::NotOffered, Ran::OverTheLimit]);
+    let ran = prop::sample::select(vec![
+        CallOutcome::Succeeded,
+        CallOutcome::Failed,
+        CallOutcome::NotOffered,
+        CallOutcome::OverTheLimit,
+    ]);
     prop_oneof![
         1 => Just(Brought::Ready),
         3 => text.clone().prop_map(Brought::Says),
@@ -51,7 +56,7 @@ fn fact(brought: &Brought, context: &LoopContext) -> Fact {
         Brought::TooFewResults => Fact::Executed(Vec::<ToolResult>::new()),
         Brought::Checked => match context.answer() {
             Some(answer) => Fact::Checked(answer::check(answer, None)),
-            None => Fact::Checked(Verdict::Invalid(answer::AnswerError::Empty)),
+            None => Fact::Checked(AnswerVerdict::Invalid(answer::AnswerError::Empty)),
         },
         Brought::Failed => Fact::Failed(Failure::Cancelled),
     }
@@ -109,7 +114,7 @@ proptest! {
                     prop_assert!(TRANSITIONS.iter().any(|t| (t.from, t.event, t.to) == (state, event, to)));
                     state = to;
                 }
-                Err(NotTaken::Ended { .. }) => prop_assert!(state.is_terminal()),
+                Err(TransitionError::Ended { .. }) => prop_assert!(state.is_terminal()),
                 Err(_) => {}
             }
         }
@@ -121,13 +126,13 @@ proptest! {
         budgets in budgets(),
         path in prop::collection::vec((brought(), 0..40u64), 0..120),
     ) {
-        let longest = Turn::longest(&budgets);
+        let longest = Turn::max_transitions(&budgets);
         let mut turn = Turn::new("goal", budgets);
         let (mut at, mut clock, mut transitions) = (State::Init, 0, 0);
         for (brought, ms) in path {
             clock += ms;
             let before = turn.clone();
-            match turn.take(fact(&brought, turn.context()), Duration::from_millis(clock)) {
+            match turn.apply(fact(&brought, turn.context()), Duration::from_millis(clock)) {
                 Ok(advance) => {
                     prop_assert!(!advance.records.is_empty());
                     for record in &advance.records {
@@ -151,7 +156,7 @@ proptest! {
     /// once, and the same facts lead there again.
     #[test]
     fn every_path_ends_and_tells_so_once(budgets in budgets(), wishes in prop::collection::vec(brought(), 1..30), ms in 0..40u64) {
-        let longest = Turn::longest(&budgets);
+        let longest = Turn::max_transitions(&budgets);
         let mut turn = Turn::new("goal", budgets.clone());
         let mut facts = Vec::new();
         let mut wishes = wishes.iter().cycle();
@@ -163,14 +168,14 @@ proptest! {
                 (State::AwaitLlm, Brought::Says(_) | Brought::Calls(_)) => wish.clone(),
                 (State::AwaitLlm, _) => Brought::Calls(vec![("a", "1")]),
                 (State::ProcessTools, Brought::Results(_)) => wish.clone(),
-                (State::ProcessTools, _) => Brought::Results(vec![(Ran::Succeeded, "1")]),
+                (State::ProcessTools, _) => Brought::Results(vec![(CallOutcome::Succeeded, "1")]),
                 (_, _) => Brought::Checked,
             };
             clock += ms;
             facts.push((fact(&brought, turn.context()), Duration::from_millis(clock)));
             let (fact, at) = facts.last().cloned().expect("it was just put there");
             let advance = turn
-                .take(fact, at)
+                .apply(fact, at)
                 .map_err(|error| TestCaseError::fail(error.to_string()))?;
             transitions += advance.records.len() as u64;
             told += advance.effects.iter().filter(|e| matches!(e, Effect::TellDone(_) | Effect::TellEnd(_))).count();
@@ -180,7 +185,7 @@ proptest! {
         prop_assert_eq!(told, 1);
         let mut again = Turn::new("goal", budgets);
         for (fact, at) in facts {
-            prop_assert!(again.take(fact, at).is_ok());
+            prop_assert!(again.apply(fact, at).is_ok());
         }
         prop_assert_eq!(again, turn);
     }
@@ -191,12 +196,12 @@ proptest! {
         prop::collection::vec((prop::sample::select(vec!["a", "b"]), prop::sample::select(vec!["1", "2"])), 1..4), 1..10,
     )) {
         let mut turn = Turn::new("goal", Budgets::default());
-        turn.take(Fact::Ready, Duration::ZERO).map_err(|error| TestCaseError::fail(error.to_string()))?;
+        turn.apply(Fact::Ready, Duration::ZERO).map_err(|error| TestCaseError::fail(error.to_string()))?;
         let mut warned = false;
         for round in rounds {
-            let results = vec![result(Ran::Succeeded, "same"); round.len()];
+            let results = vec![result(CallOutcome::Succeeded, "same"); round.len()];
             for fact in [Fact::Answered { answer: calls(&round), micro_usd: 0 }, Fact::Executed(results)] {
-                let advance = turn.take(fact, Duration::ZERO).map_err(|error| TestCaseError::fail(error.to_string()))?;
+                let advance = turn.apply(fact, Duration::ZERO).map_err(|error| TestCaseError::fail(error.to_string()))?;
                 for effect in &advance.effects {
                     match effect {
                         Effect::Warn { note } => warned = note.contains("once more ends the turn"),

@@ -7,7 +7,7 @@ use crate::loop_context::LoopContext;
 
 /// The record of a transition. The driver adds the time and the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Record {
+pub struct TransitionRecord {
     /// The previous state.
     pub from: State,
     /// The event.
@@ -43,7 +43,7 @@ pub struct BudgetUse {
     pub micro_usd_left: Option<u64>,
 }
 
-impl Record {
+impl TransitionRecord {
     /// The record of a transition, with the context after it.
     #[must_use]
     pub fn of(from: State, event: Event, to: State, context: &LoopContext) -> Self {

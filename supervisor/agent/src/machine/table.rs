@@ -1,6 +1,6 @@
 //! All transitions.
 
-use super::Deed::{
+use super::EffectKind::{
     AppendAnswer, AppendResults, AskModel, CancelRunning, CheckAnswer, Feedback, PrepareContext, RunTools,
     Store, TellDone, TellEnd, Warn,
 };
@@ -11,7 +11,7 @@ use super::Event::{
 use super::State::{
     AwaitLlm, EvaluateResponse, Finalize, HandleCompletion, Init, ProcessTools, TerminateError, UpdateBudgets,
 };
-use super::{Deed, Event, Guard, State};
+use super::{EffectKind, Event, Guard, State};
 
 /// A transition between two states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,34 +25,40 @@ pub struct Transition {
     /// The new state.
     pub to: State,
     /// The effects, in this order.
-    pub deeds: &'static [Deed],
+    pub effects: &'static [EffectKind],
 }
 
-const fn on(from: State, event: Event, guard: Guard, to: State, deeds: &'static [Deed]) -> Transition {
-    Transition { from, event, guard, to, deeds }
+const fn transition(
+    from: State,
+    event: Event,
+    guard: Guard,
+    to: State,
+    deeds: &'static [EffectKind],
+) -> Transition {
+    Transition { from, event, guard, to, effects: deeds }
 }
 
 /// The effects of a failure in any state: nothing of the turn may run after its end.
-const GIVE_UP: &[Deed] = &[CancelRunning, Store, TellEnd];
+const GIVE_UP: &[EffectKind] = &[CancelRunning, Store, TellEnd];
 
 /// All transitions. In each state, an event has at most one.
 #[rustfmt::skip]
 pub const TRANSITIONS: &[Transition] = &[
-    on(Init,             StartLoop,         Guard::IterationsLeft,     AwaitLlm,         &[PrepareContext, AskModel]),
-    on(AwaitLlm,         LlmResponse,       Guard::Answered,           EvaluateResponse, &[AppendAnswer]),
-    on(EvaluateResponse, ResponseNoTool,    Guard::CallsNothing,       HandleCompletion, &[CheckAnswer]),
-    on(EvaluateResponse, ResponseWithTools, Guard::CallsTools,         ProcessTools,     &[RunTools]),
-    on(ProcessTools,     ToolsExecuted,     Guard::ResultsComplete,    UpdateBudgets,    &[AppendResults]),
-    on(UpdateBudgets,    BudgetOk,          Guard::WithinBudgets,      AwaitLlm,         &[Warn, PrepareContext, AskModel]),
-    on(UpdateBudgets,    BudgetExceeded,    Guard::BudgetExceeded,     TerminateError,   &[Store, TellEnd]),
-    on(HandleCompletion, CompletionRetry,   Guard::InvalidRetriesLeft, AwaitLlm,         &[Feedback, PrepareContext, AskModel]),
-    on(HandleCompletion, CompletionSuccess, Guard::Accepted,           Finalize,         &[Store, TellDone]),
-    on(Init,             Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
-    on(AwaitLlm,         Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
-    on(EvaluateResponse, Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
-    on(ProcessTools,     Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
-    on(UpdateBudgets,    Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
-    on(HandleCompletion, Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
+    transition(Init,             StartLoop,         Guard::IterationsLeft,     AwaitLlm,         &[PrepareContext, AskModel]),
+    transition(AwaitLlm,         LlmResponse,       Guard::Answered,           EvaluateResponse, &[AppendAnswer]),
+    transition(EvaluateResponse, ResponseNoTool,    Guard::CallsNothing,       HandleCompletion, &[CheckAnswer]),
+    transition(EvaluateResponse, ResponseWithTools, Guard::CallsTools,         ProcessTools,     &[RunTools]),
+    transition(ProcessTools,     ToolsExecuted,     Guard::ResultsComplete,    UpdateBudgets,    &[AppendResults]),
+    transition(UpdateBudgets,    BudgetOk,          Guard::WithinBudgets,      AwaitLlm,         &[Warn, PrepareContext, AskModel]),
+    transition(UpdateBudgets,    BudgetExceeded,    Guard::BudgetExceeded,     TerminateError,   &[Store, TellEnd]),
+    transition(HandleCompletion, CompletionRetry,   Guard::InvalidRetriesLeft, AwaitLlm,         &[Feedback, PrepareContext, AskModel]),
+    transition(HandleCompletion, CompletionSuccess, Guard::Accepted,           Finalize,         &[Store, TellDone]),
+    transition(Init,             Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
+    transition(AwaitLlm,         Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
+    transition(EvaluateResponse, Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
+    transition(ProcessTools,     Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
+    transition(UpdateBudgets,    Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
+    transition(HandleCompletion, Failure,           Guard::FailureKnown,       TerminateError,   GIVE_UP),
 ];
 
 pub(super) fn find(from: State, event: Event) -> Option<&'static Transition> {

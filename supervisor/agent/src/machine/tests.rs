@@ -7,7 +7,7 @@ use talon_llm::model::{Answer, Arguments, Finish, ToolCall, Usage};
 use super::*;
 use crate::answer;
 use crate::budget::{Budgets, Limit};
-use crate::loop_context::{Failure, Ran, ToolResult};
+use crate::loop_context::{CallOutcome, Failure, ToolResult};
 
 const REWRITE: &str = "TALON_REWRITE_DOCS";
 
@@ -31,7 +31,7 @@ pub(super) fn calls(calls: &[(&str, &str)]) -> Answer {
     Answer { calls: calls.iter().enumerate().map(call).collect(), finish: Finish::ToolCalls, ..says("") }
 }
 
-pub(super) fn result(ran: Ran, said: &str) -> ToolResult {
+pub(super) fn result(ran: CallOutcome, said: &str) -> ToolResult {
     ToolResult { ran, block: format!("[plugin_output]\n{said}\n[/plugin_output]"), said: said.to_owned() }
 }
 
@@ -42,12 +42,12 @@ fn answered(answer: Answer) -> Fact {
 /// A turn that has been started.
 fn started(budgets: Budgets) -> Turn {
     let mut turn = Turn::new("find it", budgets);
-    turn.take(Fact::Ready, Duration::ZERO).expect("a turn begins");
+    turn.apply(Fact::Ready, Duration::ZERO).expect("a turn begins");
     turn
 }
 
 fn take(turn: &mut Turn, fact: Fact) -> Advance {
-    turn.take(fact, Duration::from_millis(5)).expect("the turn waits for this")
+    turn.apply(fact, Duration::from_millis(5)).expect("the turn waits for this")
 }
 
 #[test]
@@ -104,10 +104,12 @@ fn the_table_is_total_and_what_it_does_not_have_is_refused_with_the_reason() {
             let known = TRANSITIONS.iter().any(|t| (t.from, t.event) == (state, event));
             match step(state, event, &context) {
                 Ok((to, _)) => assert!(known && !state.is_terminal() && to != state, "{state} {event}"),
-                Err(NotTaken::Guarded { .. }) => assert!(known, "{state} {event}"),
-                Err(NotTaken::Reserved { .. }) => assert_eq!(event, Event::RequestClarification),
-                Err(NotTaken::Ended { .. }) => assert!(state.is_terminal() && !known, "{state} {event}"),
-                Err(NotTaken::NoTransition { .. }) => {
+                Err(TransitionError::GuardFailed { .. }) => assert!(known, "{state} {event}"),
+                Err(TransitionError::Reserved { .. }) => assert_eq!(event, Event::RequestClarification),
+                Err(TransitionError::Ended { .. }) => {
+                    assert!(state.is_terminal() && !known, "{state} {event}")
+                }
+                Err(TransitionError::NoTransition { .. }) => {
                     assert!(!known && !state.is_terminal(), "{state} {event}")
                 }
             }
@@ -118,7 +120,7 @@ fn the_table_is_total_and_what_it_does_not_have_is_refused_with_the_reason() {
 #[test]
 fn a_failure_is_taken_by_every_state_in_which_something_is_done() {
     let mut context = LoopContext::new("goal", Budgets::default());
-    context.failed(Failure::Cancelled);
+    context.record_failure(Failure::Cancelled);
     for &state in State::ALL.iter().filter(|state| !state.is_terminal()) {
         let (to, effects) = step(state, Event::Failure, &context).expect("a working state takes a failure");
         assert_eq!(to, State::TerminateError);
@@ -136,7 +138,7 @@ fn no_event_claims_what_the_facts_do_not_bear_out() {
     assert!(step(State::AwaitLlm, Event::LlmResponse, &context).is_err());
     assert!(step(State::AwaitLlm, Event::Failure, &context).is_err());
     let reserved = step(State::AwaitLlm, Event::RequestClarification, &context).expect_err("reserved");
-    assert_eq!(reserved, NotTaken::Reserved { event: Event::RequestClarification });
+    assert_eq!(reserved, TransitionError::Reserved { event: Event::RequestClarification });
 }
 
 #[test]
@@ -144,15 +146,17 @@ fn a_fact_that_is_not_waited_for_changes_nothing() {
     let mut turn = started(Budgets::default());
     let before = turn.clone();
     let late = Duration::from_secs(1);
-    let early = turn.take(Fact::Executed(Vec::new()), late).expect_err("nothing runs");
-    assert_eq!(early, NotTaken::NoTransition { state: State::AwaitLlm, event: Event::ToolsExecuted });
-    assert!(turn.take(Fact::Ready, late).is_err());
+    let early = turn.apply(Fact::Executed(Vec::new()), late).expect_err("nothing runs");
+    assert_eq!(early, TransitionError::NoTransition { state: State::AwaitLlm, event: Event::ToolsExecuted });
+    assert!(turn.apply(Fact::Ready, late).is_err());
     assert_eq!(turn, before);
 
     take(&mut turn, answered(calls(&[("a", "1"), ("b", "2")])));
     let before = turn.clone();
-    let few = turn.take(Fact::Executed(vec![result(Ran::Succeeded, "x")]), late).expect_err("one is missing");
-    assert!(matches!(few, NotTaken::Guarded { guard: Guard::ResultsComplete, .. }));
+    let few = turn
+        .apply(Fact::Executed(vec![result(CallOutcome::Succeeded, "x")]), late)
+        .expect_err("one is missing");
+    assert!(matches!(few, TransitionError::GuardFailed { guard: Guard::ResultsComplete, .. }));
     assert_eq!(turn, before);
 }
 
@@ -164,7 +168,7 @@ fn a_turn_with_tools_goes_round_and_ends_with_its_answer() {
     assert_eq!(advance.effects, [Effect::AppendAnswer, run]);
     assert_eq!(turn.context().pending(), ["git__status"]);
 
-    let advance = take(&mut turn, Fact::Executed(vec![result(Ran::Succeeded, "clean")]));
+    let advance = take(&mut turn, Fact::Executed(vec![result(CallOutcome::Succeeded, "clean")]));
     let ask = Effect::AskModel { iteration: 2 };
     assert_eq!(advance.effects, [Effect::AppendResults, Effect::PrepareContext, ask]);
     let way: Vec<_> = advance.records.iter().map(|r| (r.from, r.event, r.to, r.phase)).collect();
@@ -185,7 +189,7 @@ fn a_turn_with_tools_goes_round_and_ends_with_its_answer() {
 fn finalize_tells_all_of_the_turn() {
     let mut turn = started(Budgets::default());
     take(&mut turn, answered(calls(&[("git__status", "a")])));
-    take(&mut turn, Fact::Executed(vec![result(Ran::Succeeded, "clean")]));
+    take(&mut turn, Fact::Executed(vec![result(CallOutcome::Succeeded, "clean")]));
     take(&mut turn, answered(says(" All is clean. ")));
     let verdict = answer::check(turn.context().answer().expect("it answered"), None);
     let advance = take(&mut turn, Fact::Checked(verdict));
@@ -220,8 +224,8 @@ fn finalize_tells_all_of_the_turn() {
     );
     assert_eq!(Phase::of(turn.state(), Activity::Finished), Phase::Done);
     assert!(matches!(
-        turn.take(Fact::Failed(Failure::Cancelled), Duration::ZERO),
-        Err(NotTaken::Ended { state: State::Finalize, .. })
+        turn.apply(Fact::Failed(Failure::Cancelled), Duration::ZERO),
+        Err(TransitionError::Ended { state: State::Finalize, .. })
     ));
 }
 
@@ -230,7 +234,7 @@ fn repeated_successes_run_into_the_warning_and_then_into_the_limit() {
     let mut turn = started(Budgets::default());
     let mut round = || {
         take(&mut turn, answered(calls(&[("git__status", "a")])));
-        take(&mut turn, Fact::Executed(vec![result(Ran::Succeeded, "clean")]))
+        take(&mut turn, Fact::Executed(vec![result(CallOutcome::Succeeded, "clean")]))
     };
     assert_eq!(round().effects.len(), 3);
     let second = round();
@@ -255,9 +259,9 @@ fn repeated_successes_run_into_the_warning_and_then_into_the_limit() {
 fn what_is_called_beyond_the_limit_is_not_run_and_counts_against_nobody() {
     let mut turn = started(Budgets::default());
     take(&mut turn, answered(calls(&[("a", "1"), ("a", "2"), ("a", "3")])));
-    let over = || result(Ran::OverTheLimit, "not run");
-    take(&mut turn, Fact::Executed(vec![result(Ran::Succeeded, "x"), over(), over()]));
-    assert_eq!(turn.context().tallies()["a"].errors(), 0);
+    let over = || result(CallOutcome::OverTheLimit, "not run");
+    take(&mut turn, Fact::Executed(vec![result(CallOutcome::Succeeded, "x"), over(), over()]));
+    assert_eq!(turn.context().tool_stats()["a"].errors(), 0);
     assert_eq!(turn.context().completed(), ["a"]);
 }
 
@@ -265,7 +269,7 @@ fn what_is_called_beyond_the_limit_is_not_run_and_counts_against_nobody() {
 fn the_same_call_many_times_in_one_answer_does_not_end_a_turn_unwarned() {
     let mut turn = started(Budgets::default());
     take(&mut turn, answered(calls(&[("a", "1"), ("a", "1"), ("a", "1")])));
-    let same = || result(Ran::Succeeded, "x");
+    let same = || result(CallOutcome::Succeeded, "x");
     let advance = take(&mut turn, Fact::Executed(vec![same(), same(), same()]));
     assert_eq!(turn.state(), State::AwaitLlm, "{advance:?}");
 }
@@ -276,13 +280,13 @@ fn the_last_question_says_that_it_is_the_last_and_then_the_turn_ends_with_what_t
     let mut answer = calls(&[("a", "1")]);
     answer.text = "I will look at 1.".to_owned();
     take(&mut turn, answered(answer));
-    let advance = take(&mut turn, Fact::Executed(vec![result(Ran::Succeeded, "x")]));
+    let advance = take(&mut turn, Fact::Executed(vec![result(CallOutcome::Succeeded, "x")]));
     assert!(
         matches!(&advance.effects[1], Effect::Warn { note } if note.contains("This is the last time")),
         "{advance:?}"
     );
     take(&mut turn, answered(calls(&[("a", "2")])));
-    let advance = take(&mut turn, Fact::Executed(vec![result(Ran::Succeeded, "y")]));
+    let advance = take(&mut turn, Fact::Executed(vec![result(CallOutcome::Succeeded, "y")]));
     let Some(Effect::TellEnd(end)) = advance.effects.last() else { panic!("{advance:?}") };
     assert_eq!(end.reason, Failure::Limit(Limit::Iterations { most: 2 }));
     assert_eq!(end.partial.as_deref(), Some("I will look at 1."));

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use talon_llm::model::Answer;
 
-use super::{Effect, Event, NotTaken, Record, State, step, table};
-use crate::budget::{self, Budgets, Limit, Outcome};
-use crate::loop_context::{Failure, LoopContext, ToolResult, Verdict};
+use super::{Effect, Event, State, TransitionError, TransitionRecord, step, table};
+use crate::budget::{self, BudgetCheck, Budgets, Limit};
+use crate::loop_context::{AnswerVerdict, Failure, LoopContext, ToolResult};
 
 /// What the driver reports.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +23,7 @@ pub enum Fact {
     /// The tools ran: one result per call of the answer, in order ([`crate::tools::Batch`]).
     Executed(Vec<ToolResult>),
     /// The answer was checked.
-    Checked(Verdict),
+    Checked(AnswerVerdict),
     /// Something failed without which the turn cannot continue.
     Failed(Failure),
 }
@@ -34,7 +34,7 @@ pub struct Advance {
     /// The effects, in this order.
     pub effects: Vec<Effect>,
     /// The transitions, one record each.
-    pub records: Vec<Record>,
+    pub records: Vec<TransitionRecord>,
 }
 
 /// A turn. It depends on its facts alone, so that the facts stored with the session rebuild it after a restart.
@@ -66,7 +66,7 @@ impl Turn {
     /// The most transitions of a turn: one at its start, one at its end, and at most four for each question to the
     /// model.
     #[must_use]
-    pub fn longest(budgets: &Budgets) -> u64 {
+    pub fn max_transitions(budgets: &Budgets) -> u64 {
         2 + 4 * u64::from(budgets.iterations.get())
     }
 
@@ -75,42 +75,42 @@ impl Turn {
     ///
     /// # Errors
     /// [`NotTaken`] if the turn does not expect this fact; the turn is unchanged.
-    pub fn take(&mut self, fact: Fact, elapsed: Duration) -> Result<Advance, NotTaken> {
+    pub fn apply(&mut self, fact: Fact, elapsed: Duration) -> Result<Advance, TransitionError> {
         let mut next = self.clone();
         let advance = next.advance(fact, elapsed)?;
         *self = next;
         Ok(advance)
     }
 
-    fn advance(&mut self, fact: Fact, elapsed: Duration) -> Result<Advance, NotTaken> {
+    fn advance(&mut self, fact: Fact, elapsed: Duration) -> Result<Advance, TransitionError> {
         let mut advance = Advance::default();
-        self.context.at(elapsed);
+        self.context.advance_clock(elapsed);
         match fact {
             Fact::Ready => self.send(Event::StartLoop, &mut advance)?,
             Fact::Answered { answer, micro_usd } => {
                 self.expect(Event::LlmResponse)?;
-                self.context.answered(answer, micro_usd);
+                self.context.record_answer(answer, micro_usd);
                 self.send(Event::LlmResponse, &mut advance)?;
                 self.evaluate(&mut advance)?;
             }
             Fact::Executed(results) => {
                 self.expect(Event::ToolsExecuted)?;
-                self.context.executed(results);
+                self.context.record_results(results);
                 self.send(Event::ToolsExecuted, &mut advance)?;
                 let event = match budget::judge(&self.context) {
-                    Outcome::Within(_) => Event::BudgetOk,
-                    Outcome::Exceeded(_) => Event::BudgetExceeded,
+                    BudgetCheck::Within(_) => Event::BudgetOk,
+                    BudgetCheck::Exceeded(_) => Event::BudgetExceeded,
                 };
                 self.send(event, &mut advance)?;
             }
             Fact::Checked(verdict) => {
                 self.expect(Event::CompletionSuccess)?;
-                self.context.checked(verdict.clone());
+                self.context.record_verdict(verdict.clone());
                 match verdict {
-                    Verdict::Accepted(_) => self.send(Event::CompletionSuccess, &mut advance)?,
-                    Verdict::Invalid(error) => match self.send(Event::CompletionRetry, &mut advance) {
-                        Err(NotTaken::Guarded { .. }) => {
-                            let why = self.no_retry().map_or(Failure::Answer(error), Failure::Limit);
+                    AnswerVerdict::Accepted(_) => self.send(Event::CompletionSuccess, &mut advance)?,
+                    AnswerVerdict::Invalid(error) => match self.send(Event::CompletionRetry, &mut advance) {
+                        Err(TransitionError::GuardFailed { .. }) => {
+                            let why = self.retry_blocked_by().map_or(Failure::Answer(error), Failure::Limit);
                             self.fail(why, &mut advance)?;
                         }
                         sent => sent?,
@@ -123,46 +123,46 @@ impl Turn {
     }
 
     /// Does not run tools whose results the model can no longer be asked about.
-    fn evaluate(&mut self, advance: &mut Advance) -> Result<(), NotTaken> {
+    fn evaluate(&mut self, advance: &mut Advance) -> Result<(), TransitionError> {
         if self.context.calls().is_empty() {
             return self.send(Event::ResponseNoTool, advance);
         }
-        match budget::spent(&self.context) {
+        match budget::exhausted_limit(&self.context) {
             Some(limit) => self.fail(Failure::Limit(limit), advance),
             None => self.send(Event::ResponseWithTools, advance),
         }
     }
 
     /// The limit that prevents a retry, other than the number of retries.
-    fn no_retry(&self) -> Option<Limit> {
+    fn retry_blocked_by(&self) -> Option<Limit> {
         if self.context.retries_left() == 0 {
             return None;
         }
-        budget::spent(&self.context).or_else(|| {
+        budget::exhausted_limit(&self.context).or_else(|| {
             (self.context.iterations_left() == 0)
                 .then(|| Limit::Iterations { most: self.context.budgets().iterations.get() })
         })
     }
 
-    fn fail(&mut self, failure: Failure, advance: &mut Advance) -> Result<(), NotTaken> {
-        self.context.failed(failure);
+    fn fail(&mut self, failure: Failure, advance: &mut Advance) -> Result<(), TransitionError> {
+        self.context.record_failure(failure);
         self.send(Event::Failure, advance)
     }
 
     /// Rejects a fact that this state does not expect, before the context changes.
-    fn expect(&self, event: Event) -> Result<(), NotTaken> {
+    fn expect(&self, event: Event) -> Result<(), TransitionError> {
         let state = self.state;
         match table::find(state, event) {
             Some(_) => Ok(()),
-            None if state.is_terminal() => Err(NotTaken::Ended { state, event }),
-            None => Err(NotTaken::NoTransition { state, event }),
+            None if state.is_terminal() => Err(TransitionError::Ended { state, event }),
+            None => Err(TransitionError::NoTransition { state, event }),
         }
     }
 
-    fn send(&mut self, event: Event, advance: &mut Advance) -> Result<(), NotTaken> {
+    fn send(&mut self, event: Event, advance: &mut Advance) -> Result<(), TransitionError> {
         let (to, effects) = step(self.state, event, &self.context)?;
-        self.context.moved(event, to);
-        advance.records.push(Record::of(self.state, event, to, &self.context));
+        self.context.record_transition(event, to);
+        advance.records.push(TransitionRecord::of(self.state, event, to, &self.context));
         advance.effects.extend(effects);
         self.state = to;
         Ok(())

@@ -18,7 +18,7 @@ const SECONDS: [f64; 14] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 
 
 /// The type of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FamilyKind {
     /// Only goes up.
     Counter,
     /// Goes up and down.
@@ -32,7 +32,7 @@ pub(super) enum Kind {
 pub(super) struct Family {
     name: &'static str,
     help: &'static str,
-    kind: Kind,
+    kind: FamilyKind,
     labels: &'static [&'static str],
     series: Mutex<BTreeMap<Vec<String>, Series>>,
 }
@@ -46,7 +46,7 @@ struct Series {
 
 impl Family {
     pub(super) const fn new(
-        kind: Kind,
+        kind: FamilyKind,
         name: &'static str,
         labels: &'static [&'static str],
         help: &'static str,
@@ -78,7 +78,7 @@ impl Family {
     }
 
     /// Adds 1 to a counter.
-    pub(super) fn one(&self, values: &[&str]) {
+    pub(super) fn increment(&self, values: &[&str]) {
         self.add(values, 1.0);
     }
 
@@ -93,7 +93,7 @@ impl Family {
     }
 
     /// Adds a duration to a histogram.
-    pub(super) fn took(&self, values: &[&str], seconds: f64) {
+    pub(super) fn observe_seconds(&self, values: &[&str], seconds: f64) {
         self.with(values, |series| {
             series.value += seconds;
             series.count += 1;
@@ -104,10 +104,10 @@ impl Family {
     }
 
     /// The family as a protocol message.
-    pub(super) fn on_wire(&self) -> MetricFamily {
+    pub(super) fn to_wire(&self) -> MetricFamily {
         let series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
         // A rate of events that have not happened yet is 0, not "no data", which alerts take for a fault.
-        let none = (self.kind == Kind::Counter && series.is_empty()).then(Sample::default);
+        let none = (self.kind == FamilyKind::Counter && series.is_empty()).then(Sample::default);
         let samples = series.iter().map(|(values, series)| {
             let labels = self.labels.iter().zip(values);
             let mut sample = Sample {
@@ -115,7 +115,7 @@ impl Family {
                 value: series.value,
                 ..Sample::default()
             };
-            if self.kind == Kind::Histogram {
+            if self.kind == FamilyKind::Histogram {
                 let bounds = SECONDS.iter().copied().zip(series.buckets);
                 sample.buckets = bounds.map(|(bound, count)| Bucket { bound, count }).collect();
                 sample.buckets.push(Bucket { bound: f64::INFINITY, count: series.count });
@@ -126,9 +126,9 @@ impl Family {
         MetricFamily {
             name: self.name.to_owned(),
             kind: match self.kind {
-                Kind::Counter => "counter",
-                Kind::Gauge => "gauge",
-                Kind::Histogram => "histogram",
+                FamilyKind::Counter => "counter",
+                FamilyKind::Gauge => "gauge",
+                FamilyKind::Histogram => "histogram",
             }
             .to_owned(),
             help: self.help.to_owned(),
@@ -147,47 +147,47 @@ mod tests {
 
     #[test]
     fn what_has_no_room_is_counted_under_one_name() {
-        let family = Family::new(Kind::Counter, "talon_agent_x_total", &["tool", "outcome"], "…");
+        let family = Family::new(FamilyKind::Counter, "talon_agent_x_total", &["tool", "outcome"], "…");
         for tool in 0..MAX_SERIES + 7 {
-            family.one(&[&tool.to_string(), "ok"]);
+            family.increment(&[&tool.to_string(), "ok"]);
         }
-        family.one(&["0", "ok"]);
-        let samples = family.on_wire().samples;
+        family.increment(&["0", "ok"]);
+        let samples = family.to_wire().samples;
         assert_eq!(samples.len(), MAX_SERIES + 1);
         let of = |tool: &str| {
             samples.iter().find(|sample| sample.labels["tool"] == tool).map(|sample| sample.value)
         };
         assert_eq!((of(OTHER), of("0")), (Some(7.0), Some(2.0)));
-        let long = Family::new(Kind::Gauge, "talon_agent_x", &["tool"], "…");
+        let long = Family::new(FamilyKind::Gauge, "talon_agent_x", &["tool"], "…");
         long.set(&[&"ä".repeat(MAX_VALUE_BYTES)], 1.0);
-        assert!(long.on_wire().samples[0].labels["tool"].len() <= MAX_VALUE_BYTES);
+        assert!(long.to_wire().samples[0].labels["tool"].len() <= MAX_VALUE_BYTES);
     }
 
     #[test]
     fn a_counter_has_a_sample_before_anything_was_counted() {
-        let fallbacks = Family::new(Kind::Counter, "talon_agent_x_total", &["from", "to"], "…");
-        let sample = fallbacks.on_wire().samples.remove(0);
+        let fallbacks = Family::new(FamilyKind::Counter, "talon_agent_x_total", &["from", "to"], "…");
+        let sample = fallbacks.to_wire().samples.remove(0);
         assert!(sample.labels.is_empty() && sample.value == 0.0, "{sample:?}");
-        fallbacks.one(&["a", "b"]);
-        let samples = fallbacks.on_wire().samples;
+        fallbacks.increment(&["a", "b"]);
+        let samples = fallbacks.to_wire().samples;
         assert!(samples.len() == 1 && samples[0].labels["from"] == "a", "{samples:?}");
-        let known = Family::new(Kind::Counter, "talon_agent_y_total", &["limit"], "…")
+        let known = Family::new(FamilyKind::Counter, "talon_agent_y_total", &["limit"], "…")
             .counting_from_zero(&[&["session"], &["day"]]);
-        known.one(&["day"]);
+        known.increment(&["day"]);
         let values: Vec<_> =
-            known.on_wire().samples.iter().map(|it| (it.labels["limit"].clone(), it.value)).collect();
+            known.to_wire().samples.iter().map(|it| (it.labels["limit"].clone(), it.value)).collect();
         assert_eq!(values, [("day".to_owned(), 1.0), ("session".to_owned(), 0.0)]);
-        let gauge = Family::new(Kind::Gauge, "talon_agent_z", &["provider"], "…");
-        assert!(gauge.on_wire().samples.is_empty(), "nobody knows what it would be");
+        let gauge = Family::new(FamilyKind::Gauge, "talon_agent_z", &["provider"], "…");
+        assert!(gauge.to_wire().samples.is_empty(), "nobody knows what it would be");
     }
 
     #[test]
     fn a_histogram_counts_up_to_each_bound() {
-        let family = Family::new(Kind::Histogram, "talon_agent_x_seconds", &[], "…");
+        let family = Family::new(FamilyKind::Histogram, "talon_agent_x_seconds", &[], "…");
         for seconds in [0.001, 0.3, 1e6] {
-            family.took(&[], seconds);
+            family.observe_seconds(&[], seconds);
         }
-        let sample = family.on_wire().samples.remove(0);
+        let sample = family.to_wire().samples.remove(0);
         let count = |bound: f64| {
             sample.buckets.iter().find(|bucket| bucket.bound == bound).map(|bucket| bucket.count)
         };

@@ -5,14 +5,14 @@
 //! a sample of 0, without labels if their values are not known in advance.
 
 mod family;
-mod hears;
-mod watches;
+mod provider_metrics;
+mod turn_metrics;
 
 use talon_proto::agent::MetricFamily;
 
-use family::{Family, Kind};
+use family::{Family, FamilyKind};
 
-pub(crate) use watches::Recalls;
+pub(crate) use provider_metrics::CountingRecall;
 
 /// All metric families.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub struct Metrics {
 
 impl Default for Metrics {
     fn default() -> Self {
-        use Kind::{Counter, Gauge, Histogram};
+        use FamilyKind::{Counter, Gauge, Histogram};
         let family = Family::new;
         Self {
             transitions: family(
@@ -264,12 +264,12 @@ impl Metrics {
             followers,
             pieces_lost,
         ]
-        .map(Family::on_wire)
+        .map(Family::to_wire)
         .into()
     }
 
     /// Sets the gauges before they are read: running turns, waiting calls, and the state of each provider.
-    pub(crate) fn now<'p>(
+    pub(crate) fn set_gauges<'p>(
         &self,
         turns: usize,
         approvals: Option<usize>,
@@ -289,7 +289,7 @@ impl Metrics {
     }
 
     /// Counts the pieces that a follower lost.
-    pub(crate) fn lost(&self, pieces: u64) {
+    pub(crate) fn count_lost_pieces(&self, pieces: u64) {
         self.pieces_lost.add(&[], pieces as f64);
     }
 }

@@ -14,7 +14,7 @@
 
 use talon_guard::{QUOTE_MARK, Raw};
 
-use crate::context::{CountTokens, fit};
+use crate::context::{TokenCounter, fit};
 
 /// How often to retry with less text, if marks and notice take more tokens than estimated.
 const MAX_TRIES: usize = 6;
@@ -22,7 +22,7 @@ const MAX_TRIES: usize = 6;
 /// The whole text inside its fence, with an introduction.
 #[must_use]
 pub fn closed(name: &str, introduction: &str, text: &str) -> String {
-    fenced(name, introduction, inert(text).as_str(), 0)
+    fenced(name, introduction, neutralize(text).as_str(), 0)
 }
 
 /// The text truncated to a number of tokens, with a notice; the fence alone may take more.
@@ -32,9 +32,9 @@ pub fn within(
     introduction: &str,
     text: &str,
     tokens: usize,
-    counter: &dyn CountTokens,
+    counter: &dyn TokenCounter,
 ) -> String {
-    let text = inert(text);
+    let text = neutralize(text);
     let whole = fenced(name, introduction, &text, 0);
     if counter.count(&whole) <= tokens {
         return whole;
@@ -43,7 +43,7 @@ pub fn within(
     for _ in 0..MAX_TRIES {
         let kept = fit(counter, &text, room);
         // Truncation may leave the first half of a token, but cannot complete one.
-        let start = inert(&text[..kept]);
+        let start = neutralize(&text[..kept]);
         let shorter = fenced(name, introduction, start.trim_end(), text.len() - kept);
         let count = counter.count(&shorter);
         if count <= tokens || room == 0 {
@@ -54,7 +54,7 @@ pub fn within(
     fenced(name, introduction, "", text.len())
 }
 
-fn inert(text: &str) -> String {
+fn neutralize(text: &str) -> String {
     Raw::from(text.trim()).text().into_string()
 }
 

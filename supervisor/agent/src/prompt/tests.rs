@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::context::{Estimate, OpenAi};
+use crate::context::{Estimate, OpenAiTokenizer};
 
 fn texts(prompt: &Prompt, tokens: usize) -> Vec<String> {
     let text = |message| match message {
@@ -24,7 +24,7 @@ fn the_safety_rules_are_there_in_every_language_with_every_rule() {
     }
     assert!(safety_rules().starts_with("Safety rules."));
     // They are sent with every question.
-    let tokens = OpenAi::O200k.count(safety_rules());
+    let tokens = OpenAiTokenizer::O200k.count(safety_rules());
     assert!(tokens < 800, "{tokens}");
 }
 

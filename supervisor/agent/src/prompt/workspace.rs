@@ -65,13 +65,14 @@ impl Workspace {
     /// Reads the contents of files. A built-in text replaces a missing or empty one.
     #[must_use]
     pub fn new(files: Files<'_>) -> Self {
-        let user = said(files.user).unwrap_or_default();
+        let user = visible_text(files.user).unwrap_or_default();
         let daily = files.daily.iter().filter_map(|(date, text)| {
-            said(Some(text)).map(|text| Daily { date: date.chars().take(MAX_NAME_CHARS).collect(), text })
+            visible_text(Some(text))
+                .map(|text| Daily { date: date.chars().take(MAX_NAME_CHARS).collect(), text })
         });
         Self {
-            identity: said(files.identity).unwrap_or_else(|| IDENTITY.to_owned()),
-            soul: said(files.soul).unwrap_or_else(|| SOUL.to_owned()),
+            identity: visible_text(files.identity).unwrap_or_else(|| IDENTITY.to_owned()),
+            soul: visible_text(files.soul).unwrap_or_else(|| SOUL.to_owned()),
             name: name(&user),
             user: if user.is_empty() { user } else { format!("About the user:\n{user}") },
             daily: daily.take(MAX_DAYS).collect(),
@@ -80,7 +81,7 @@ impl Workspace {
 }
 
 /// A file's text, truncated. `None` if it has only headings and comments, as an untouched template.
-fn said(text: Option<&str>) -> Option<String> {
+fn visible_text(text: Option<&str>) -> Option<String> {
     let text = text?.trim_start_matches('\u{feff}').trim();
     let says = |line: &str| {
         let line = line.trim();

@@ -16,23 +16,23 @@
 //! again increase its count. A failed run marks the workflow that it followed, which then comes after all others and
 //! says so, until it works again.
 
-mod followed;
-mod remembering;
+mod keywords;
+mod owner;
 mod save;
 mod search;
+mod store_recall;
 mod tools;
 pub mod trigger;
-mod whose;
-mod words;
+mod workflow;
 
-pub use remembering::{Nothing, Remembering};
+pub(crate) use owner::{is_shared, is_visible_to};
+pub use store_recall::{NoRecall, StoreRecall};
 pub use tools::MemoryTools;
-pub(crate) use whose::{is_everybodys, is_for};
 
 /// The plugin name under which the agent offers it.
 pub const MEMORY: &str = "memory";
 
 #[cfg(test)]
-mod remembering_tests;
+mod store_recall_tests;
 #[cfg(test)]
 mod tools_tests;

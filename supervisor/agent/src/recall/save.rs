@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use talon_guard::Raw;
 use talon_store::{MemoryQuery, NewMemory, PageRequest, WORKFLOW_TAG};
 
-use super::remembering::source;
-use super::tools::{MemoryTools, Said, tags, text};
-use super::whose;
+use super::owner;
+use super::store_recall::source;
+use super::tools::{MemoryTools, ToolReply, tags_argument, text_argument};
 use crate::driver::Caller;
 
 /// The longest memory: a few sentences. The prompt has about 200 tokens for all memories; a document belongs into a
@@ -19,45 +19,45 @@ pub(super) const MAX_TAGS: usize = 8;
 pub(super) const MAX_TAG_BYTES: usize = 64;
 /// The most memories that a session may save, so that a model that saves every sentence, or is made to, cannot fill the
 /// store.
-pub(super) const MAX_A_SESSION: u32 = 50;
+pub(super) const MAX_PER_SESSION: u32 = 50;
 /// The kind of a memory if the model gives none.
 const FACT: &str = "fact";
 /// How many memories with the same words are compared to find a duplicate.
-const SAME: u32 = 20;
+const MAX_DUPLICATE_CANDIDATES: u32 = 20;
 
 impl MemoryTools {
-    pub(super) async fn save(&self, caller: &Caller, args: &BTreeMap<String, String>) -> Said {
-        let content = text(args, "content", MAX_BYTES)?;
-        let mut tags = tags(args)?;
-        if tags.iter().any(|tag| tag == WORKFLOW_TAG || tag.starts_with(whose::TAG)) {
+    pub(super) async fn save(&self, caller: &Caller, args: &BTreeMap<String, String>) -> ToolReply {
+        let content = text_argument(args, "content", MAX_BYTES)?;
+        let mut tags = tags_argument(args)?;
+        if tags.iter().any(|tag| tag == WORKFLOW_TAG || tag.starts_with(owner::TAG)) {
             return Err("tags: workflow and sender:… are not for you to give".to_owned());
         }
         if tags.is_empty() {
             tags.push(FACT.to_owned());
         }
-        let content = self.inert(content);
-        let own = whose::tag(&caller.sender);
+        let content = self.neutralize(content);
+        let own = owner::tag(&caller.sender);
         let source = source(caller);
         if self.is_known(&content, &own).await? {
             return Ok("This was remembered already.".to_owned());
         }
         let of_session = MemoryQuery { source: Some(source.clone()), ..MemoryQuery::default() };
-        let page = self.memory.search(&of_session, &PageRequest::first(MAX_A_SESSION * 2)).await;
-        let saved = page.map_err(|error| not_now(&error))?.items;
-        if saved.iter().filter(|memory| memory.workflow.is_none()).count() >= MAX_A_SESSION as usize {
+        let page = self.memory.search(&of_session, &PageRequest::first(MAX_PER_SESSION * 2)).await;
+        let saved = page.map_err(|error| unavailable_message(&error))?.items;
+        if saved.iter().filter(|memory| memory.workflow.is_none()).count() >= MAX_PER_SESSION as usize {
             return Err(format!(
-                "this conversation has saved {MAX_A_SESSION} memories, and that is the most; tell the user, who can forget some with \
+                "this conversation has saved {MAX_PER_SESSION} memories, and that is the most; tell the user, who can forget some with \
                  `talon memory forget`"
             ));
         }
         tags.push(own);
         let memory = NewMemory { content, tags: tags.into_iter().collect(), source, workflow: None };
-        let kept = self.memory.remember(memory).await.map_err(|error| not_now(&error))?.memory;
+        let kept = self.memory.remember(memory).await.map_err(|error| unavailable_message(&error))?.memory;
         Ok(format!("Remembered, as {}.", kept.id))
     }
 
     /// Neutralizes what is stored, by the built-in rules and the operator's.
-    fn inert(&self, content: &str) -> String {
+    fn neutralize(&self, content: &str) -> String {
         self.guard.sanitizer().sanitize(Raw::from(content), &mut Default::default()).into_string()
     }
 
@@ -68,17 +68,17 @@ impl MemoryTools {
             tags: vec![own.to_owned()],
             ..MemoryQuery::default()
         };
-        match self.memory.search(&query, &PageRequest::first(SAME)).await {
+        match self.memory.search(&query, &PageRequest::first(MAX_DUPLICATE_CANDIDATES)).await {
             Ok(page) => Ok(page.items.iter().any(|memory| memory.content == content)),
             // The text has no words.
             Err(talon_store::Error::Invalid { .. }) => Ok(false),
-            Err(error) => Err(not_now(&error)),
+            Err(error) => Err(unavailable_message(&error)),
         }
     }
 }
 
 /// The text for the model; the store's own error goes to the log.
-pub(super) fn not_now(error: &talon_store::Error) -> String {
+pub(super) fn unavailable_message(error: &talon_store::Error) -> String {
     tracing::warn!(target: "agent", %error, "the memory cannot be reached");
     if error.is_retryable() {
         "the memory cannot be reached now; go on without, or try again later".to_owned()

@@ -13,9 +13,9 @@ use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 use talon_store::Memory;
 
 use super::MEMORY;
-use crate::driver::{Caller, OwnCall, OwnTools};
+use crate::driver::{BuiltinCall, BuiltinTools, Caller};
 use crate::loop_context::ToolResult;
-use crate::tools::from_own;
+use crate::tools::from_builtin;
 
 /// The longest answer: ten memories of the length to which a search truncates them. A prompt has less room still, and
 /// the loop truncates again.
@@ -30,7 +30,7 @@ pub struct MemoryTools {
 }
 
 /// The result of a call: the text or the error for the model.
-pub(super) type Said = Result<String, String>;
+pub(super) type ToolReply = Result<String, String>;
 
 impl MemoryTools {
     /// Creates the tools on a store, with the sanitizer of all texts for models.
@@ -47,7 +47,7 @@ impl MemoryTools {
         Self { memory, guard: Guard::with_sanitizer(Sanitizer::clone(&sanitizer), settings) }
     }
 
-    async fn answer(&self, call: &OwnCall) -> Said {
+    async fn answer(&self, call: &BuiltinCall) -> ToolReply {
         // A sub-agent returns what it found; only the agent itself decides what is saved.
         match call.action.as_str() {
             SAVE if call.caller.subagent.is_empty() => self.save(&call.caller, &call.args).await,
@@ -59,7 +59,7 @@ impl MemoryTools {
 }
 
 #[async_trait]
-impl OwnTools for MemoryTools {
+impl BuiltinTools for MemoryTools {
     fn capabilities(&self, caller: &Caller) -> Option<PluginCapabilities> {
         let mut actions = vec![search_action()];
         if caller.subagent.is_empty() {
@@ -73,12 +73,12 @@ impl OwnTools for MemoryTools {
         })
     }
 
-    async fn call(&self, call: OwnCall) -> ToolResult {
+    async fn call(&self, call: BuiltinCall) -> ToolResult {
         let answer = match self.answer(&call).await {
-            Ok(text) => Answer::of_tool(text),
-            Err(why) => Answer::of_host(Outcome::ToolError, why),
+            Ok(text) => Answer::from_tool(text),
+            Err(why) => Answer::from_host(Outcome::ToolError, why),
         };
-        from_own(self.guard.answer(&call.caller.session, MEMORY, &call.call_id, answer))
+        from_builtin(self.guard.answer(&call.caller.session, MEMORY, &call.call_id, answer))
     }
 }
 
@@ -134,7 +134,7 @@ fn parameter(name: &str, kind: &str, required: bool, schema: &str, description: 
 }
 
 /// A required text of at most so many bytes. The schema was checked already; this also covers other callers.
-pub(super) fn text<'a>(
+pub(super) fn text_argument<'a>(
     args: &'a BTreeMap<String, String>,
     name: &str,
     most: usize,
@@ -149,7 +149,7 @@ pub(super) fn text<'a>(
 }
 
 /// The tags of a call: a JSON list, as lists travel, or comma-separated words, as models write them anyway.
-pub(super) fn tags(args: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
+pub(super) fn tags_argument(args: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
     let Some(written) = args.get("tags").filter(|written| !written.trim().is_empty()) else {
         return Ok(Vec::new());
     };

@@ -3,13 +3,13 @@ use std::sync::Arc;
 
 use talon_client::tool;
 use talon_guard::{Sanitizer, Wrapped};
-use talon_store::{Engine, MemoryQuery, NewMemory, Open, PageRequest, Store, StoredMemory};
+use talon_store::{Engine, MemoryQuery, NewMemory, PageRequest, Store, StoreOptions, StoredMemory};
 
-use super::save::MAX_A_SESSION;
+use super::save::MAX_PER_SESSION;
 use super::{MEMORY, MemoryTools};
 use crate::answer::Schema;
-use crate::driver::{Caller, Nobody, OwnCall, OwnTools};
-use crate::loop_context::{Ran, ToolResult};
+use crate::driver::{BuiltinCall, BuiltinTools, Caller, NoListener};
+use crate::loop_context::{CallOutcome, ToolResult};
 
 struct Setting {
     _directory: tempfile::TempDir,
@@ -21,7 +21,7 @@ impl Setting {
     async fn new() -> Self {
         let directory = tempfile::tempdir().expect("there is room");
         let path = directory.path().join("agent/agent.db");
-        let store = Open::new(Engine::Sqlite { path }).open().await.expect("a directory of our own");
+        let store = StoreOptions::new(Engine::Sqlite { path }).open().await.expect("a directory of our own");
         let tools = MemoryTools::new(store.memory(), Arc::new(Sanitizer::default()));
         Self { _directory: directory, store, tools }
     }
@@ -31,20 +31,20 @@ impl Setting {
             args.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let result = self
             .tools
-            .call(OwnCall {
+            .call(BuiltinCall {
                 caller,
                 call_id: "c1".to_owned(),
                 plugin: MEMORY.to_owned(),
                 action: action.to_owned(),
                 args,
                 within: Vec::new(),
-                allowed: crate::driver::Allowed::default(),
-                listener: Arc::new(Nobody),
+                allowed: crate::driver::AllowedTools::default(),
+                listener: Arc::new(NoListener),
                 clock: crate::driver::Clock::start(None),
             })
             .await;
         // Whatever it was, it is one envelope around nothing but inert text.
-        assert!(Wrapped::received(&result.block, &Sanitizer::default()).is_some(), "{}", result.block);
+        assert!(Wrapped::parse(&result.block, &Sanitizer::default()).is_some(), "{}", result.block);
         result
     }
 
@@ -71,14 +71,14 @@ fn caller(sender: &str) -> Caller {
 async fn what_is_saved_is_found_by_its_words_and_by_a_sentence() {
     let setting = Setting::new().await;
     let saved = setting.save("Ada likes her tea black", r#"["Preference"]"#).await;
-    assert_eq!(saved.ran, Ran::Succeeded);
+    assert_eq!(saved.ran, CallOutcome::Succeeded);
     assert!(saved.block.contains("\n· Remembered, as "), "{}", saved.block);
     let kept = setting.kept().await;
     assert_eq!(kept[0].source, "01J00000000000000000000000");
     assert_eq!(kept[0].tags.iter().collect::<Vec<_>>(), ["preference", "sender:alice"]);
     for query in ["tea", "black ada", "how does Ada want her tea?"] {
         let found = setting.search(query).await;
-        assert_eq!(found.ran, Ran::Succeeded);
+        assert_eq!(found.ran, CallOutcome::Succeeded);
         assert!(found.said.contains("[preference] Ada likes her tea black"), "{query}: {}", found.said);
     }
     let found = setting.search("coffee").await;
@@ -142,29 +142,29 @@ async fn what_cannot_be_saved_says_why() {
         ("x", "[\"a\\nb\"]", "on one line"),
     ] {
         let result = setting.save(content, tags).await;
-        assert_eq!(result.ran, Ran::Failed);
+        assert_eq!(result.ran, CallOutcome::Failed);
         assert!(result.block.contains(why), "{}", result.block);
     }
     assert!(setting.kept().await.is_empty());
     for (query, why) in [("", "query is missing"), ("!?", "no word"), (&*"x".repeat(501), "may have 500")] {
         let result = setting.search(query).await;
-        assert!(result.ran == Ran::Failed && result.block.contains(why), "{}", result.block);
+        assert!(result.ran == CallOutcome::Failed && result.block.contains(why), "{}", result.block);
     }
     let unknown = setting.call(caller("alice"), "drop", &[]).await;
-    assert!(unknown.ran == Ran::Failed && unknown.block.contains("it has save and search"));
+    assert!(unknown.ran == CallOutcome::Failed && unknown.block.contains("it has save and search"));
 }
 
 #[tokio::test]
 async fn one_conversation_fills_nobodys_store() {
     let setting = Setting::new().await;
-    for number in 0..MAX_A_SESSION {
-        assert_eq!(setting.save(&format!("fact number {number}"), "").await.ran, Ran::Succeeded);
+    for number in 0..MAX_PER_SESSION {
+        assert_eq!(setting.save(&format!("fact number {number}"), "").await.ran, CallOutcome::Succeeded);
     }
     let more = setting.save("one more", "").await;
-    assert!(more.ran == Ran::Failed && more.block.contains("talon memory forget"), "{}", more.block);
+    assert!(more.ran == CallOutcome::Failed && more.block.contains("talon memory forget"), "{}", more.block);
     let mut other = caller("alice");
     other.session = "01J00000000000000000000001".to_owned();
-    assert_eq!(setting.call(other, "save", &[("content", "another")]).await.ran, Ran::Succeeded);
+    assert_eq!(setting.call(other, "save", &[("content", "another")]).await.ran, CallOutcome::Succeeded);
     // However much is found, so much is shown.
     let found = setting.search("fact").await;
     assert_eq!(found.said.lines().count(), 10, "{}", found.said);
@@ -180,7 +180,7 @@ async fn a_persons_memories_are_not_anothers() {
     let (one, other) = (format!("{}1", "x".repeat(300)), format!("{}2", "x".repeat(300)));
     for sender in [&one, &"a\nb".to_owned()] {
         let saved = setting.call(caller(sender), "save", &[("content", "mine alone")]).await;
-        assert_eq!(saved.ran, Ran::Succeeded);
+        assert_eq!(saved.ran, CallOutcome::Succeeded);
         assert!(
             setting.call(caller(sender), "search", &[("query", "mine")]).await.said.contains("mine alone")
         );
@@ -199,7 +199,7 @@ async fn a_sub_agent_searches_and_does_not_save() {
     assert_eq!(offered(&caller("alice")), ["save", "search"]);
     assert_eq!(offered(&sub), ["search"]);
     let result = setting.call(sub.clone(), "save", &[("content", "obey")]).await;
-    assert!(result.ran == Ran::Failed && setting.kept().await.is_empty(), "{}", result.block);
+    assert!(result.ran == CallOutcome::Failed && setting.kept().await.is_empty(), "{}", result.block);
     setting.save("tea is a plant", "").await;
     assert!(setting.call(sub, "search", &[("query", "tea")]).await.said.contains("plant"));
 }
@@ -230,7 +230,7 @@ async fn a_store_that_is_gone_is_something_that_the_model_is_told() {
     let setting = Setting::new().await;
     setting.store.close().await;
     for result in [setting.save("x", "").await, setting.search("x").await] {
-        assert_eq!(result.ran, Ran::Failed);
+        assert_eq!(result.ran, CallOutcome::Failed);
         assert!(result.block.contains("the memory"), "{}", result.block);
     }
 }

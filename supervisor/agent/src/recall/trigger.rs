@@ -12,10 +12,10 @@ pub const MAX_BYTES: usize = 120;
 /// The most words of one part; further words name the object rather than the task.
 const MAX_WORDS: usize = 6;
 /// How much of a request is used.
-const MAX_LOOKED_AT_BYTES: usize = 1024;
+const MAX_INSPECTED_BYTES: usize = 1024;
 
 /// Separators between the parts of a request.
-const BETWEEN: [&str; 16] = [
+const SEPARATORS: [&str; 16] = [
     "and",
     "then",
     "und",
@@ -130,14 +130,14 @@ const LEADS: [&str; 24] = [
 #[must_use]
 pub fn trigger<'p>(request: &str, plugins: impl IntoIterator<Item = &'p str>) -> String {
     let plugins: Vec<String> = plugins.into_iter().map(str::to_lowercase).collect();
-    let start = &request[..request.floor_char_boundary(MAX_LOOKED_AT_BYTES)];
+    let start = &request[..request.floor_char_boundary(MAX_INSPECTED_BYTES)];
     // Where no space follows.
     let spaced = start.replace(['、', '，', '。', '；', '：', '！', '？'], ", ");
     let mut parts: Vec<Vec<&str>> = vec![Vec::new()];
     for word in spaced.split_whitespace() {
         let bare =
             word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '&' | '+' | '#' | '/' | '_'));
-        if BETWEEN.contains(&bare.to_lowercase().as_str()) {
+        if SEPARATORS.contains(&bare.to_lowercase().as_str()) {
             parts.push(Vec::new());
         } else if let (false, Some(part)) = (bare.is_empty(), parts.last_mut()) {
             part.push(bare);
@@ -147,7 +147,7 @@ pub fn trigger<'p>(request: &str, plugins: impl IntoIterator<Item = &'p str>) ->
         }
     }
     let mut trigger = String::new();
-    for part in parts.iter().map(|part| shortened(part, &plugins)).filter(|part| !part.is_empty()) {
+    for part in parts.iter().map(|part| shorten(part, &plugins)).filter(|part| !part.is_empty()) {
         if !trigger.is_empty() {
             if trigger.len() + part.len() + 2 > MAX_BYTES {
                 break;
@@ -160,7 +160,7 @@ pub fn trigger<'p>(request: &str, plugins: impl IntoIterator<Item = &'p str>) ->
 }
 
 /// Shortens one part: removes fillers, plugins, and the prepositions before them.
-fn shortened(part: &[&str], plugins: &[String]) -> String {
+fn shorten(part: &[&str], plugins: &[String]) -> String {
     let mut kept: Vec<&str> = Vec::new();
     for word in part {
         let lower = word.to_lowercase();

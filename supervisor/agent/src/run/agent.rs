@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use talon_agent_settings::Handed;
+use talon_agent_settings::SettingsBundle;
 use talon_guard::Sanitizer;
 use talon_proto::agent::Ready;
 use talon_proto::state::Refused as NotOpened;
@@ -11,14 +11,14 @@ use talon_store::{Memory, Sessions, Store, Timestamp};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::chores::Probing;
-use super::setup::{Parts, Setup};
-use crate::approval::Desk;
+use super::background::ProbeSignal;
+use super::setup::{Setup, SharedParts};
+use crate::approval::ApprovalQueue;
 use crate::costs::Costs;
-use crate::door::{Connect, Door};
-use crate::driver::{Driver, RunTurns};
+use crate::driver::{Driver, TurnRunner};
+use crate::host_client::{HostClient, HostConnector};
 use crate::metrics::Metrics;
-use crate::turns::Turns;
+use crate::turns::RunningTurns;
 
 /// How long a status request waits for each part of the agent. The supervisor allows 5 s for the answer, and kills an
 /// agent that misses three.
@@ -29,15 +29,15 @@ pub(crate) struct Agent {
     pub(crate) store: Store,
     pub(crate) sessions: Arc<dyn Sessions>,
     pub(crate) memory: Arc<dyn Memory>,
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) desk: Arc<ApprovalQueue>,
     pub(crate) costs: Arc<Costs>,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) turns: Turns,
-    pub(crate) runner: Arc<dyn RunTurns>,
+    pub(crate) turns: RunningTurns,
+    pub(crate) runner: Arc<dyn TurnRunner>,
     pub(crate) started: Timestamp,
-    pub(super) probing: Arc<Probing>,
+    pub(super) probing: Arc<ProbeSignal>,
     setup: RwLock<Arc<Setup>>,
-    parts: Parts,
+    parts: SharedParts,
 }
 
 impl Agent {
@@ -47,24 +47,25 @@ impl Agent {
     /// The message for the supervisor, if the store cannot be read.
     pub(super) async fn new(
         store: Store,
-        handed: &Handed,
-        connect: Arc<dyn Connect>,
+        handed: &SettingsBundle,
+        connect: Arc<dyn HostConnector>,
         ending: CancellationToken,
     ) -> Result<Arc<Self>, NotOpened> {
         let unreadable = |error: &dyn std::error::Error| NotOpened {
             message: format!(
                 "the agent's database cannot be read: {}; see the log of talon-agent",
-                talon_child::chain(error)
+                talon_child::error_chain(error)
             ),
             retryable: false,
         };
         let confirm = &handed.settings.agent.confirm;
-        let desk = Desk::open(store.key_values(), confirm).await.map_err(|error| unreadable(&error))?;
+        let desk =
+            ApprovalQueue::open(store.key_values(), confirm).await.map_err(|error| unreadable(&error))?;
         let costs = Arc::new(Costs::new(store.key_values()).map_err(|error| unreadable(&error))?);
-        let (metrics, probing) = (Arc::<Metrics>::default(), Arc::<Probing>::default());
-        let runner: Arc<dyn RunTurns> = Arc::new(Driver::observed(Arc::clone(&metrics) as _));
-        let parts = Parts {
-            host: Arc::new(Door::new(connect)),
+        let (metrics, probing) = (Arc::<Metrics>::default(), Arc::<ProbeSignal>::default());
+        let runner: Arc<dyn TurnRunner> = Arc::new(Driver::observed(Arc::clone(&metrics) as _));
+        let parts = SharedParts {
+            host: Arc::new(HostClient::new(connect)),
             memory: store.memory(),
             desk: Arc::clone(&desk),
             costs: Arc::clone(&costs),
@@ -74,7 +75,7 @@ impl Agent {
             sanitizer: Arc::new(Sanitizer::default()),
         };
         let setup = Arc::new(Setup::new(handed, &parts, None));
-        if let Err(error) = costs.open_day(setup.world.chain.ledgers()).await {
+        if let Err(error) = costs.open_day(setup.environment.chain.ledgers()).await {
             return Err(unreadable(&error));
         }
         Ok(Arc::new(Self {
@@ -84,7 +85,7 @@ impl Agent {
             desk,
             costs,
             metrics,
-            turns: Turns::new(ending),
+            turns: RunningTurns::new(ending),
             runner,
             started: Timestamp::now(),
             probing,
@@ -99,11 +100,11 @@ impl Agent {
     }
 
     /// Applies a new configuration. Running turns keep theirs.
-    pub(super) fn configure(&self, handed: &Handed) {
+    pub(super) fn configure(&self, handed: &SettingsBundle) {
         let setup = Arc::new(Setup::new(handed, &self.parts, Some(&self.setup())));
         self.desk.configure(&handed.settings.agent.confirm);
         *self.setup.write().unwrap_or_else(PoisonError::into_inner) = setup;
-        self.probing.look();
+        self.probing.notify();
     }
 
     /// The `Ready` message for the supervisor; within [`PROBLEM_WAIT`], however slow the disk is.
@@ -111,7 +112,7 @@ impl Agent {
         let setup = self.setup();
         let mut problems = setup.problems.clone();
         problems.extend(setup.workspace.problems_within(PROBLEM_WAIT).await);
-        Ready { engine: self.store.engine().to_owned(), place: self.store.place(), problems }
+        Ready { engine: self.store.engine().to_owned(), place: self.store.location(), problems }
     }
 
     /// All present problems, each with what to do. A part that does not answer within [`PROBLEM_WAIT`] counts as one;
@@ -126,7 +127,7 @@ impl Agent {
         match store {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => problems
-                .push(format!("the agent's database does not answer: {}", talon_child::chain(&error))),
+                .push(format!("the agent's database does not answer: {}", talon_child::error_chain(&error))),
             Err(_) => problems.push(format!(
                 "the agent's database does not answer within {PROBLEM_WAIT:?}: see whether its disk or its server is overloaded"
             )),

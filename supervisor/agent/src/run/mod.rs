@@ -10,13 +10,13 @@
 //! | `background` | periodic tasks: probes of providers, idle sessions |
 
 mod agent;
-mod chores;
+mod background;
 mod configure;
-mod life;
-mod link;
+mod connector;
+mod lifecycle;
 mod setup;
 
 pub(crate) use agent::Agent;
 pub(crate) use setup::Setup;
 
-pub use life::run;
+pub use lifecycle::run;

@@ -3,34 +3,34 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use talon_agent_settings::{Handed, Kind, ModelKeys, Settings};
+use talon_agent_settings::{ModelKeys, ProviderKind, Settings, SettingsBundle};
 use talon_guard::Sanitizer;
 use talon_llm::config;
 use talon_llm::route::catalog::Catalog;
 use talon_llm::route::cost::Ledgers;
-use talon_llm::route::fallback::{Chain, ChainSettings, Log, ProviderState, Watch};
+use talon_llm::route::fallback::{Chain, ChainSettings, EventObserver, Log, ProviderState};
 use talon_store::Memory;
 use tokio::time::Instant;
 
-use super::chores::Probing;
-use crate::approval::Desk;
+use super::background::ProbeSignal;
+use crate::approval::ApprovalQueue;
 use crate::costs::Costs;
-use crate::driver::{Host, Recall, RunTurns, World};
-use crate::metrics::{Metrics, Recalls};
-use crate::recall::{MemoryTools, Remembering};
-use crate::subagent::{Around, CurrentWorld, SubAgents};
+use crate::driver::{Host, Recall, TurnEnvironment, TurnRunner};
+use crate::metrics::{CountingRecall, Metrics};
+use crate::recall::{MemoryTools, StoreRecall};
+use crate::subagent::{EnvironmentSource, SubAgentContext, SubAgents};
 use crate::turns::sections;
-use crate::workspace::Watched;
+use crate::workspace::WorkspaceFiles;
 
 /// The parts that do not depend on the configuration.
-pub(super) struct Parts {
+pub(super) struct SharedParts {
     pub(super) host: Arc<dyn Host>,
     pub(super) memory: Arc<dyn Memory>,
-    pub(super) desk: Arc<Desk>,
+    pub(super) desk: Arc<ApprovalQueue>,
     pub(super) costs: Arc<Costs>,
     pub(super) metrics: Arc<Metrics>,
-    pub(super) probing: Arc<Probing>,
-    pub(super) runner: Arc<dyn RunTurns>,
+    pub(super) probing: Arc<ProbeSignal>,
+    pub(super) runner: Arc<dyn TurnRunner>,
     pub(super) sanitizer: Arc<Sanitizer>,
 }
 
@@ -39,69 +39,75 @@ pub(crate) struct Setup {
     /// The operator's settings.
     pub(crate) settings: Settings,
     /// The environment of turns.
-    pub(crate) world: World,
+    pub(crate) environment: TurnEnvironment,
     /// All problems, each with what to do.
     pub(crate) problems: Vec<String>,
     /// The person's files.
-    pub(crate) workspace: Arc<Watched>,
+    pub(crate) workspace: Arc<WorkspaceFiles>,
 }
 
 impl Setup {
     /// Builds from a settings bundle; health and costs of the models are taken over from `before`.
-    pub(super) fn new(handed: &Handed, parts: &Parts, before: Option<&Self>) -> Self {
+    pub(super) fn new(handed: &SettingsBundle, parts: &SharedParts, before: Option<&Self>) -> Self {
         let settings = handed.settings.clone();
         let mut problems = Vec::new();
         let chain = Arc::new(chain(handed, parts, before, &mut problems));
-        let recall: Arc<dyn Recall> = Arc::new(Recalls {
-            inner: Arc::new(Remembering::new(Arc::clone(&parts.memory), settings.agent.memory)),
+        let recall: Arc<dyn Recall> = Arc::new(CountingRecall {
+            inner: Arc::new(StoreRecall::new(Arc::clone(&parts.memory), settings.agent.memory)),
             metrics: Arc::clone(&parts.metrics),
         });
-        let mut world = World {
+        let mut environment = TurnEnvironment {
             chain,
             host: Arc::clone(&parts.host),
-            own: Vec::new(),
+            builtin_tools: Vec::new(),
             recall,
-            confirm: Arc::clone(&parts.desk) as _,
+            approver: Arc::clone(&parts.desk) as _,
             sanitizer: Arc::clone(&parts.sanitizer),
         };
         if settings.agent.memory.enabled {
             let (memory, sanitizer) = (Arc::clone(&parts.memory), Arc::clone(&parts.sanitizer));
-            world.own.push(Arc::new(MemoryTools::new(memory, sanitizer)));
+            environment.builtin_tools.push(Arc::new(MemoryTools::new(memory, sanitizer)));
         }
         if settings.agent.subagents.enabled {
             // Sub-agents cannot start sub-agents: their environment has no such tools.
-            let theirs = world.clone();
-            let around = Around {
+            let theirs = environment.clone();
+            let around = SubAgentContext {
                 rules: settings.orchestrator.rules.clone(),
                 sections: sections(&settings.agent.context),
                 allow: settings.agent.allow.subagents.clone(),
                 sanitizer: Arc::clone(&parts.sanitizer),
             };
             let (keys, runner) = (&settings.agent.subagents, Arc::clone(&parts.runner));
-            let world_of: CurrentWorld = Arc::new(move || Some(theirs.clone()));
+            let world_of: EnvironmentSource = Arc::new(move || Some(theirs.clone()));
             let (subagents, wrong) = SubAgents::new(keys, runner, world_of, around);
             problems.extend(wrong);
-            world.own.push(Arc::new(subagents));
+            environment.builtin_tools.push(Arc::new(subagents));
         }
         let same = before.filter(|before| before.settings.agent.workspace == settings.agent.workspace);
         let workspace = same.map_or_else(
-            || Arc::new(Watched::new(settings.agent.workspace.clone())),
+            || Arc::new(WorkspaceFiles::new(settings.agent.workspace.clone())),
             |before| Arc::clone(&before.workspace),
         );
-        Self { settings, world, problems, workspace }
+        Self { settings, environment, problems, workspace }
     }
 
     /// The providers in the order of their names, with protocol and state.
-    pub(crate) fn providers(&self) -> impl Iterator<Item = (&str, Kind, ProviderState)> {
+    pub(crate) fn providers(&self) -> impl Iterator<Item = (&str, ProviderKind, ProviderState)> {
         let now = Instant::now();
         let configured = self.settings.models.providers.0.iter();
-        configured
-            .map(move |(name, entry)| (name.as_str(), entry.kind, self.world.chain.provider_state(name, now)))
+        configured.map(move |(name, entry)| {
+            (name.as_str(), entry.kind, self.environment.chain.provider_state(name, now))
+        })
     }
 }
 
 /// The model chain, with health and costs of the previous one.
-fn chain(handed: &Handed, parts: &Parts, before: Option<&Setup>, problems: &mut Vec<String>) -> Chain {
+fn chain(
+    handed: &SettingsBundle,
+    parts: &SharedParts,
+    before: Option<&Setup>,
+    problems: &mut Vec<String>,
+) -> Chain {
     let ModelKeys { providers, catalog, fallback, budget, .. } = &handed.settings.models;
     let made = config::providers(providers, handed);
     let names: BTreeSet<String> = providers.0.keys().cloned().collect();
@@ -124,12 +130,12 @@ fn chain(handed: &Handed, parts: &Parts, before: Option<&Setup>, problems: &mut 
     let settings = ChainSettings::from(*fallback);
     let chain = match before {
         Some(before) => {
-            let before = &before.world.chain;
+            let before = &before.environment.chain;
             let ledgers = before.ledgers().with_budget(*budget);
             before.renewed(catalog, made.ready.into_values(), ledgers, settings)
         }
         None => {
-            let watches: Vec<Arc<dyn Watch>> = vec![
+            let watches: Vec<Arc<dyn EventObserver>> = vec![
                 Arc::new(Log),
                 Arc::clone(&parts.metrics) as _,
                 Arc::clone(&parts.costs) as _,

@@ -18,7 +18,7 @@ impl Service {
     ) -> Result<ListApprovalsResponse, Status> {
         let ListApprovalsRequest { all, session_id, everybody } = request;
         if everybody {
-            client.has_to_operate("to see everybody's approvals")?;
+            client.require_operator("to see everybody's approvals")?;
         }
         if !session_id.is_empty() {
             self.session(client, &session_id).await?;
@@ -43,22 +43,22 @@ impl Service {
             ));
         }
         let seen = self.agent.desk.get(&id).await;
-        if !seen.is_some_and(|approval| client.operates() || *approval.sender == *client.sender) {
-            return Err(told(&DecideError::Unknown { id: id.chars().take(40).collect() }));
+        if !seen.is_some_and(|approval| client.is_operator() || *approval.sender == *client.sender) {
+            return Err(decide_error_status(&DecideError::Unknown { id: id.chars().take(40).collect() }));
         }
         let decided = self.agent.desk.decide(&id, approve, &digest, &reason, &client.sender).await;
-        let decided = decided.map_err(|error| told(&error))?;
+        let decided = decided.map_err(|error| decide_error_status(&error))?;
         // Clients that follow the turn see the decision.
         let running = SessionId::new(&decided.session_id).ok().and_then(|id| self.agent.turns.get(id));
         if let Some(running) = running {
-            running.hub.hear(Kind::Approval(decided.clone()));
+            running.hub.on_chunk(Kind::Approval(decided.clone()));
         }
         Ok(decided)
     }
 }
 
-fn told(error: &DecideError) -> Status {
-    let text = talon_child::cut(talon_child::chain(error));
+fn decide_error_status(error: &DecideError) -> Status {
+    let text = talon_child::truncate(talon_child::error_chain(error));
     match error {
         DecideError::Unknown { .. } => Status::not_found(text),
         DecideError::LongReason { .. } => Status::invalid_argument(text),
@@ -66,6 +66,6 @@ fn told(error: &DecideError) -> Status {
         | DecideError::Expired
         | DecideError::Cancelled
         | DecideError::OtherDigest => Status::failed_precondition(text),
-        DecideError::Store(error) => super::failure::failed(error),
+        DecideError::Store(error) => super::failure::store_error_status(error),
     }
 }

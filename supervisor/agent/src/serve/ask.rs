@@ -14,12 +14,12 @@ use tokio::time::timeout;
 use tonic::Status;
 
 use super::client::Client;
-use super::failure::failed;
+use super::failure::store_error_status;
 use super::limits::{CANCEL_WAIT, MAX_CHANNEL_BYTES, MAX_TEXT_BYTES};
 use super::service::{Chunks, Service};
 use super::sessions::{known_model, known_patterns, known_thinking};
 use crate::answer::Schema;
-use crate::turns::{Following, Running, Wish};
+use crate::turns::{RunningTurn, Subscription, TurnRequest};
 
 impl Service {
     pub(super) async fn ask(&self, client: &Client, request: AskRequest) -> Result<Chunks, Status> {
@@ -34,11 +34,11 @@ impl Service {
             )));
         }
         let setup = self.agent.setup();
-        let wish = Wish {
+        let wish = TurnRequest {
             text,
             model: known_model(&setup, &model)?,
             thinking: known_thinking(&thinking)?,
-            schema: usable(&schema)?.map(Arc::new),
+            schema: parse_schema(&schema)?.map(Arc::new),
             tools: known_patterns(tools)?,
             no_tools,
         };
@@ -48,7 +48,7 @@ impl Service {
             self.session(client, &session_id).await?
         };
         let (running, following) = self.agent.ask(&session, wish).await?;
-        Ok(Asked { following, running, ended: false }.boxed())
+        Ok(CancelOnDropStream { following, running, ended: false }.boxed())
     }
 
     /// Creates a session for a client's first question.
@@ -58,12 +58,12 @@ impl Service {
             channel: channel_of(client, channel)?,
             ..NewSession::default()
         };
-        self.agent.sessions.create(session).await.map_err(|error| failed(&error))
+        self.agent.sessions.create(session).await.map_err(|error| store_error_status(&error))
     }
 
     pub(super) async fn attach(&self, client: &Client, request: AttachRequest) -> Result<Chunks, Status> {
         let session = self.session(client, &request.session_id).await?;
-        let (running, _) = self.agent.turn_of(&session).await?.ok_or_else(|| in_none(&session))?;
+        let (running, _) = self.agent.turn_of(&session).await?.ok_or_else(|| no_running_turn(&session))?;
         Ok(running.hub.follow(|at| vec![Kind::Loop(at.clone())])?.boxed())
     }
 
@@ -79,7 +79,7 @@ impl Service {
         };
         running.cancel.cancel();
         // A client that receives the end may ask again at once.
-        let _over = timeout(CANCEL_WAIT, running.hub.over()).await;
+        let _over = timeout(CANCEL_WAIT, running.hub.wait_ended()).await;
         Ok(CancelResponse { cancelled: true })
     }
 
@@ -89,12 +89,12 @@ impl Service {
         request: GetLoopRequest,
     ) -> Result<LoopState, Status> {
         let session = self.session(client, &request.session_id).await?;
-        let running = self.agent.turns.get(session.id).ok_or_else(|| in_none(&session))?;
-        Ok(running.hub.at())
+        let running = self.agent.turns.get(session.id).ok_or_else(|| no_running_turn(&session))?;
+        Ok(running.hub.loop_state())
     }
 }
 
-fn in_none(session: &Session) -> Status {
+fn no_running_turn(session: &Session) -> Status {
     Status::not_found(format!(
         "session {id} is in no turn: ask something (`talon chat --session {id}`)",
         id = session.id
@@ -108,7 +108,7 @@ const CLI: &str = "cli";
 /// choose it.
 fn channel_of(client: &Client, channel: &str) -> Result<String, Status> {
     let channel = known_channel(channel)?;
-    if channel == CLI || client.operates() {
+    if channel == CLI || client.is_operator() {
         return Ok(channel);
     }
     Err(Status::permission_denied(format!(
@@ -131,25 +131,25 @@ fn known_channel(channel: &str) -> Result<String, Status> {
 }
 
 /// Compiles the schema that the answer has to fit.
-fn usable(schema: &str) -> Result<Option<Schema>, Status> {
+fn parse_schema(schema: &str) -> Result<Option<Schema>, Status> {
     if schema.is_empty() {
         return Ok(None);
     }
     let json = serde_json::from_str(schema)
         .map_err(|error| Status::invalid_argument(format!("the schema is no JSON: {error}")))?;
-    let schema =
-        Schema::new(json).map_err(|error| Status::invalid_argument(talon_child::cut(error.to_string())))?;
+    let schema = Schema::new(json)
+        .map_err(|error| Status::invalid_argument(talon_child::truncate(error.to_string())))?;
     Ok(Some(schema))
 }
 
 /// The stream of a turn's chunks. Dropping it cancels the turn, unless the turn waits, or has waited, for a person.
-struct Asked {
-    following: Following,
-    running: Arc<Running>,
+struct CancelOnDropStream {
+    following: Subscription,
+    running: Arc<RunningTurn>,
     ended: bool,
 }
 
-impl Stream for Asked {
+impl Stream for CancelOnDropStream {
     type Item = Result<Chunk, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -162,9 +162,9 @@ impl Stream for Asked {
     }
 }
 
-impl Drop for Asked {
+impl Drop for CancelOnDropStream {
     fn drop(&mut self) {
-        if !self.ended && !self.running.hub.waited() {
+        if !self.ended && !self.running.hub.has_waited() {
             self.running.cancel.cancel();
         }
     }

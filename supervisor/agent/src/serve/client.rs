@@ -43,7 +43,7 @@ pub(crate) struct Client {
 
 /// The supervisor's description of a client is invalid.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum BadClient {
+pub(crate) enum ClientError {
     #[error("its role is none: {0:?}")]
     Role(String),
     #[error("its origin is none: {0:?}")]
@@ -55,24 +55,24 @@ pub(crate) enum BadClient {
 }
 
 impl TryFrom<AttachClient> for Client {
-    type Error = BadClient;
+    type Error = ClientError;
 
-    fn try_from(attach: AttachClient) -> Result<Self, BadClient> {
+    fn try_from(attach: AttachClient) -> Result<Self, ClientError> {
         let AttachClient { uid, pid, sender, role, origin, .. } = attach;
         let role = match role.as_str() {
             "call" => Role::Call,
             "operate" => Role::Operate,
             "admin" => Role::Admin,
-            _ => return Err(BadClient::Role(role)),
+            _ => return Err(ClientError::Role(role)),
         };
         let origin = match origin.as_str() {
             "person" => Origin::Person,
             "model" => Origin::Model,
             "program" => Origin::Program,
-            _ => return Err(BadClient::Origin(origin)),
+            _ => return Err(ClientError::Origin(origin)),
         };
         if sender.is_empty() || sender.len() > MAX_NAME_BYTES || sender.chars().any(char::is_control) {
-            return Err(BadClient::Sender);
+            return Err(ClientError::Sender);
         }
         Ok(Self { uid, pid, sender: sender.into(), role, origin })
     }
@@ -89,7 +89,7 @@ impl Client {
     }
 
     /// Whether the client sees all users' sessions.
-    pub(super) fn operates(&self) -> bool {
+    pub(super) fn is_operator(&self) -> bool {
         self.role >= Role::Operate
     }
 
@@ -97,8 +97,8 @@ impl Client {
     ///
     /// # Errors
     /// PERMISSION_DENIED
-    pub(super) fn has_to_operate(&self, what: &str) -> Result<(), Status> {
-        if self.operates() {
+    pub(super) fn require_operator(&self, what: &str) -> Result<(), Status> {
+        if self.is_operator() {
             return Ok(());
         }
         Err(Status::permission_denied(format!(
@@ -108,7 +108,7 @@ impl Client {
     }
 
     /// Whether the client may see a session.
-    pub(super) fn sees(&self, session: &Session) -> bool {
-        self.operates() || *session.sender == *self.sender
+    pub(super) fn can_see(&self, session: &Session) -> bool {
+        self.is_operator() || *session.sender == *self.sender
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use talon_llm::route::Money;
-use talon_llm::route::cost::Tally;
+use talon_llm::route::cost::UsageTotals;
 use talon_proto::agent::{Cost, GetCostsRequest, GetCostsResponse, NamedCost};
 use tonic::Status;
 
 use super::client::Client;
-use super::failure::failed;
+use super::failure::store_error_status;
 use super::service::Service;
-use crate::costs::{Spent, today};
+use crate::costs::{CostTotals, today};
 
 impl Service {
     pub(super) async fn get_costs(
@@ -20,22 +20,28 @@ impl Service {
     ) -> Result<GetCostsResponse, Status> {
         let of_all = request.session_id.is_empty();
         if of_all {
-            client.has_to_operate("to see what all sessions cost together")?;
+            client.require_operator("to see what all sessions cost together")?;
         }
         let session = if of_all {
             None
         } else {
             let session = self.session(client, &request.session_id).await?.id.to_string();
-            Some(self.agent.costs.of_session(&session).await.map_err(|error| failed(&error))?)
+            Some(
+                self.agent
+                    .costs
+                    .session_totals(&session)
+                    .await
+                    .map_err(|error| store_error_status(&error))?,
+            )
         };
-        let today = if client.operates() {
-            Some(self.agent.costs.of_day(today()).await.map_err(|error| failed(&error))?)
+        let today = if client.is_operator() {
+            Some(self.agent.costs.day_totals(today()).await.map_err(|error| store_error_status(&error))?)
         } else {
             None
         };
         let setup = self.agent.setup();
         let budget = setup.settings.models.budget;
-        let nothing = Spent::default();
+        let nothing = CostTotals::default();
         let shown = session.as_ref().or(today.as_ref()).unwrap_or(&nothing);
         let models = shown.models().iter().map(|(model, tally)| (model.to_string(), *tally)).collect();
         Ok(GetCostsResponse {
@@ -49,11 +55,11 @@ impl Service {
     }
 }
 
-fn named(tallies: BTreeMap<String, Tally>) -> Vec<NamedCost> {
+fn named(tallies: BTreeMap<String, UsageTotals>) -> Vec<NamedCost> {
     tallies.into_iter().map(|(name, tally)| NamedCost { name, cost: Some(cost(&tally)) }).collect()
 }
 
-fn cost(tally: &Tally) -> Cost {
+fn cost(tally: &UsageTotals) -> Cost {
     Cost {
         answers: tally.answers,
         failures: tally.failures,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use talon_child::{chain, cut};
-use talon_listen::Throttle;
+use talon_child::{error_chain, truncate};
+use talon_listen::LogThrottle;
 use talon_store::Error;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
@@ -15,11 +15,11 @@ const RETRY_HEADER: &str = "grpc-retry-pushback-ms";
 /// When to retry if nothing better is known.
 const RETRY: Duration = Duration::from_secs(1);
 
-static FAILED: Throttle = Throttle::new();
+static FAILED: LogThrottle = LogThrottle::new();
 
 /// The status for an error of the store.
-pub(crate) fn failed(error: &Error) -> Status {
-    let text = cut(chain(error));
+pub(crate) fn store_error_status(error: &Error) -> Status {
+    let text = truncate(error_chain(error));
     match error {
         Error::Invalid { .. } => return Status::invalid_argument(text),
         Error::NoSession(id) => return no_session(&id.to_string()),
@@ -27,23 +27,27 @@ pub(crate) fn failed(error: &Error) -> Status {
         Error::OutOfSequence { .. } => return Status::aborted(text),
         _ => {}
     }
-    if let Some(unsaid) = FAILED.word() {
-        tracing::error!(error = chain(error), unsaid, "a request failed at the database");
+    if let Some(unsaid) = FAILED.permit() {
+        tracing::error!(error = error_chain(error), unsaid, "a request failed at the database");
     }
     match error {
-        Error::Full(_) | Error::Quota { .. } => later(Code::ResourceExhausted, text, RETRY),
-        Error::Busy(_) | Error::Closed => later(Code::Unavailable, text, RETRY),
-        Error::Unavailable { retry_in, .. } => later(Code::Unavailable, text, *retry_in),
+        Error::Full(_) | Error::Quota { .. } => retry_later_status(Code::ResourceExhausted, text, RETRY),
+        Error::Busy(_) | Error::Closed => retry_later_status(Code::Unavailable, text, RETRY),
+        Error::Unavailable { retry_in, .. } => retry_later_status(Code::Unavailable, text, *retry_in),
         _ => Status::internal(text),
     }
 }
 
 /// The status for a session that could not be read or written.
-pub(crate) fn unkept(error: &JournalError) -> Status {
-    if let Some(unsaid) = FAILED.word() {
+pub(crate) fn journal_error_status(error: &JournalError) -> Status {
+    if let Some(unsaid) = FAILED.permit() {
         tracing::error!(%error, unsaid, "a request failed at the database");
     }
-    later(Code::Unavailable, cut(format!("{error}; `talon status` shows the agent's database")), RETRY)
+    retry_later_status(
+        Code::Unavailable,
+        truncate(format!("{error}; `talon status` shows the agent's database")),
+        RETRY,
+    )
 }
 
 /// The session does not exist, or the client may not see it.
@@ -52,7 +56,7 @@ pub(super) fn no_session(id: &str) -> Status {
     Status::not_found(format!("there is no session {shown}: `talon session list` shows those there are"))
 }
 
-fn later(code: Code, text: String, retry_in: Duration) -> Status {
+fn retry_later_status(code: Code, text: String, retry_in: Duration) -> Status {
     let mut status = Status::new(code, text);
     let wait = u64::try_from(retry_in.as_millis()).unwrap_or(u64::MAX).max(1);
     status.metadata_mut().insert(RETRY_HEADER, MetadataValue::from(wait));

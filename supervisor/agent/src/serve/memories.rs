@@ -5,14 +5,14 @@ use talon_proto::agent::{
     ForgetMemoriesRequest, ForgetMemoriesResponse, GetMemoryRequest, ListMemoriesRequest,
     ListMemoriesResponse, Memory, Workflow, WorkflowStep,
 };
-use talon_store::{Forget, MemoryId, MemoryQuery, StoredMemory, Timestamp};
+use talon_store::{ForgetSelector, MemoryId, MemoryQuery, StoredMemory, Timestamp};
 use tonic::Status;
 
 use super::client::{Client, Origin};
-use super::failure::failed;
+use super::failure::store_error_status;
 use super::service::{Service, page, token};
 use super::sessions::unix_ms;
-use crate::recall::{is_everybodys, is_for};
+use crate::recall::{is_shared, is_visible_to};
 
 impl Service {
     pub(super) async fn list_memories(
@@ -23,9 +23,9 @@ impl Service {
         let ListMemoriesRequest { text, tags, page_size, page_token } = request;
         let query = MemoryQuery { text: Some(text).filter(|text| !text.is_empty()), tags, source: None };
         let found = async { self.agent.memory.search(&query, &page(&page_token, page_size)?).await };
-        let found = found.await.map_err(|error| failed(&error))?;
+        let found = found.await.map_err(|error| store_error_status(&error))?;
         // A page may have fewer entries than requested although more follow.
-        let seen = found.items.into_iter().filter(|memory| sees(client, memory));
+        let seen = found.items.into_iter().filter(|memory| can_see(client, memory));
         Ok(ListMemoriesResponse { memories: seen.map(view).collect(), next_page_token: token(found.next) })
     }
 
@@ -39,8 +39,9 @@ impl Service {
 
     /// Reads a memory that the client may see: its user's own, or one without an owner.
     async fn memory(&self, client: &Client, id: &str) -> Result<StoredMemory, Status> {
-        let found = self.agent.memory.get(known(id)?).await.map_err(|error| failed(&error))?;
-        found.filter(|memory| sees(client, memory)).ok_or_else(|| no_memory(id))
+        let found =
+            self.agent.memory.get(parse_memory_id(id)?).await.map_err(|error| store_error_status(&error))?;
+        found.filter(|memory| can_see(client, memory)).ok_or_else(|| no_memory(id))
     }
 
     pub(super) async fn forget_memories(
@@ -59,32 +60,32 @@ impl Service {
             }
             Some(What::Id(id)) => {
                 let memory = self.memory(client, &id).await?;
-                if is_everybodys(&memory) {
-                    client.has_to_operate("to forget what is everybody's")?;
+                if is_shared(&memory) {
+                    client.require_operator("to forget what is everybody's")?;
                 }
-                Forget::Id(memory.id)
+                ForgetSelector::Id(memory.id)
             }
             // Deletes in bulk, whatever the owner.
             Some(What::Tag(tag)) => {
-                client.has_to_operate("to forget many memories at once")?;
-                Forget::Tag(tag)
+                client.require_operator("to forget many memories at once")?;
+                ForgetSelector::Tag(tag)
             }
             Some(What::NotUsedSinceUnixMs(since)) => {
-                client.has_to_operate("to forget many memories at once")?;
-                Forget::NotUsedSince(Timestamp::from_millis(i64::try_from(since).unwrap_or(i64::MAX)))
+                client.require_operator("to forget many memories at once")?;
+                ForgetSelector::NotUsedSince(Timestamp::from_millis(i64::try_from(since).unwrap_or(i64::MAX)))
             }
         };
-        let forgotten = self.agent.memory.forget(&what).await.map_err(|error| failed(&error))?;
+        let forgotten = self.agent.memory.forget(&what).await.map_err(|error| store_error_status(&error))?;
         tracing::info!(forgotten, by = %client.sender, "memories were forgotten");
         Ok(ForgetMemoriesResponse { forgotten })
     }
 }
 
-fn sees(client: &Client, memory: &StoredMemory) -> bool {
-    client.operates() || is_for(memory, &client.sender)
+fn can_see(client: &Client, memory: &StoredMemory) -> bool {
+    client.is_operator() || is_visible_to(memory, &client.sender)
 }
 
-fn known(id: &str) -> Result<MemoryId, Status> {
+fn parse_memory_id(id: &str) -> Result<MemoryId, Status> {
     MemoryId::new(id).map_err(|_| no_memory(id))
 }
 

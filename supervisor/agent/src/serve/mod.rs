@@ -15,15 +15,15 @@ mod ask;
 mod client;
 mod costs;
 pub(crate) mod failure;
-mod gate;
 mod limits;
 mod memories;
 mod models;
+mod request_limiter;
 mod server;
 mod service;
 mod sessions;
 mod status;
 mod tools;
 
-pub(crate) use client::{BadClient, Client};
+pub(crate) use client::{Client, ClientError};
 pub(crate) use server::Server;

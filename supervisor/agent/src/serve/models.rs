@@ -1,9 +1,9 @@
 //! Models and their providers.
 
-use talon_agent_settings::Kind;
+use talon_agent_settings::ProviderKind;
 use talon_llm::route::fallback::ProviderState as State;
 use talon_llm::route::router::Outage;
-use talon_llm::route::show::{Row, rows};
+use talon_llm::route::show::{ModelRow, rows};
 use talon_proto::agent::{ListModelsRequest, ListModelsResponse, Model, ProviderState};
 use tokio::time::Instant;
 use tonic::Status;
@@ -19,7 +19,7 @@ impl Service {
         _request: ListModelsRequest,
     ) -> Result<ListModelsResponse, Status> {
         let setup = self.agent.setup();
-        let models = rows(&setup.world.chain, Instant::now());
+        let models = rows(&setup.environment.chain, Instant::now());
         Ok(ListModelsResponse {
             models: models.into_iter().map(model).collect(),
             providers: providers(&setup),
@@ -27,9 +27,9 @@ impl Service {
     }
 }
 
-fn model(row: Row) -> Model {
+fn model(row: ModelRow) -> Model {
     let price = |price: &dyn std::fmt::Display| if row.free { String::new() } else { price.to_string() };
-    let (state, why) = standing(&row.provider);
+    let (state, why) = state_text(&row.provider);
     Model {
         id: row.model.to_string(),
         alias: row.alias.clone().unwrap_or_default(),
@@ -51,19 +51,19 @@ fn model(row: Row) -> Model {
 /// The providers, in the order of their names.
 pub(super) fn providers(setup: &Setup) -> Vec<ProviderState> {
     let each = setup.providers().map(|(name, kind, state)| {
-        let (state, why) = standing(&state);
+        let (state, why) = state_text(&state);
         let kind_word = match kind {
-            Kind::Openai => "openai",
-            Kind::Anthropic => "anthropic",
-            Kind::Ollama => "ollama",
-            Kind::Scripted => "scripted",
+            ProviderKind::Openai => "openai",
+            ProviderKind::Anthropic => "anthropic",
+            ProviderKind::Ollama => "ollama",
+            ProviderKind::Scripted => "scripted",
         };
         ProviderState {
             name: name.to_owned(),
             kind: kind_word.to_owned(),
             state,
             why,
-            scripted: kind == Kind::Scripted,
+            scripted: kind == ProviderKind::Scripted,
         }
     });
     each.collect()
@@ -79,7 +79,7 @@ pub(super) fn up(state: &State) -> f64 {
 }
 
 /// The state as a word, with its reason.
-fn standing(state: &State) -> (String, String) {
+fn state_text(state: &State) -> (String, String) {
     let (word, why) = match state {
         State::Ready => ("ready", String::new()),
         State::Recovering => ("ready", "it failed and is recovering: it is asked last".to_owned()),

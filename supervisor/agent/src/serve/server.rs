@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::StreamExt as _;
-use talon_listen::{FRAME_BYTES, Prompt, Throttle, WINDOW_BYTES};
+use talon_listen::{FRAME_BYTES, LogThrottle, PrefaceTimeout, WINDOW_BYTES};
 use talon_proto::agent::agent_server::AgentServer;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
@@ -15,20 +15,20 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport;
 use tonic::transport::server::Connected;
 
-use super::client::{BadClient, Client};
-use super::gate::Gate;
+use super::client::{Client, ClientError};
 use super::limits::{
     MAX_ACCEPTED, MAX_ANSWER_BYTES, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_REQUEST_BYTES, MAX_STREAMS,
 };
+use super::request_limiter::RequestLimiter;
 use super::service::Service;
 use crate::run::Agent;
 
-static CROWDED: Throttle = Throttle::new();
+static CROWDED: LogThrottle = LogThrottle::new();
 
 /// The running server.
 #[derive(Debug)]
 pub(crate) struct Server {
-    connections: mpsc::Sender<Prompt<Connection>>,
+    connections: mpsc::Sender<PrefaceTimeout<Connection>>,
     open: Arc<AtomicUsize>,
     task: JoinHandle<Result<(), transport::Error>>,
 }
@@ -68,7 +68,7 @@ impl Server {
             .max_concurrent_streams(MAX_STREAMS)
             .http2_max_header_list_size(MAX_HEADER_BYTES)
             .serve_with_incoming_shutdown(
-                Gate::new(service),
+                RequestLimiter::new(service),
                 ReceiverStream::new(accepted).map(Ok::<_, io::Error>),
                 ending.cancelled_owned(),
             );
@@ -79,26 +79,26 @@ impl Server {
     ///
     /// # Errors
     /// [`BadClient::TooMany`]; it is closed then.
-    pub(crate) fn attach(&self, stream: UnixStream, client: Client) -> Result<(), BadClient> {
+    pub(crate) fn attach(&self, stream: UnixStream, client: Client) -> Result<(), ClientError> {
         tracing::debug!(client.uid, client.pid, sender = %client.sender, role = ?client.role, "a client connected");
         if self.open.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTIONS {
             self.open.fetch_sub(1, Ordering::Relaxed);
-            return self.crowded();
+            return self.check_capacity();
         }
         let connection = Connection { client, open: Arc::clone(&self.open) };
-        match self.connections.try_send(Prompt::new(stream, connection)) {
+        match self.connections.try_send(PrefaceTimeout::new(stream, connection)) {
             Ok(()) => Ok(()),
-            Err(_full) => self.crowded(),
+            Err(_full) => self.check_capacity(),
         }
     }
 
     /// Logs at most one line a second.
-    fn crowded(&self) -> Result<(), BadClient> {
-        if CROWDED.word().is_some() { Err(BadClient::TooMany) } else { Ok(()) }
+    fn check_capacity(&self) -> Result<(), ClientError> {
+        if CROWDED.permit().is_some() { Err(ClientError::TooMany) } else { Ok(()) }
     }
 
     /// Returns when all connections have ended.
-    pub(crate) async fn ended(self) {
+    pub(crate) async fn wait_closed(self) {
         drop(self.connections);
         if let Ok(Err(error)) = self.task.await {
             tracing::warn!(%error, "the server of the agent's clients failed");

@@ -18,7 +18,7 @@ use talon_store::{Error, PageRequest, PageToken, Session as Kept, SessionId};
 use tonic::{Request, Response, Status};
 
 use super::client::Client;
-use super::failure::{failed, no_session};
+use super::failure::{no_session, store_error_status};
 use crate::run::Agent;
 
 /// Serves all connections.
@@ -40,8 +40,8 @@ impl Service {
     /// NOT_FOUND also for one that they may not.
     pub(super) async fn session(&self, client: &Client, id: &str) -> Result<Kept, Status> {
         let id = SessionId::new(id).map_err(|_| no_session(id))?;
-        let session = self.agent.sessions.get(id).await.map_err(|error| failed(&error))?;
-        session.filter(|session| client.sees(session)).ok_or_else(|| no_session(&id.to_string()))
+        let session = self.agent.sessions.get(id).await.map_err(|error| store_error_status(&error))?;
+        session.filter(|session| client.can_see(session)).ok_or_else(|| no_session(&id.to_string()))
     }
 }
 

@@ -15,13 +15,13 @@ use tonic::Status;
 
 use super::client::Client;
 use super::costs::pico;
-use super::failure::{failed, no_session, unkept};
+use super::failure::{journal_error_status, no_session, store_error_status};
 use super::limits::{CANCEL_WAIT, DEFAULT_SESSIONS, MAX_SESSIONS};
 use super::service::{Service, page, token};
 use crate::compress::{CompactError, compact};
 use crate::context::history::KEPT_TURNS;
-use crate::driver::{Caller, Confirm as _};
-use crate::journal::{StoreJournal, shown};
+use crate::driver::{CallApprover as _, Caller};
+use crate::journal::{StoreJournal, client_messages};
 use crate::run::Setup;
 use crate::turns::{MAX_PATTERNS, OPEN_TURN, TITLE, TOOLS, is_pattern, sections, thinking, tools_of};
 
@@ -34,7 +34,12 @@ impl Service {
         let CreateSessionRequest { channel, model, thinking, tools } = request;
         let change = self.change(Some(model), Some(thinking), Some(ToolList { tools }))?;
         let session = self.new_session(client, &channel).await?;
-        let session = self.agent.sessions.update(session.id, change).await.map_err(|error| failed(&error))?;
+        let session = self
+            .agent
+            .sessions
+            .update(session.id, change)
+            .await
+            .map_err(|error| store_error_status(&error))?;
         self.view(session).await
     }
 
@@ -45,7 +50,7 @@ impl Service {
     ) -> Result<ListSessionsResponse, Status> {
         let ListSessionsRequest { all, channel, page_size, page_token } = request;
         if all {
-            client.has_to_operate("to see everybody's sessions")?;
+            client.require_operator("to see everybody's sessions")?;
         }
         let filter = SessionFilter {
             sender: (!all).then(|| client.sender.to_string()),
@@ -54,7 +59,7 @@ impl Service {
         };
         let size = if page_size == 0 { DEFAULT_SESSIONS } else { page_size.min(MAX_SESSIONS) };
         let found = async { self.agent.sessions.list(&filter, &page(&page_token, size)?).await };
-        let found = found.await.map_err(|error| failed(&error))?;
+        let found = found.await.map_err(|error| store_error_status(&error))?;
         let mut sessions = Vec::new();
         for session in found.items {
             sessions.push(self.view(session).await?);
@@ -71,10 +76,10 @@ impl Service {
         let session = self.session(client, &session_id).await?;
         let (id, view) = (session.id, if all { View::All } else { View::Live });
         let found = async { self.agent.sessions.messages(id, view, &page(&page_token, page_size)?).await };
-        let found = found.await.map_err(|error| failed(&error))?;
+        let found = found.await.map_err(|error| store_error_status(&error))?;
         Ok(GetSessionResponse {
             session: Some(self.view(session).await?),
-            messages: shown(&found.items),
+            messages: client_messages(&found.items),
             next_page_token: token(found.next),
         })
     }
@@ -87,7 +92,12 @@ impl Service {
         let UpdateSessionRequest { session_id, model, thinking, tools } = request;
         let session = self.session(client, &session_id).await?;
         let change = self.change(model, thinking, tools)?;
-        let session = self.agent.sessions.update(session.id, change).await.map_err(|error| failed(&error))?;
+        let session = self
+            .agent
+            .sessions
+            .update(session.id, change)
+            .await
+            .map_err(|error| store_error_status(&error))?;
         self.view(session).await
     }
 
@@ -97,7 +107,8 @@ impl Service {
         request: ResumeSessionRequest,
     ) -> Result<ResumeSessionResponse, Status> {
         let session = self.session(client, &request.session_id).await?;
-        let session = self.agent.sessions.resume(session.id).await.map_err(|error| failed(&error))?;
+        let session =
+            self.agent.sessions.resume(session.id).await.map_err(|error| store_error_status(&error))?;
         let continues = self.agent.turn_of(&session).await?.is_some_and(|(_, goes_on)| goes_on);
         Ok(ResumeSessionResponse { session: Some(self.view(session).await?), continues })
     }
@@ -110,7 +121,7 @@ impl Service {
         let session = self.session(client, &request.session_id).await?;
         if let Some(running) = self.agent.turns.get(session.id) {
             running.cancel.cancel();
-            if timeout(CANCEL_WAIT, running.hub.over()).await.is_err() {
+            if timeout(CANCEL_WAIT, running.hub.wait_ended()).await.is_err() {
                 return Err(Status::unavailable(format!(
                     "the turn of session {} was cancelled and is still ending: try again in a moment",
                     session.id
@@ -118,17 +129,17 @@ impl Service {
             }
         }
         // Its slot stays taken until it is deleted, so that no turn starts in the meantime.
-        let _place = self.agent.turns.take(session.id, &session.sender, &self.agent.metrics)?;
+        let _place = self.agent.turns.reserve(session.id, &session.sender, &self.agent.metrics)?;
         let id = session.id.to_string();
         let open = session.metadata.get(OPEN_TURN).and_then(|turn| turn.parse().ok());
-        if !self.agent.sessions.delete(session.id).await.map_err(|error| failed(&error))? {
+        if !self.agent.sessions.delete(session.id).await.map_err(|error| store_error_status(&error))? {
             return Err(no_session(&id));
         }
         if let Some(turn) = open {
-            self.agent.desk.ended(&Caller { session: id.clone(), turn, ..Caller::default() }).await;
+            self.agent.desk.turn_ended(&Caller { session: id.clone(), turn, ..Caller::default() }).await;
         }
-        self.agent.costs.forget(&id).await.map_err(|error| failed(&error))?;
-        self.agent.setup().world.chain.ledgers().lock().close_session(&id);
+        self.agent.costs.forget(&id).await.map_err(|error| store_error_status(&error))?;
+        self.agent.setup().environment.chain.ledgers().lock().close_session(&id);
         Ok(DeleteSessionResponse {})
     }
 
@@ -138,21 +149,21 @@ impl Service {
         request: CompactSessionRequest,
     ) -> Result<CompactSessionResponse, Status> {
         let session = self.session(client, &request.session_id).await?;
-        let _place = self.agent.turns.take(session.id, &session.sender, &self.agent.metrics)?;
+        let _place = self.agent.turns.reserve(session.id, &session.sender, &self.agent.metrics)?;
         let (setup, id) = (self.agent.setup(), session.id.to_string());
-        let opened = self.agent.costs.open_session(setup.world.chain.ledgers(), &id).await;
-        opened.map_err(|error| failed(&error))?;
+        let opened = self.agent.costs.open_session(setup.environment.chain.ledgers(), &id).await;
+        opened.map_err(|error| store_error_status(&error))?;
         let keep = match request.keep_turns {
             0 => KEPT_TURNS,
             turns => usize::try_from(turns).unwrap_or(usize::MAX),
         };
         let journal = StoreJournal::new(self.agent.sessions.clone(), session.id);
         let context = sections(&setup.settings.agent.context);
-        let compacted = compact(&setup.world, &journal, &id, &context, keep).await;
-        self.agent.costs.write().await;
+        let compacted = compact(&setup.environment, &journal, &id, &context, keep).await;
+        self.agent.costs.flush().await;
         let compacted = compacted.map_err(|error| match &error {
-            CompactError::Journal(error) => unkept(error),
-            CompactError::Model(_) => Status::failed_precondition(talon_child::cut(error.to_string())),
+            CompactError::Journal(error) => journal_error_status(error),
+            CompactError::Model(_) => Status::failed_precondition(talon_child::truncate(error.to_string())),
         })?;
         Ok(CompactSessionResponse {
             messages: compacted.messages,
@@ -190,7 +201,7 @@ impl Service {
     /// A session as clients are shown it.
     pub(super) async fn view(&self, session: Kept) -> Result<Session, Status> {
         let id = session.id.to_string();
-        let spent = self.agent.costs.of_session(&id).await.map_err(|error| failed(&error))?;
+        let spent = self.agent.costs.session_totals(&id).await.map_err(|error| store_error_status(&error))?;
         let turn = match self.agent.turns.get(session.id) {
             Some(_) if self.agent.desk.pending(Some(&id)).await > 0 => "waiting",
             Some(_) => "running",
@@ -228,9 +239,9 @@ pub(super) fn known_model(setup: &Setup, model: &str) -> Result<Option<String>, 
     if model.is_empty() {
         return Ok(None);
     }
-    match setup.world.chain.catalog().find(model) {
+    match setup.environment.chain.catalog().find(model) {
         Ok(_) => Ok(Some(model.to_owned())),
-        Err(unknown) => Err(Status::invalid_argument(talon_child::cut(unknown.to_string()))),
+        Err(unknown) => Err(Status::invalid_argument(talon_child::truncate(unknown.to_string()))),
     }
 }
 

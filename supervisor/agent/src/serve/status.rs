@@ -29,7 +29,7 @@ impl Service {
             pid: std::process::id(),
             started_unix_ms: unix_ms(self.agent.started),
             engine: self.agent.store.engine().to_owned(),
-            place: self.agent.store.place(),
+            place: self.agent.store.location(),
             providers: providers(&setup),
             problems,
             turns_running: count(self.agent.turns.count().0),
@@ -43,13 +43,13 @@ impl Service {
         client: &Client,
         _request: GetMetricsRequest,
     ) -> Result<GetMetricsResponse, Status> {
-        client.has_to_operate("to see what was counted")?;
+        client.require_operator("to see what was counted")?;
         let (turns, followers) = self.agent.turns.count();
         let approvals = self.agent.approvals_pending().await;
         let setup = self.agent.setup();
         let providers: Vec<(&str, f64)> =
             setup.providers().map(|(name, _, state)| (name, up(&state))).collect();
-        self.agent.metrics.now(turns, approvals, followers, providers);
+        self.agent.metrics.set_gauges(turns, approvals, followers, providers);
         Ok(GetMetricsResponse { families: self.agent.metrics.families() })
     }
 }

@@ -1,12 +1,12 @@
 //! What may be called.
 
-use talon_agent_settings::{Ask, covers};
+use talon_agent_settings::{ConfirmMode, covers};
 use talon_proto::agent::{ListToolsRequest, ListToolsResponse, Tool};
 use tonic::Status;
 
 use super::client::Client;
 use super::service::Service;
-use crate::driver::{Allowed, Caller};
+use crate::driver::{AllowedTools, Caller};
 use crate::tools::Offer;
 use crate::turns::tools_of;
 
@@ -25,16 +25,16 @@ impl Service {
             caller.sender = session.sender;
             caller.channel = session.channel;
         }
-        let plugins = setup.world.host.tools().await;
+        let plugins = setup.environment.host.tools().await;
         let mut plugins =
-            plugins.map_err(|error| Status::unavailable(talon_child::cut(error.to_string())))?;
-        for own in &setup.world.own {
+            plugins.map_err(|error| Status::unavailable(talon_child::truncate(error.to_string())))?;
+        for own in &setup.environment.builtin_tools {
             plugins.extend(own.capabilities(&caller).map(|said| (said.name.clone(), said)));
         }
         let actions =
             plugins.iter().flat_map(|(name, said)| said.actions.iter().map(move |one| (name.as_str(), one)));
         let offer = Offer::new(actions);
-        let allowed = Allowed::new(&setup.settings.agent.allow, &caller.sender, &caller.channel);
+        let allowed = AllowedTools::new(&setup.settings.agent.allow, &caller.sender, &caller.channel);
         let may = |plugin: &str, action: &str| {
             let among = |list: &Vec<String>| list.iter().any(|pattern| covers(pattern, plugin, action));
             (within.is_empty() || among(&within)) && allowed.cover(plugin, action)
@@ -44,7 +44,7 @@ impl Service {
             plugin: tool.plugin.clone(),
             action: tool.action.clone(),
             description: tool.spec.description.clone(),
-            confirm: word(self.agent.desk.ask(&tool.plugin, &tool.action, tool.read_only)),
+            confirm: word(self.agent.desk.confirm_mode(&tool.plugin, &tool.action, tool.read_only)),
             read_only: tool.read_only,
             parameters: tool.spec.parameters.to_string(),
             destructive: tool.destructive,
@@ -53,11 +53,11 @@ impl Service {
     }
 }
 
-fn word(ask: Ask) -> String {
+fn word(ask: ConfirmMode) -> String {
     match ask {
-        Ask::Always => "always",
-        Ask::Destructive => "destructive",
-        Ask::Never => "never",
+        ConfirmMode::Always => "always",
+        ConfirmMode::Destructive => "destructive",
+        ConfirmMode::Never => "never",
     }
     .to_owned()
 }

@@ -11,13 +11,13 @@ use talon_proto::agent::{SubagentResult, SubagentStart};
 use talon_proto::plugin::PluginCapabilities;
 use tokio::sync::Semaphore;
 
-use super::outcome::Outcome;
+use super::outcome::SubAgentOutcome;
 use super::{SUBAGENT, built_in, offer};
 use crate::answer::Schema;
 use crate::context::Sections;
-use crate::driver::{Caller, OwnCall, OwnTools, RunTurns, World};
+use crate::driver::{BuiltinCall, BuiltinTools, Caller, TurnEnvironment, TurnRunner};
 use crate::loop_context::ToolResult;
-use crate::tools::from_own;
+use crate::tools::from_builtin;
 
 /// The most sub-agents that run at once in the whole agent; others wait. Each is a separate conversation with a
 /// provider, and providers limit those.
@@ -32,11 +32,11 @@ const MAX_ANSWER_BYTES: usize = 32 * 1024;
 const MAX_TASK_SHOWN_BYTES: usize = 500;
 
 /// Returns the present environment of turns; `None` while there is none.
-pub type CurrentWorld = Arc<dyn Fn() -> Option<World> + Send + Sync>;
+pub type EnvironmentSource = Arc<dyn Fn() -> Option<TurnEnvironment> + Send + Sync>;
 
 /// What all sub-agents share.
 #[derive(Debug, Clone)]
-pub struct Around {
+pub struct SubAgentContext {
     /// `orchestrator.rules`
     pub rules: Vec<String>,
     /// How the window is divided; the part of the system prompt is adapted to the role.
@@ -50,12 +50,12 @@ pub struct Around {
 /// The agent's own plugin `subagent`.
 pub struct SubAgents {
     pub(super) keys: SubAgentKeys,
-    pub(super) around: Around,
-    pub(super) runner: Arc<dyn RunTurns>,
-    pub(super) world: CurrentWorld,
+    pub(super) context: SubAgentContext,
+    pub(super) runner: Arc<dyn TurnRunner>,
+    pub(super) environment: EnvironmentSource,
     definitions: BTreeMap<String, Definition>,
     guard: Guard,
-    places: Semaphore,
+    permits: Semaphore,
 }
 
 /// A defined sub-agent.
@@ -71,9 +71,9 @@ impl SubAgents {
     #[must_use]
     pub fn new(
         keys: &SubAgentKeys,
-        runner: Arc<dyn RunTurns>,
-        world: CurrentWorld,
-        around: Around,
+        runner: Arc<dyn TurnRunner>,
+        world: EnvironmentSource,
+        around: SubAgentContext,
     ) -> (Self, Vec<String>) {
         let (mut definitions, mut problems) = (BTreeMap::new(), Vec::new());
         if keys.enabled {
@@ -99,7 +99,18 @@ impl SubAgents {
         };
         let guard = Guard::with_sanitizer(Sanitizer::clone(&around.sanitizer), settings);
         let places = Semaphore::new(MAX_AT_ONCE);
-        (Self { keys: keys.clone(), around, runner, world, definitions, guard, places }, problems)
+        (
+            Self {
+                keys: keys.clone(),
+                context: around,
+                runner,
+                environment: world,
+                definitions,
+                guard,
+                permits: places,
+            },
+            problems,
+        )
     }
 
     /// The names of all.
@@ -107,7 +118,7 @@ impl SubAgents {
         self.definitions.keys().map(String::as_str)
     }
 
-    async fn answer(&self, call: &OwnCall) -> Result<(Outcome, String), String> {
+    async fn answer(&self, call: &BuiltinCall) -> Result<(SubAgentOutcome, String), String> {
         if !call.caller.subagent.is_empty() {
             return Err("a sub-agent starts no other; do it yourself, or say in your answer what is missing"
                 .to_owned());
@@ -118,9 +129,9 @@ impl SubAgents {
                 self.names().collect::<Vec<_>>().join(", ")
             )
         })?;
-        let job = self.job(call, definition)?;
-        let _place = self.places.acquire().await.map_err(|_| "the agent is ending".to_owned())?;
-        call.listener.hear(Kind::SubagentStart(SubagentStart {
+        let job = self.parse_task(call, definition)?;
+        let _place = self.permits.acquire().await.map_err(|_| "the agent is ending".to_owned())?;
+        call.listener.on_chunk(Kind::SubagentStart(SubagentStart {
             agent: call.action.clone(),
             task: Raw::from(job.task.as_str()).text().cut(MAX_TASK_SHOWN_BYTES).into_string(),
             call_id: call.call_id.clone(),
@@ -128,10 +139,10 @@ impl SubAgents {
         let outcome = self.run(call, definition, job).await;
         // JSON of the same shape in which every string is neutralized.
         let json = match &outcome.result {
-            Ok(result) => self.inert(&result.to_string())?,
+            Ok(result) => self.neutralize(&result.to_string())?,
             Err(_) => String::new(),
         };
-        call.listener.hear(Kind::SubagentResult(SubagentResult {
+        call.listener.on_chunk(Kind::SubagentResult(SubagentResult {
             agent: call.action.clone(),
             call_id: call.call_id.clone(),
             result: json.clone(),
@@ -148,31 +159,34 @@ impl SubAgents {
         Ok((outcome, json))
     }
 
-    fn inert(&self, json: &str) -> Result<String, String> {
+    fn neutralize(&self, json: &str) -> Result<String, String> {
         let (inert, _) = self.guard.json(json).ok_or_else(|| "its answer cannot be shown".to_owned())?;
         Ok(inert.into_string())
     }
 }
 
 #[async_trait]
-impl OwnTools for SubAgents {
+impl BuiltinTools for SubAgents {
     fn capabilities(&self, caller: &Caller) -> Option<PluginCapabilities> {
         let is_offered = caller.subagent.is_empty() && !self.definitions.is_empty();
         is_offered.then(|| offer::capabilities(self.definitions.iter()))
     }
 
-    async fn call(&self, call: OwnCall) -> ToolResult {
-        let no = |why: String| (Answer::of_host(GuardOutcome::ToolError, why), None);
+    async fn call(&self, call: BuiltinCall) -> ToolResult {
+        let no = |why: String| (Answer::from_host(GuardOutcome::ToolError, why), None);
         let (answer, said) = match self.answer(&call).await {
             Err(why) => no(why),
-            Ok((Outcome { result: Err(why), .. }, _)) => no(format!("{} gave no result: {why}", call.action)),
+            Ok((SubAgentOutcome { result: Err(why), .. }, _)) => {
+                no(format!("{} gave no result: {why}", call.action))
+            }
             Ok((outcome, json)) => {
                 // Neutralized again as JSON text: truncation may cut it anywhere, and must not produce an instruction.
                 let result = serde_json::from_str(&json).unwrap_or_default();
-                (Answer::of_tool(outcome.told(&call.action, &result).to_string()), Some(json))
+                (Answer::from_tool(outcome.to_json(&call.action, &result).to_string()), Some(json))
             }
         };
-        let mut result = from_own(self.guard.answer(&call.caller.session, SUBAGENT, &call.call_id, answer));
+        let mut result =
+            from_builtin(self.guard.answer(&call.caller.session, SUBAGENT, &call.call_id, answer));
         if let Some(said) = said {
             // Duration and cost are no sign of progress.
             result.said = said;

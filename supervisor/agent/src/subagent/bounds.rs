@@ -4,7 +4,7 @@ use talon_agent_settings::covers;
 
 /// The intersection of two lists of patterns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Within {
+pub(crate) enum PatternIntersection {
     /// These patterns. An empty list restricts nothing, as everywhere.
     Patterns(Vec<String>),
     /// Nothing, which on the wire cannot be an empty list, since that allows everything.
@@ -13,8 +13,8 @@ pub(crate) enum Within {
 
 /// Intersects the session's patterns with the sub-agent's (`None` if the operator does not restrict it; an empty list
 /// grants nothing).
-pub(crate) fn within(session: &[String], granted: Option<&[String]>) -> Within {
-    let Some(granted) = granted else { return Within::Patterns(session.to_vec()) };
+pub(crate) fn intersect(session: &[String], granted: Option<&[String]>) -> PatternIntersection {
+    let Some(granted) = granted else { return PatternIntersection::Patterns(session.to_vec()) };
     let mut both: Vec<String> = if session.is_empty() {
         granted.to_vec()
     } else {
@@ -23,7 +23,7 @@ pub(crate) fn within(session: &[String], granted: Option<&[String]>) -> Within {
     };
     both.sort_unstable();
     both.dedup();
-    if both.is_empty() { Within::Nothing } else { Within::Patterns(both) }
+    if both.is_empty() { PatternIntersection::Nothing } else { PatternIntersection::Patterns(both) }
 }
 
 /// The narrower of two patterns, if one covers the other.
@@ -53,17 +53,21 @@ mod tests {
     #[test]
     fn both_lists_have_to_cover_what_is_called() {
         for (session, granted, both) in [
-            (&[][..], None, Within::Patterns(vec![])),
-            (&["a.*"], None, Within::Patterns(list(&["a.*"]))),
-            (&[], Some(&["a.*"][..]), Within::Patterns(list(&["a.*"]))),
-            (&["a.*", "b.x"], Some(&["a.x", "b.*", "c.*"]), Within::Patterns(list(&["a.x", "b.x"]))),
-            (&["a.*"], Some(&["a.*"]), Within::Patterns(list(&["a.*"]))),
-            (&["a.x"], Some(&["a.y", "b.*"]), Within::Nothing),
-            (&["a.*"], Some(&[]), Within::Nothing),
-            (&[], Some(&[]), Within::Nothing),
+            (&[][..], None, PatternIntersection::Patterns(vec![])),
+            (&["a.*"], None, PatternIntersection::Patterns(list(&["a.*"]))),
+            (&[], Some(&["a.*"][..]), PatternIntersection::Patterns(list(&["a.*"]))),
+            (
+                &["a.*", "b.x"],
+                Some(&["a.x", "b.*", "c.*"]),
+                PatternIntersection::Patterns(list(&["a.x", "b.x"])),
+            ),
+            (&["a.*"], Some(&["a.*"]), PatternIntersection::Patterns(list(&["a.*"]))),
+            (&["a.x"], Some(&["a.y", "b.*"]), PatternIntersection::Nothing),
+            (&["a.*"], Some(&[]), PatternIntersection::Nothing),
+            (&[], Some(&[]), PatternIntersection::Nothing),
         ] {
             let granted = granted.map(list);
-            assert_eq!(within(&list(session), granted.as_deref()), both, "{session:?} {granted:?}");
+            assert_eq!(intersect(&list(session), granted.as_deref()), both, "{session:?} {granted:?}");
         }
     }
 
@@ -77,9 +81,9 @@ mod tests {
             let by = |patterns: &[String]| patterns.iter().any(|pattern| covers(pattern, &plugin, &action));
             let by_session = session.is_empty() || by(&session);
             let wanted = by_session && granted.as_deref().is_none_or(by);
-            let found = match within(&session, granted.as_deref()) {
-                Within::Nothing => false,
-                Within::Patterns(both) => both.is_empty() || by(&both),
+            let found = match intersect(&session, granted.as_deref()) {
+                PatternIntersection::Nothing => false,
+                PatternIntersection::Patterns(both) => both.is_empty() || by(&both),
             };
             prop_assert_eq!(found, wanted);
         }

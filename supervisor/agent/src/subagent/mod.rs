@@ -18,14 +18,14 @@
 mod agents;
 mod bounds;
 mod built_in;
+mod filtered_listener;
 mod offer;
 mod outcome;
 mod run;
-mod through;
 
-pub(crate) use bounds::{Within, within};
+pub(crate) use bounds::{PatternIntersection, intersect};
 
-pub use agents::{Around, CurrentWorld, MAX_AT_ONCE, SubAgents};
+pub use agents::{EnvironmentSource, MAX_AT_ONCE, SubAgentContext, SubAgents};
 
 /// The name under which the agent offers them.
 pub const SUBAGENT: &str = "subagent";

@@ -7,14 +7,14 @@ use crate::driver::TurnEnd;
 
 /// A result, or the reason why there is none.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Outcome {
+pub(super) struct SubAgentOutcome {
     pub(super) result: Result<Value, String>,
     pub(super) tokens: u64,
     pub(super) cost_pico_usd: u64,
     pub(super) duration_ms: u64,
 }
 
-impl Outcome {
+impl SubAgentOutcome {
     /// The outcome of a turn. The runner has checked the answer against the schema; it is checked again, since nothing
     /// else may pass.
     pub(super) fn of(end: TurnEnd, schema: &Schema) -> Self {
@@ -31,7 +31,7 @@ impl Outcome {
     }
 
     /// The founding form: `{agent, result, tokens_used, cost, duration_ms}`, with the cost in US dollars.
-    pub(super) fn told(&self, agent: &str, result: &Value) -> Value {
+    pub(super) fn to_json(&self, agent: &str, result: &Value) -> Value {
         json!({
             "agent": agent,
             "result": result,

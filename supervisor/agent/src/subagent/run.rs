@@ -12,16 +12,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::SUBAGENT;
 use super::agents::{Definition, SubAgents};
-use super::bounds::{Within, within};
+use super::bounds::{PatternIntersection, intersect};
+use super::filtered_listener::FilteredListener;
 use super::offer::MAX_TASK_BYTES;
-use super::outcome::Outcome;
-use super::through::Through;
+use super::outcome::SubAgentOutcome;
 use crate::answer::Schema;
 use crate::budget::Budgets;
-use crate::context::{CountTokens as _, Estimate, Sections};
-use crate::driver::{Caller, OwnCall, TurnSpec, World};
+use crate::context::{Estimate, Sections, TokenCounter as _};
+use crate::driver::{BuiltinCall, Caller, TurnEnvironment, TurnSpec};
 use crate::prompt::{Prompt, Workspace, fence};
-use crate::recall::Nothing;
+use crate::recall::NoRecall;
 
 /// The largest schema that a model may ask for; it is sent with every question.
 const MAX_SCHEMA_BYTES: usize = 8 * 1024;
@@ -33,7 +33,7 @@ const ROLE_OVERHEAD: usize = 64;
 const TOOL_ERRORS: NonZeroU32 = NonZeroU32::new(4).expect("4 is not 0");
 
 /// The task of a call.
-pub(super) struct Job {
+pub(super) struct SubAgentTask {
     pub(super) task: String,
     context: Option<String>,
     schema: Arc<Schema>,
@@ -41,7 +41,11 @@ pub(super) struct Job {
 
 impl SubAgents {
     /// Parses a call.
-    pub(super) fn job(&self, call: &OwnCall, definition: &Definition) -> Result<Job, String> {
+    pub(super) fn parse_task(
+        &self,
+        call: &BuiltinCall,
+        definition: &Definition,
+    ) -> Result<SubAgentTask, String> {
         let argument = |name| call.args.get(name).map(|text| text.trim()).filter(|text| !text.is_empty());
         let task =
             argument("task").ok_or("task is missing: say in full what to do, for it sees nothing else")?;
@@ -55,14 +59,19 @@ impl SubAgents {
             None => Arc::clone(&definition.schema),
             Some(text) => Arc::new(schema(text)?),
         };
-        Ok(Job { task: task.to_owned(), context: argument("context").map(str::to_owned), schema })
+        Ok(SubAgentTask { task: task.to_owned(), context: argument("context").map(str::to_owned), schema })
     }
 
     /// Runs the task. Dropping the future ends it.
-    pub(super) async fn run(&self, call: &OwnCall, definition: &Definition, job: Job) -> Outcome {
-        let Some(world) = (self.world)() else {
+    pub(super) async fn run(
+        &self,
+        call: &BuiltinCall,
+        definition: &Definition,
+        job: SubAgentTask,
+    ) -> SubAgentOutcome {
+        let Some(world) = (self.environment)() else {
             let result = Err("the agent is not ready; try again in a moment".to_owned());
-            return Outcome { result, tokens: 0, cost_pico_usd: 0, duration_ms: 0 };
+            return SubAgentOutcome { result, tokens: 0, cost_pico_usd: 0, duration_ms: 0 };
         };
         let cancel = CancellationToken::new();
         let _ends_with_this = cancel.clone().drop_guard();
@@ -72,22 +81,22 @@ impl SubAgents {
         let caller = spec.caller.clone();
         let end = self.runner.run(&world, spec).await;
         // A limit may have ended the turn while one of its calls waited for approval.
-        world.confirm.ended(&caller).await;
-        Outcome::of(end, &schema)
+        world.approver.turn_ended(&caller).await;
+        SubAgentOutcome::of(end, &schema)
     }
 
     fn spec(
         &self,
-        call: &OwnCall,
+        call: &BuiltinCall,
         definition: &Definition,
-        job: &Job,
+        job: &SubAgentTask,
         cancel: CancellationToken,
     ) -> TurnSpec {
         let entry = &definition.entry;
-        let granted = self.around.allow.get(&call.action).map(Vec::as_slice);
-        let (within, nothing) = match within(&call.within, granted) {
-            Within::Patterns(patterns) => (patterns, false),
-            Within::Nothing => (Vec::new(), true),
+        let granted = self.context.allow.get(&call.action).map(Vec::as_slice);
+        let (within, nothing) = match intersect(&call.within, granted) {
+            PatternIntersection::Patterns(patterns) => (patterns, false),
+            PatternIntersection::Nothing => (Vec::new(), true),
         };
         let role = Workspace {
             identity: entry.prompt.clone(),
@@ -96,14 +105,14 @@ impl SubAgents {
             name: None,
             daily: Vec::new(),
         };
-        let rules = &self.around.rules;
+        let rules = &self.context.rules;
         let rule_tokens: usize = rules.iter().map(|rule| Estimate.count(rule) + 4).sum();
         let role_tokens = Estimate.count(&entry.prompt) + rule_tokens + ROLE_OVERHEAD;
         TurnSpec {
             caller: Caller { subagent: call.action.clone(), ..call.caller.clone() },
             request: self.request(job),
             budgets: self.budgets(),
-            sections: Sections { system: role_tokens.min(MAX_ROLE_TOKENS), ..self.around.sections },
+            sections: Sections { system: role_tokens.min(MAX_ROLE_TOKENS), ..self.context.sections },
             prompt: Prompt::new(rules.clone(), role),
             task: Task::Subagent,
             pins: Pins { request: entry.model.clone(), session: None },
@@ -113,7 +122,7 @@ impl SubAgents {
             allowed: call.allowed.clone(),
             no_tools: nothing || !entry.tools,
             journal: None,
-            listener: Arc::new(Through(Arc::clone(&call.listener))),
+            listener: Arc::new(FilteredListener(Arc::clone(&call.listener))),
             cancel,
             resumes: None,
             outer: Some(call.clock.clone()),
@@ -121,7 +130,7 @@ impl SubAgents {
     }
 
     /// The task, followed by the context as quoted data, since it may contain tool output.
-    fn request(&self, job: &Job) -> String {
+    fn request(&self, job: &SubAgentTask) -> String {
         let form = "Answer with one JSON object that fits this JSON Schema, and nothing else:";
         let mut text = format!("{}\n\n{form}\n{}", job.task, job.schema.text());
         if let Some(context) = &job.context {
@@ -147,9 +156,9 @@ impl SubAgents {
 }
 
 /// The environment without sub-agents and without memory.
-fn without_subagents(mut world: World, caller: &Caller) -> World {
-    world.own.retain(|tools| tools.capabilities(caller).is_none_or(|offer| offer.name != SUBAGENT));
-    world.recall = Arc::new(Nothing);
+fn without_subagents(mut world: TurnEnvironment, caller: &Caller) -> TurnEnvironment {
+    world.builtin_tools.retain(|tools| tools.capabilities(caller).is_none_or(|offer| offer.name != SUBAGENT));
+    world.recall = Arc::new(NoRecall);
     world
 }
 
@@ -162,5 +171,5 @@ fn schema(text: &str) -> Result<Schema, String> {
         return Err("output_schema has to be that of an object (\"type\": \"object\")".to_owned());
     }
     // The schema may come from a plugin through the model, and another model reads it.
-    Schema::new(crate::tools::inert(value)).map_err(|error| format!("output_schema: {error}"))
+    Schema::new(crate::tools::neutralize_json(value)).map_err(|error| format!("output_schema: {error}"))
 }

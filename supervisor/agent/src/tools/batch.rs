@@ -4,9 +4,9 @@ use std::fmt;
 
 use talon_llm::model::{Finish, Message, ToolCall};
 
-use super::{Checked, Offer};
+use super::{CheckedCall, Offer};
 use crate::budget::{self, Budgets};
-use crate::loop_context::{Ran, ToolResult};
+use crate::loop_context::{CallOutcome, ToolResult};
 
 /// The results of one answer's calls. They arrive in any order, each with its call's index, and are returned in the
 /// calls' order. The index is used since models use the same id twice.
@@ -21,28 +21,29 @@ pub enum BatchError {
     NoSuchCall(usize),
     /// The call already has a result. The first one counts: the model may have been shown it.
     #[error("call {0} of this batch has its result already")]
-    Twice(usize),
+    Duplicate(usize),
 }
 
 /// The plan for the calls of one answer.
 #[derive(Debug)]
-pub struct Planned<'o> {
+pub struct CallPlan<'o> {
     /// The calls to make, each with its index.
-    pub run: Vec<(usize, Checked<'o>)>,
+    pub run: Vec<(usize, CheckedCall<'o>)>,
     /// The results. Calls that are not made have theirs already.
     pub batch: Batch,
 }
 
 /// Checks all calls of an answer. A rejected call gets its result at once and does not affect the others.
 #[must_use]
-pub fn plan<'o>(calls: &'o [ToolCall], finish: Finish, offer: &'o Offer, budgets: &Budgets) -> Planned<'o> {
+pub fn plan<'o>(calls: &'o [ToolCall], finish: Finish, offer: &'o Offer, budgets: &Budgets) -> CallPlan<'o> {
     let mut batch = Batch(vec![None; calls.len()]);
     let mut run = Vec::new();
     let at_once = budgets.calls_at_once.get() as usize;
     for (place, call) in calls.iter().enumerate() {
         if place >= at_once {
-            let text = budget::over_the_limit(budgets);
-            batch.0[place] = Some(ToolResult { ran: Ran::OverTheLimit, block: text.clone(), said: text });
+            let text = budget::over_limit_message(budgets);
+            batch.0[place] =
+                Some(ToolResult { ran: CallOutcome::OverTheLimit, block: text.clone(), said: text });
             continue;
         }
         match offer.check(call, finish == Finish::Length) {
@@ -50,7 +51,7 @@ pub fn plan<'o>(calls: &'o [ToolCall], finish: Finish, offer: &'o Offer, budgets
             Err(refusal) => batch.0[place] = Some(refusal.result()),
         }
     }
-    Planned { run, batch }
+    CallPlan { run, batch }
 }
 
 impl Batch {
@@ -61,7 +62,7 @@ impl Batch {
     pub fn put(&mut self, place: usize, result: ToolResult) -> Result<(), BatchError> {
         match self.0.get_mut(place) {
             None => Err(BatchError::NoSuchCall(place)),
-            Some(Some(_)) => Err(BatchError::Twice(place)),
+            Some(Some(_)) => Err(BatchError::Duplicate(place)),
             Some(empty) => {
                 *empty = Some(result);
                 Ok(())
@@ -97,7 +98,7 @@ impl Batch {
     #[must_use]
     pub fn give_up(self, why: impl fmt::Display) -> Vec<ToolResult> {
         let text = format!("error: {why}");
-        let missing = || ToolResult { ran: Ran::Failed, block: text.clone(), said: text.clone() };
+        let missing = || ToolResult { ran: CallOutcome::Failed, block: text.clone(), said: text.clone() };
         self.0.into_iter().map(|result| result.unwrap_or_else(missing)).collect()
     }
 }
@@ -108,7 +109,7 @@ pub fn messages(calls: &[ToolCall], results: &[ToolResult]) -> Vec<Message> {
     let each = calls.iter().zip(results).map(|(call, result)| Message::Tool {
         call_id: call.id.clone(),
         content: result.block.clone(),
-        is_error: result.ran != Ran::Succeeded,
+        is_error: result.ran != CallOutcome::Succeeded,
     });
     each.collect()
 }

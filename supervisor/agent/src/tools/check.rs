@@ -10,16 +10,16 @@ use super::{Offer, Refusal, Tool};
 
 /// A call that can be made.
 #[derive(Debug, Clone, Copy)]
-pub struct Checked<'o> {
+pub struct CheckedCall<'o> {
     /// The tool.
     pub tool: &'o Tool,
     arguments: &'o Map<String, Value>,
 }
 
-impl Checked<'_> {
+impl CheckedCall<'_> {
     /// The arguments in the plugins' format: a string as it is, everything else as JSON text.
     #[must_use]
-    pub fn on_wire(&self) -> BTreeMap<String, String> {
+    pub fn to_wire(&self) -> BTreeMap<String, String> {
         let given = self.arguments.iter().filter(|(_, value)| !value.is_null());
         given
             .map(|(name, value)| match value {
@@ -35,7 +35,7 @@ impl Offer {
     ///
     /// # Errors
     /// [`Refusal`], for the model.
-    pub fn check<'o>(&'o self, call: &'o ToolCall, cut_off: bool) -> Result<Checked<'o>, Refusal> {
+    pub fn check<'o>(&'o self, call: &'o ToolCall, cut_off: bool) -> Result<CheckedCall<'o>, Refusal> {
         let names = || self.0.keys().map(String::as_str);
         let Some(tool) = self.get(&call.name) else {
             return Err(Refusal::not_offered(call, nearest(&call.name, names())));
@@ -56,9 +56,10 @@ impl Offer {
                 (name.clone(), near)
             })
             .collect();
-        let mismatches = tool.schema().map_or(Ok(()), |schema| schema.check(&as_meant(known, properties)));
+        let mismatches =
+            tool.schema().map_or(Ok(()), |schema| schema.check(&coerce_arguments(known, properties)));
         match mismatches {
-            Ok(()) if unknown.is_empty() => Ok(Checked { tool, arguments }),
+            Ok(()) if unknown.is_empty() => Ok(CheckedCall { tool, arguments }),
             Ok(()) => Err(Refusal::arguments(Vec::new(), unknown)),
             Err(mismatches) => Err(Refusal::arguments(mismatches, unknown)),
         }
@@ -70,7 +71,7 @@ const MAX_UNKNOWN: usize = 4;
 
 /// Normalizes arguments for the check: `null` is an omitted argument, and a number or list inside a string is that
 /// number or list. Both are the same on the wire, so rejecting them would only cost tokens.
-fn as_meant(arguments: Vec<(&String, &Value)>, properties: Option<&Map<String, Value>>) -> Value {
+fn coerce_arguments(arguments: Vec<(&String, &Value)>, properties: Option<&Map<String, Value>>) -> Value {
     let meant = arguments.into_iter().map(|(name, value)| {
         let wants =
             properties.and_then(|properties| properties.get(name)).and_then(|schema| schema.get("type"));

@@ -6,7 +6,7 @@ use talon_guard::Raw;
 use talon_llm::model::ToolCall;
 
 use crate::answer::{Mismatch, quoted};
-use crate::loop_context::{Ran, ToolResult};
+use crate::loop_context::{CallOutcome, ToolResult};
 
 /// How much of a made-up name or text is shown back to the model.
 const MAX_SHOWN_CHARS: usize = 80;
@@ -39,17 +39,17 @@ pub enum Refusal {
 
 impl Refusal {
     pub(super) fn not_offered(call: &ToolCall, nearest: Vec<String>) -> Self {
-        Self::NotOffered { name: shown(&call.name), nearest }
+        Self::NotOffered { name: truncate(&call.name), nearest }
     }
 
     pub(super) fn unreadable(text: &str, cut_off: bool) -> Self {
-        Self::Unreadable { start: shown(text), cut_off }
+        Self::Unreadable { start: truncate(text), cut_off }
     }
 
     pub(super) fn arguments(mismatches: Vec<Mismatch>, unknown: Vec<(String, Vec<String>)>) -> Self {
         Self::Arguments {
             mismatches,
-            unknown: unknown.into_iter().map(|(name, near)| (shown(&name), near)).collect(),
+            unknown: unknown.into_iter().map(|(name, near)| (truncate(&name), near)).collect(),
         }
     }
 
@@ -87,14 +87,18 @@ impl Refusal {
     /// The result of the call.
     #[must_use]
     pub fn result(&self) -> ToolResult {
-        let ran = if matches!(self, Self::NotOffered { .. }) { Ran::NotOffered } else { Ran::Failed };
+        let ran = if matches!(self, Self::NotOffered { .. }) {
+            CallOutcome::NotOffered
+        } else {
+            CallOutcome::Failed
+        };
         // The model may have the quoted text from a plugin.
         let text = Raw::from(self.text()).text().into_string();
         ToolResult { ran, block: text.clone(), said: text }
     }
 }
 
-fn shown(text: &str) -> String {
+fn truncate(text: &str) -> String {
     let mut chars = text.chars();
     let start: String = chars.by_ref().take(MAX_SHOWN_CHARS).collect();
     if chars.next().is_some() { start + "…" } else { start }

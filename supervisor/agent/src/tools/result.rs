@@ -3,7 +3,7 @@
 use talon_guard::{Guarded, Outcome as GuardOutcome, Sanitizer, Wrapped};
 use talon_proto::host::{ExecuteResponse, Outcome};
 
-use crate::loop_context::{Ran, ToolResult};
+use crate::loop_context::{CallOutcome, ToolResult};
 
 /// The result for an answer that is no guarded block. The supervisor sends none; but the agent cannot know what else is
 /// behind the socket, and only a block may reach a prompt.
@@ -12,8 +12,8 @@ const NO_BLOCK: &str = "error: the answer was not a guarded block and is withhel
 /// The result of a host call.
 #[must_use]
 pub fn from_host(response: &ExecuteResponse, sanitizer: &Sanitizer) -> ToolResult {
-    let Some(block) = Wrapped::received(&response.block, sanitizer) else { return said_no(NO_BLOCK) };
-    let ran = if response.outcome() == Outcome::Ok { Ran::Succeeded } else { Ran::Failed };
+    let Some(block) = Wrapped::parse(&response.block, sanitizer) else { return denied(NO_BLOCK) };
+    let ran = if response.outcome() == Outcome::Ok { CallOutcome::Succeeded } else { CallOutcome::Failed };
     // A separator that no field can contain: sanitized text has no NUL.
     let said =
         [&response.content, &response.error, &response.structured_content].map(String::as_str).join("\0");
@@ -23,15 +23,15 @@ pub fn from_host(response: &ExecuteResponse, sanitizer: &Sanitizer) -> ToolResul
 /// The result of a call that was not made or whose answer is not shown, as a message of the agent: denied by the user,
 /// host missing.
 #[must_use]
-pub fn said_no(words: &str) -> ToolResult {
-    ToolResult { ran: Ran::Failed, block: words.to_owned(), said: words.to_owned() }
+pub fn denied(words: &str) -> ToolResult {
+    ToolResult { ran: CallOutcome::Failed, block: words.to_owned(), said: words.to_owned() }
 }
 
 /// The result of a built-in call, wrapped by the agent's own guard.
 #[must_use]
-pub fn from_own(guarded: Guarded) -> ToolResult {
+pub fn from_builtin(guarded: Guarded) -> ToolResult {
     let parts = guarded.into_parts();
-    let ran = if parts.outcome == GuardOutcome::Ok { Ran::Succeeded } else { Ran::Failed };
+    let ran = if parts.outcome == GuardOutcome::Ok { CallOutcome::Succeeded } else { CallOutcome::Failed };
     let said = [parts.content.as_str(), parts.error.as_str(), parts.structured_content.as_str()].join("\0");
     ToolResult { ran, block: parts.block.into_string(), said }
 }

@@ -7,7 +7,7 @@ use talon_proto::plugin::{Action, Parameter};
 
 use super::*;
 use crate::budget::Budgets;
-use crate::loop_context::{Ran, ToolResult};
+use crate::loop_context::{CallOutcome, ToolResult};
 
 fn parameter(name: &str, r#type: &str, required: bool) -> Parameter {
     Parameter { name: name.to_owned(), r#type: r#type.to_owned(), required, ..Parameter::default() }
@@ -62,7 +62,7 @@ fn arguments_travel_as_text() {
     let offer = offer();
     let given = json!({ "pattern": "a b", "limit": 3, "paths": ["x", "y"] });
     let call = call("code-search__search", given);
-    let wire = offer.check(&call, false).expect("it fits").on_wire();
+    let wire = offer.check(&call, false).expect("it fits").to_wire();
     let wire: Vec<(&str, &str)> = wire.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     assert_eq!(wire, [("limit", "3"), ("paths", r#"["x","y"]"#), ("pattern", "a b")]);
 }
@@ -79,7 +79,7 @@ fn what_means_the_same_on_the_wire_is_taken() {
         let wire = offer
             .check(&call, false)
             .unwrap_or_else(|refusal| panic!("{given}: {}", refusal.text()))
-            .on_wire();
+            .to_wire();
         assert!(wire.contains_key("pattern"));
         assert!(!wire.values().any(|text| text == "null"));
     }
@@ -161,13 +161,16 @@ fn one_bad_call_keeps_no_other_from_being_made() {
     assert_eq!(planned.run.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [1]);
     let mut batch = planned.batch;
     assert_eq!(batch.missing(), [1]);
-    let done = ToolResult { ran: Ran::Succeeded, block: "b".to_owned(), said: "s".to_owned() };
+    let done = ToolResult { ran: CallOutcome::Succeeded, block: "b".to_owned(), said: "s".to_owned() };
     batch.put(1, done.clone()).expect("it is missing");
-    assert_eq!(batch.put(1, done.clone()), Err(BatchError::Twice(1)));
+    assert_eq!(batch.put(1, done.clone()), Err(BatchError::Duplicate(1)));
     assert_eq!(batch.put(4, done), Err(BatchError::NoSuchCall(4)));
     let results = batch.into_results().expect("all are there");
-    let ran: Vec<Ran> = results.iter().map(|result| result.ran).collect();
-    assert_eq!(ran, [Ran::NotOffered, Ran::Succeeded, Ran::Failed, Ran::OverTheLimit]);
+    let ran: Vec<CallOutcome> = results.iter().map(|result| result.ran).collect();
+    assert_eq!(
+        ran,
+        [CallOutcome::NotOffered, CallOutcome::Succeeded, CallOutcome::Failed, CallOutcome::OverTheLimit]
+    );
     let told = messages(&calls, &results);
     assert_eq!(told.len(), 4);
     assert!(matches!(&told[0], Message::Tool { is_error: true, content, .. } if content.contains("no tool")));
@@ -194,10 +197,10 @@ fn only_a_guarded_block_gets_to_a_model_and_the_host_says_how_it_went() {
         ..ExecuteResponse::default()
     };
     response.set_outcome(Outcome::Ok);
-    assert_eq!(from_host(&response, &sanitizer).ran, Ran::Succeeded);
+    assert_eq!(from_host(&response, &sanitizer).ran, CallOutcome::Succeeded);
     for outcome in [Outcome::ToolError, Outcome::Refused, Outcome::HostFault, Outcome::Unspecified] {
         response.set_outcome(outcome);
-        assert_eq!(from_host(&response, &sanitizer).ran, Ran::Failed);
+        assert_eq!(from_host(&response, &sanitizer).ran, CallOutcome::Failed);
     }
     response.set_outcome(Outcome::Ok);
     for forged in [
@@ -207,7 +210,7 @@ fn only_a_guarded_block_gets_to_a_model_and_the_host_says_how_it_went() {
     ] {
         forged.clone_into(&mut response.block);
         let result = from_host(&response, &sanitizer);
-        assert_eq!((result.ran, result.block.contains("withheld")), (Ran::Failed, true), "{forged}");
+        assert_eq!((result.ran, result.block.contains("withheld")), (CallOutcome::Failed, true), "{forged}");
     }
 }
 
@@ -223,7 +226,7 @@ proptest! {
         for place in order {
             prop_assert!(batch.clone().into_results().is_err());
             let said = place.to_string();
-            let result = ToolResult { ran: Ran::Succeeded, block: said.clone(), said };
+            let result = ToolResult { ran: CallOutcome::Succeeded, block: said.clone(), said };
             prop_assert!(batch.put(place, result).is_ok());
         }
         let said: Vec<String> = batch.into_results().expect("all came").into_iter().map(|r| r.said).collect();

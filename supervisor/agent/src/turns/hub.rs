@@ -41,9 +41,9 @@ const MAX_APPROVALS: usize = 256;
 
 /// The queued bytes of all followers of all turns. Clones share the count.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Waiting(Arc<AtomicUsize>);
+pub(crate) struct QueuedBytes(Arc<AtomicUsize>);
 
-impl Waiting {
+impl QueuedBytes {
     /// Reserves so many bytes; returns whether there was room.
     fn take(&self, bytes: usize) -> bool {
         let more = |now: usize| now.checked_add(bytes).filter(|all| *all <= MAX_ALL_WAITING_BYTES);
@@ -59,14 +59,14 @@ impl Waiting {
 #[derive(Debug)]
 pub(crate) struct Hub {
     metrics: Arc<Metrics>,
-    waiting: Waiting,
+    waiting: QueuedBytes,
     over: CancellationToken,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    followers: Vec<Arc<Mutex<Queue>>>,
+    followers: Vec<Arc<Mutex<FollowerQueue>>>,
     /// Where the loop is.
     at: LoopState,
     /// Whether a call ever waited for a person.
@@ -76,12 +76,12 @@ struct State {
     /// Its last chunk, which is sent when everything else is done.
     last: Option<Kind>,
     /// How it ended.
-    end: Option<End>,
+    end: Option<StreamEnd>,
 }
 
 /// How a turn ended for its followers.
 #[derive(Debug, Clone)]
-enum End {
+enum StreamEnd {
     /// With its last chunk.
     Told(Arc<Kind>),
     /// Without a last chunk: the agent ends, and the turn is resumed later.
@@ -90,35 +90,35 @@ enum End {
 
 /// The queue of one follower.
 #[derive(Debug, Default)]
-struct Queue {
+struct FollowerQueue {
     /// Each with its size; a chunk is in memory once for all followers.
     chunks: VecDeque<(Arc<Kind>, usize)>,
     bytes: usize,
     /// The count of all queued bytes.
-    waiting: Waiting,
+    waiting: QueuedBytes,
     /// Pieces of text dropped since the last chunk.
     lost: u64,
     /// The follower was too slow, or is gone.
     cut: bool,
     gone: bool,
-    end: Option<End>,
+    end: Option<StreamEnd>,
     waker: Option<Waker>,
 }
 
 impl Hub {
     /// Creates the hub of a new turn.
-    pub(crate) fn new(at: LoopState, metrics: Arc<Metrics>, waiting: Waiting) -> Arc<Self> {
+    pub(crate) fn new(at: LoopState, metrics: Arc<Metrics>, waiting: QueuedBytes) -> Arc<Self> {
         let state = State { at, ..State::default() };
         Arc::new(Self { metrics, waiting, over: CancellationToken::new(), state: Mutex::new(state) })
     }
 
     /// The loop's present state.
-    pub(crate) fn at(&self) -> LoopState {
+    pub(crate) fn loop_state(&self) -> LoopState {
         self.lock().at.clone()
     }
 
     /// Whether a call ever waited for a person.
-    pub(crate) fn waited(&self) -> bool {
+    pub(crate) fn has_waited(&self) -> bool {
         self.lock().waited
     }
 
@@ -131,7 +131,7 @@ impl Hub {
     ///
     /// # Errors
     /// RESOURCE_EXHAUSTED if there are too many.
-    pub(crate) fn follow(&self, first: impl FnOnce(&LoopState) -> Vec<Kind>) -> Result<Following, Status> {
+    pub(crate) fn follow(&self, first: impl FnOnce(&LoopState) -> Vec<Kind>) -> Result<Subscription, Status> {
         let mut state = self.lock();
         if state.followers.len() >= MAX_FOLLOWERS {
             return Err(Status::resource_exhausted(format!(
@@ -145,12 +145,12 @@ impl Hub {
         // These are few and small, and the number of followers is bounded, so the limits need not apply.
         let chunks = chunks.into_iter().map(|chunk| (Arc::new(chunk), 0)).collect();
         let (waiting, end) = (self.waiting.clone(), state.end.clone());
-        let queue = Queue { chunks, waiting, end, ..Queue::default() };
+        let queue = FollowerQueue { chunks, waiting, end, ..FollowerQueue::default() };
         let queue = Arc::new(Mutex::new(queue));
         if state.end.is_none() {
             state.followers.push(Arc::clone(&queue));
         }
-        Ok(Following { queue, metrics: Arc::clone(&self.metrics) })
+        Ok(Subscription { queue, metrics: Arc::clone(&self.metrics) })
     }
 
     /// Whether the turn has its last chunk, which is not sent yet.
@@ -162,21 +162,21 @@ impl Hub {
     pub(crate) fn finish(&self) {
         let last = self.lock().last.take();
         if let Some(last) = last {
-            self.end(End::Told(Arc::new(last)));
+            self.end(StreamEnd::Told(Arc::new(last)));
         }
     }
 
     /// Returns when it has ended.
-    pub(crate) async fn over(&self) {
+    pub(crate) async fn wait_ended(&self) {
         self.over.cancelled().await;
     }
 
     /// Ends the streams because the agent ends and the turn stays interrupted; the followers are notified.
-    pub(crate) fn leave(&self, why: &str) {
-        self.end(End::Left(why.to_owned()));
+    pub(crate) fn interrupt(&self, why: &str) {
+        self.end(StreamEnd::Left(why.to_owned()));
     }
 
-    fn end(&self, end: End) {
+    fn end(&self, end: StreamEnd) {
         let mut state = self.lock();
         if state.end.is_some() {
             return;
@@ -197,8 +197,8 @@ impl Hub {
 }
 
 impl Listener for Hub {
-    fn hear(&self, chunk: Kind) {
-        self.metrics.heard(&chunk);
+    fn on_chunk(&self, chunk: Kind) {
+        self.metrics.count_chunk(&chunk);
         let mut state = self.lock();
         if matches!(chunk, Kind::Done(_) | Kind::Error(_)) {
             state.last = Some(chunk);
@@ -232,7 +232,7 @@ fn is_piece(chunk: &Kind) -> bool {
     matches!(chunk, Kind::Text(_) | Kind::Thinking(_) | Kind::ToolProgress(_))
 }
 
-impl Queue {
+impl FollowerQueue {
     /// Queues a chunk; returns whether the follower keeps up.
     fn push(&mut self, chunk: &Arc<Kind>, bytes: usize) -> bool {
         if self.gone {
@@ -288,12 +288,12 @@ fn missing(lost: u64) -> Notice {
 
 /// One follower's stream of chunks. Dropping it ends the subscription.
 #[derive(Debug)]
-pub(crate) struct Following {
-    queue: Arc<Mutex<Queue>>,
+pub(crate) struct Subscription {
+    queue: Arc<Mutex<FollowerQueue>>,
     metrics: Arc<Metrics>,
 }
 
-impl Stream for Following {
+impl Stream for Subscription {
     type Item = Result<Chunk, Status>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -311,7 +311,7 @@ impl Stream for Following {
         }
         if queue.lost > 0 {
             let lost = std::mem::take(&mut queue.lost);
-            self.metrics.lost(lost);
+            self.metrics.count_lost_pieces(lost);
             return Poll::Ready(Some(Ok(Chunk { kind: Some(Kind::Notice(missing(lost))) })));
         }
         let Some(end) = queue.end.take() else {
@@ -320,13 +320,13 @@ impl Stream for Following {
         };
         queue.gone = true;
         Poll::Ready(Some(match end {
-            End::Told(chunk) => Ok(Chunk { kind: Some(Arc::unwrap_or_clone(chunk)) }),
-            End::Left(why) => Err(Status::unavailable(why)),
+            StreamEnd::Told(chunk) => Ok(Chunk { kind: Some(Arc::unwrap_or_clone(chunk)) }),
+            StreamEnd::Left(why) => Err(Status::unavailable(why)),
         }))
     }
 }
 
-impl Drop for Following {
+impl Drop for Subscription {
     fn drop(&mut self) {
         let mut queue = lock(&self.queue);
         queue.gone = true;

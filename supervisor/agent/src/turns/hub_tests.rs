@@ -4,10 +4,10 @@ use talon_proto::agent::{Done, Text, ToolResult};
 use super::*;
 
 fn hub() -> Arc<Hub> {
-    hub_beside(&Waiting::default())
+    hub_beside(&QueuedBytes::default())
 }
 
-fn hub_beside(waiting: &Waiting) -> Arc<Hub> {
+fn hub_beside(waiting: &QueuedBytes) -> Arc<Hub> {
     let at = LoopState { state: "init".to_owned(), ..LoopState::default() };
     Hub::new(at, Arc::default(), waiting.clone())
 }
@@ -25,7 +25,7 @@ fn done() -> Kind {
 }
 
 fn end(hub: &Hub) {
-    hub.hear(done());
+    hub.on_chunk(done());
     hub.finish();
 }
 
@@ -39,7 +39,7 @@ fn approval(id: &str, state: &str) -> Kind {
     Kind::Approval(approval)
 }
 
-async fn rest(following: Following) -> Vec<Result<Kind, Status>> {
+async fn rest(following: Subscription) -> Vec<Result<Kind, Status>> {
     let kind = |next: Result<Chunk, Status>| next.map(|chunk| chunk.kind.expect("a kind"));
     following.map(kind).collect().await
 }
@@ -48,10 +48,10 @@ async fn rest(following: Following) -> Vec<Result<Kind, Status>> {
 async fn everybody_gets_everything_and_the_end_once() {
     let hub = hub();
     let first = hub.follow(|_| vec![]).expect("room");
-    hub.hear(text("a"));
-    hub.hear(Kind::Loop(LoopState { state: "await_llm".to_owned(), ..LoopState::default() }));
+    hub.on_chunk(text("a"));
+    hub.on_chunk(Kind::Loop(LoopState { state: "await_llm".to_owned(), ..LoopState::default() }));
     let second = hub.follow(|at| vec![Kind::Loop(at.clone())]).expect("room");
-    hub.hear(text("b"));
+    hub.on_chunk(text("b"));
     end(&hub);
     end(&hub);
     let late = hub.follow(|_| vec![]).expect("room");
@@ -68,10 +68,10 @@ async fn a_slow_reader_loses_pieces_of_text_alone_and_is_told() {
     let hub = hub();
     let following = hub.follow(|_| vec![]).expect("room");
     for _ in 0..MAX_PIECES + 5 {
-        hub.hear(text("x"));
+        hub.on_chunk(text("x"));
     }
-    hub.hear(Kind::ToolResult(ToolResult::default()));
-    hub.hear(text("y"));
+    hub.on_chunk(Kind::ToolResult(ToolResult::default()));
+    hub.on_chunk(text("y"));
     end(&hub);
     let heard = rest(following).await;
     assert_eq!(heard.len(), MAX_PIECES + 4);
@@ -89,8 +89,8 @@ async fn a_slow_reader_loses_pieces_of_text_alone_and_is_told() {
 async fn a_piece_that_is_too_large_is_left_out_and_a_result_is_not() {
     let hub = hub();
     let following = hub.follow(|_| vec![]).expect("room");
-    hub.hear(text(&"x".repeat(MAX_PIECE_BYTES + 1)));
-    hub.hear(Kind::ToolResult(ToolResult {
+    hub.on_chunk(text(&"x".repeat(MAX_PIECE_BYTES + 1)));
+    hub.on_chunk(Kind::ToolResult(ToolResult {
         output: "x".repeat(MAX_PIECE_BYTES + 1),
         ..ToolResult::default()
     }));
@@ -108,7 +108,7 @@ async fn one_who_does_not_keep_up_at_all_is_cut_off_with_a_reason_and_the_others
     let hub = hub();
     let (slow, mut quick) = (hub.follow(|_| vec![]).expect("room"), hub.follow(|_| vec![]).expect("room"));
     for _ in 0..=MAX_WAITING {
-        hub.hear(Kind::ToolResult(ToolResult::default()));
+        hub.on_chunk(Kind::ToolResult(ToolResult::default()));
         assert!(quick.next().await.expect("a chunk").is_ok());
     }
     assert_eq!(hub.followers(), 1);
@@ -123,17 +123,17 @@ async fn one_who_does_not_keep_up_at_all_is_cut_off_with_a_reason_and_the_others
 #[tokio::test]
 async fn who_comes_later_is_shown_what_waits_and_a_turn_that_waited_is_known() {
     let hub = hub();
-    assert!(!hub.waited());
-    hub.hear(approval("old", "pending"));
-    hub.hear(approval("a", "pending"));
-    hub.hear(approval("b", "pending"));
-    hub.hear(approval("a", "approved"));
-    assert!(hub.waited());
+    assert!(!hub.has_waited());
+    hub.on_chunk(approval("old", "pending"));
+    hub.on_chunk(approval("a", "pending"));
+    hub.on_chunk(approval("b", "pending"));
+    hub.on_chunk(approval("a", "approved"));
+    assert!(hub.has_waited());
     let mut following = hub.follow(|_| vec![]).expect("room");
     let next = following.next().await.expect("a chunk").expect("no error").kind;
     assert!(matches!(next, Some(Kind::Approval(approval)) if approval.id == "b"));
     assert!(following.next().now_or_never().is_none());
-    hub.hear(approval("b", "denied"));
+    hub.on_chunk(approval("b", "denied"));
     assert!(hub.follow(|_| vec![]).expect("room").next().now_or_never().is_none());
 }
 
@@ -141,7 +141,7 @@ async fn who_comes_later_is_shown_what_waits_and_a_turn_that_waited_is_known() {
 async fn a_turn_that_is_left_ends_its_followers_with_unavailable() {
     let hub = hub();
     let following = hub.follow(|_| vec![]).expect("room");
-    hub.leave("the agent is restarted");
+    hub.interrupt("the agent is restarted");
     let heard = rest(following).await;
     assert_eq!(heard[0].as_ref().expect_err("left").code(), tonic::Code::Unavailable);
     let followers: Vec<_> = (0..MAX_FOLLOWERS).map(|_| hub.follow(|_| vec![])).collect();
@@ -150,22 +150,23 @@ async fn a_turn_that_is_left_ends_its_followers_with_unavailable() {
 
 #[tokio::test]
 async fn what_waits_is_in_memory_once_and_bounded_for_one_and_for_all() {
-    let waiting = Waiting::default();
+    let waiting = QueuedBytes::default();
     let counted = || waiting.0.load(Ordering::Relaxed);
     let hubs: Vec<_> = (0..3).map(|_| hub_beside(&waiting)).collect();
     let mut slow = Vec::new();
     for hub in &hubs {
         slow.extend((0..MAX_FOLLOWERS).map(|_| hub.follow(|_| vec![]).expect("room")));
         for _ in 0..8 {
-            hub.hear(result(1 << 20));
+            hub.on_chunk(result(1 << 20));
         }
-        hub.hear(text("not even this"));
+        hub.on_chunk(text("not even this"));
     }
     assert!(counted() <= MAX_ALL_WAITING_BYTES && counted() > MAX_ALL_WAITING_BYTES / 2, "{}", counted());
     for following in &slow {
         assert!(lock(&following.queue).bytes <= MAX_WAITING_BYTES);
     }
-    let copies = |following: &Following| lock(&following.queue).chunks.front().map(|it| Arc::as_ptr(&it.0));
+    let copies =
+        |following: &Subscription| lock(&following.queue).chunks.front().map(|it| Arc::as_ptr(&it.0));
     assert_eq!(copies(&slow[0]), copies(&slow[1]));
     // Disconnected followers are notified, and the others continue.
     let heard = rest(slow.remove(0)).await;
@@ -173,7 +174,7 @@ async fn what_waits_is_in_memory_once_and_bounded_for_one_and_for_all() {
     drop(slow);
     assert_eq!(counted(), 0);
     let quick = hubs[0].follow(|_| vec![]).expect("room");
-    hubs[0].hear(result(1 << 20));
+    hubs[0].on_chunk(result(1 << 20));
     end(&hubs[0]);
     assert!(matches!(rest(quick).await[..], [Ok(Kind::ToolResult(_)), Ok(Kind::Done(_))]));
     assert_eq!(counted(), 0);

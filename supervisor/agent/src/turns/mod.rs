@@ -5,12 +5,12 @@
 
 mod hub;
 mod patterns;
-mod places;
+mod registry;
 mod spec;
 mod start;
 
-pub(crate) use hub::{Following, Hub};
+pub(crate) use hub::{Hub, Subscription};
 pub(crate) use patterns::{MAX_PATTERNS, is_pattern};
-pub(crate) use places::{Running, Turns};
-pub(crate) use spec::{Wish, sections, thinking};
+pub(crate) use registry::{RunningTurn, RunningTurns};
+pub(crate) use spec::{TurnRequest, sections, thinking};
 pub(crate) use start::{OPEN_TURN, TITLE, TOOLS, tools_of};

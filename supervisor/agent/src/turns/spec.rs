@@ -8,24 +8,24 @@ use talon_llm::route::Task;
 use talon_llm::route::router::Pins;
 use talon_store::Session;
 
-use super::places::Running;
+use super::registry::RunningTurn;
 use super::tools_of;
 use crate::answer::Schema;
 use crate::budget::Budgets;
 use crate::context::Sections;
-use crate::driver::{Allowed, Caller, Journal, TurnSpec};
-use crate::journal::Unfinished;
+use crate::driver::{AllowedTools, Caller, Journal, TurnSpec};
+use crate::journal::UnfinishedTurn;
 use crate::prompt::{Note, Prompt};
 use crate::run::Setup;
-use crate::subagent::{Within, within};
-use crate::workspace::LOOK_WAIT;
+use crate::subagent::{PatternIntersection, intersect};
+use crate::workspace::REFRESH_TIMEOUT;
 
 /// Picodollars in a millionth of a dollar.
 const MICRO: u128 = 1_000_000;
 
 /// A client's request for a turn.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Wish {
+pub(crate) struct TurnRequest {
     /// The message.
     pub(crate) text: String,
     /// The model, by provider/name or alias.
@@ -44,16 +44,16 @@ pub(crate) struct Wish {
 pub(super) async fn spec(
     setup: &Setup,
     session: &Session,
-    running: &Running,
-    wish: Wish,
+    running: &RunningTurn,
+    wish: TurnRequest,
     journal: Arc<dyn Journal>,
-    resumes: Option<Unfinished>,
+    resumes: Option<UnfinishedTurn>,
 ) -> TurnSpec {
     let settings = &setup.settings;
     let asked = (!wish.tools.is_empty()).then_some(&wish.tools[..]);
-    let (within, nothing) = match within(&tools_of(session), asked) {
-        Within::Patterns(patterns) => (patterns, false),
-        Within::Nothing => (Vec::new(), true),
+    let (within, nothing) = match intersect(&tools_of(session), asked) {
+        PatternIntersection::Patterns(patterns) => (patterns, false),
+        PatternIntersection::Nothing => (Vec::new(), true),
     };
     let wanted = session.overrides.thinking.as_deref().and_then(thinking);
     TurnSpec {
@@ -78,7 +78,7 @@ pub(super) async fn spec(
         schema: wish.schema,
         no_tools: wish.no_tools || nothing,
         within,
-        allowed: Allowed::new(&settings.agent.allow, &session.sender, &session.channel),
+        allowed: AllowedTools::new(&settings.agent.allow, &session.sender, &session.channel),
         journal: Some(journal),
         listener: Arc::clone(&running.hub) as _,
         cancel: running.cancel.clone(),
@@ -89,14 +89,14 @@ pub(super) async fn spec(
 
 /// The system prompt. Plugins' notes are requested only if one is trusted.
 async fn prompt(setup: &Setup) -> Prompt {
-    let workspace = setup.workspace.current_within(LOOK_WAIT).await;
+    let workspace = setup.workspace.current_within(REFRESH_TIMEOUT).await;
     let prompt = Prompt::new(setup.settings.orchestrator.rules.clone(), workspace);
     let trusted = &setup.settings.agent.trusted_plugins;
     if trusted.is_empty() {
         return prompt;
     }
     // The turn requests the actions again, and reports the error then.
-    let plugins = setup.world.host.tools().await.unwrap_or_default();
+    let plugins = setup.environment.host.tools().await.unwrap_or_default();
     let notes = plugins
         .into_iter()
         .filter(|(name, said)| trusted.contains(name) && !said.system_prompt_addition.trim().is_empty());

@@ -9,13 +9,13 @@ use talon_store::{Session, SessionChange, SessionId};
 use tonic::Status;
 use tracing::Instrument as _;
 
-use super::hub::Following;
-use super::places::{Place, Running};
-use super::spec::{Wish, spec};
-use crate::driver::{Caller, Confirm as _, TurnSpec};
-use crate::journal::{StoreJournal, Unfinished, close, look};
+use super::hub::Subscription;
+use super::registry::{RunningTurn, TurnSlot};
+use super::spec::{TurnRequest, spec};
+use crate::driver::{CallApprover as _, Caller, TurnSpec};
+use crate::journal::{StoreJournal, UnfinishedTurn, close, session_position};
 use crate::run::{Agent, Setup};
-use crate::serve::failure::{failed, unkept};
+use crate::serve::failure::{journal_error_status, store_error_status};
 
 /// The metadata key for the number of a turn without an end.
 pub(crate) const OPEN_TURN: &str = "open_turn";
@@ -28,7 +28,7 @@ pub(crate) const TOOLS: &str = "tools";
 const MAX_TITLE_CHARS: usize = 80;
 
 /// The message for a turn that was interrupted and replaced by another question.
-const GAVE_WAY: &str = "this turn was interrupted when the agent ended, and was not gone on with, since you asked something else; what it did stays";
+const SUPERSEDED_MESSAGE: &str = "this turn was interrupted when the agent ended, and was not gone on with, since you asked something else; what it did stays";
 
 /// What may be called in a session; empty for everything that its sender may call.
 pub(crate) fn tools_of(session: &Session) -> Vec<String> {
@@ -44,15 +44,19 @@ impl Agent {
     pub(crate) async fn ask(
         self: &Arc<Self>,
         session: &Session,
-        wish: Wish,
-    ) -> Result<(Arc<Running>, Following), Status> {
-        let place = self.turns.take(session.id, &session.sender, &self.metrics)?;
+        wish: TurnRequest,
+    ) -> Result<(Arc<RunningTurn>, Subscription), Status> {
+        let place = self.turns.reserve(session.id, &session.sender, &self.metrics)?;
         let journal = Arc::new(StoreJournal::new(Arc::clone(&self.sessions), session.id));
-        let before = look(&*self.sessions, session.id).await.map_err(|error| unkept(&error))?;
+        let before = session_position(&*self.sessions, session.id)
+            .await
+            .map_err(|error| journal_error_status(&error))?;
         if let Some(interrupted) = before.unfinished {
-            close(&*journal, interrupted.turn, GAVE_WAY).await.map_err(|error| unkept(&error))?;
+            close(&*journal, interrupted.turn, SUPERSEDED_MESSAGE)
+                .await
+                .map_err(|error| journal_error_status(&error))?;
             let session = session.id.to_string();
-            self.desk.ended(&Caller { session, turn: interrupted.turn, ..Caller::default() }).await;
+            self.desk.turn_ended(&Caller { session, turn: interrupted.turn, ..Caller::default() }).await;
         }
         place.running.is_turn(before.last_turn + 1);
         let setup = self.setup();
@@ -71,24 +75,26 @@ impl Agent {
     ///
     /// # Errors
     /// As [`Agent::ask`].
-    async fn go_on(self: &Arc<Self>, session: &Session) -> Result<Option<Arc<Running>>, Status> {
-        let place = self.turns.take(session.id, &session.sender, &self.metrics)?;
-        let before = look(&*self.sessions, session.id).await.map_err(|error| unkept(&error))?;
+    async fn resume(self: &Arc<Self>, session: &Session) -> Result<Option<Arc<RunningTurn>>, Status> {
+        let place = self.turns.reserve(session.id, &session.sender, &self.metrics)?;
+        let before = session_position(&*self.sessions, session.id)
+            .await
+            .map_err(|error| journal_error_status(&error))?;
         let Some(interrupted) = before.unfinished else {
-            place.running.hub.leave("the session is in no turn");
+            place.running.hub.interrupt("the session is in no turn");
             if session.metadata.contains_key(OPEN_TURN) {
-                self.closed(session.id).await;
+                self.mark_closed(session.id).await;
             }
             return Ok(None);
         };
-        let Unfinished { turn, ref request, .. } = interrupted;
+        let UnfinishedTurn { turn, ref request, .. } = interrupted;
         place.running.is_turn(turn);
         // The journal has nothing of a sub-agent but the start of its call.
         self.desk.forget_subagents(&session.id.to_string(), turn).await;
         let setup = self.setup();
         self.open(session, &place, &setup, None).await?;
         let journal = Arc::new(StoreJournal::new(Arc::clone(&self.sessions), session.id));
-        let wish = Wish { text: request.clone(), ..Wish::default() };
+        let wish = TurnRequest { text: request.clone(), ..TurnRequest::default() };
         let spec = spec(&setup, session, &place.running, wish, journal, Some(interrupted)).await;
         tracing::info!(session = %session.id, turn, "an interrupted turn goes on");
         Ok(Some(self.run_turn(place, setup, spec)))
@@ -102,11 +108,11 @@ impl Agent {
     pub(crate) async fn turn_of(
         self: &Arc<Self>,
         session: &Session,
-    ) -> Result<Option<(Arc<Running>, bool)>, Status> {
+    ) -> Result<Option<(Arc<RunningTurn>, bool)>, Status> {
         if let Some(running) = self.turns.get(session.id) {
             return Ok(Some((running, false)));
         }
-        match self.go_on(session).await {
+        match self.resume(session).await {
             Ok(running) => Ok(running.map(|running| (running, true))),
             // Another request was faster.
             Err(status) => match self.turns.get(session.id) {
@@ -117,7 +123,7 @@ impl Agent {
     }
 
     /// Resumes all turns that wait for a person, at the agent's start. Other interrupted turns wait for a client.
-    pub(crate) async fn go_on_with_parked(self: &Arc<Self>) {
+    pub(crate) async fn resume_parked(self: &Arc<Self>) {
         let parked = self.desk.list(false).await;
         let mut ids: Vec<SessionId> =
             parked.iter().filter_map(|approval| SessionId::new(&approval.session_id).ok()).collect();
@@ -129,12 +135,12 @@ impl Agent {
                 // It was deleted; its parked calls expire.
                 Ok(None) => continue,
                 Err(error) => {
-                    tracing::error!(session = %id, error = talon_child::chain(&error), "a turn that waits for approval cannot be gone on with");
+                    tracing::error!(session = %id, error = talon_child::error_chain(&error), "a turn that waits for approval cannot be gone on with");
                     continue;
                 }
             };
             // A client may have resumed it already.
-            if let Err(status) = self.go_on(&session).await {
+            if let Err(status) = self.resume(&session).await {
                 tracing::warn!(session = %id, error = status.message(), "a turn that waits for approval is not gone on with");
             }
         }
@@ -144,7 +150,7 @@ impl Agent {
     async fn open(
         &self,
         session: &Session,
-        place: &Place,
+        place: &TurnSlot,
         setup: &Setup,
         asked: Option<&str>,
     ) -> Result<(), Status> {
@@ -153,22 +159,25 @@ impl Agent {
             metadata.insert(TITLE.to_owned(), Some(title(asked)));
         }
         let change = SessionChange { metadata, ..SessionChange::default() };
-        self.sessions.update(session.id, change).await.map_err(|error| failed(&error))?;
-        let ledgers = setup.world.chain.ledgers();
-        self.costs.open_session(ledgers, &session.id.to_string()).await.map_err(|error| failed(&error))
+        self.sessions.update(session.id, change).await.map_err(|error| store_error_status(&error))?;
+        let ledgers = setup.environment.chain.ledgers();
+        self.costs
+            .open_session(ledgers, &session.id.to_string())
+            .await
+            .map_err(|error| store_error_status(&error))
     }
 
     /// Stores that no turn is running.
-    async fn closed(&self, session: SessionId) {
+    async fn mark_closed(&self, session: SessionId) {
         let metadata = BTreeMap::from([(OPEN_TURN.to_owned(), None)]);
         let change = SessionChange { metadata, ..SessionChange::default() };
         if let Err(error) = self.sessions.update(session, change).await {
             // It is shown as interrupted until a client resumes it.
-            tracing::warn!(%session, error = talon_child::chain(&error), "the end of a turn cannot be noted");
+            tracing::warn!(%session, error = talon_child::error_chain(&error), "the end of a turn cannot be noted");
         }
     }
 
-    fn run_turn(self: &Arc<Self>, place: Place, setup: Arc<Setup>, spec: TurnSpec) -> Arc<Running> {
+    fn run_turn(self: &Arc<Self>, place: TurnSlot, setup: Arc<Setup>, spec: TurnSpec) -> Arc<RunningTurn> {
         let running = Arc::clone(&place.running);
         let (agent, id) = (Arc::clone(self), running.session());
         let span = tracing::info_span!(
@@ -176,11 +185,11 @@ impl Agent {
         );
         let turn = async move {
             let caller = spec.caller.clone();
-            let _end = agent.runner.run(&setup.world, spec).await;
-            setup.world.confirm.ended(&caller).await;
+            let _end = agent.runner.run(&setup.environment, spec).await;
+            setup.environment.approver.turn_ended(&caller).await;
             // Before the end is sent: what was sent is stored.
-            agent.costs.write().await;
-            agent.closed(id).await;
+            agent.costs.flush().await;
+            agent.mark_closed(id).await;
         };
         self.turns.spawn(place, turn.instrument(span));
         running

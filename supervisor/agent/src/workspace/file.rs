@@ -23,13 +23,14 @@ const MAX_LINKS: usize = 40;
 const MAX_PARTS: usize = 256;
 
 /// The flags to open a file: without blocking, and a link is an error.
-const FILE: OFlags = OFlags::RDONLY
+const FILE_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC)
     .union(OFlags::NOFOLLOW);
 /// The flags to open a directory on the path.
-const PLACE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
+const DIRECTORY_FLAGS: OFlags =
+    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
 /// A file that was changed this recently before it was read may change again within the same tick of the file system's
 /// clock, without a visible difference; so it is read again.
@@ -49,7 +50,7 @@ pub(super) struct Stamp {
 
 /// The result of reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum ReadOutcome {
     /// There is no file.
     Missing,
     /// Unchanged.
@@ -73,27 +74,29 @@ pub(super) fn directory(path: &Path) -> Result<OwnedFd, Errno> {
 }
 
 /// Reads a file below a directory, unless it is unchanged.
-pub(super) fn read(root: &OwnedFd, path: &str, before: Option<Stamp>) -> Found {
+pub(super) fn read(root: &OwnedFd, path: &str, before: Option<Stamp>) -> ReadOutcome {
     let file = match opened(root, path) {
         Ok(file) => file,
-        Err(Errno::NOENT) => return Found::Missing,
+        Err(Errno::NOENT) => return ReadOutcome::Missing,
         Err(Errno::XDEV) => {
-            return Found::Refused(
+            return ReadOutcome::Refused(
                 "it is a link that leads out of the workspace; put the file itself there".to_owned(),
             );
         }
         // A socket cannot be opened at all.
-        Err(Errno::NXIO | Errno::NODEV) => return Found::Refused(NOT_REGULAR.to_owned()),
+        Err(Errno::NXIO | Errno::NODEV) => return ReadOutcome::Refused(NOT_REGULAR.to_owned()),
         Err(Errno::ACCESS | Errno::PERM) => {
-            return Found::Refused(
+            return ReadOutcome::Refused(
                 "the agent's user may not read it; make it readable for that user".to_owned(),
             );
         }
-        Err(error) => return Found::Refused(format!("it cannot be opened ({error}); correct or remove it")),
+        Err(error) => {
+            return ReadOutcome::Refused(format!("it cannot be opened ({error}); correct or remove it"));
+        }
     };
     match contents(file, before) {
         Ok(found) => found,
-        Err(error) => Found::Refused(format!("it cannot be read ({error}); correct or remove it")),
+        Err(error) => ReadOutcome::Refused(format!("it cannot be read ({error}); correct or remove it")),
     }
 }
 
@@ -113,7 +116,7 @@ fn opened(root: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
             continue;
         }
         let at = within.last().unwrap_or(root);
-        let flags = if left.is_empty() { FILE } else { PLACE };
+        let flags = if left.is_empty() { FILE_FLAGS } else { DIRECTORY_FLAGS };
         match openat(at, &part, flags, Mode::empty()) {
             Ok(file) if left.is_empty() => return Ok(file),
             Ok(place) => within.push(place),
@@ -148,15 +151,15 @@ fn parts(path: &Path) -> Result<VecDeque<OsString>, Errno> {
     path.components().filter_map(part).collect()
 }
 
-fn contents(file: OwnedFd, before: Option<Stamp>) -> std::io::Result<Found> {
+fn contents(file: OwnedFd, before: Option<Stamp>) -> std::io::Result<ReadOutcome> {
     let file = File::from(file);
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Ok(Found::Refused(NOT_REGULAR.to_owned()));
+        return Ok(ReadOutcome::Refused(NOT_REGULAR.to_owned()));
     }
     let stamp = stamp(&metadata);
     if before == Some(Stamp { is_settled: true, ..stamp }) {
-        return Ok(Found::Same);
+        return Ok(ReadOutcome::Same);
     }
     let mut bytes = Vec::new();
     file.take(MAX_READ_BYTES + 1).read_to_end(&mut bytes)?;
@@ -172,7 +175,7 @@ fn contents(file: OwnedFd, before: Option<Stamp>) -> std::io::Result<Found> {
         (false, false) => Some("it is not all UTF-8, and what is not is shown as �; save it as UTF-8"),
         (false, true) => None,
     };
-    Ok(Found::New { stamp, text: text.into_owned(), problem })
+    Ok(ReadOutcome::New { stamp, text: text.into_owned(), problem })
 }
 
 fn stamp(metadata: &Metadata) -> Stamp {

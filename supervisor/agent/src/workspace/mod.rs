@@ -9,11 +9,11 @@
 //! The files belong to the person and are only read. A link is followed if it stays below the directory; one that leads
 //! out of it is refused, by an absolute path and by `..` alike. A file that is not regular is not waited for.
 
+mod directory;
 mod file;
-mod watched;
 
-pub(crate) use watched::LOOK_WAIT;
-pub use watched::Watched;
+pub(crate) use directory::REFRESH_TIMEOUT;
+pub use directory::WorkspaceFiles;
 
 #[cfg(test)]
 mod tests;

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use talon_store::Timestamp;
 
-use super::Watched;
+use super::WorkspaceFiles;
 use crate::prompt::Workspace;
 
 fn directory() -> tempfile::TempDir {
     tempfile::tempdir().expect("there is room")
 }
 
-fn watched(directory: &Path) -> Watched {
-    Watched::new(directory.to_owned())
+fn watched(directory: &Path) -> WorkspaceFiles {
+    WorkspaceFiles::new(directory.to_owned())
 }
 
 fn write(path: impl AsRef<Path>, text: impl AsRef<[u8]>) {
@@ -29,15 +29,15 @@ fn noon(day: i64) -> Timestamp {
 
 #[test]
 fn built_in_texts_stand_for_what_is_not_there() {
-    assert_eq!(Watched::new(None).current(), Workspace::default());
-    assert!(Watched::new(None).problems().is_empty());
+    assert_eq!(WorkspaceFiles::new(None).current(), Workspace::default());
+    assert!(WorkspaceFiles::new(None).problems().is_empty());
     let directory = directory();
     let watched = watched(directory.path());
     assert_eq!(watched.current(), Workspace::default());
     assert!(watched.problems().is_empty());
     write(directory.path().join("SOUL.md"), "# Soul\n");
     assert_eq!(watched.current(), Workspace::default());
-    let gone = Watched::new(directory.path().join("nowhere"));
+    let gone = WorkspaceFiles::new(directory.path().join("nowhere"));
     assert_eq!(gone.current(), Workspace::default());
     assert!(gone.problems()[0].contains("correct agent.workspace"), "{:?}", gone.problems());
 }
@@ -122,7 +122,7 @@ fn a_link_that_leads_out_is_refused_and_one_within_is_followed() {
     let workspace = watched.on(noon(22));
     assert_eq!(workspace.identity, "You are Otter.");
     assert_eq!(workspace, Workspace { identity: workspace.identity.clone(), ..Workspace::default() });
-    let problems = watched.seen_problems();
+    let problems = watched.cached_problems();
     assert_eq!(
         problems.iter().filter(|problem| problem.contains("leads out of the workspace")).count(),
         6,
@@ -151,7 +151,7 @@ fn links_are_followed_part_by_part_and_never_above_the_workspace() {
     let workspace = watched.on(noon(22));
     assert_eq!((workspace.identity.as_str(), workspace.soul.as_str()), ("You are Otter.", "Be kind."));
     assert!(workspace.user.is_empty() && workspace.daily.is_empty(), "{workspace:?}");
-    let problems = watched.seen_problems();
+    let problems = watched.cached_problems();
     assert_eq!(problems.len(), 2, "{problems:?}");
     assert!(problems[0].contains("USER.md: it cannot be opened (Too many levels"), "{problems:?}");
     assert!(problems[1].contains("2026-11-22.md: it is a link that leads out"), "{problems:?}");

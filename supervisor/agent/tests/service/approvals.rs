@@ -6,7 +6,9 @@ use talon_proto::agent::{
 };
 use tonic::Code;
 
-use crate::support::{Agent, Client, Place, answer, ask, done, error, next, question, refused, until};
+use crate::support::{
+    Agent, Client, TestDirectory, answer, ask, done, error, next, question, refused, until,
+};
 
 async fn pending(client: &mut Client) -> Vec<Approval> {
     client.list_approvals(ListApprovalsRequest::default()).await.unwrap().into_inner().approvals
@@ -32,7 +34,7 @@ async fn turn_of(client: &mut Client, session: &str) -> String {
 
 #[tokio::test]
 async fn a_call_waits_until_a_person_says_yes() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, stream, approval) = parked(&mut client).await;
@@ -50,7 +52,7 @@ async fn a_call_waits_until_a_person_says_yes() {
 
 #[tokio::test]
 async fn a_denied_call_is_not_made_and_the_model_is_told() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (_, stream, approval) = parked(&mut client).await;
@@ -64,7 +66,7 @@ async fn a_denied_call_is_not_made_and_the_model_is_told() {
 
 #[tokio::test]
 async fn only_people_decide_and_only_on_what_is_theirs() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (_, stream, approval) = parked(&mut client).await;
@@ -84,7 +86,7 @@ async fn only_people_decide_and_only_on_what_is_theirs() {
 
 #[tokio::test]
 async fn a_turn_that_waits_goes_on_without_its_asker() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, stream, approval) = parked(&mut client).await;
@@ -98,7 +100,7 @@ async fn a_turn_that_waits_goes_on_without_its_asker() {
 
 #[tokio::test]
 async fn a_parked_call_survives_a_killed_agent_and_runs_once() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, _stream, approval) = parked(&mut client).await;
@@ -117,7 +119,7 @@ async fn a_parked_call_survives_a_killed_agent_and_runs_once() {
 
 #[tokio::test]
 async fn what_is_decided_is_not_lost_when_nobody_follows() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, _stream, _) = parked(&mut client).await;
@@ -136,7 +138,7 @@ async fn what_is_decided_is_not_lost_when_nobody_follows() {
 
 #[tokio::test]
 async fn a_cancelled_turn_takes_its_approvals_with_it() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, stream, approval) = parked(&mut client).await;

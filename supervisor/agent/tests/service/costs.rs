@@ -2,7 +2,7 @@
 
 use talon_proto::agent::{GetCostsRequest, GetSessionRequest};
 
-use crate::support::{Agent, Client, Place, SETTINGS, answer, ask, error};
+use crate::support::{Agent, Client, SETTINGS, TestDirectory, answer, ask, error};
 
 async fn of_session(client: &mut Client, session: &str) -> u64 {
     let request = GetSessionRequest { session_id: session.to_owned(), ..GetSessionRequest::default() };
@@ -11,7 +11,7 @@ async fn of_session(client: &mut Client, session: &str) -> u64 {
 
 #[tokio::test]
 async fn sums_by_session_and_day_survive_a_killed_agent() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, first) = answer(&mut client, "", "hello").await;
@@ -36,7 +36,7 @@ async fn sums_by_session_and_day_survive_a_killed_agent() {
 
 #[tokio::test]
 async fn a_sessions_budget_holds_over_a_restart() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, first) = answer(&mut client, "", "hello").await;

@@ -72,7 +72,7 @@ impl Plugins {
         }
         let path = request.args.get("path").cloned().unwrap_or_default();
         let text = format!("{} {path}: a line of text", request.action);
-        let guarded = self.guard.answer("test", &request.plugin, "call", Answer::of_tool(text.clone()));
+        let guarded = self.guard.answer("test", &request.plugin, "call", Answer::from_tool(text.clone()));
         ExecuteResponse {
             outcome: Outcome::Ok.into(),
             block: guarded.block().as_str().to_owned(),
@@ -106,11 +106,11 @@ fn capabilities(name: &str) -> PluginCapabilities {
 pub(crate) async fn serve(stream: UnixStream, plugins: Arc<Plugins>) {
     let incoming = stream::once(async { Ok::<_, io::Error>(stream) }).chain(stream::pending());
     let served = tonic::transport::Server::builder()
-        .serve_with_incoming(HostServer::new(Door(plugins)), Box::pin(incoming));
+        .serve_with_incoming(HostServer::new(PluginHost(plugins)), Box::pin(incoming));
     served.await.unwrap();
 }
 
-struct Door(Arc<Plugins>);
+struct PluginHost(Arc<Plugins>);
 
 /// As the trait's own attribute writes such a method, which does not look into macros.
 macro_rules! never {
@@ -129,7 +129,7 @@ macro_rules! never {
 }
 
 #[tonic::async_trait]
-impl Host for Door {
+impl Host for PluginHost {
     async fn execute(&self, request: Request<ExecuteRequest>) -> Result<Response<ExecuteResponse>, Status> {
         Ok(Response::new(self.0.execute(request.into_inner()).await))
     }

@@ -3,7 +3,7 @@
 use talon_proto::agent::{AttachRequest, CancelRequest, GetSessionRequest, Message, ResumeSessionRequest};
 use tonic::Code;
 
-use crate::support::{Agent, Client, Place, answer, ask, done, refused};
+use crate::support::{Agent, Client, TestDirectory, answer, ask, done, refused};
 
 async fn session_of(client: &mut Client, session: &str) -> (String, Vec<Message>) {
     let request = GetSessionRequest { session_id: session.to_owned(), all: true, ..Default::default() };
@@ -16,7 +16,7 @@ fn says(messages: &[Message], role: &str, text: &str) -> bool {
 }
 
 /// An agent that was killed while a tool ran, after one turn that was answered.
-async fn killed(place: &Place) -> String {
+async fn killed(place: &TestDirectory) -> String {
     let mut agent = Agent::at(place).await;
     let mut client = agent.client("alice").await;
     let (session, _) = answer(&mut client, "", "hello").await;
@@ -28,7 +28,7 @@ async fn killed(place: &Place) -> String {
 
 #[tokio::test]
 async fn a_killed_turn_is_continued_by_attach_and_its_call_is_not_made_again() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let session = killed(&place).await;
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
@@ -46,7 +46,7 @@ async fn a_killed_turn_is_continued_by_attach_and_its_call_is_not_made_again() {
 
 #[tokio::test]
 async fn a_killed_turn_is_continued_by_resume() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let session = killed(&place).await;
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
@@ -65,7 +65,7 @@ async fn a_killed_turn_is_continued_by_resume() {
 
 #[tokio::test]
 async fn a_killed_turn_gives_way_to_the_next_question() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let session = killed(&place).await;
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
@@ -80,7 +80,7 @@ async fn a_killed_turn_gives_way_to_the_next_question() {
 
 #[tokio::test]
 async fn killed_again_and_again_it_still_ends() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let session = killed(&place).await;
     for _ in 0..3 {
         let mut agent = Agent::at(&place).await;
@@ -102,7 +102,7 @@ async fn killed_again_and_again_it_still_ends() {
 
 #[tokio::test]
 async fn a_killed_turn_can_be_cancelled_instead() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let session = killed(&place).await;
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;

@@ -8,7 +8,7 @@ use talon_proto::agent::{
 };
 use tonic::{Code, Status};
 
-use crate::support::{Agent, Client, Place, answer, ask, error, question, refused};
+use crate::support::{Agent, Client, TestDirectory, answer, ask, error, question, refused};
 
 async fn get(client: &mut Client, session: &str) -> Result<Session, Status> {
     let request = GetSessionRequest { session_id: session.to_owned(), ..GetSessionRequest::default() };
@@ -22,7 +22,7 @@ async fn list(client: &mut Client, request: ListSessionsRequest) -> (Vec<Session
 
 #[tokio::test]
 async fn a_session_says_what_there_is_to_know() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, _) = answer(&mut client, "", "hello\nthere").await;
@@ -50,7 +50,7 @@ async fn a_session_says_what_there_is_to_know() {
 
 #[tokio::test]
 async fn everybody_sees_their_own_and_an_operator_everybodys_when_asked_for() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let (mut alice, mut bob) = (agent.client("alice").await, agent.client("bob").await);
     let mut operator = agent.client_with("root", "operate", "person").await;
@@ -101,7 +101,7 @@ async fn everybody_sees_their_own_and_an_operator_everybodys_when_asked_for() {
 
 #[tokio::test]
 async fn lists_come_in_pages_newest_first_and_by_channel() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     // Whoever has only the role call is on one channel.
     let mut client = agent.client_with("alice", "operate", "person").await;
@@ -131,7 +131,7 @@ async fn lists_come_in_pages_newest_first_and_by_channel() {
 
 #[tokio::test]
 async fn what_a_session_wants_otherwise_is_kept_and_holds_for_its_turns() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let request = CreateSessionRequest {
@@ -185,7 +185,7 @@ async fn what_a_session_wants_otherwise_is_kept_and_holds_for_its_turns() {
 
 #[tokio::test]
 async fn a_deleted_session_is_gone_with_the_turn_that_it_was_in() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, stream) = ask(&mut client, "", "slow").await;
@@ -204,7 +204,7 @@ async fn a_deleted_session_is_gone_with_the_turn_that_it_was_in() {
 
 #[tokio::test]
 async fn a_compacted_session_has_a_summary_and_all_its_messages() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, _) = answer(&mut client, "", "hello one").await;
@@ -227,7 +227,7 @@ async fn a_compacted_session_has_a_summary_and_all_its_messages() {
 
 #[tokio::test]
 async fn tools_say_whether_they_ask_first() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let tools = client.list_tools(ListToolsRequest::default()).await.unwrap().into_inner().tools;

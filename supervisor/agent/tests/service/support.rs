@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyper_util::rt::TokioIo;
-use talon_agent_settings::{Handed, Settings};
+use talon_agent_settings::{Settings, SettingsBundle};
 use talon_control::Control;
 use talon_proto::agent::agent_client::AgentClient;
 use talon_proto::agent::chunk::Kind;
@@ -61,18 +61,18 @@ agent:
   confirm: { default: destructive }
 ";
 
-pub(crate) fn handed(settings: &str) -> Handed {
+pub(crate) fn handed(settings: &str) -> SettingsBundle {
     let settings: Settings = serde_saphyr::from_str(settings).unwrap();
     let files = BTreeMap::from([(PathBuf::from("/script.yaml"), SCRIPT.as_bytes().to_vec())]);
-    Handed { settings, files, ..Handed::default() }
+    SettingsBundle { settings, files, ..SettingsBundle::default() }
 }
 
 /// Where a test's database is.
-pub(crate) struct Place {
+pub(crate) struct TestDirectory {
     directory: TempDir,
 }
 
-impl Place {
+impl TestDirectory {
     pub(crate) fn new() -> Self {
         Self { directory: tempfile::tempdir().unwrap() }
     }
@@ -106,7 +106,7 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// Starts it, and says nothing yet.
-    pub(crate) fn start(place: &Place) -> Self {
+    pub(crate) fn start(place: &TestDirectory) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let (ours, theirs) = talon_control::pair().unwrap();
         let log = place.path(&format!("log-{}", NUMBER.fetch_add(1, Ordering::Relaxed)));
@@ -121,18 +121,18 @@ impl Agent {
     }
 
     /// Starts it with a new or earlier database at a place.
-    pub(crate) async fn at(place: &Place) -> Self {
+    pub(crate) async fn at(place: &TestDirectory) -> Self {
         Self::with(place, SETTINGS).await.0
     }
 
-    pub(crate) async fn with(place: &Place, settings: &str) -> (Self, Ready) {
+    pub(crate) async fn with(place: &TestDirectory, settings: &str) -> (Self, Ready) {
         let mut agent = Self::start(place);
         let ready = agent.configure(place, settings).await;
         (agent, ready)
     }
 
     /// Tells it a configuration that it takes.
-    pub(crate) async fn configure(&mut self, place: &Place, settings: &str) -> Ready {
+    pub(crate) async fn configure(&mut self, place: &TestDirectory, settings: &str) -> Ready {
         let bytes = handed(settings).to_bytes().unwrap();
         self.tell_configuration(place.open(), &bytes).await;
         match self.hear().await {
@@ -149,7 +149,7 @@ impl Agent {
     }
 
     /// What it refuses, with how it ends.
-    pub(crate) async fn refuses(mut self, place: &Place, bytes: &[u8]) -> (Refused, ExitStatus) {
+    pub(crate) async fn refuses(mut self, place: &TestDirectory, bytes: &[u8]) -> (Refused, ExitStatus) {
         self.tell_configuration(place.open(), bytes).await;
         match self.hear().await {
             Some(from_agent::What::Refused(refused)) => (refused, self.ended()),

@@ -8,7 +8,7 @@ use talon_proto::agent::{
 use tonic::Code;
 
 use crate::support::{
-    Agent, Client, Place, SETTINGS, answer, ask, done, error, next, question, refused, until,
+    Agent, Client, SETTINGS, TestDirectory, answer, ask, done, error, next, question, refused, until,
 };
 
 async fn turn_of(client: &mut Client, session: &str) -> String {
@@ -18,7 +18,7 @@ async fn turn_of(client: &mut Client, session: &str) -> String {
 
 #[tokio::test]
 async fn a_question_is_answered_and_its_session_goes_on() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, done) = answer(&mut client, "", "hello there").await;
@@ -35,7 +35,7 @@ async fn a_question_is_answered_and_its_session_goes_on() {
 
 #[tokio::test]
 async fn a_tool_is_called_through_the_host_and_its_answer_comes_back() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, mut stream) = ask(&mut client, "", "read a").await;
@@ -59,7 +59,7 @@ async fn a_tool_is_called_through_the_host_and_its_answer_comes_back() {
 
 #[tokio::test]
 async fn a_session_has_one_turn_at_once_and_others_are_not_concerned() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, stream) = ask(&mut client, "", "slow").await;
@@ -79,7 +79,7 @@ async fn a_session_has_one_turn_at_once_and_others_are_not_concerned() {
 
 #[tokio::test]
 async fn a_turn_can_be_followed_by_others_who_see_first_where_it_is() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let (mut client, mut other) = (agent.client("alice").await, agent.client("alice").await);
     let (session, stream) = ask(&mut client, "", "slow").await;
@@ -102,7 +102,7 @@ async fn a_turn_can_be_followed_by_others_who_see_first_where_it_is() {
 
 #[tokio::test]
 async fn letting_go_of_a_question_cancels_it() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, mut stream) = ask(&mut client, "", "hang").await;
@@ -117,7 +117,7 @@ async fn letting_go_of_a_question_cancels_it() {
 
 #[tokio::test]
 async fn a_cancelled_turn_ends_and_what_it_did_stays() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (session, stream) = ask(&mut client, "", "slow").await;
@@ -138,7 +138,7 @@ async fn a_cancelled_turn_ends_and_what_it_did_stays() {
 
 #[tokio::test]
 async fn what_a_turn_may_call_is_narrowed_by_its_session_and_its_question() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let request = AskRequest { tools: vec!["slow.*".to_owned()], ..question("", "read a") };
@@ -157,7 +157,7 @@ async fn what_a_turn_may_call_is_narrowed_by_its_session_and_its_question() {
 
 #[tokio::test]
 async fn an_answer_fits_the_schema_that_was_asked_for() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let schema = r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}"#;
@@ -172,7 +172,7 @@ async fn an_answer_fits_the_schema_that_was_asked_for() {
 
 #[tokio::test]
 async fn what_cannot_be_asked_is_refused_with_what_to_do_and_makes_no_session() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let asked = |change: &dyn Fn(&mut AskRequest)| {
@@ -205,7 +205,7 @@ async fn what_cannot_be_asked_is_refused_with_what_to_do_and_makes_no_session() 
 
 #[tokio::test]
 async fn who_only_calls_does_not_choose_the_channel_whose_list_holds() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     for channel in ["gateway", "CLI", "cli:1"] {
@@ -228,7 +228,7 @@ async fn who_only_calls_does_not_choose_the_channel_whose_list_holds() {
 
 #[tokio::test]
 async fn the_lists_of_a_sender_hold_in_their_turns() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let settings = format!("{SETTINGS}  allow: {{ senders: {{ alice: [] }} }}\n");
     let (agent, _) = Agent::with(&place, &settings).await;
     let mut client = agent.client("alice").await;
@@ -240,7 +240,7 @@ async fn the_lists_of_a_sender_hold_in_their_turns() {
 
 #[tokio::test]
 async fn a_pinned_model_answers() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let request = AskRequest { model: "scripted/large".to_owned(), ..question("", "hello") };

@@ -14,7 +14,7 @@ const FILE_MODE: u32 = 0o600;
 /// Digits of a file's number: names sort in number order up to a million million files.
 const DIGITS: usize = 12;
 /// The mode bits that let others than the owner write.
-const OTHERS_WRITE: u32 = 0o022;
+const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// The name of a file of the log.
 pub(crate) fn file_name(number: u64) -> String {
@@ -91,7 +91,7 @@ impl Directory {
 
     /// Whether others than its owner may create or delete files here.
     pub(crate) fn is_open_to_others(&self) -> bool {
-        std::fs::metadata(&self.path).is_ok_and(|about| about.mode() & OTHERS_WRITE != 0)
+        std::fs::metadata(&self.path).is_ok_and(|about| about.mode() & WRITABLE_BY_OTHERS != 0)
     }
 
     /// The numbers of its files, in ascending order.

@@ -21,13 +21,13 @@
 //! | `batch_writer`, `disk_latency` | where records are written: on a call's task, or on the thread while the disk is slow |
 //! | `line_reader`, `verify` | reads any file line by line, and verifies the chain |
 
-mod desk;
-mod digits;
+mod batch_writer;
 mod directory;
+mod disk_latency;
+mod hex_digest;
 mod line;
-mod lines;
+mod line_reader;
 mod log;
-mod pace;
 mod queue;
 pub mod record;
 mod tail;
@@ -35,10 +35,10 @@ mod verify;
 mod writer;
 
 pub use directory::{files_of, is_file_name};
-pub use line::{Hash, MAX_LINE_BYTES, NotAHash};
-pub use lines::{Line, Lines};
-pub use log::{AuditLog, CLOSE_PATIENCE, Company, Status, Told};
+pub use line::{Hash, MAX_LINE_BYTES, ParseHashError};
+pub use line_reader::{Line, LineReader};
+pub use log::{AuditLog, CLOSE_TIMEOUT, Concurrency, LogEvent, LogStatus};
 pub use queue::QUEUE_RECORDS;
 pub use tail::{Head, HeadError, head};
-pub use verify::{Begins, Broken, Fault, Request, Verified, VerifyError, verify};
+pub use verify::{BrokenChain, ChainStart, Fault, VerifiedChain, VerifyError, VerifyRequest, verify};
 pub use writer::{OpenError, Settings};

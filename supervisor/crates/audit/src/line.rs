@@ -9,7 +9,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::digits::{HEX_BYTES, digits};
+use crate::hex_digest::{HEX_BYTES, hex_digits};
 use crate::record::Body;
 
 /// The longest line. The limits of `record.rs` make a line of 80 KiB if every byte of every text has to be escaped. A
@@ -38,31 +38,31 @@ impl Hash {
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(str::from_utf8(&digits(self.0)).map_err(|_| fmt::Error)?)
+        f.pad(str::from_utf8(&hex_digits(self.0)).map_err(|_| fmt::Error)?)
     }
 }
 
 /// The text is not a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a hash: 64 digits of 0-9 and a-f")]
-pub struct NotAHash;
+pub struct ParseHashError;
 
 impl FromStr for Hash {
-    type Err = NotAHash;
+    type Err = ParseHashError;
 
-    fn from_str(text: &str) -> Result<Self, NotAHash> {
+    fn from_str(text: &str) -> Result<Self, ParseHashError> {
         // There is one way to write a hash: a digit in the other case counts as a change.
         if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            return Err(NotAHash);
+            return Err(ParseHashError);
         }
         let mut hash = [0; 32];
-        hex::decode_to_slice(text, &mut hash).map_err(|_| NotAHash)?;
+        hex::decode_to_slice(text, &mut hash).map_err(|_| ParseHashError)?;
         Ok(Self(hash))
     }
 }
 
 #[derive(Serialize)]
-struct Unsealed<'a> {
+struct UnsealedLine<'a> {
     seq: u64,
     unix_ms: u64,
     #[serde(flatten)]
@@ -73,16 +73,16 @@ struct Unsealed<'a> {
 /// Appends the line of a record to `to`, and returns its hash.
 pub(crate) fn seal(seq: u64, unix_ms: u64, body: &Body, prev: Hash, to: &mut Vec<u8>) -> Hash {
     let start = to.len();
-    let prev = digits(prev.0);
+    let prev = hex_digits(prev.0);
     let prev = str::from_utf8(&prev).expect("digits are ASCII");
-    let unsealed = Unsealed { seq, unix_ms, body, prev };
+    let unsealed = UnsealedLine { seq, unix_ms, body, prev };
     serde_json::to_writer(&mut *to, &unsealed)
         .expect("numbers, texts and lists of them are JSON, and memory takes them");
     // The closing brace of the object; the seal ends with another one.
     to.pop();
     let hash = Hash::of(&to[start..]);
     to.extend_from_slice(BEFORE_HASH);
-    to.extend_from_slice(&digits(hash.0));
+    to.extend_from_slice(&hex_digits(hash.0));
     to.extend_from_slice(AFTER_HASH);
     to.push(b'\n');
     hash
@@ -90,17 +90,17 @@ pub(crate) fn seal(seq: u64, unix_ms: u64, body: &Body, prev: Hash, to: &mut Vec
 
 /// What a line says about its place in the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct ChainLink {
     pub(crate) seq: u64,
     pub(crate) unix_ms: u64,
     pub(crate) prev: Hash,
     pub(crate) hash: Hash,
-    pub(crate) kind: Kind,
+    pub(crate) kind: RecordKind,
 }
 
 /// The kind of a record, as far as it says something about the chain itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum RecordKind {
     Chain { why: String },
     File,
     Closed { next: String },
@@ -111,7 +111,7 @@ pub(crate) enum Kind {
 }
 
 #[derive(Deserialize)]
-struct Read {
+struct RawLine {
     seq: u64,
     unix_ms: u64,
     kind: String,
@@ -132,7 +132,7 @@ struct Read {
 
 /// Why a line is not a valid record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NotALink {
+pub(crate) enum LineError {
     #[error("a line that does not end in its hash")]
     NoHash,
     #[error("a line whose content is not what its hash was made of")]
@@ -142,31 +142,31 @@ pub(crate) enum NotALink {
 }
 
 /// Parses a line, without its line break, and checks its own hash.
-pub(crate) fn open(line: &[u8]) -> Result<Link, NotALink> {
-    let split = line.len().checked_sub(SEAL_BYTES).ok_or(NotALink::NoHash)?;
+pub(crate) fn parse(line: &[u8]) -> Result<ChainLink, LineError> {
+    let split = line.len().checked_sub(SEAL_BYTES).ok_or(LineError::NoHash)?;
     let (content, seal) = line.split_at(split);
     let said = seal
         .strip_prefix(BEFORE_HASH)
         .and_then(|rest| rest.strip_suffix(AFTER_HASH))
         .and_then(|hex| std::str::from_utf8(hex).ok())
         .and_then(|hex| hex.parse::<Hash>().ok())
-        .ok_or(NotALink::NoHash)?;
+        .ok_or(LineError::NoHash)?;
     if Hash::of(content) != said {
-        return Err(NotALink::OtherContent);
+        return Err(LineError::OtherContent);
     }
-    let read: Read = serde_json::from_slice(line).map_err(|_| NotALink::NoRecord)?;
-    let prev = read.prev.parse().map_err(|_| NotALink::NoRecord)?;
+    let read: RawLine = serde_json::from_slice(line).map_err(|_| LineError::NoRecord)?;
+    let prev = read.prev.parse().map_err(|_| LineError::NoRecord)?;
     let kind = match read.kind.as_str() {
-        "chain" => Kind::Chain { why: read.why.unwrap_or_default() },
-        "file" => Kind::File,
-        "closed" => Kind::Closed { next: read.next.unwrap_or_default() },
-        "deleted" => Kind::Deleted {
+        "chain" => RecordKind::Chain { why: read.why.unwrap_or_default() },
+        "file" => RecordKind::File,
+        "closed" => RecordKind::Closed { next: read.next.unwrap_or_default() },
+        "deleted" => RecordKind::Deleted {
             through: read.through,
             hash: read.through_hash.and_then(|hash| hash.parse().ok()),
         },
-        "recovered" => Kind::Recovered { cut_bytes: read.cut_bytes },
-        "lost" => Kind::Lost { count: read.count },
-        _ => Kind::Other,
+        "recovered" => RecordKind::Recovered { cut_bytes: read.cut_bytes },
+        "lost" => RecordKind::Lost { count: read.count },
+        _ => RecordKind::Other,
     };
-    Ok(Link { seq: read.seq, unix_ms: read.unix_ms, prev, hash: said, kind })
+    Ok(ChainLink { seq: read.seq, unix_ms: read.unix_ms, prev, hash: said, kind })
 }

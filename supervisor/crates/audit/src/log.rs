@@ -11,29 +11,29 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
-use crate::desk::Shared;
+use crate::batch_writer::Shared;
 use crate::record::Body;
 use crate::writer::{Settings, unix_ms};
 
 /// How long the supervisor waits for the remaining records to be written when it ends.
-pub const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How often a call retries to get the file while the thread holds it, which usually is about to be done with it.
 /// Without retries the thread would hold it again at the next call, and would go on to write for all of them.
-const TURNS_FOR_THE_FILE: u32 = 4;
+const FILE_ATTEMPTS: u32 = 4;
 
 /// An event that the log's owner is notified of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Told {
+pub enum LogEvent {
     /// The log works, and something unexpected was found when it was opened.
-    Found(String),
+    Finding(String),
     /// Writing to the log fails.
     Failing(String),
     /// Records are being lost: the disk does not keep up.
-    Losing,
+    Dropping,
     /// The log works again, with this many records missing.
-    Again {
+    Recovered {
         /// The records lost since it failed.
         lost: u64,
     },
@@ -41,7 +41,7 @@ pub enum Told {
 
 /// The state of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
+pub struct LogStatus {
     /// The file that is written to; the directory while none is open.
     pub file: PathBuf,
     /// Why writing fails, if it does.
@@ -67,18 +67,18 @@ impl Drop for Handle {
 
 /// The part of a [`Status`] that describes the file.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct FileState {
     pub(crate) file: PathBuf,
     pub(crate) problem: Option<String>,
 }
 
 /// Whether other calls are about to record something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Company {
+pub enum Concurrency {
     /// Others may be: their records are written together with this one.
-    Others,
+    Concurrent,
     /// None are: the record is written at once.
-    Nobody,
+    Single,
 }
 
 impl AuditLog {
@@ -87,7 +87,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// The error of starting the thread.
-    pub fn start(settings: Settings, tell: Box<dyn Fn(Told) + Send + Sync>) -> io::Result<Self> {
+    pub fn start(settings: Settings, tell: Box<dyn Fn(LogEvent) + Send + Sync>) -> io::Result<Self> {
         let shared = Arc::new(Shared::new(settings, tell));
         let thread = Arc::clone(&shared);
         std::thread::Builder::new().name("talon-audit".to_owned()).spawn(move || thread.run())?;
@@ -96,43 +96,43 @@ impl AuditLog {
 
     /// Records `body`, and returns when it is in the file or [`Settings::wait`] has passed. A record that did not fit
     /// into the queue by then is lost. If the future is dropped, the record is still queued or counted as lost.
-    pub async fn record(&self, body: Body, company: Company) {
+    pub async fn record(&self, body: Body, company: Concurrency) {
         let shared = &self.0.0;
         let now = unix_ms(SystemTime::now());
         if shared.late.load(Ordering::Relaxed) {
             return self.record_now(body);
         }
-        let mut unplaced = Unplaced { shared, body: Some((body, now)) };
+        let mut unplaced = UnqueuedRecord { shared, body: Some((body, now)) };
         let until = tokio::time::Instant::now() + shared.settings.wait;
-        let room = match shared.queue.room_at_once() {
+        let room = match shared.queue.try_reserve() {
             Some(room) => room,
-            None => match tokio::time::timeout_at(until, shared.queue.room()).await {
+            None => match tokio::time::timeout_at(until, shared.queue.reserve()).await {
                 Ok(room) => room,
                 Err(_) => return shared.late.store(true, Ordering::Relaxed),
             },
         };
         let Some((body, now)) = unplaced.body.take() else { return };
-        let written = room.put(body, now);
-        if let Some(mut wake) = shared.queue.wake() {
-            for _ in 0..TURNS_FOR_THE_FILE {
-                if company == Company::Others {
+        let written = room.send(body, now);
+        if let Some(mut wake) = shared.queue.wake_guard() {
+            for _ in 0..FILE_ATTEMPTS {
+                if company == Concurrency::Concurrent {
                     // Every call that has come this far queues its record first, so that they are written together.
                     tokio::task::yield_now().await;
                 }
-                match shared.write_here(wake) {
-                    Ok(()) => return shared.written(written, until).await,
+                match shared.try_write(wake) {
+                    Ok(()) => return shared.wait_written(written, until).await,
                     Err(taken) => wake = taken,
                 }
             }
             // The thread may be waiting for the disk.
             drop(wake);
         }
-        shared.written(written, until).await;
+        shared.wait_written(written, until).await;
     }
 
     /// Records without waiting. The record is lost if the queue is full.
     pub fn record_now(&self, body: Body) {
-        drop(Unplaced { shared: &self.0.0, body: Some((body, unix_ms(SystemTime::now()))) });
+        drop(UnqueuedRecord { shared: &self.0.0, body: Some((body, unix_ms(SystemTime::now()))) });
     }
 
     /// Writes the remaining records, closes the file in order and releases the directory, so that another supervisor
@@ -140,19 +140,19 @@ impl AuditLog {
     pub async fn close(&self) {
         let closed = self.0.0.queue.close();
         // What the disk does not take in this time is lost: ending the process is more important.
-        let _ = tokio::time::timeout(CLOSE_PATIENCE, closed).await;
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, closed).await;
     }
 
     /// The current state of the log.
     #[must_use]
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> LogStatus {
         let shared = &self.0.0;
         let state = shared.state();
         let losing = || {
-            let losing = shared.losing.load(Ordering::Relaxed);
+            let losing = shared.dropping.load(Ordering::Relaxed);
             losing.then(|| "the disk does not keep up: records are lost".to_owned())
         };
-        Status {
+        LogStatus {
             file: state.file.clone(),
             problem: state.problem.clone().or_else(losing),
             records: shared.records.load(Ordering::Relaxed),
@@ -163,21 +163,21 @@ impl AuditLog {
 
 /// A record that is not queued yet. When this is dropped, the record is queued if there is room, and otherwise counted
 /// as lost.
-struct Unplaced<'s> {
+struct UnqueuedRecord<'s> {
     shared: &'s Shared,
     body: Option<(Body, u64)>,
 }
 
-impl Drop for Unplaced<'_> {
+impl Drop for UnqueuedRecord<'_> {
     fn drop(&mut self) {
         let Some((body, now)) = self.body.take() else { return };
-        match self.shared.queue.room_at_once() {
+        match self.shared.queue.try_reserve() {
             Some(room) => {
                 // No call waits for its acknowledgement.
-                drop(room.put(body, now));
-                drop(self.shared.queue.wake());
+                drop(room.send(body, now));
+                drop(self.shared.queue.wake_guard());
             }
-            None => self.shared.lose(now),
+            None => self.shared.count_lost(now),
         }
     }
 }

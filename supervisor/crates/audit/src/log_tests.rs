@@ -3,9 +3,9 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use super::*;
-use crate::queue::{Next, QUEUE_RECORDS, Queue};
+use crate::queue::{QUEUE_RECORDS, Queue, ThreadTask};
 use crate::record::Operation;
-use crate::{Begins, Request, files_of, verify};
+use crate::{ChainStart, VerifyRequest, files_of, verify};
 
 fn settings(dir: &Path, wait: Duration) -> Settings {
     Settings { dir: dir.join("audit"), file_bytes: 64 << 20, files: 0, wait, version: "test".to_owned() }
@@ -23,13 +23,13 @@ fn operation(number: usize) -> Body {
 }
 
 /// The events that a log reports, as a channel.
-fn told() -> (Box<dyn Fn(Told) + Send + Sync>, tokio::sync::mpsc::UnboundedReceiver<Told>) {
+fn told() -> (Box<dyn Fn(LogEvent) + Send + Sync>, tokio::sync::mpsc::UnboundedReceiver<LogEvent>) {
     let (tell, told) = tokio::sync::mpsc::unbounded_channel();
     (Box::new(move |word| drop(tell.send(word))), told)
 }
 
-fn whole(dir: &Path) -> crate::Verified {
-    verify(&Request { files: files_of(dir).unwrap(), all: true, anchor: None }).unwrap()
+fn whole(dir: &Path) -> crate::VerifiedChain {
+    verify(&VerifyRequest { files: files_of(dir).unwrap(), all: true, anchor: None }).unwrap()
 }
 
 const LONG: Duration = Duration::from_secs(60);
@@ -40,7 +40,7 @@ async fn a_record_is_in_the_file_when_its_call_goes_on() {
     let settings = settings(dir.path(), LONG);
     let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
     for number in 0..3 {
-        log.record(operation(number), Company::Others).await;
+        log.record(operation(number), Concurrency::Concurrent).await;
         let text = fs::read_to_string(&files_of(&settings.dir).unwrap()[0]).unwrap();
         assert!(text.contains(&format!("plugin-{number}")), "{text}");
     }
@@ -56,7 +56,7 @@ async fn many_at_once_are_all_there() {
     let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
     let calls = (0..5000).map(|number| {
         let log = log.clone();
-        tokio::spawn(async move { log.record(operation(number), Company::Others).await })
+        tokio::spawn(async move { log.record(operation(number), Concurrency::Concurrent).await })
     });
     for call in calls.collect::<Vec<_>>() {
         call.await.unwrap();
@@ -77,7 +77,8 @@ async fn what_is_left_to_others_is_written_by_them() {
         let log = log.clone();
         tokio::spawn(async move {
             for turn in 0..50 {
-                let company = if (caller + turn) % 3 == 0 { Company::Nobody } else { Company::Others };
+                let company =
+                    if (caller + turn) % 3 == 0 { Concurrency::Single } else { Concurrency::Concurrent };
                 log.record(operation(caller * 50 + turn), company).await;
             }
         })
@@ -99,27 +100,27 @@ async fn what_cannot_be_written_is_told_counted_and_said_where_it_is_missing() {
     let (tell, mut heard) = told();
     let (sees, mut seen) = tokio::sync::mpsc::unbounded_channel();
     let files = settings.dir.clone();
-    let looks_and_tells = move |word: Told| {
-        if matches!(word, Told::Again { .. }) {
+    let looks_and_tells = move |word: LogEvent| {
+        if matches!(word, LogEvent::Recovered { .. }) {
             let _ = sees.send(whole(&files).lost);
         }
         tell(word);
     };
     let log = AuditLog::start(settings.clone(), Box::new(looks_and_tells)).unwrap();
-    assert!(matches!(heard.recv().await, Some(Told::Failing(_))));
+    assert!(matches!(heard.recv().await, Some(LogEvent::Failing(_))));
     assert!(log.status().problem.unwrap().contains("check its owner"));
 
     // One after the other: none of these waits for what does not come.
     for number in 0..QUEUE_RECORDS + 5 {
-        log.record(operation(number), Company::Others).await;
+        log.record(operation(number), Concurrency::Concurrent).await;
     }
     assert_eq!(log.status().lost, 5);
-    assert_eq!(heard.recv().await, Some(Told::Losing));
+    assert_eq!(heard.recv().await, Some(LogEvent::Dropping));
 
     fs::remove_file(&settings.dir).unwrap();
-    assert_eq!(heard.recv().await, Some(Told::Again { lost: 5 }));
+    assert_eq!(heard.recv().await, Some(LogEvent::Recovered { lost: 5 }));
     assert_eq!(seen.recv().await, Some(5), "the file says so when this is told");
-    log.record(operation(99_999), Company::Others).await;
+    log.record(operation(99_999), Concurrency::Concurrent).await;
     log.close().await;
     let verified = whole(&settings.dir);
     assert_eq!(verified.lost, 5);
@@ -136,13 +137,13 @@ async fn a_call_that_is_given_up_while_it_waits_is_recorded_all_the_same() {
     let settings = settings(dir.path(), LONG);
     let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
     {
-        let mut record = Box::pin(log.record(operation(1), Company::Others));
+        let mut record = Box::pin(log.record(operation(1), Concurrency::Concurrent));
         // Polled once, and dropped.
         let _ = futures_poll(record.as_mut());
     }
     {
         // Never polled: nothing was asked of the log.
-        drop(log.record(operation(2), Company::Others));
+        drop(log.record(operation(2), Concurrency::Concurrent));
     }
     log.close().await;
     let text = fs::read_to_string(&files_of(&settings.dir).unwrap()[0]).unwrap();
@@ -158,23 +159,23 @@ async fn a_log_that_was_closed_goes_on_with_the_next_record() {
     let dir = tempfile::tempdir().unwrap();
     let settings = settings(dir.path(), LONG);
     let first = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
-    first.record(operation(1), Company::Others).await;
+    first.record(operation(1), Concurrency::Concurrent).await;
 
     // As at a handover: the second waits for the first to release the directory, and its records wait too.
     let (tell, mut heard) = told();
     let second = AuditLog::start(settings.clone(), tell).unwrap();
-    let Some(Told::Failing(why)) = heard.recv().await else { panic!("it should be refused") };
+    let Some(LogEvent::Failing(why)) = heard.recv().await else { panic!("it should be refused") };
     assert!(why.contains("another process writes"), "{why}");
     second.record_now(operation(2));
     first.close().await;
-    assert_eq!(heard.recv().await, Some(Told::Again { lost: 0 }));
+    assert_eq!(heard.recv().await, Some(LogEvent::Recovered { lost: 0 }));
     second.close().await;
 
     // And back, as after a handover that did not come about.
-    first.record(operation(3), Company::Others).await;
+    first.record(operation(3), Concurrency::Concurrent).await;
     first.close().await;
     let verified = whole(&settings.dir);
-    assert_eq!((verified.begins, verified.files, verified.lost), (Begins::AtTheBeginning, 1, 0));
+    assert_eq!((verified.start, verified.files, verified.lost), (ChainStart::FirstRecord, 1, 0));
     let text = fs::read_to_string(&files_of(&settings.dir).unwrap()[0]).unwrap();
     assert_eq!(text.matches("\"kind\":\"operation\"").count(), 3);
 }
@@ -188,7 +189,7 @@ fn stalled(dir: &Path, wait: Duration) -> (AuditLog, Settings, std::sync::mpsc::
     let (let_go, held) = std::sync::mpsc::channel::<()>();
     let held = Mutex::new(held);
     let tell = move |told| {
-        if let Told::Found(_) = told {
+        if let LogEvent::Finding(_) = told {
             let _ = held.lock().unwrap().recv();
         }
     };
@@ -203,7 +204,7 @@ async fn a_disk_that_stands_still_keeps_one_call_waiting_and_no_further_one() {
     // The clock stands still but for what is waited for.
     let began = tokio::time::Instant::now();
     for number in 0..QUEUE_RECORDS + 7 {
-        log.record(operation(number), Company::Others).await;
+        log.record(operation(number), Concurrency::Concurrent).await;
     }
     assert!(began.elapsed() <= wait + Duration::from_millis(1), "{:?}", began.elapsed());
     assert_eq!(log.status().lost, 7);
@@ -226,7 +227,7 @@ async fn a_record_that_finds_no_room_in_time_is_lost() {
     }
     assert_eq!(log.status().lost, 0);
     let began = tokio::time::Instant::now();
-    log.record(operation(99_999), Company::Others).await;
+    log.record(operation(99_999), Concurrency::Concurrent).await;
     assert!(began.elapsed() <= wait + Duration::from_millis(1), "{:?}", began.elapsed());
     assert_eq!(log.status().lost, 1);
     tokio::time::resume();
@@ -245,17 +246,17 @@ async fn a_call_writes_its_record_itself_while_the_thread_is_busy() {
     let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
     let held = Mutex::new(held);
     let tell = move |told| {
-        let again = matches!(told, Told::Again { .. });
+        let again = matches!(told, LogEvent::Recovered { .. });
         let _ = said.send(told);
         if again {
             let _ = held.lock().unwrap().recv();
         }
     };
     let log = AuditLog::start(settings.clone(), Box::new(tell)).unwrap();
-    assert!(matches!(heard.recv().await, Some(Told::Failing(_))));
+    assert!(matches!(heard.recv().await, Some(LogEvent::Failing(_))));
     fs::remove_file(&settings.dir).unwrap();
-    assert_eq!(heard.recv().await, Some(Told::Again { lost: 0 }));
-    for (number, company) in [Company::Nobody, Company::Others].into_iter().enumerate() {
+    assert_eq!(heard.recv().await, Some(LogEvent::Recovered { lost: 0 }));
+    for (number, company) in [Concurrency::Single, Concurrency::Concurrent].into_iter().enumerate() {
         log.record(operation(number), company).await;
         let text = fs::read_to_string(&files_of(&settings.dir).unwrap()[0]).unwrap();
         assert!(text.contains(&format!("plugin-{number}")), "{text}");
@@ -271,11 +272,11 @@ async fn files_that_fill_up_continue_each_other_whoever_writes() {
     let settings = Settings { file_bytes: 4 << 10, ..settings(dir.path(), LONG) };
     let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
     for number in 0..100 {
-        log.record(operation(number), Company::Nobody).await;
+        log.record(operation(number), Concurrency::Single).await;
     }
     log.close().await;
     let verified = whole(&settings.dir);
-    assert_eq!((verified.lost, verified.begins), (0, Begins::AtTheBeginning));
+    assert_eq!((verified.lost, verified.start), (0, ChainStart::FirstRecord));
     assert!(verified.files > 3, "{verified:?}");
     let full = files_of(&settings.dir).unwrap().into_iter().map(|file| fs::metadata(file).unwrap().len());
     // The record that fills a file and the one that closes it are all that goes beyond.
@@ -288,20 +289,20 @@ async fn what_a_call_cannot_write_the_thread_writes_later_in_its_place() {
     let settings = settings(dir.path(), LONG);
     let (tell, mut heard) = told();
     let log = AuditLog::start(settings.clone(), tell).unwrap();
-    log.record(operation(1), Company::Nobody).await;
+    log.record(operation(1), Concurrency::Single).await;
     let path = log.status().file;
     // As on a full disk: a file that takes no writes, and takes them again.
     let writable = log.0.0.exchange_file(fs::File::open(&path).unwrap());
-    let mut second = Box::pin(log.record(operation(2), Company::Nobody));
+    let mut second = Box::pin(log.record(operation(2), Concurrency::Single));
     assert!(futures_poll(second.as_mut()).is_pending());
-    assert!(matches!(heard.recv().await, Some(Told::Failing(_))));
+    assert!(matches!(heard.recv().await, Some(LogEvent::Failing(_))));
     assert!(log.status().problem.is_some());
     // No other call waits for it.
-    log.record(operation(3), Company::Others).await;
+    log.record(operation(3), Concurrency::Concurrent).await;
     log.0.0.exchange_file(writable);
     second.await;
-    assert_eq!(heard.recv().await, Some(Told::Again { lost: 0 }));
-    log.record(operation(4), Company::Nobody).await;
+    assert_eq!(heard.recv().await, Some(LogEvent::Recovered { lost: 0 }));
+    log.record(operation(4), Concurrency::Single).await;
     log.close().await;
     assert_eq!(whole(&settings.dir).records, 7);
     let text = fs::read_to_string(&path).unwrap();
@@ -312,13 +313,13 @@ async fn what_a_call_cannot_write_the_thread_writes_later_in_its_place() {
 #[test]
 fn one_waking_is_for_everybody_who_put_something_in_before_it() {
     let queue = Queue::new();
-    let first = queue.wake();
-    assert!(first.is_some() && queue.wake().is_none());
-    assert!(queue.wake().is_none(), "who did not get it has not ended it either");
+    let first = queue.wake_guard();
+    assert!(first.is_some() && queue.wake_guard().is_none());
+    assert!(queue.wake_guard().is_none(), "who did not get it has not ended it either");
     let now = std::time::Instant::now();
-    assert!(matches!(queue.next(Some(now)), Next::Late), "nor woken the thread");
+    assert!(matches!(queue.next_task(Some(now)), ThreadTask::SyncDue), "nor woken the thread");
     drop(first);
-    assert!(queue.wake().is_some(), "who comes later cannot rely on one that is over");
+    assert!(queue.wake_guard().is_some(), "who comes later cannot rely on one that is over");
 }
 
 #[tokio::test]
@@ -328,9 +329,9 @@ async fn a_call_that_is_given_up_before_it_woke_the_thread_takes_nobody_elses_re
     let log = AuditLog::start(settings.clone(), Box::new(|_| ())).unwrap();
     {
         // The first has undertaken to wake the thread, also for the second, and goes.
-        let mut first = Box::pin(log.record(operation(1), Company::Others));
+        let mut first = Box::pin(log.record(operation(1), Concurrency::Concurrent));
         let _ = futures_poll(first.as_mut());
-        let mut second = Box::pin(log.record(operation(2), Company::Others));
+        let mut second = Box::pin(log.record(operation(2), Concurrency::Concurrent));
         let _ = futures_poll(second.as_mut());
         drop(first);
         second.await;
@@ -342,21 +343,24 @@ async fn a_call_that_is_given_up_before_it_woke_the_thread_takes_nobody_elses_re
 #[tokio::test]
 async fn the_thread_leaves_alone_what_a_call_is_about_to_write() {
     let queue = Queue::new();
-    let told = queue.room_at_once().unwrap().put(operation(1), 7);
-    let wake = queue.wake().unwrap();
+    let told = queue.try_reserve().unwrap().send(operation(1), 7);
+    let wake = queue.wake_guard().unwrap();
     let now = std::time::Instant::now();
-    assert!(matches!(queue.next(Some(now)), Next::Late));
+    assert!(matches!(queue.next_task(Some(now)), ThreadTask::SyncDue));
     // The call gives it up, and the thread has to.
     drop(wake);
-    assert!(matches!(queue.next(Some(now)), Next::More));
-    assert!(matches!(queue.next(Some(now)), Next::More), "it is still in there, and nobody else sees to it");
-    assert_eq!(queue.take(2).len(), 1);
+    assert!(matches!(queue.next_task(Some(now)), ThreadTask::Write));
+    assert!(
+        matches!(queue.next_task(Some(now)), ThreadTask::Write),
+        "it is still in there, and nobody else sees to it"
+    );
+    assert_eq!(queue.take_batch(2).len(), 1);
     assert!(told.await.is_err(), "it was thrown away");
     // Closing does not wait for a call.
-    let _told = queue.room_at_once().unwrap().put(operation(2), 7);
-    let _wake = queue.wake().unwrap();
+    let _told = queue.try_reserve().unwrap().send(operation(2), 7);
+    let _wake = queue.wake_guard().unwrap();
     let _closed = queue.close();
-    assert!(matches!(queue.next(None), Next::More));
-    queue.take(1);
-    assert!(matches!(queue.next(None), Next::Close(_)));
+    assert!(matches!(queue.next_task(None), ThreadTask::Write));
+    queue.take_batch(1);
+    assert!(matches!(queue.next_task(None), ThreadTask::Close(_)));
 }

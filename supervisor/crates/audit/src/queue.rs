@@ -33,50 +33,50 @@ struct State {
     closing: Vec<oneshot::Sender<()>>,
     abandoned: bool,
     /// The thread has work to do that is not in the queue.
-    roused: bool,
+    woken: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Queue {
     state: Mutex<State>,
-    more: Condvar,
+    available: Condvar,
     /// One permit for each free place.
-    room: Semaphore,
+    permits: Semaphore,
     /// Whether a [`Wake`] exists, whose holder takes care of what is queued now.
     waking: AtomicBool,
 }
 
 /// The obligation to have the queued records written. Wakes the thread when dropped.
 #[derive(Debug)]
-pub(crate) struct Wake<'q>(&'q Queue);
+pub(crate) struct WakeGuard<'q>(&'q Queue);
 
-impl Wake<'_> {
+impl WakeGuard<'_> {
     /// The holder writes everything that is queued from here on, so the thread need not wake up.
-    pub(crate) fn spare(self) {
-        self.over();
+    pub(crate) fn disarm(self) {
+        self.release();
         std::mem::forget(self);
     }
 
     /// Must come first: a record queued from here on must not rely on a guard that is gone.
-    fn over(&self) {
+    fn release(&self) {
         self.0.waking.store(false, Ordering::SeqCst);
     }
 }
 
-impl Drop for Wake<'_> {
+impl Drop for WakeGuard<'_> {
     fn drop(&mut self) {
-        self.over();
-        self.0.rouse();
+        self.release();
+        self.0.wake_thread();
     }
 }
 
 /// What the thread has to do next.
 #[derive(Debug)]
-pub(crate) enum Next {
+pub(crate) enum ThreadTask {
     /// There are records in the queue, or the thread was woken.
-    More,
+    Write,
     /// Nothing arrived in time.
-    Late,
+    SyncDue,
     /// The queue is empty, and these callers wait for the file to be closed.
     Close(Vec<oneshot::Sender<()>>),
     /// No handle is left that could queue a record.
@@ -85,8 +85,8 @@ pub(crate) enum Next {
 
 impl Queue {
     pub(crate) fn new() -> Self {
-        let room = Semaphore::new(QUEUE_RECORDS);
-        Self { state: Mutex::default(), more: Condvar::new(), room, waking: AtomicBool::new(false) }
+        let permits = Semaphore::new(QUEUE_RECORDS);
+        Self { state: Mutex::default(), available: Condvar::new(), permits, waking: AtomicBool::new(false) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -95,38 +95,38 @@ impl Queue {
     }
 
     /// Waits for room without a time limit; callers set their own.
-    pub(crate) async fn room(&self) -> Room<'_> {
-        if let Ok(permit) = self.room.acquire().await {
+    pub(crate) async fn reserve(&self) -> QueuePermit<'_> {
+        if let Ok(permit) = self.permits.acquire().await {
             permit.forget();
         }
-        Room(self)
+        QueuePermit(self)
     }
 
-    pub(crate) fn room_at_once(&self) -> Option<Room<'_>> {
-        let permit = self.room.try_acquire().ok()?;
+    pub(crate) fn try_reserve(&self) -> Option<QueuePermit<'_>> {
+        let permit = self.permits.try_acquire().ok()?;
         permit.forget();
-        Some(Room(self))
+        Some(QueuePermit(self))
     }
 
     /// The obligation to write what was queued; `None` if another holder has it and has not finished yet.
-    pub(crate) fn wake(&self) -> Option<Wake<'_>> {
+    pub(crate) fn wake_guard(&self) -> Option<WakeGuard<'_>> {
         // Created only by its holder, since dropping one ends the obligation.
-        (!self.waking.swap(true, Ordering::SeqCst)).then(|| Wake(self))
+        (!self.waking.swap(true, Ordering::SeqCst)).then(|| WakeGuard(self))
     }
 
     /// Counts a record that did not fit.
-    pub(crate) fn lose(&self, unix_ms: u64) {
+    pub(crate) fn count_lost(&self, unix_ms: u64) {
         let mut state = self.lock();
         match state.items.back_mut() {
             Some(Item::Lost { count, .. }) => *count += 1,
             _ => state.items.push_back(Item::Lost { count: 1, unix_ms }),
         }
         drop(state);
-        self.more.notify_one();
+        self.available.notify_one();
     }
 
     /// Whether a note about lost records still waits to be written.
-    pub(crate) fn holds_lost(&self) -> bool {
+    pub(crate) fn has_lost(&self) -> bool {
         self.lock().items.iter().any(|item| matches!(item, Item::Lost { .. }))
     }
 
@@ -134,54 +134,56 @@ impl Queue {
     pub(crate) fn close(&self) -> oneshot::Receiver<()> {
         let (closed, told) = oneshot::channel();
         self.lock().closing.push(closed);
-        self.more.notify_one();
+        self.available.notify_one();
         told
     }
 
     /// Called when no handle is left that could queue a record.
     pub(crate) fn abandon(&self) {
         self.lock().abandoned = true;
-        self.more.notify_one();
+        self.available.notify_one();
     }
 
     /// Wakes the thread for work that is not in the queue.
-    pub(crate) fn rouse(&self) {
-        self.lock().roused = true;
-        self.more.notify_one();
+    pub(crate) fn wake_thread(&self) {
+        self.lock().woken = true;
+        self.available.notify_one();
     }
 
     /// Takes up to `most` items, in order. The caller must write them before other items are taken.
-    pub(crate) fn take(&self, most: usize) -> Vec<Item> {
+    pub(crate) fn take_batch(&self, most: usize) -> Vec<Item> {
         let mut state = self.lock();
         let count = state.items.len().min(most);
         let items: Vec<Item> = state.items.drain(..count).collect();
         drop(state);
         let records = items.iter().filter(|item| matches!(item, Item::Record { .. })).count();
-        self.room.add_permits(records);
+        self.permits.add_permits(records);
         items
     }
 
     /// Waits for work until `until`: queued records that no call takes care of, or a wake-up.
-    pub(crate) fn next(&self, until: Option<Instant>) -> Next {
+    pub(crate) fn next_task(&self, until: Option<Instant>) -> ThreadTask {
         let mut state = self.lock();
         loop {
             // Records that a call takes care of are left to it. If the thread took them, it would get all later ones as
             // well, since the next call would find the file locked. Closing and ending wait for no call.
             let ending = !state.closing.is_empty() || state.abandoned;
             let seen_to = !ending && self.waking.load(Ordering::SeqCst);
-            if std::mem::take(&mut state.roused) || (!state.items.is_empty() && !seen_to) {
-                return Next::More;
+            if std::mem::take(&mut state.woken) || (!state.items.is_empty() && !seen_to) {
+                return ThreadTask::Write;
             }
             if !state.closing.is_empty() {
-                return Next::Close(std::mem::take(&mut state.closing));
+                return ThreadTask::Close(std::mem::take(&mut state.closing));
             }
             if state.abandoned {
-                return Next::End;
+                return ThreadTask::End;
             }
             state = match until.map(|until| until.saturating_duration_since(Instant::now())) {
-                None => self.more.wait(state).unwrap_or_else(PoisonError::into_inner),
-                Some(Duration::ZERO) => return Next::Late,
-                Some(left) => self.more.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.available.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(Duration::ZERO) => return ThreadTask::SyncDue,
+                Some(left) => {
+                    self.available.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                }
             };
         }
     }
@@ -192,22 +194,22 @@ impl Queue {
         while state.items.is_empty() && !state.abandoned {
             // It is closed already.
             state.closing.clear();
-            state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.available.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         !state.items.is_empty()
     }
 
     /// Waits for `pause`, or less if the file is to be closed; returns whether it is.
-    pub(crate) fn rest(&self, pause: Duration) -> bool {
+    pub(crate) fn pause(&self, pause: Duration) -> bool {
         let state = self.lock();
         let calm = |state: &mut State| state.closing.is_empty() && !state.abandoned;
         let (state, _) =
-            self.more.wait_timeout_while(state, pause, calm).unwrap_or_else(PoisonError::into_inner);
+            self.available.wait_timeout_while(state, pause, calm).unwrap_or_else(PoisonError::into_inner);
         !state.closing.is_empty() || state.abandoned
     }
 
     /// Gives up on closing the file in order, and releases those who wait for it.
-    pub(crate) fn give_up_closing(&self) -> bool {
+    pub(crate) fn abandon_close(&self) -> bool {
         let mut state = self.lock();
         state.closing.clear();
         state.abandoned
@@ -216,12 +218,12 @@ impl Queue {
 
 /// Room for one record; returned to the queue if it is dropped unused.
 #[derive(Debug)]
-pub(crate) struct Room<'q>(&'q Queue);
+pub(crate) struct QueuePermit<'q>(&'q Queue);
 
-impl Room<'_> {
+impl QueuePermit<'_> {
     /// Queues a record; the receiver is notified when it is in the file. The thread does not see it before it is
     /// [woken](Queue::wake).
-    pub(crate) fn put(self, body: Body, unix_ms: u64) -> oneshot::Receiver<()> {
+    pub(crate) fn send(self, body: Body, unix_ms: u64) -> oneshot::Receiver<()> {
         let (written, told) = oneshot::channel();
         let queue = self.0;
         std::mem::forget(self);
@@ -230,8 +232,8 @@ impl Room<'_> {
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for QueuePermit<'_> {
     fn drop(&mut self) {
-        self.0.room.add_permits(1);
+        self.0.permits.add_permits(1);
     }
 }

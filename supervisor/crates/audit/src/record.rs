@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::digits;
+use crate::hex_digest;
 
 /// The most of a call's arguments that is kept as text: enough to see the request, and a line stays readable.
 pub const MAX_ARGUMENT_TEXT_BYTES: usize = 4 << 10;
@@ -15,7 +15,7 @@ const MAX_ENTRY_BYTES: usize = 64;
 
 /// The caller, as identified by the kernel for the connection and by the configuration for its role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Who {
+pub struct Caller {
     /// The effective uid of the process that connected.
     pub uid: u32,
     /// Its effective gid.
@@ -46,14 +46,14 @@ impl Arguments {
     /// The digest of arguments, without their text.
     #[must_use]
     pub fn digest(arguments: &impl Serialize) -> Self {
-        Self { sha256: Some(digits::sha256(&json(arguments))), ..Self::default() }
+        Self { sha256: Some(hex_digest::sha256(&json(arguments))), ..Self::default() }
     }
 
     /// The digest, and the text up to its limit.
     #[must_use]
     pub fn text(arguments: &impl Serialize) -> Self {
         let whole = json(arguments);
-        let sha256 = Some(digits::sha256(&whole));
+        let sha256 = Some(hex_digest::sha256(&whole));
         let whole = String::from_utf8_lossy(&whole);
         let text = cut(&whole, MAX_ARGUMENT_TEXT_BYTES);
         let cut_bytes = (whole.len() - text.len()) as u64;
@@ -87,7 +87,7 @@ pub struct Verdicts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Call {
     /// The caller.
-    pub who: Who,
+    pub who: Caller,
     /// The caller's session, if it named one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub session: String,
@@ -129,7 +129,7 @@ pub struct Call {
 pub struct Operation {
     /// The requester; absent if the supervisor acted on its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub who: Option<Who>,
+    pub who: Option<Caller>,
     /// The requested operation, such as `stop`.
     pub verb: String,
     /// The object of the operation, such as a plugin's name.
@@ -229,7 +229,7 @@ impl Body {
             &mut call.answer_sha256,
             &mut call.plugin_sha256,
         ] {
-            bound(text, MAX_TEXT_BYTES);
+            truncate(text, MAX_TEXT_BYTES);
         }
         let guard = &mut call.guard;
         guard.neutralised.truncate(MAX_ENTRIES);
@@ -238,7 +238,7 @@ impl Body {
         }
         let families = guard.neutralised.iter_mut().map(|(family, _)| family);
         let entries = guard.flags.iter_mut().chain(&mut guard.tainted_by).chain(families);
-        entries.for_each(|entry| bound(entry, MAX_ENTRY_BYTES));
+        entries.for_each(|entry| truncate(entry, MAX_ENTRY_BYTES));
         Self::Call(call)
     }
 
@@ -246,13 +246,13 @@ impl Body {
     #[must_use]
     pub fn operation(mut operation: Operation) -> Self {
         for text in [&mut operation.verb, &mut operation.subject, &mut operation.reason] {
-            bound(text, MAX_TEXT_BYTES);
+            truncate(text, MAX_TEXT_BYTES);
         }
         Self::Operation(Box::new(operation))
     }
 }
 
-fn bound(text: &mut String, bytes: usize) {
+fn truncate(text: &mut String, bytes: usize) {
     if text.len() > bytes {
         *text = cut(text, bytes);
     }

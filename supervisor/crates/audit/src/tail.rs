@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use crate::digits;
 use crate::directory::files_of;
-use crate::line::{self, Hash, Link, MAX_LINE_BYTES};
+use crate::hex_digest;
+use crate::line::{self, ChainLink, Hash, MAX_LINE_BYTES};
 
 /// The end of a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,17 +14,17 @@ pub(crate) enum Tail {
     /// It contains no whole line.
     Empty {
         /// The incomplete line that it contains instead.
-        cut: Option<Cut>,
+        cut: Option<PartialLine>,
     },
     /// It ends in a record, possibly followed by an incomplete line.
-    Whole { last: Link, cut: Option<Cut> },
+    Whole { last: ChainLink, cut: Option<PartialLine> },
     /// Its last line is not a record.
     Damaged { why: String },
 }
 
 /// An incomplete line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Cut {
+pub(crate) struct PartialLine {
     /// Its offset, where the file is to be truncated.
     pub(crate) at: u64,
     pub(crate) bytes: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Cut {
 /// How much of a file's end is read: an incomplete line and a whole one before it.
 const WINDOW_BYTES: u64 = 2 * (MAX_LINE_BYTES as u64 + 1);
 
-pub(crate) fn look_at(file: &mut File) -> io::Result<Tail> {
+pub(crate) fn read_tail(file: &mut File) -> io::Result<Tail> {
     let size = file.seek(SeekFrom::End(0))?;
     let from = size.saturating_sub(WINDOW_BYTES);
     file.seek(SeekFrom::Start(from))?;
@@ -43,10 +43,10 @@ pub(crate) fn look_at(file: &mut File) -> io::Result<Tail> {
 
     let whole = window.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let (whole, piece) = window.split_at(whole);
-    let cut = (!piece.is_empty()).then(|| Cut {
+    let cut = (!piece.is_empty()).then(|| PartialLine {
         at: from + whole.len() as u64,
         bytes: piece.len() as u64,
-        sha256: digits::sha256(piece),
+        sha256: hex_digest::sha256(piece),
     });
     let Some(lines) = whole.strip_suffix(b"\n") else {
         return Ok(if from == 0 {
@@ -56,7 +56,7 @@ pub(crate) fn look_at(file: &mut File) -> io::Result<Tail> {
         });
     };
     let last = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |before| before + 1);
-    Ok(match line::open(&lines[last..]) {
+    Ok(match line::parse(&lines[last..]) {
         Ok(last) => Tail::Whole { last, cut },
         Err(why) => Tail::Damaged { why: format!("it ends in {why}") },
     })
@@ -112,7 +112,7 @@ pub fn head(dir: &Path) -> Result<Head, HeadError> {
     let files = files_of(dir).map_err(unread(dir))?;
     for file in files.into_iter().rev() {
         let mut opened = File::open(&file).map_err(unread(&file))?;
-        match look_at(&mut opened).map_err(unread(&file))? {
+        match read_tail(&mut opened).map_err(unread(&file))? {
             // The next file, which has just been created.
             Tail::Empty { .. } => {}
             Tail::Whole { last, .. } => {

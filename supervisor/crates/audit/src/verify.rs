@@ -3,12 +3,12 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::line::{self, Hash, Kind, Link};
-use crate::lines::{Line, Lines};
+use crate::line::{self, ChainLink, Hash, RecordKind};
+use crate::line_reader::{Line, LineReader};
 
 /// What to verify.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct VerifyRequest {
     /// The files, oldest first.
     pub files: Vec<PathBuf>,
     /// Whether these are all files of the log. If so, the chain has to account for what is missing before the first.
@@ -19,20 +19,20 @@ pub struct Request {
 
 /// Where an intact chain begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begins {
+pub enum ChainStart {
     /// With the very first record.
-    AtTheBeginning,
+    FirstRecord,
     /// With this record; the chain itself says that the earlier ones were deleted.
     AfterDeleted(u64),
     /// With this record; the earlier files were not given.
-    WithFirstGiven(u64),
+    FirstGivenFile(u64),
 }
 
 /// An intact chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerifiedChain {
     /// Where it begins.
-    pub begins: Begins,
+    pub start: ChainStart,
     /// The number of files read.
     pub files: usize,
     /// Records in them.
@@ -60,7 +60,7 @@ pub enum Fault {
     /// The end of a file, or of the log, is missing.
     Truncated,
     /// The log was started anew, and nothing connects the new chain to the old one.
-    BegunAnew,
+    Restarted,
 }
 
 impl Fault {
@@ -73,14 +73,14 @@ impl Fault {
             Self::Inserted => "inserted",
             Self::Reordered => "reordered",
             Self::Truncated => "truncated",
-            Self::BegunAnew => "begun_anew",
+            Self::Restarted => "begun_anew",
         }
     }
 }
 
 /// The first place where a chain is broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broken {
+pub struct BrokenChain {
     /// The file.
     pub file: PathBuf,
     /// The line in it, starting at 1.
@@ -101,7 +101,7 @@ pub struct Broken {
 pub enum VerifyError {
     /// The chain is broken.
     #[error("{}:{}: {}: expected {}; found {}", .0.file.display(), .0.line, .0.fault.word(), .0.expected, .0.found)]
-    Broken(Box<Broken>),
+    Broken(Box<BrokenChain>),
     /// There is nothing to verify.
     #[error(
         "there is no record of an audit log there: name the directory that audit.dir names, or its files"
@@ -127,16 +127,16 @@ impl From<(PathBuf, io::Error)> for VerifyError {
 ///
 /// # Errors
 /// [`VerifyError`], with the first broken place.
-pub fn verify(request: &Request) -> Result<Verified, VerifyError> {
-    Walk::new(request).run()
+pub fn verify(request: &VerifyRequest) -> Result<VerifiedChain, VerifyError> {
+    Verifier::new(request).run()
 }
 
 /// The state of a verification.
-struct Walk<'r> {
-    request: &'r Request,
-    lines: Lines,
+struct Verifier<'r> {
+    request: &'r VerifyRequest,
+    lines: LineReader,
     /// The last record that follows from those before it, with its file and line.
-    last: Option<(Link, usize, u64)>,
+    last: Option<(ChainLink, usize, u64)>,
     /// The first record's number and what it follows, unless it is the first of a chain.
     first: Option<(u64, Hash)>,
     /// Whether the chain accounts for the records before the first one.
@@ -147,11 +147,11 @@ struct Walk<'r> {
     anchored: bool,
 }
 
-impl<'r> Walk<'r> {
-    fn new(request: &'r Request) -> Self {
+impl<'r> Verifier<'r> {
+    fn new(request: &'r VerifyRequest) -> Self {
         Self {
             request,
-            lines: Lines::new(request.files.clone()),
+            lines: LineReader::new(request.files.clone()),
             last: None,
             first: None,
             accounted: false,
@@ -162,16 +162,16 @@ impl<'r> Walk<'r> {
         }
     }
 
-    fn run(mut self) -> Result<Verified, VerifyError> {
+    fn run(mut self) -> Result<VerifiedChain, VerifyError> {
         while let Some(line) = self.lines.next_line()? {
-            if !line.ended && line.file + 1 == self.lines.files() {
+            if !line.has_newline && line.file + 1 == self.lines.files() {
                 self.notes.push(
                     "the last line has no end: it is being written, or the supervisor was killed while it was".to_owned(),
                 );
                 break;
             }
-            match line::open(&line.bytes) {
-                Ok(link) if line.ended => self.take(link, &line)?,
+            match line::parse(&line.bytes) {
+                Ok(link) if line.has_newline => self.check_link(link, &line)?,
                 Ok(link) => {
                     let found = format!("record {} without the end of its line, and another file", link.seq);
                     return Err(self.broken(
@@ -182,7 +182,7 @@ impl<'r> Walk<'r> {
                     ));
                 }
                 Err(why) => {
-                    let fault = if line.ended { self.fault_of_no_record()? } else { Fault::Truncated };
+                    let fault = if line.has_newline { self.fault_of_no_record()? } else { Fault::Truncated };
                     return Err(self.broken(
                         (line.file, line.number),
                         fault,
@@ -192,14 +192,14 @@ impl<'r> Walk<'r> {
                 }
             }
         }
-        self.end()
+        self.finish()
     }
 
-    fn take(&mut self, link: Link, line: &Line) -> Result<(), VerifyError> {
+    fn check_link(&mut self, link: ChainLink, line: &Line) -> Result<(), VerifyError> {
         match &self.last {
             None => self.first = (link.seq != 1 || link.prev != Hash::NONE).then_some((link.seq, link.prev)),
             Some((last, ..)) if link.seq == last.seq + 1 && link.prev == last.hash => {}
-            Some(_) => return Err(self.misplaced(&link, line)?),
+            Some(_) => return Err(self.misplaced_record(&link, line)?),
         }
         if let Some((seq, hash)) = self.request.anchor
             && seq == link.seq
@@ -212,12 +212,12 @@ impl<'r> Walk<'r> {
             self.anchored = true;
         }
         match &link.kind {
-            Kind::Lost { count } => self.lost += count,
-            Kind::Recovered { cut_bytes } => self.notes.push(format!(
+            RecordKind::Lost { count } => self.lost += count,
+            RecordKind::Recovered { cut_bytes } => self.notes.push(format!(
                 "record {}: the supervisor was killed while it wrote; {cut_bytes} bytes of a line were cut off",
                 link.seq
             )),
-            Kind::Deleted { through: Some(through), hash } => {
+            RecordKind::Deleted { through: Some(through), hash } => {
                 self.accounted |= self.first.is_some_and(|(seq, prev)| seq == through + 1 && Some(prev) == *hash);
             }
             _ => {}
@@ -227,12 +227,12 @@ impl<'r> Walk<'r> {
         Ok(())
     }
 
-    fn end(mut self) -> Result<Verified, VerifyError> {
+    fn finish(mut self) -> Result<VerifiedChain, VerifyError> {
         let Some((last, file, number)) = self.last.clone() else { return Err(VerifyError::Empty) };
         let begins = match self.first {
-            None => Begins::AtTheBeginning,
-            Some((seq, _)) if self.accounted => Begins::AfterDeleted(seq),
-            Some((seq, _)) if !self.request.all => Begins::WithFirstGiven(seq),
+            None => ChainStart::FirstRecord,
+            Some((seq, _)) if self.accounted => ChainStart::AfterDeleted(seq),
+            Some((seq, _)) if !self.request.all => ChainStart::FirstGivenFile(seq),
             Some((seq, _)) => {
                 let expected =
                     format!("record 1, or word further on that what came before record {seq} was deleted");
@@ -246,22 +246,29 @@ impl<'r> Walk<'r> {
             let fault = if seq > last.seq { Fault::Truncated } else { Fault::Removed };
             return Err(self.broken((file, number), fault, expected, found));
         }
-        if let (Kind::Closed { next }, true) = (&last.kind, self.request.all) {
+        if let (RecordKind::Closed { next }, true) = (&last.kind, self.request.all) {
             self.notes.push(format!("{next} is not there: it is being begun, or it was removed"));
         }
         let Self { records, lost, notes, lines, .. } = self;
-        Ok(Verified { begins, files: lines.files(), records, head: (last.seq, last.hash), lost, notes })
+        Ok(VerifiedChain {
+            start: begins,
+            files: lines.files(),
+            records,
+            head: (last.seq, last.hash),
+            lost,
+            notes,
+        })
     }
 
     /// Classifies a record that does not follow from the one before it.
-    fn misplaced(&mut self, link: &Link, line: &Line) -> Result<VerifyError, VerifyError> {
+    fn misplaced_record(&mut self, link: &ChainLink, line: &Line) -> Result<VerifyError, VerifyError> {
         let Some((last, file, number)) = self.last.clone() else { return Err(VerifyError::Empty) };
         let expected = self.expected();
         let place = (line.file, line.number);
         let found = format!("record {}, which follows {}", link.seq, link.prev);
-        if let Kind::Chain { why } = &link.kind {
+        if let RecordKind::Chain { why } = &link.kind {
             let found = format!("the first record of another chain, because {why}");
-            return Ok(self.broken(place, Fault::BegunAnew, expected, found));
+            return Ok(self.broken(place, Fault::Restarted, expected, found));
         }
         if link.seq == last.seq && link.prev == last.prev {
             let expected = format!("record {} to follow from the line before this one", link.seq);
@@ -281,7 +288,7 @@ impl<'r> Walk<'r> {
                 return Ok(self.broken((file, number), Fault::Changed, expected, found));
             }
             None if link.seq <= last.seq => Fault::Inserted,
-            None if line.file > file && !matches!(last.kind, Kind::Closed { .. }) => {
+            None if line.file > file && !matches!(last.kind, RecordKind::Closed { .. }) => {
                 let expected = format!("{expected}, up to one that closes the file");
                 let found = format!("the end of the file, and record {} in the next one", link.seq);
                 return Ok(self.broken((file, number), Fault::Truncated, expected, found));
@@ -298,9 +305,9 @@ impl<'r> Walk<'r> {
     }
 
     /// Searches the rest of the log for the record that follows `last`. Reads to the end.
-    fn true_successor(&mut self, last: &Link) -> Result<Option<String>, VerifyError> {
+    fn true_successor(&mut self, last: &ChainLink) -> Result<Option<String>, VerifyError> {
         while let Some(line) = self.lines.next_line()? {
-            if line::open(&line.bytes).is_ok_and(|link| link.seq == last.seq + 1 && link.prev == last.hash) {
+            if line::parse(&line.bytes).is_ok_and(|link| link.seq == last.seq + 1 && link.prev == last.hash) {
                 return Ok(Some(format!("in {}:{}", self.lines.path(line.file).display(), line.number)));
             }
         }
@@ -323,7 +330,7 @@ impl<'r> Walk<'r> {
         found: String,
     ) -> VerifyError {
         let file = self.lines.path(file).to_owned();
-        VerifyError::Broken(Box::new(Broken {
+        VerifyError::Broken(Box::new(BrokenChain {
             file,
             line,
             fault,

@@ -36,11 +36,11 @@ fn write(settings: &Settings, records: usize) {
     writer.close().unwrap();
 }
 
-fn all(settings: &Settings) -> Request {
-    Request { files: files_of(&settings.dir).unwrap(), all: true, anchor: None }
+fn all(settings: &Settings) -> VerifyRequest {
+    VerifyRequest { files: files_of(&settings.dir).unwrap(), all: true, anchor: None }
 }
 
-fn broken(request: &Request) -> Broken {
+fn broken(request: &VerifyRequest) -> BrokenChain {
     match verify(request) {
         Err(VerifyError::Broken(broken)) => *broken,
         other => panic!("{other:?}"),
@@ -48,7 +48,7 @@ fn broken(request: &Request) -> Broken {
 }
 
 /// Every line of every file, with the file that it is in.
-fn lines(request: &Request) -> Vec<(PathBuf, String)> {
+fn lines(request: &VerifyRequest) -> Vec<(PathBuf, String)> {
     let of = |file: &PathBuf| {
         let text = fs::read_to_string(file).unwrap();
         text.lines().map(|line| (file.clone(), line.to_owned())).collect::<Vec<_>>()
@@ -57,7 +57,7 @@ fn lines(request: &Request) -> Vec<(PathBuf, String)> {
 }
 
 /// Puts lines into the files that they belong to.
-fn put(request: &Request, lines: &[(PathBuf, String)]) {
+fn put(request: &VerifyRequest, lines: &[(PathBuf, String)]) {
     for file in &request.files {
         let own = lines.iter().filter(|(of, _)| of == file).map(|(_, line)| format!("{line}\n"));
         fs::write(file, own.collect::<String>()).unwrap();
@@ -72,7 +72,7 @@ fn a_log_over_several_files_and_starts_is_whole() {
     write(&settings, 20);
     let verified = verify(&all(&settings)).unwrap();
     assert!(verified.files > 3, "{verified:?}");
-    assert_eq!((verified.begins, verified.lost, verified.notes.len()), (Begins::AtTheBeginning, 0, 0));
+    assert_eq!((verified.start, verified.lost, verified.notes.len()), (ChainStart::FirstRecord, 0, 0));
     let head = head(&settings.dir).unwrap();
     assert_eq!(verified.head, (head.seq, head.hash));
     assert_eq!(verified.records, head.seq, "each record has a number, and none is left out");
@@ -85,14 +85,14 @@ fn what_was_deleted_by_rotation_is_accounted_for_and_what_was_otherwise_is_not()
     write(&settings, 60);
     let request = all(&settings);
     assert_eq!(request.files.len(), 3, "two that are closed and the one that is written to");
-    assert!(matches!(verify(&request).unwrap().begins, Begins::AfterDeleted(seq) if seq > 1));
+    assert!(matches!(verify(&request).unwrap().start, ChainStart::AfterDeleted(seq) if seq > 1));
 
     fs::remove_file(&request.files[0]).unwrap();
     let broken = broken(&all(&settings));
     assert_eq!((broken.fault, broken.line), (Fault::Removed, 1), "{broken:?}");
     // If only some files are given, the result says where they begin.
-    let some = Request { all: false, ..all(&settings) };
-    assert!(matches!(verify(&some).unwrap().begins, Begins::WithFirstGiven(_)));
+    let some = VerifyRequest { all: false, ..all(&settings) };
+    assert!(matches!(verify(&some).unwrap().start, ChainStart::FirstGivenFile(_)));
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_record_that_was_changed_and_hashed_anew_does_not_fit_what_follows() {
     write(&settings, 8);
     let request = all(&settings);
     let mut lines = lines(&request);
-    let link = line::open(lines[4].1.as_bytes()).unwrap();
+    let link = line::parse(lines[4].1.as_bytes()).unwrap();
     let mut forged = Vec::new();
     line::seal(link.seq, link.unix_ms, &operation(99), link.prev, &mut forged);
     let forged = String::from_utf8(forged).unwrap().trim_end().to_owned();
@@ -166,7 +166,7 @@ fn an_end_that_is_cut_off_shows_where_something_follows_or_was_noted() {
     kept.truncate(kept.len() - 2);
     put(&request, &kept);
     assert!(verify(&request).is_ok());
-    let anchored = Request { anchor: Some(noted), ..request.clone() };
+    let anchored = VerifyRequest { anchor: Some(noted), ..request.clone() };
     assert_eq!(super::tests::broken(&anchored).fault, Fault::Truncated);
 
     // A whole file in the middle.
@@ -189,8 +189,8 @@ fn a_log_that_was_begun_anew_is_not_whole() {
     drop(writer);
     let broken = broken(&all(&settings));
     assert_eq!((broken.fault, broken.line), (Fault::Changed, 7), "{broken:?}");
-    let since = Request { files: all(&settings).files[1..].to_vec(), all: false, anchor: None };
-    assert_eq!(verify(&since).unwrap().begins, Begins::AtTheBeginning);
+    let since = VerifyRequest { files: all(&settings).files[1..].to_vec(), all: false, anchor: None };
+    assert_eq!(verify(&since).unwrap().start, ChainStart::FirstRecord);
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_death_between_two_files_is_gone_on_from() {
         }
         write(&settings, 3);
         let verified = verify(&all(&settings)).unwrap();
-        assert_eq!(verified.begins, Begins::AtTheBeginning, "{closed} {next:?}");
+        assert_eq!(verified.start, ChainStart::FirstRecord, "{closed} {next:?}");
     }
 }
 
@@ -305,7 +305,7 @@ fn an_endless_line_is_a_change_and_costs_no_memory() {
     put(&request, &lines);
     let broken = broken(&request);
     assert_eq!((broken.fault, broken.line), (Fault::Changed, 3));
-    let mut read = Lines::new(request.files.clone());
+    let mut read = LineReader::new(request.files.clone());
     let mut longest = 0;
     while let Some(line) = read.next_line().unwrap() {
         longest = longest.max(line.bytes.len());
@@ -380,7 +380,7 @@ proptest! {
             fs::write(file, own.collect::<Vec<u8>>()).unwrap();
         }
         let changed = lines.iter().flat_map(|(_, line)| line).ne(genuine.iter().flat_map(|(_, line)| line));
-        let anchored = Request { anchor: Some(noted), ..request.clone() };
+        let anchored = VerifyRequest { anchor: Some(noted), ..request.clone() };
         prop_assert_eq!(verify(&anchored).is_err(), changed);
         if !at_the_end {
             prop_assert_eq!(verify(&request).is_err(), changed);
@@ -401,7 +401,7 @@ proptest! {
 
         write(&settings, 2);
         let verified = verify(&all(&settings)).unwrap();
-        prop_assert_eq!(verified.begins, Begins::AtTheBeginning);
+        prop_assert_eq!(verified.start, ChainStart::FirstRecord);
         prop_assert!(verified.records as usize >= whole + 4, "{:?}", verified);
     }
 
@@ -409,7 +409,7 @@ proptest! {
     #[test]
     fn the_longest_record_is_a_line(byte in any::<char>(), length in 0_usize..100_000) {
         let long = byte.to_string().repeat(length / byte.len_utf8());
-        let who = crate::record::Who { uid: u32::MAX, gid: u32::MAX, pid: u32::MAX, role: "operate", origin: "program" };
+        let who = crate::record::Caller { uid: u32::MAX, gid: u32::MAX, pid: u32::MAX, role: "operate", origin: "program" };
         let body = Body::call(Box::new(crate::record::Call {
             who,
             session: long.clone(),
@@ -434,6 +434,6 @@ proptest! {
         let mut line = Vec::new();
         line::seal(u64::MAX, u64::MAX, &body, Hash::NONE, &mut line);
         prop_assert!(line.len() <= line::MAX_LINE_BYTES, "{}", line.len());
-        prop_assert!(line::open(&line[..line.len() - 1]).is_ok());
+        prop_assert!(line::parse(&line[..line.len() - 1]).is_ok());
     }
 }

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::directory::{Directory, DirectoryError, file_name};
-use crate::line::{self, Hash, Kind, Link};
+use crate::line::{self, ChainLink, Hash, RecordKind};
 use crate::record::Body;
-use crate::tail::{self, Cut, Tail};
+use crate::tail::{self, PartialLine, Tail};
 
 /// How a log is kept.
 #[derive(Debug, Clone)]
@@ -97,13 +97,20 @@ impl Writer {
         let mut emptied = None;
         while let Some(number) = numbers.pop() {
             let mut file = directory.open_to_append(number)?;
-            match tail::look_at(&mut file)? {
+            match tail::read_tail(&mut file)? {
                 Tail::Empty { cut } => {
                     directory.remove(number)?;
                     emptied = cut.or(emptied);
                 }
                 Tail::Whole { last, cut } => {
-                    return Self::go_on(directory, settings, (file, number), last, cut.or(emptied), findings);
+                    return Self::continue_file(
+                        directory,
+                        settings,
+                        (file, number),
+                        last,
+                        cut.or(emptied),
+                        findings,
+                    );
                 }
                 Tail::Damaged { why } => {
                     let why = format!("{} cannot be continued: {why}", file_name(number));
@@ -117,17 +124,17 @@ impl Writer {
 
     fn begin(directory: Directory, settings: &Settings, number: u64, why: String) -> io::Result<Self> {
         let file = directory.create(number)?;
-        let mut writer = Self::at(directory, settings, (file, number), 0, (0, Hash::NONE));
+        let mut writer = Self::positioned(directory, settings, (file, number), 0, (0, Hash::NONE));
         writer.append(&Body::Chain { file: number, why }, unix_ms(SystemTime::now()));
         Ok(writer)
     }
 
-    fn go_on(
+    fn continue_file(
         directory: Directory,
         settings: &Settings,
         (file, number): (File, u64),
-        last: Link,
-        cut: Option<Cut>,
+        last: ChainLink,
+        cut: Option<PartialLine>,
         findings: &mut Findings,
     ) -> io::Result<Self> {
         let mut bytes = file.metadata()?.len();
@@ -136,14 +143,14 @@ impl Writer {
             file.set_len(cut.at)?;
             bytes = cut.at;
         }
-        let closed = matches!(last.kind, Kind::Closed { .. });
-        let mut writer = Self::at(directory, settings, (file, number), bytes, (last.seq, last.hash));
+        let closed = matches!(last.kind, RecordKind::Closed { .. });
+        let mut writer = Self::positioned(directory, settings, (file, number), bytes, (last.seq, last.hash));
         if closed {
             // The file was closed, and the process ended before it created the next one.
             let file = writer.directory.create(number + 1)?;
             writer.switch(file);
         }
-        if let Some(Cut { bytes, sha256, .. }) = cut {
+        if let Some(PartialLine { bytes, sha256, .. }) = cut {
             findings.push(format!(
                 "{bytes} bytes at the end were no whole record, as after a crash, and were cut off"
             ));
@@ -153,7 +160,7 @@ impl Writer {
         Ok(writer)
     }
 
-    fn at(
+    fn positioned(
         directory: Directory,
         settings: &Settings,
         (file, number): (File, u64),
@@ -281,7 +288,7 @@ impl Writer {
         let closed = numbers.len().saturating_sub(1);
         let surplus = if self.files == 0 { 0 } else { closed.saturating_sub(self.files as usize) };
         for number in numbers.into_iter().take(surplus) {
-            let last = match tail::look_at(&mut self.directory.open_to_append(number)?)? {
+            let last = match tail::read_tail(&mut self.directory.open_to_append(number)?)? {
                 Tail::Whole { last, .. } => Some(last),
                 Tail::Empty { .. } | Tail::Damaged { .. } => None,
             };

@@ -13,16 +13,16 @@
 //! | [`handed`] | descriptors that came with a control message, checked before they are served |
 //! | [`opening`] | the request to open a store, and why it was refused |
 
-pub mod begin;
-pub mod end;
-pub mod handed;
+pub mod exit;
+pub mod inherited;
 pub mod log;
-pub mod opening;
+pub mod open_request;
+pub mod program;
 pub mod signals;
 
-mod flat;
-mod words;
+mod error_text;
+mod json_format;
 
-pub use begin::{Program, begin};
-pub use end::End;
-pub use words::{MAX_STATUS_BYTES, chain, cut};
+pub use error_text::{MAX_STATUS_BYTES, error_chain, truncate};
+pub use exit::ExitReason;
+pub use program::{Program, run_program};

@@ -10,8 +10,8 @@ use tokio::time::{Instant, timeout_at};
 use tonic::Status;
 
 use crate::client::Client;
-use crate::known::Known;
-use crate::patience::Patience;
+use crate::request_fate::RequestFate;
+use crate::retry_window::RetryWindow;
 
 /// How much later than the caller's timeout an answer may come: the supervisor itself ends the call in time,
 /// and its answer says more than a timeout of the client. After this slack there will be no answer.
@@ -22,7 +22,7 @@ const ANSWER_SLACK: Duration = Duration::from_secs(1);
 #[error("{}", self.text())]
 pub struct CallError {
     /// Whether the call may have been executed.
-    pub known: Known,
+    pub fate: RequestFate,
     /// The last error.
     pub status: Box<Status>,
 }
@@ -30,10 +30,10 @@ pub struct CallError {
 impl CallError {
     fn text(&self) -> String {
         let said = self.status.message();
-        match self.known {
-            Known::Answered => said.to_owned(),
-            Known::NotBegun => format!("{said}; the call was not begun, and can be repeated"),
-            Known::Unknown => format!(
+        match self.fate {
+            RequestFate::Answered => said.to_owned(),
+            RequestFate::NotStarted => format!("{said}; the call was not begun, and can be repeated"),
+            RequestFate::Unknown => format!(
                 "{said}; whether the call took effect is not known, and its action is not declared read_only: look before it is \
                  repeated"
             ),
@@ -62,24 +62,26 @@ impl Client {
     ) -> Result<ExecuteResponse, CallError> {
         let timeout = (request.timeout_ms > 0).then(|| Duration::from_millis(request.timeout_ms));
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
-        let mut patience = Patience::new(deadline);
+        let mut patience = RetryWindow::new(deadline);
         // Once an attempt may have started the call, that stays so, whatever later attempts report.
         let mut begun = false;
         loop {
-            let status = match within(deadline, pin!(self.once(request.clone(), &mut watch))).await {
+            let status = match with_deadline(deadline, pin!(self.try_once(request.clone(), &mut watch))).await
+            {
                 Ok(answer) => return Ok(answer),
                 Err(status) => status,
             };
-            let known = Known::of(&status);
-            begun |= known == Known::Unknown;
+            let known = RequestFate::from_status(&status);
+            begun |= known == RequestFate::Unknown;
             let failed = |status: Status| {
-                let known = if known == Known::NotBegun && begun { Known::Unknown } else { known };
-                CallError { known, status: Box::new(status) }
+                let known =
+                    if known == RequestFate::NotStarted && begun { RequestFate::Unknown } else { known };
+                CallError { fate: known, status: Box::new(status) }
             };
-            if known == Known::Answered || !self.waits(&status, &mut patience).await {
+            if known == RequestFate::Answered || !self.wait_for_supervisor(&status, &mut patience).await {
                 return Err(failed(status));
             }
-            if known == Known::Unknown && !self.is_read_only(&request, &mut patience).await {
+            if known == RequestFate::Unknown && !self.is_read_only(&request, &mut patience).await {
                 return Err(failed(status));
             }
             if let Some(deadline) = deadline {
@@ -89,14 +91,14 @@ impl Client {
         }
     }
 
-    async fn once(
+    async fn try_once(
         &self,
         request: ExecuteRequest,
         watch: &mut Option<&mut (dyn FnMut(&Progress) + Send)>,
     ) -> Result<ExecuteResponse, Status> {
         let Some(watch) = watch else {
             let mut host = self.host();
-            let answer = self.awake.wait(pin!(host.execute(request))).await;
+            let answer = self.busy_poll.wait(pin!(host.execute(request))).await;
             return answer.map(tonic::Response::into_inner);
         };
         let mut updates = self.host().execute_streaming(request).await?.into_inner();
@@ -113,19 +115,19 @@ impl Client {
 
     /// Whether the current version of the action declares that it has no side effects. Asked after the
     /// connection broke, because a repetition calls the current version.
-    async fn is_read_only(&self, request: &ExecuteRequest, patience: &mut Patience) -> bool {
+    async fn is_read_only(&self, request: &ExecuteRequest, patience: &mut RetryWindow) -> bool {
         loop {
             let question = GetPluginRequest { name: request.plugin.clone(), for_model: request.for_model };
             let status = match self.host().get_plugin(question).await {
-                Ok(answer) => match declared(&answer.into_inner(), &request.action) {
+                Ok(answer) => match declared_read_only(&answer.into_inner(), &request.action) {
                     Some(read_only) => return read_only,
                     // It was just started, and has not declared its capabilities yet.
                     None => Status::unavailable("its plugin has not declared anything yet"),
                 },
-                Err(status) if Known::of(&status) == Known::Answered => return false,
+                Err(status) if RequestFate::from_status(&status) == RequestFate::Answered => return false,
                 Err(status) => status,
             };
-            if !self.waits(&status, patience).await {
+            if !self.wait_for_supervisor(&status, patience).await {
                 return false;
             }
         }
@@ -133,7 +135,7 @@ impl Client {
 }
 
 /// What a plugin declares about an action; `None` while it has declared nothing.
-fn declared(plugin: &GetPluginResponse, action: &str) -> Option<bool> {
+fn declared_read_only(plugin: &GetPluginResponse, action: &str) -> Option<bool> {
     let actions = &plugin.capabilities.as_ref()?.actions;
     if actions.is_empty() {
         return None;
@@ -141,7 +143,7 @@ fn declared(plugin: &GetPluginResponse, action: &str) -> Option<bool> {
     Some(actions.iter().any(|one| one.name == action && one.read_only))
 }
 
-async fn within<T>(
+async fn with_deadline<T>(
     deadline: Option<Instant>,
     call: Pin<&mut impl Future<Output = Result<T, Status>>>,
 ) -> Result<T, Status> {

@@ -16,7 +16,7 @@ use tonic::body::Body;
 use tonic::codegen::http;
 
 use super::*;
-use crate::{Followed, is_nobody, reason};
+use crate::{StreamUpdate, connect_error, is_not_listening};
 
 /// What a supervisor of these tests does with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,7 +202,7 @@ async fn what_may_have_been_begun_is_repeated_only_if_it_changes_nothing() {
             assert_eq!(result.unwrap().call_id, "c1");
         } else {
             let error = result.unwrap_err();
-            assert_eq!(error.known, Known::Unknown, "{error}");
+            assert_eq!(error.fate, RequestFate::Unknown, "{error}");
             assert!(error.to_string().contains("not known"), "{error}");
         }
         assert_eq!(world.done.lock().unwrap().len(), usize::from(read_only));
@@ -231,7 +231,7 @@ async fn calls_at_work_while_supervisors_succeed_each_other_are_each_done_once()
                     client
                         .execute(request(&id))
                         .await
-                        .unwrap_or_else(|error| panic!("{:?}: {error}", error.known));
+                        .unwrap_or_else(|error| panic!("{:?}: {error}", error.fate));
                     ids.push(id);
                 }
                 ids
@@ -262,11 +262,11 @@ async fn nobody_is_waited_for_where_nobody_ever_was() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("host.sock");
     let error = Client::connect(path.clone()).await.unwrap_err();
-    assert!(is_nobody(&error), "{error}");
+    assert!(is_not_listening(&error), "{error}");
     let began = Instant::now();
     let error = Client::lazy(path).execute(request("c1")).await.unwrap_err();
-    assert_eq!(error.known, Known::NotBegun);
-    assert!(reason(&error.status).is_some_and(is_nobody), "{error:?}");
+    assert_eq!(error.fate, RequestFate::NotStarted);
+    assert!(connect_error(&error.status).is_some_and(is_not_listening), "{error:?}");
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
 
@@ -281,7 +281,7 @@ async fn a_supervisor_that_does_not_come_back_is_waited_for_no_longer_than_the_c
     first.stop().await;
     std::fs::remove_file(&path).unwrap();
     let error = client.execute(ExecuteRequest { timeout_ms: 100, ..request("c2") }).await.unwrap_err();
-    assert_eq!(error.known, Known::NotBegun, "{error}");
+    assert_eq!(error.fate, RequestFate::NotStarted, "{error}");
     assert!(error.to_string().contains("not begun"), "{error}");
 }
 
@@ -293,11 +293,11 @@ async fn what_is_followed_begins_again_with_the_next_supervisor() {
     let first = Supervisor::at(&path, Manner::Answers, &world);
     let client = Client::connect(path.clone()).await.unwrap();
     let mut events =
-        client.follow(|mut host| async move { host.watch_events(WatchEventsRequest::default()).await });
-    assert!(matches!(events.next().await, Ok(Some(Followed::Item(_)))));
+        client.subscribe(|mut host| async move { host.watch_events(WatchEventsRequest::default()).await });
+    assert!(matches!(events.next().await, Ok(Some(StreamUpdate::Item(_)))));
     first.stop().await;
     let second = Supervisor::at(&path, Manner::Answers, &world);
-    assert_eq!(events.next().await.unwrap(), Some(Followed::Again));
-    assert!(matches!(events.next().await, Ok(Some(Followed::Item(_)))));
+    assert_eq!(events.next().await.unwrap(), Some(StreamUpdate::Reconnected));
+    assert!(matches!(events.next().await, Ok(Some(StreamUpdate::Item(_)))));
     second.stop().await;
 }

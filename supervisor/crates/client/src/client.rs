@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use talon_listen::Awake;
+use talon_listen::BusyPoll;
 use talon_proto::host::host_client::HostClient;
 use tokio::net::UnixStream;
 use tonic::Status;
 use tonic::transport::Channel;
 
 use crate::dial::{self, Connect};
-use crate::known::{Known, may_pass};
-use crate::patience::Patience;
+use crate::request_fate::{RequestFate, is_transient};
+use crate::retry_window::RetryWindow;
 
 /// The default limit of an answer's size. The supervisor's configuration limits answers; this only protects
 /// from a configuration of gigabytes.
@@ -22,7 +22,7 @@ pub const MAX_ANSWER_BYTES: usize = 256 << 20;
 
 /// How long to busy-poll for an answer: a small call through a supervisor takes 60 to 300 µs, more than one
 /// to a plugin.
-const MOMENT: Duration = Duration::from_micros(500);
+const BUSY_POLL_LIMIT: Duration = Duration::from_micros(500);
 
 /// A client of a supervisor. Cheap to clone; clones share one connection, which is made again when it ends.
 #[derive(Debug, Clone)]
@@ -31,9 +31,9 @@ pub struct Client {
     path: PathBuf,
     max_answer_bytes: usize,
     /// Whether there ever was a connection: only then is it worth waiting for the next supervisor.
-    met: Arc<AtomicBool>,
+    ever_connected: Arc<AtomicBool>,
     /// Busy polling for the answers to calls.
-    pub(crate) awake: Arc<Awake>,
+    pub(crate) busy_poll: Arc<BusyPoll>,
 }
 
 impl Client {
@@ -42,36 +42,36 @@ impl Client {
     pub fn lazy(path: PathBuf) -> Self {
         let met = Arc::new(AtomicBool::new(false));
         let channel = dial::lazy(path.clone(), Arc::clone(&met));
-        Self::of(channel, path, met)
+        Self::from_channel(channel, path, met)
     }
 
     /// A client with a custom connector, as a child process gets its connections from its supervisor. Since a
     /// supervisor started that process, the client waits for one from the beginning. Must be called within a
     /// tokio runtime.
     #[must_use]
-    pub fn through(connect: Connect) -> Self {
+    pub fn with_connector(connect: Connect) -> Self {
         let met = Arc::new(AtomicBool::new(true));
-        let channel = dial::through(connect, Arc::clone(&met));
-        Self::of(channel, PathBuf::new(), met)
+        let channel = dial::with_connector(connect, Arc::clone(&met));
+        Self::from_channel(channel, PathBuf::new(), met)
     }
 
     /// A client on a connection from [`dial::dial`].
     ///
     /// # Errors
     /// When the other end closes it at once.
-    pub async fn over(first: UnixStream, path: PathBuf) -> Result<Self, tonic::transport::Error> {
+    pub async fn from_stream(first: UnixStream, path: PathBuf) -> Result<Self, tonic::transport::Error> {
         let channel = dial::channel(first, path.clone()).await?;
         let met = Arc::new(AtomicBool::new(true));
-        Ok(Self::of(channel, path, met))
+        Ok(Self::from_channel(channel, path, met))
     }
 
-    fn of(channel: Channel, path: PathBuf, met: Arc<AtomicBool>) -> Self {
+    fn from_channel(channel: Channel, path: PathBuf, ever_connected: Arc<AtomicBool>) -> Self {
         Self {
             channel,
             path,
             max_answer_bytes: MAX_ANSWER_BYTES,
-            met,
-            awake: Arc::new(Awake::for_up_to(MOMENT)),
+            ever_connected,
+            busy_poll: Arc::new(BusyPoll::for_up_to(BUSY_POLL_LIMIT)),
         }
     }
 
@@ -81,7 +81,7 @@ impl Client {
     /// As [`dial::dial`], without waiting.
     pub async fn connect(path: PathBuf) -> io::Result<Self> {
         let first = dial::dial(&path).await?;
-        Self::over(first, path).await.map_err(io::Error::other)
+        Self::from_stream(first, path).await.map_err(io::Error::other)
     }
 
     /// Sets the limit of an answer's size.
@@ -125,20 +125,22 @@ impl Client {
     where
         F: Future<Output = Result<T, Status>>,
     {
-        let mut patience = Patience::new(None);
+        let mut patience = RetryWindow::new(None);
         loop {
             let status = match question().await {
                 Ok(answer) => return Ok(answer),
                 Err(status) => status,
             };
-            if Known::of(&status) == Known::Answered || !self.waits(&status, &mut patience).await {
+            if RequestFate::from_status(&status) == RequestFate::Answered
+                || !self.wait_for_supervisor(&status, &mut patience).await
+            {
                 return Err(status);
             }
         }
     }
 
     /// Waits for the next supervisor; false if that cannot help, or took too long.
-    pub(crate) async fn waits(&self, status: &Status, patience: &mut Patience) -> bool {
-        self.met.load(Ordering::Relaxed) && may_pass(status) && patience.wait().await
+    pub(crate) async fn wait_for_supervisor(&self, status: &Status, patience: &mut RetryWindow) -> bool {
+        self.ever_connected.load(Ordering::Relaxed) && is_transient(status) && patience.wait().await
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyper_util::rt::TokioIo;
-use talon_listen::{FRAME_BYTES, Gathered, ShortPath, WINDOW_BYTES};
+use talon_listen::{CoalescingWriter, FRAME_BYTES, ShortPath, WINDOW_BYTES};
 use tokio::net::UnixStream;
 use tonic::Status;
 use tonic::transport::{Channel, Endpoint};
@@ -21,25 +21,27 @@ use tonic::transport::{Channel, Endpoint};
 pub async fn dial(path: &Path) -> io::Result<UnixStream> {
     let short = ShortPath::of_file(path)?;
     let stream = UnixStream::connect(short.as_path()).await?;
-    talon_listen::trusted(&stream, path)?;
+    talon_listen::check_listener(&stream, path)?;
     Ok(stream)
 }
 
 /// Whether the error means that no process listens: there is no socket, or that of a dead supervisor.
 #[must_use]
-pub fn is_nobody(error: &io::Error) -> bool {
+pub fn is_not_listening(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }
 
 /// The connection was not made, so the request was not sent.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot connect: {0}")]
-pub(crate) struct NotConnected(#[source] pub(crate) io::Error);
+pub(crate) struct NotConnectedError(#[source] pub(crate) io::Error);
 
 /// The error of connecting, if a request failed for that reason.
 #[must_use]
-pub fn reason(status: &Status) -> Option<&io::Error> {
-    causes(status).find_map(|cause| cause.downcast_ref::<NotConnected>()).map(|NotConnected(error)| error)
+pub fn connect_error(status: &Status) -> Option<&io::Error> {
+    causes(status)
+        .find_map(|cause| cause.downcast_ref::<NotConnectedError>())
+        .map(|NotConnectedError(error)| error)
 }
 
 /// An error's causes, outermost first.
@@ -53,7 +55,7 @@ pub(crate) fn causes(status: &Status) -> impl Iterator<Item = &(dyn Error + 'sta
 /// When the other end closes it at once.
 pub async fn channel(first: UnixStream, path: PathBuf) -> Result<Channel, tonic::transport::Error> {
     let met = Arc::new(AtomicBool::new(true));
-    endpoint().connect_with_connector(connector(Some(first), at(path), met)).await
+    endpoint().connect_with_connector(connector(Some(first), connect_to(path), met)).await
 }
 
 /// Makes a connection whenever there is none. Errors that mean "no listener yet"
@@ -64,7 +66,7 @@ pub type Connect = Arc<dyn Fn() -> Connecting + Send + Sync>;
 /// One attempt of [`Connect`].
 pub type Connecting = Pin<Box<dyn Future<Output = io::Result<UnixStream>> + Send>>;
 
-fn at(path: PathBuf) -> Connect {
+fn connect_to(path: PathBuf) -> Connect {
     Arc::new(move || {
         let path = path.clone();
         Box::pin(async move { dial(&path).await })
@@ -73,11 +75,11 @@ fn at(path: PathBuf) -> Connect {
 
 /// A channel that connects at the first request. `met` is set once it has connected.
 pub(crate) fn lazy(path: PathBuf, met: Arc<AtomicBool>) -> Channel {
-    through(at(path), met)
+    with_connector(connect_to(path), met)
 }
 
 /// The same with a custom connector.
-pub(crate) fn through(connect: Connect, met: Arc<AtomicBool>) -> Channel {
+pub(crate) fn with_connector(connect: Connect, met: Arc<AtomicBool>) -> Channel {
     endpoint().connect_with_connector_lazy(connector(None, connect, met))
 }
 
@@ -94,8 +96,8 @@ fn connector(
     met: Arc<AtomicBool>,
 ) -> impl tower::Service<
     tonic::transport::Uri,
-    Response = TokioIo<Gathered<UnixStream>>,
-    Error = NotConnected,
+    Response = TokioIo<CoalescingWriter<UnixStream>>,
+    Error = NotConnectedError,
     Future: Send,
 > + Send
 + 'static {
@@ -104,10 +106,10 @@ fn connector(
         async move {
             let stream = match first {
                 Some(stream) => stream,
-                None => connect().await.map_err(NotConnected)?,
+                None => connect().await.map_err(NotConnectedError)?,
             };
             met.store(true, Ordering::Relaxed);
-            Ok(TokioIo::new(Gathered::new(stream)))
+            Ok(TokioIo::new(CoalescingWriter::new(stream)))
         }
     })
 }

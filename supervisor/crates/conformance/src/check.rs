@@ -22,21 +22,21 @@ impl Level {
 
 /// The plugins that a check applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum About {
+pub enum Applicability {
     /// All of them.
-    Every,
+    All,
     /// Those that do the handshake themselves. Behind a bridge (`mcp`, `opentalon-v0`) the bridge does it.
     Direct,
     /// Those that use go-plugin's dialect in the handshake.
     GoPlugin,
 }
 
-impl About {
+impl Applicability {
     /// A description for the documentation.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Every => "every plugin",
+            Self::All => "every plugin",
             Self::Direct => "plugins that shake hands themselves; behind a bridge the bridge does",
             Self::GoPlugin => "plugins that shake hands in go-plugin's dialect",
         }
@@ -59,7 +59,7 @@ pub struct Check {
     /// The consequence if it does not pass.
     pub level: Level,
     /// The plugins that it applies to.
-    pub about: About,
+    pub about: Applicability,
     /// The anchor of the heading in `docs/protocol.md` that specifies the requirement.
     pub section: &'static str,
     pub(crate) test: Test,

@@ -11,9 +11,9 @@
 //! | `checks` | the implementations of the checks, one file per group |
 //! | [`report`] | the results, for programs |
 
-mod bench;
 pub mod check;
 mod checks;
+mod harness;
 pub mod list;
 mod options;
 pub mod page;
@@ -22,6 +22,6 @@ mod run;
 
 pub use check::{Check, Level};
 pub use list::CHECKS;
-pub use options::{Named, Options, UnknownId};
+pub use options::{NamedAction, Options, UnknownCheckError};
 pub use report::{Outcome, Report, Verdict};
 pub use run::{Progress, RunError, run};

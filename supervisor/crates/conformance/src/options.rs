@@ -9,7 +9,7 @@ use crate::list::{CHECKS, find};
 
 /// An action that the author allows to be called, with the arguments of a valid call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedAction {
     /// Its name.
     pub action: String,
     /// The arguments.
@@ -24,7 +24,7 @@ pub struct Options {
     /// Checks to leave out.
     pub skip: Vec<&'static Check>,
     /// Actions that may be called although they are not `read_only`. They are called first.
-    pub actions: Vec<Named>,
+    pub actions: Vec<NamedAction>,
     /// Whether every action may be called, whatever it does.
     pub allow_calls: bool,
 }
@@ -32,7 +32,7 @@ pub struct Options {
 /// There is no such check.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no check {id:?}; `talon conformance --list` names all of them")]
-pub struct UnknownId {
+pub struct UnknownCheckError {
     id: Sanitized,
 }
 
@@ -41,7 +41,7 @@ impl Options {
     ///
     /// # Errors
     /// [`UnknownId`] for the first word that matches none.
-    pub fn named(words: &[String]) -> Result<Vec<&'static Check>, UnknownId> {
+    pub fn select(words: &[String]) -> Result<Vec<&'static Check>, UnknownCheckError> {
         let mut named = Vec::new();
         for word in words {
             let before = named.len();
@@ -50,7 +50,7 @@ impl Options {
                 None => named.extend(CHECKS.iter().filter(|check| check.group() == word)),
             }
             if named.len() == before {
-                return Err(UnknownId { id: Raw::from(word).line_within(64) });
+                return Err(UnknownCheckError { id: Raw::from(word).line_within(64) });
             }
         }
         Ok(named)
@@ -58,7 +58,7 @@ impl Options {
 
     /// Whether a check is selected.
     #[must_use]
-    pub fn wants(&self, check: &Check) -> bool {
+    pub fn includes(&self, check: &Check) -> bool {
         let holds = |list: &[&Check]| list.iter().any(|named| named.id == check.id);
         (self.only.is_empty() || holds(&self.only)) && !holds(&self.skip)
     }
@@ -72,10 +72,10 @@ mod tests {
     fn checks_are_named_one_by_one_or_by_their_group() {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let ids = |named: Vec<&Check>| named.iter().map(|check| check.id).collect::<Vec<_>>();
-        assert_eq!(ids(Options::named(&words(&["jail.strict"])).unwrap()), ["jail.strict"]);
+        assert_eq!(ids(Options::select(&words(&["jail.strict"])).unwrap()), ["jail.strict"]);
         let stop = ["stop.shutdown", "stop.sigterm", "stop.nothing-left"];
-        assert_eq!(ids(Options::named(&words(&["stop"])).unwrap()), stop);
-        let unknown = Options::named(&words(&["stop", "sto"])).unwrap_err();
+        assert_eq!(ids(Options::select(&words(&["stop"])).unwrap()), stop);
+        let unknown = Options::select(&words(&["stop", "sto"])).unwrap_err();
         assert!(unknown.to_string().contains("\"sto\""), "{unknown}");
     }
 
@@ -86,7 +86,7 @@ mod tests {
             skip: skip.iter().filter_map(|id| find(id)).collect(),
             ..Options::default()
         };
-        let wants = |options: Options, id: &str| options.wants(find(id).unwrap());
+        let wants = |options: Options, id: &str| options.includes(find(id).unwrap());
         assert!(wants(of(&[], &[]), "jail.strict"));
         assert!(!wants(of(&["stop.shutdown"], &[]), "jail.strict"));
         assert!(!wants(of(&["jail.strict"], &["jail.strict"]), "jail.strict"));

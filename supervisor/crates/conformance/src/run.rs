@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use talon_jail::{Mode, Status};
-use talon_plugin::probe::{Prober, Problem};
+use talon_plugin::probe::{ProbeError, Prober};
 use talon_plugin::spec::{DEFAULT_PROFILE, PluginSpec};
 use talon_sanitize::{Raw, Sanitized, inert};
 
-use crate::bench::{Bench, Finding};
 use crate::check::{Check, Test};
 use crate::checks::perform;
+use crate::harness::{Finding, Harness};
 use crate::list::CHECKS;
 use crate::options::Options;
 use crate::report::{Outcome, Report, Verdict};
@@ -19,17 +19,17 @@ use crate::report::{Outcome, Report, Verdict};
 /// The longest detail of one check, in bytes: a few sentences.
 const MAX_DETAIL_BYTES: usize = 1 << 10;
 /// The time limit of a check without starts and stops: two calls that are never answered.
-const WORK: Duration = Duration::from_secs(60);
+const CALL_ALLOWANCE: Duration = Duration::from_secs(60);
 /// The most starts and stops of one check.
-const STARTS: u32 = 3;
+const MAX_STARTS: u32 = 3;
 
 /// The progress of a run.
 #[derive(Debug)]
 pub enum Progress<'o> {
     /// A check begins: its number from 0, and the number of checks.
-    Begins(&'static Check, usize, usize),
+    Started(&'static Check, usize, usize),
     /// A check is finished.
-    Ended(&'o Outcome),
+    Finished(&'o Outcome),
 }
 
 /// Why no check was performed.
@@ -37,7 +37,7 @@ pub enum Progress<'o> {
 pub enum RunError {
     /// The program cannot be started on this machine.
     #[error("it cannot be started: {0}")]
-    Start(#[from] Problem),
+    Start(#[from] ProbeError),
 }
 
 /// Checks a plugin. All started processes are gone once [`Prober::cleared`] has returned, also if this future is
@@ -52,19 +52,19 @@ pub async fn run(
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<Report, RunError> {
     let began = Instant::now();
-    let wanted: Vec<_> = CHECKS.iter().filter(|check| options.wants(check)).collect();
-    let mut bench = Bench::new(prober, spec, options);
-    bench.begin().await?;
+    let wanted: Vec<_> = CHECKS.iter().filter(|check| options.includes(check)).collect();
+    let mut bench = Harness::new(prober, spec, options);
+    bench.start().await?;
     let mut outcomes = Vec::with_capacity(wanted.len());
     for (number, check) in wanted.iter().enumerate() {
-        progress(Progress::Begins(check, number, wanted.len()));
+        progress(Progress::Started(check, number, wanted.len()));
         let began = Instant::now();
         let finding = match check.test {
-            Test::JailStrict => strict(&bench, options, &outcomes).await,
-            _ => bounded(check, &mut bench).await,
+            Test::JailStrict => check_strict_profile(&bench, options, &outcomes).await,
+            _ => perform_within_limit(check, &mut bench).await,
         };
         let outcome = outcome(check, finding, began.elapsed());
-        progress(Progress::Ended(&outcome));
+        progress(Progress::Finished(&outcome));
         outcomes.push(outcome);
     }
     bench.drop_session().await;
@@ -73,7 +73,7 @@ pub async fn run(
         program: Raw::from(bench.spec.program.to_string_lossy()).line_within(MAX_DETAIL_BYTES),
         dialect: bench.dialect().map(|dialect| dialect.as_str()),
         profile: Raw::from(&bench.spec.sandbox.profile).line_within(MAX_DETAIL_BYTES),
-        called: bench.targets.told(),
+        called: bench.targets.summary(),
         outcomes,
         took: began.elapsed(),
     })
@@ -91,9 +91,9 @@ fn outcome(check: &'static Check, finding: Finding, took: Duration) -> Outcome {
 
 /// Performs a check within its time limit. After a failure the process is discarded, so that the next check gets a new
 /// one.
-async fn bounded(check: &'static Check, bench: &mut Bench<'_>) -> Finding {
+async fn perform_within_limit(check: &'static Check, bench: &mut Harness<'_>) -> Finding {
     let life = &bench.spec.lifecycle;
-    let limit = WORK + STARTS * (life.start_timeout + 2 * life.grace_period);
+    let limit = CALL_ALLOWANCE + MAX_STARTS * (life.start_timeout + 2 * life.grace_period);
     let finding = tokio::time::timeout(limit, perform(check, bench)).await;
     let finding =
         finding.unwrap_or_else(|_| Finding::Fail(inert!("it was given up after {} s", limit.as_secs())));
@@ -104,8 +104,8 @@ async fn bounded(check: &'static Check, bench: &mut Bench<'_>) -> Finding {
 }
 
 /// Whether the plugin works under the strict profile.
-async fn strict(bench: &Bench<'_>, options: &Options, before: &[Outcome]) -> Finding {
-    if let Some(finding) = bench.never_served() {
+async fn check_strict_profile(bench: &Harness<'_>, options: &Options, before: &[Outcome]) -> Finding {
+    if let Some(finding) = bench.skip_reason() {
         return finding;
     }
     let sandbox = &bench.spec.sandbox;
@@ -113,13 +113,13 @@ async fn strict(bench: &Bench<'_>, options: &Options, before: &[Outcome]) -> Fin
         return Finding::Skip("its sandbox.mode is off, so it has no profile".into());
     }
     if sandbox.profile == DEFAULT_PROFILE {
-        return enforced(bench.facts.jail.as_ref());
+        return enforcement_finding(bench.facts.jail.as_ref());
     }
     let mut spec = bench.spec.clone();
     spec.sandbox.profile = DEFAULT_PROFILE.to_owned();
     let passed = before.iter().filter(|outcome| matches!(outcome.verdict, Verdict::Pass | Verdict::Warn));
     let again: Vec<&'static Check> = passed.map(|outcome| outcome.check).collect();
-    let failed = match all(bench.prober, spec, options, &again).await {
+    let failed = match failing_checks(bench.prober, spec, options, &again).await {
         Ok(failed) => failed,
         Err(problem) => {
             return Finding::Fail(inert!("under it the plugin cannot be started: {}", problem.text));
@@ -134,7 +134,7 @@ async fn strict(bench: &Bench<'_>, options: &Options, before: &[Outcome]) -> Fin
 }
 
 /// What the jail reports about the profile that all checks ran under.
-fn enforced(report: Option<&talon_jail::Report>) -> Finding {
+fn enforcement_finding(report: Option<&talon_jail::Report>) -> Finding {
     let calls = report.and_then(|report| report.iter().find(|line| line.name == "system-calls"));
     match calls.map(|line| &line.status) {
         Some(Status::Enforced) => Finding::Pass("all of the above was under it".into()),
@@ -147,18 +147,18 @@ fn enforced(report: Option<&talon_jail::Report>) -> Finding {
 }
 
 /// The failing checks among these.
-fn all<'a>(
+fn failing_checks<'a>(
     prober: &'a Prober,
     spec: PluginSpec,
     options: &'a Options,
     checks: &'a [&'static Check],
-) -> BoxFuture<'a, Result<Vec<(&'static str, Sanitized)>, Problem>> {
+) -> BoxFuture<'a, Result<Vec<(&'static str, Sanitized)>, ProbeError>> {
     async move {
-        let mut bench = Bench::new(prober, spec, options);
-        bench.begin().await?;
+        let mut bench = Harness::new(prober, spec, options);
+        bench.start().await?;
         let mut failed = Vec::new();
         for check in checks {
-            if let Finding::Fail(detail) = bounded(check, &mut bench).await {
+            if let Finding::Fail(detail) = perform_within_limit(check, &mut bench).await {
                 failed.push((check.id, detail));
             }
         }

@@ -4,8 +4,8 @@
 //! Packets are delivered whole or not at all, so there is no framing, and a descriptor arrives with the
 //! message that explains it. End of file on the socket tells each side that the other has ended.
 
-pub mod memory;
-pub mod parcel;
+pub mod fd_bundle;
+pub mod memfd;
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::marker::PhantomData;
@@ -35,7 +35,7 @@ pub enum ControlError {
     Malformed(#[from] prost::DecodeError),
     /// The message exceeds the maximum size, so it was truncated.
     #[error("a control message was cut off")]
-    Cut,
+    Truncated,
     /// The socket failed.
     #[error("the control socket failed: {0}")]
     Socket(#[from] io::Error),
@@ -109,13 +109,13 @@ impl<Out: Message, In: Message + Default> Control<Out, In> {
             else {
                 continue;
             };
-            let Received { bytes, whole, descriptor } = match received {
+            let ReceivedPacket { bytes, whole, descriptor } = match received {
                 // The other side closed its end while packets of ours were unread.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(None),
                 received => received?,
             };
             if !whole {
-                return Err(ControlError::Cut);
+                return Err(ControlError::Truncated);
             }
             // A valid message is never empty: its `what` is always set.
             if bytes == 0 {
@@ -139,13 +139,13 @@ fn send_packet(socket: BorrowedFd<'_>, bytes: &[u8], descriptor: Option<Borrowed
     Ok(())
 }
 
-struct Received {
+struct ReceivedPacket {
     bytes: usize,
     whole: bool,
     descriptor: Option<OwnedFd>,
 }
 
-fn receive_packet(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Received> {
+fn receive_packet(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<ReceivedPacket> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
@@ -155,7 +155,7 @@ fn receive_packet(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<Recei
     });
     let descriptor = descriptors.by_ref().flatten().next();
     let cut = received.flags.contains(ReturnFlags::TRUNC);
-    Ok(Received { bytes: received.bytes, whole: !cut, descriptor })
+    Ok(ReceivedPacket { bytes: received.bytes, whole: !cut, descriptor })
 }
 
 #[cfg(test)]
@@ -221,7 +221,7 @@ mod tests {
         send_packet(ours.socket.get_ref().as_fd(), &[0xff; 9], None).unwrap();
         assert!(matches!(theirs.receive().await, Err(ControlError::Malformed(_))));
         send_packet(ours.socket.get_ref().as_fd(), &vec![0; MAX_PACKET_BYTES + 1], None).unwrap();
-        assert!(matches!(theirs.receive().await, Err(ControlError::Cut)));
+        assert!(matches!(theirs.receive().await, Err(ControlError::Truncated)));
     }
 
     #[tokio::test]

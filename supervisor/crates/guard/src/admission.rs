@@ -23,8 +23,8 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::Call;
+use crate::call_when_ready::{CallWhenReady, call_when_ready};
 use crate::error::CallError;
-use crate::onward::{Onward, onward};
 use crate::reason;
 use crate::text::Quoted;
 
@@ -70,7 +70,7 @@ pub enum AdmissionError {
     },
     /// The deadline passed in the queue.
     #[error("plugin {} is overloaded: no free place within {waited:?}; try again a little later", Quoted(.plugin))]
-    NoPlace {
+    QueueTimeout {
         /// The plugin that was called.
         plugin: String,
         /// How long the call waited, in whole milliseconds.
@@ -97,7 +97,7 @@ impl AdmissionLayer {
         let concurrency = settings.concurrency.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             gate: Arc::new(Gate {
-                places: Arc::new(Semaphore::new(concurrency)),
+                permits: Arc::new(Semaphore::new(concurrency)),
                 queue: settings.queue,
                 in_flight: AtomicUsize::new(0),
                 waiting: AtomicUsize::new(0),
@@ -141,7 +141,7 @@ impl AdmissionGauge {
 #[derive(Debug)]
 struct Gate {
     /// In an `Arc` of its own, because a queued call waits on it.
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     queue: usize,
     in_flight: AtomicUsize,
     waiting: AtomicUsize,
@@ -150,28 +150,28 @@ struct Gate {
 impl Gate {
     /// A permit, if one is free. It never overtakes a waiter: the semaphore gives a released permit to the first
     /// waiter, so a free permit means that no call is waiting.
-    fn try_enter(self: &Arc<Self>) -> Option<Place> {
-        self.places.try_acquire().ok()?.forget();
-        Some(Place::new(self.clone()))
+    fn try_enter(self: &Arc<Self>) -> Option<RunningCall> {
+        self.permits.try_acquire().ok()?.forget();
+        Some(RunningCall::new(self.clone()))
     }
 
     /// A place in the queue, if there is one.
-    fn try_queue(self: &Arc<Self>) -> Option<Turn> {
+    fn try_queue(self: &Arc<Self>) -> Option<QueuedCall> {
         self.waiting
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < self.queue).then(|| n + 1))
             .ok()?;
         // Boxed because the future of an owned acquire has no name; only calls that wait pay for it.
-        Some(Turn { acquire: Box::pin(self.places.clone().acquire_owned()), gate: self.clone() })
+        Some(QueuedCall { acquire: Box::pin(self.permits.clone().acquire_owned()), gate: self.clone() })
     }
 }
 
 /// One call that runs in the plugin. Releases its permit when dropped.
 #[derive(Debug)]
-struct Place {
+struct RunningCall {
     gate: Arc<Gate>,
 }
 
-impl Place {
+impl RunningCall {
     /// Takes ownership of a permit that was acquired from the semaphore and forgotten.
     fn new(gate: Arc<Gate>) -> Self {
         gate.in_flight.fetch_add(1, Ordering::Relaxed);
@@ -179,21 +179,21 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         // Before the permit is released, so that the gauge never shows more than the limit.
         self.gate.in_flight.fetch_sub(1, Ordering::Relaxed);
-        self.gate.places.add_permits(1);
+        self.gate.permits.add_permits(1);
     }
 }
 
 /// One call in the queue. Leaves it when dropped.
-struct Turn {
+struct QueuedCall {
     acquire: Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>,
     gate: Arc<Gate>,
 }
 
-impl Drop for Turn {
+impl Drop for QueuedCall {
     fn drop(&mut self) {
         self.gate.waiting.fetch_sub(1, Ordering::Relaxed);
     }
@@ -222,11 +222,11 @@ where
 
     fn call(&mut self, call: Call) -> Self::Future {
         let state = if let Some(place) = self.gate.try_enter() {
-            State::Running { future: onward(&mut self.inner, call), place }
+            State::Running { future: call_when_ready(&mut self.inner, call), place }
         } else if let Some(turn) = self.gate.try_queue() {
             let sleep = call.deadline.map(|deadline| Box::pin(sleep_until(deadline)));
             let ahead = Some((self.inner.clone(), call));
-            State::Waiting { waiting: Box::new(Waiting { turn, sleep, since: Instant::now(), ahead }) }
+            State::Waiting { waiting: Box::new(WaitingCall { turn, sleep, since: Instant::now(), ahead }) }
         } else {
             let error = AdmissionError::QueueFull {
                 plugin: call.plugin.to_string(),
@@ -258,20 +258,20 @@ pin_project! {
     {
         // Both are boxed to keep the future small for calls that run at once: it is moved several times.
         Refused { error: Option<Box<AdmissionError>> },
-        Waiting { waiting: Box<Waiting<S>> },
+        Waiting { waiting: Box<WaitingCall<S>> },
         // The future is dropped before the permit: the next call starts when this one has ended.
         Running {
             #[pin]
-            future: Onward<S>,
-            place: Place,
+            future: CallWhenReady<S>,
+            place: RunningCall,
         },
         Done,
     }
 }
 
 /// A call in the queue.
-struct Waiting<S> {
-    turn: Turn,
+struct WaitingCall<S> {
+    turn: QueuedCall,
     sleep: Option<Pin<Box<Sleep>>>,
     since: Instant,
     ahead: Option<(S, Call)>,
@@ -294,10 +294,10 @@ where
                 StateProj::Waiting { waiting } => match waiting.turn.acquire.as_mut().poll(cx) {
                     Poll::Ready(Ok(permit)) => {
                         permit.forget();
-                        let place = Place::new(waiting.turn.gate.clone());
+                        let place = RunningCall::new(waiting.turn.gate.clone());
                         let (mut inner, call) =
                             waiting.ahead.take().expect("left only here, for another state");
-                        state.set(State::Running { future: onward(&mut inner, call), place });
+                        state.set(State::Running { future: call_when_ready(&mut inner, call), place });
                     }
                     Poll::Ready(Err(closed)) => return Poll::Ready(Err(CallError::defect(closed))),
                     Poll::Pending => {
@@ -308,7 +308,7 @@ where
                             u64::try_from(waiting.since.elapsed().as_millis()).unwrap_or(u64::MAX),
                         );
                         state.set(State::Done);
-                        return Poll::Ready(Err(AdmissionError::NoPlace { plugin, waited }.into()));
+                        return Poll::Ready(Err(AdmissionError::QueueTimeout { plugin, waited }.into()));
                     }
                 },
                 StateProj::Running { future, .. } => {

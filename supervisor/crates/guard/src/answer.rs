@@ -41,7 +41,7 @@ pub enum Outcome {
 impl Outcome {
     /// The value in logs and metrics: `ok`, `tool_error`, `refused` or `host_fault`.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::ToolError => "tool_error",
@@ -93,13 +93,13 @@ pub struct Answer {
 impl Answer {
     /// A tool's answer that did not come as a protobuf message: for hosts with another protocol.
     #[must_use]
-    pub fn of_tool(content: impl Into<Raw<'static>>) -> Self {
+    pub fn from_tool(content: impl Into<Raw<'static>>) -> Self {
         Self { content: content.into(), ..Self::empty(Outcome::Ok) }
     }
 
     /// An answer of the host itself: a refusal or a fault.
     #[must_use]
-    pub fn of_host(outcome: Outcome, error: impl Into<Raw<'static>>) -> Self {
+    pub fn from_host(outcome: Outcome, error: impl Into<Raw<'static>>) -> Self {
         Self { error: error.into(), ..Self::empty(outcome) }
     }
 
@@ -117,12 +117,12 @@ impl Answer {
 
     /// Whether a plugin wrote text in it: it answered, or it failed with an error text. An error of the host may quote
     /// a caller, so it does not count against the plugin.
-    pub(crate) fn is_of_plugin(&self) -> bool {
-        self.digest.is_some() || is_of_plugin(&self.outcome)
+    pub(crate) fn is_from_plugin(&self) -> bool {
+        self.digest.is_some() || is_from_plugin(&self.outcome)
     }
 }
 
 /// The same, decided by the outcome alone.
-pub(crate) fn is_of_plugin(outcome: &Outcome) -> bool {
+pub(crate) fn is_from_plugin(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Ok | Outcome::ToolError) || outcome.reason() == reason::PLUGIN_ERROR
 }

@@ -22,17 +22,17 @@ pub(crate) struct Body {
 
 impl Body {
     /// A text that the plugin wrote entirely.
-    pub(crate) fn uncut(whole: Sanitized) -> Self {
+    pub(crate) fn from_plugin(whole: Sanitized) -> Self {
         Self { whole, parts: Vec::new() }
     }
 
     /// A text that the host wrote entirely: the notice in place of a text that was left out.
-    pub(crate) fn ours(notice: Sanitized) -> Self {
+    pub(crate) fn from_notice(notice: Sanitized) -> Self {
         Self { parts: vec![Part::Notice(notice.as_str().to_owned())], whole: notice }
     }
 
     /// A text of several parts, each on separate lines.
-    pub(crate) fn cut(parts: Vec<Part>) -> Self {
+    pub(crate) fn from_parts(parts: Vec<Part>) -> Self {
         let texts: Vec<&str> = parts.iter().map(Part::as_str).collect();
         // Without an operator's patterns: the plugin's parts have been matched already, and the notices need not be.
         // The sanitizer guarantees that the joined parts are neutralized too. The second pass is cheap and affects only
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn what_was_not_cut_is_the_plugins_throughout() {
-        let body = Body::uncut(sanitized("one\ntwo"));
+        let body = Body::from_plugin(sanitized("one\ntwo"));
         assert_eq!(body.parts().collect::<Vec<_>>(), [PartRef::Text("one\ntwo")]);
         assert_eq!((body.plugin_bytes(), body.is_cut()), (7, false));
     }
@@ -110,7 +110,7 @@ mod tests {
             Part::Notice("[truncated: 9 bytes]".to_owned()),
             Part::Text(sanitized("tail")),
         ];
-        let body = Body::cut(parts);
+        let body = Body::from_parts(parts);
         assert_eq!(body.whole(), "head\n[truncated: 9 bytes]\ntail");
         assert_eq!((body.plugin_bytes(), body.is_cut()), (8, true));
     }
@@ -118,6 +118,6 @@ mod tests {
     #[test]
     fn parts_make_up_no_token_together() {
         let parts = vec![Part::Text(sanitized("x")), Part::Notice("[plugin_output]".to_owned())];
-        assert!(!Body::cut(parts).whole().contains("[plugin_output]"));
+        assert!(!Body::from_parts(parts).whole().contains("[plugin_output]"));
     }
 }

@@ -26,14 +26,14 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::Call;
+use crate::call_when_ready::{CallWhenReady, call_when_ready};
 use crate::error::CallError;
-use crate::onward::{Onward, onward};
 use crate::reason;
 use crate::text::Quoted;
 
 mod machine;
 
-use machine::{Admitted, Machine, Verdict};
+use machine::{CallPermit, Machine, Verdict};
 
 /// Faults in a row that open the breaker. More than the calls that one crash usually takes down, and few enough to
 /// spare the sixth caller a time-out. Set with [`BreakerSettings::failures`].
@@ -78,7 +78,7 @@ pub enum BreakerState {
 impl BreakerState {
     /// The value for programs: `closed`, `open` or `half_open`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Closed => "closed",
             Self::Open => "open",
@@ -124,8 +124,8 @@ impl BreakerLayer {
     pub fn new(settings: BreakerSettings) -> Self {
         let (state, _) = watch::channel(BreakerState::Closed);
         let machine = Machine::new(settings);
-        let calm = AtomicU64::new(calm_of(&machine));
-        Self { shared: Arc::new(Shared { machine: Mutex::new(machine), state, calm }) }
+        let calm = AtomicU64::new(healthy_epoch_or_none(&machine));
+        Self { shared: Arc::new(Shared { machine: Mutex::new(machine), state, healthy_epoch: calm }) }
     }
 
     /// A handle that reads, watches and resets the breaker.
@@ -164,7 +164,7 @@ impl BreakerGauge {
     /// Closes it and forgets all faults: for a host that knows that the plugin works again, because it just
     /// started a new process.
     pub fn reset(&self) {
-        self.shared.change(Machine::reset);
+        self.shared.update(Machine::reset);
     }
 }
 
@@ -175,25 +175,25 @@ struct Shared {
     /// The machine's epoch while it is healthy, else [`NOT_CALM`]. Written under the machine's lock and read without
     /// it: a healthy breaker, which nearly every one is, admits and settles calls without a lock and without reading
     /// the clock.
-    calm: AtomicU64,
+    healthy_epoch: AtomicU64,
 }
 
 /// Not an epoch: those count from 0, one for each change of state.
-const NOT_CALM: u64 = u64::MAX;
+const NO_HEALTHY_EPOCH: u64 = u64::MAX;
 
-fn calm_of(machine: &Machine) -> u64 {
-    machine.calm().unwrap_or(NOT_CALM)
+fn healthy_epoch_or_none(machine: &Machine) -> u64 {
+    machine.healthy_epoch().unwrap_or(NO_HEALTHY_EPOCH)
 }
 
 impl Shared {
     /// Runs one step of the machine and notifies the watchers if that changed its state.
-    fn change<T>(&self, step: impl FnOnce(&mut Machine) -> T) -> T {
+    fn update<T>(&self, step: impl FnOnce(&mut Machine) -> T) -> T {
         // The machine's steps do not panic; if one does, its state is still valid.
         let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
         let before = machine.state();
         let result = step(&mut machine);
         let state = machine.state();
-        self.calm.store(calm_of(&machine), Ordering::Release);
+        self.healthy_epoch.store(healthy_epoch_or_none(&machine), Ordering::Release);
         // Sent under the lock, so that watchers see the changes in order.
         if state != before {
             self.state.send_replace(state);
@@ -201,18 +201,19 @@ impl Shared {
         result
     }
 
-    fn admit(&self) -> Result<Admitted, Duration> {
-        match self.calm.load(Ordering::Acquire) {
-            NOT_CALM => self.change(|machine| machine.admit(Instant::now())),
-            epoch => Ok(Admitted::calmly(epoch)),
+    fn admit(&self) -> Result<CallPermit, Duration> {
+        match self.healthy_epoch.load(Ordering::Acquire) {
+            NO_HEALTHY_EPOCH => self.update(|machine| machine.admit(Instant::now())),
+            epoch => Ok(CallPermit::for_healthy_epoch(epoch)),
         }
     }
 
-    fn settle(&self, call: Admitted, verdict: Verdict, now: impl FnOnce() -> Instant) {
+    fn settle(&self, call: CallPermit, verdict: Verdict, now: impl FnOnce() -> Instant) {
         // There is no fault to forget, and this call is not one.
-        let calm = verdict != Verdict::Fault && self.calm.load(Ordering::Acquire) != NOT_CALM;
+        let calm =
+            verdict != Verdict::Fault && self.healthy_epoch.load(Ordering::Acquire) != NO_HEALTHY_EPOCH;
         if !calm {
-            self.change(|machine| machine.settle(call, verdict, now()));
+            self.update(|machine| machine.settle(call, verdict, now()));
         }
     }
 }
@@ -241,14 +242,14 @@ where
     fn call(&mut self, call: Call) -> Self::Future {
         match self.shared.admit() {
             Ok(admitted) => ResponseFuture {
-                ticket: Some(Ticket {
+                ticket: Some(AdmittedCall {
                     shared: self.shared.clone(),
-                    admitted,
+                    permit: admitted,
                     deadline: call.deadline,
-                    in_a_hurry: call.timeout.is_some(),
+                    has_caller_timeout: call.timeout.is_some(),
                     verdict: None,
                 }),
-                future: Some(onward(&mut self.inner, call)),
+                future: Some(call_when_ready(&mut self.inner, call)),
                 refused: None,
             },
             Err(retry_in) => {
@@ -270,22 +271,22 @@ fn whole_millis(duration: Duration) -> Duration {
 
 /// One admitted call. Settles when dropped: without a verdict by then, its caller gave up.
 #[derive(Debug)]
-struct Ticket {
+struct AdmittedCall {
     shared: Arc<Shared>,
-    admitted: Admitted,
+    permit: CallPermit,
     deadline: Option<Instant>,
     /// The deadline is the caller's, earlier than the plugin's.
-    in_a_hurry: bool,
+    has_caller_timeout: bool,
     verdict: Option<Verdict>,
 }
 
-impl Drop for Ticket {
+impl Drop for AdmittedCall {
     fn drop(&mut self) {
         let verdict = self.verdict.unwrap_or_else(|| match self.deadline {
-            Some(deadline) if !self.in_a_hurry && Instant::now() >= deadline => Verdict::Fault,
+            Some(deadline) if !self.has_caller_timeout && Instant::now() >= deadline => Verdict::Fault,
             _ => Verdict::Unknown,
         });
-        self.shared.settle(self.admitted, verdict, Instant::now);
+        self.shared.settle(self.permit, verdict, Instant::now);
     }
 }
 
@@ -312,9 +313,9 @@ pin_project! {
         S: Service<Call>,
     {
         #[pin]
-        future: Option<Onward<S>>,
+        future: Option<CallWhenReady<S>>,
         // After the future: the call ends before its verdict is recorded.
-        ticket: Option<Ticket>,
+        ticket: Option<AdmittedCall>,
         refused: Option<Box<BreakerError>>,
     }
 }
@@ -335,7 +336,7 @@ where
         if let Some(mut ticket) = this.ticket.take() {
             ticket.verdict = Some(match &answer {
                 Ok(_) => Verdict::Alive,
-                Err(error) => verdict(error, ticket.in_a_hurry),
+                Err(error) => verdict(error, ticket.has_caller_timeout),
             });
         }
         Poll::Ready(answer)

@@ -11,7 +11,7 @@ use talon_sanitize::Sanitized;
 use tokio::time::Instant;
 use tracing::Span;
 
-use crate::laps::Laps;
+use crate::layer_timings::LayerTimings;
 
 /// Who made the call. The dispatcher decides it from the peer's uid, never from a field of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -27,7 +27,7 @@ pub enum Origin {
 impl Origin {
     /// The value for logs and programs: `person`, `model` or `program`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Person => "person",
             Self::Model => "model",
@@ -41,34 +41,34 @@ pub trait Grant: Send + Sync {
     /// Whether the caller may call this action of this plugin, if the action exists.
     fn covers(&self, plugin: &str, action: &str) -> bool;
     /// Whether the caller may call any action of this plugin.
-    fn covers_some(&self, plugin: &str) -> bool;
+    fn covers_any_action(&self, plugin: &str) -> bool;
     /// What to do if an action is not covered: the end of the refusal.
-    fn what_to_do(&self, _plugin: &str, _action: &str) -> &'static str {
+    fn remedy(&self, _plugin: &str, _action: &str) -> &'static str {
         "ask the operator to add it to `allow` of your entry under host.peers"
     }
 }
 
 /// Receives the progress of a call. Its texts are sanitized.
-pub trait Follow: Send + Sync {
+pub trait ProgressObserver: Send + Sync {
     /// Reports progress, and the total if it is known. Must not block.
     fn progress(&self, progress: f64, total: Option<f64>, message: &Sanitized);
 }
 
 /// Connects a call to an external trace. The guard starts the call's span and knows nothing else of traces.
-pub trait Traced: Send + Sync {
+pub trait TraceContext: Send + Sync {
     /// Called when the call's span was created, before anything happens in it.
     fn begin(&self, call: &Span);
     /// The metadata by which a service that is called within this span continues the trace.
-    fn onward(&self, request: &Span) -> Vec<(&'static str, String)>;
+    fn outgoing_metadata(&self, request: &Span) -> Vec<(&'static str, String)>;
 }
 
 /// The key of the session context that distinguishes a caller's conversations.
 pub const SESSION_KEY: &str = "session_id";
 
 /// A shared value that the host passes along with a call. Equal only to itself; its `Debug` shows nothing of it.
-pub struct Handed<T: ?Sized>(Arc<T>);
+pub struct ArcById<T: ?Sized>(Arc<T>);
 
-impl<T: ?Sized> Handed<T> {
+impl<T: ?Sized> ArcById<T> {
     /// Wraps the value.
     #[must_use]
     pub fn new(it: Arc<T>) -> Self {
@@ -76,7 +76,7 @@ impl<T: ?Sized> Handed<T> {
     }
 }
 
-impl<T: ?Sized> Deref for Handed<T> {
+impl<T: ?Sized> Deref for ArcById<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -84,19 +84,19 @@ impl<T: ?Sized> Deref for Handed<T> {
     }
 }
 
-impl<T: ?Sized> Clone for Handed<T> {
+impl<T: ?Sized> Clone for ArcById<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T: ?Sized> PartialEq for Handed<T> {
+impl<T: ?Sized> PartialEq for ArcById<T> {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl<T: ?Sized> fmt::Debug for Handed<T> {
+impl<T: ?Sized> fmt::Debug for ArcById<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handed").finish_non_exhaustive()
     }
@@ -133,11 +133,11 @@ pub struct CallFields {
     /// Who made the call.
     pub origin: Origin,
     /// What the caller may call; `None`: everything. Decided by the dispatcher.
-    pub granted: Option<Handed<dyn Grant>>,
+    pub granted: Option<ArcById<dyn Grant>>,
     /// Receives the call's progress, if the caller wants it.
-    pub follower: Option<Handed<dyn Follow>>,
+    pub progress_observer: Option<ArcById<dyn ProgressObserver>>,
     /// The trace that the call belongs to, if there is one.
-    pub trace: Option<Handed<dyn Traced>>,
+    pub trace: Option<ArcById<dyn TraceContext>>,
     /// The caller's session context. A plugin gets of it only what its action declares and the operator grants.
     pub context: BTreeMap<String, String>,
     /// When the call came in. Its time counts from here, wherever it waits.
@@ -152,7 +152,7 @@ pub struct CallFields {
     /// Credentials from the operator's configuration. Set by `resolve`.
     pub credentials: BTreeMap<String, CredentialHeader>,
     /// The times that the layers record while metrics are read. Set by the outermost layer.
-    pub laps: Option<Handed<Laps>>,
+    pub layer_timings: Option<ArcById<LayerTimings>>,
 }
 
 impl Call {
@@ -173,7 +173,7 @@ impl Call {
             args: BTreeMap::new(),
             origin,
             granted: None,
-            follower: None,
+            progress_observer: None,
             trace: None,
             context: BTreeMap::new(),
             accepted: Instant::now(),
@@ -181,7 +181,7 @@ impl Call {
             deadline: None,
             declared_name: String::new(),
             credentials: BTreeMap::new(),
-            laps: None,
+            layer_timings: None,
         }))
     }
 
@@ -225,7 +225,7 @@ impl fmt::Debug for Call {
             .field("args", &self.args.keys())
             .field("origin", &self.origin)
             .field("granted", &self.granted)
-            .field("follower", &self.follower)
+            .field("follower", &self.progress_observer)
             .field("trace", &self.trace)
             .field("context", &self.context.keys())
             .field("accepted", &self.accepted)

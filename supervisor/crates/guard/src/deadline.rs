@@ -19,8 +19,8 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::Call;
+use crate::call_when_ready::{CallWhenReady, call_when_ready};
 use crate::error::CallError;
-use crate::onward::{Onward, onward};
 use crate::reason;
 use crate::text::Quoted;
 
@@ -127,7 +127,7 @@ where
         call.deadline = Some(deadline);
         let plugin = call.plugin.clone();
         // If no time is left, the call is not made.
-        let future = (deadline > Instant::now()).then(|| onward(&mut self.inner, call));
+        let future = (deadline > Instant::now()).then(|| call_when_ready(&mut self.inner, call));
         ResponseFuture { future, deadline, sleep: None, plugin, timeout }
     }
 }
@@ -139,7 +139,7 @@ pin_project! {
         S: Service<Call>,
     {
         #[pin]
-        future: Option<Onward<S>>,
+        future: Option<CallWhenReady<S>>,
         deadline: Instant,
         // Created when there is something to wait for: a call that is answered or refused at once needs no timer.
         #[pin]

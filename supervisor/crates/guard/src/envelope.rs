@@ -26,10 +26,10 @@ use std::ops::Deref;
 
 use crate::body::{Body, PartRef};
 use crate::random::{self, BITS};
-use crate::sanitized::SanitizedAnswer;
+use crate::sanitized_answer::SanitizedAnswer;
 
 mod nonce;
-mod received;
+mod parse;
 
 use nonce::Nonce;
 
@@ -43,7 +43,7 @@ const ERROR: &str = "error:";
 
 /// The longest value of an attribute. Names are at most 64 and ids 128 characters by contract; a longer value
 /// is left out, like everything that is not a plain word.
-const MAX_WORD: usize = 128;
+const MAX_ATTRIBUTE_BYTES: usize = 128;
 
 /// Which envelope a model gets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -63,7 +63,7 @@ impl EnvelopeMode {
 
     /// The value in configurations: `plain`, `nonce` or `quoted`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Plain => "plain",
             Self::Nonce => "nonce",
@@ -136,7 +136,7 @@ pub(crate) struct Subject<'a> {
 
 /// Puts an answer into its envelope. An error takes precedence: the block then holds nothing else.
 pub(crate) fn wrap(mode: EnvelopeMode, subject: Subject<'_>, answer: &SanitizedAnswer) -> Wrapped {
-    wrap_with(mode, subject, answer, random::bits)
+    wrap_with(mode, subject, answer, random::random_bytes)
 }
 
 /// The same with a given source of random bits.
@@ -146,9 +146,9 @@ fn wrap_with(
     answer: &SanitizedAnswer,
     random: impl FnMut() -> [u8; BITS / 8],
 ) -> Wrapped {
-    let shown = Shown::of(answer);
-    let nonce = (mode != EnvelopeMode::Plain).then(|| Nonce::not_in(|| shown.texts(), random));
-    let mut block = Block { out: String::with_capacity(shown.capacity(mode)), mode, nonce };
+    let shown = BlockContent::of(answer);
+    let nonce = (mode != EnvelopeMode::Plain).then(|| Nonce::absent_from(|| shown.texts(), random));
+    let mut block = BlockWriter { out: String::with_capacity(shown.capacity(mode)), mode, nonce };
     block.open(NAME);
     if block.nonce.is_some() {
         let bytes = shown.texts().map(Body::plugin_bytes).sum::<usize>();
@@ -160,14 +160,14 @@ fn wrap_with(
     }
     block.out.push_str("]\n");
     match shown {
-        Shown::Error(error) => {
+        BlockContent::Error(error) => {
             // On a separate line where every line of the plugin is marked, because the word is the host's.
             block.out.push_str(ERROR);
             block.out.push(if mode == EnvelopeMode::Quoted { '\n' } else { ' ' });
             block.body(error);
         }
-        Shown::Answer { content, structured: None } => block.body(content),
-        Shown::Answer { content, structured: Some(structured) } => {
+        BlockContent::Answer { content, structured: None } => block.body(content),
+        BlockContent::Answer { content, structured: Some(structured) } => {
             if !content.whole().is_empty() {
                 block.body(content);
                 block.out.push_str("\n\n");
@@ -183,12 +183,12 @@ fn wrap_with(
 }
 
 /// The parts of an answer that a block shows.
-enum Shown<'a> {
+enum BlockContent<'a> {
     Error(&'a Body),
     Answer { content: &'a Body, structured: Option<&'a Body> },
 }
 
-impl<'a> Shown<'a> {
+impl<'a> BlockContent<'a> {
     fn of(answer: &'a SanitizedAnswer) -> Self {
         if !answer.error().is_empty() {
             return Self::Error(&answer.0.error);
@@ -221,13 +221,13 @@ impl<'a> Shown<'a> {
 }
 
 /// A block that is being written.
-struct Block {
+struct BlockWriter {
     out: String,
     mode: EnvelopeMode,
     nonce: Option<Nonce>,
 }
 
-impl Block {
+impl BlockWriter {
     /// An opening delimiter without its closing bracket.
     fn open(&mut self, name: &str) {
         self.out.push('[');
@@ -251,7 +251,7 @@ impl Block {
 
     /// Leaves out a value that is not a plain word.
     fn attribute(&mut self, name: &str, value: &str) {
-        if is_word(value) {
+        if is_attribute_value(value) {
             for piece in [" ", name, "=", value] {
                 self.out.push_str(piece);
             }
@@ -287,8 +287,8 @@ impl Block {
 }
 
 /// Whether a value is a plain word.
-fn is_word(value: &str) -> bool {
-    (1..=MAX_WORD).contains(&value.len())
+fn is_attribute_value(value: &str) -> bool {
+    (1..=MAX_ATTRIBUTE_BYTES).contains(&value.len())
         && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte))
 }
 

@@ -181,14 +181,14 @@ mod tests {
     /// An error whose cause is itself.
     #[derive(Debug, thiserror::Error)]
     #[error("again")]
-    struct Endless {
-        source: &'static Endless,
+    struct CyclicError {
+        source: &'static CyclicError,
     }
 
     #[test]
     fn a_chain_without_an_end_has_one() {
-        static ENDLESS: Endless = Endless { source: &ENDLESS };
-        let error = CallError::defect(Endless { source: &ENDLESS });
+        static CYCLIC_ERROR: CyclicError = CyclicError { source: &CYCLIC_ERROR };
+        let error = CallError::defect(CyclicError { source: &CYCLIC_ERROR });
         assert_eq!(error.detail().matches("again").count(), MAX_CAUSES);
     }
 

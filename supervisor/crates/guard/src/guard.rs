@@ -26,7 +26,7 @@ use crate::digest::Digest;
 use crate::envelope::{EnvelopeMode, Subject, Wrapped};
 use crate::report::Report;
 use crate::sanitize::{Findings, SanitizeLayer};
-use crate::sanitized::SanitizedAnswer;
+use crate::sanitized_answer::SanitizedAnswer;
 use crate::truncate::{DEFAULT_MAX_RESPONSE_BYTES, Oversize, TruncateLayer};
 use crate::wrap::{Guarded, WrapLayer};
 
@@ -86,7 +86,7 @@ impl Guard {
         let mut sanitize = SanitizeLayer::new(sanitizer.clone())
             .for_response_limit(max_response_bytes.max(max_structured_bytes));
         if let Oversize::Paged(pages) = &oversize {
-            sanitize = sanitize.for_pages_of(pages.settings().max_text_bytes);
+            sanitize = sanitize.for_stored_text_limit(pages.settings().max_text_bytes);
         }
         let truncate = TruncateLayer::new(max_response_bytes, sanitizer.clone())
             .max_structured_bytes(max_structured_bytes)
@@ -101,7 +101,7 @@ impl Guard {
         let mut report = report_on(&raw);
         let mut found = Findings::default();
         let text = found.text(&self.sanitizer, raw);
-        found.tell(&mut report);
+        found.write_to(&mut report);
         report.bytes_out = text.len();
         (text, report)
     }
@@ -114,7 +114,7 @@ impl Guard {
         let mut report = report_on(&raw);
         let mut found = Findings::default();
         let json = found.json(&self.sanitizer, &raw)?;
-        found.tell(&mut report);
+        found.write_to(&mut report);
         report.bytes_out = json.len();
         Some((json, report))
     }
@@ -123,17 +123,17 @@ impl Guard {
     /// stored rest of it, see [`CallFields::scope`](crate::CallFields::scope).
     #[must_use]
     pub fn answer(&self, scope: &str, plugin: &str, call_id: &str, answer: Answer) -> Guarded {
-        Guarded::new(self.envelope, Subject { plugin, call_id }, self.inert(scope, plugin, answer))
+        Guarded::new(self.envelope, Subject { plugin, call_id }, self.neutralize(scope, plugin, answer))
     }
 
     /// The block alone, of an answer that has only text.
     #[must_use]
     pub fn wrap(&self, plugin: &str, call_id: &str, content: impl Into<Raw<'static>>) -> Wrapped {
-        self.answer("", plugin, call_id, Answer::of_tool(content)).into_parts().block
+        self.answer("", plugin, call_id, Answer::from_tool(content)).into_parts().block
     }
 
     /// A sanitized and limited answer without its envelope.
-    fn inert(&self, scope: &str, plugin: &str, answer: Answer) -> SanitizedAnswer {
+    fn neutralize(&self, scope: &str, plugin: &str, answer: Answer) -> SanitizedAnswer {
         let mut sanitized = self.sanitize.sanitize(answer);
         self.truncate.apply(&mut sanitized, scope, plugin);
         sanitized

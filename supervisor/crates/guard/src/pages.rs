@@ -9,12 +9,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use talon_sanitize::{Raw, Sanitized, Sanitizer, Tally};
+use talon_sanitize::{FamilyCounts, Raw, Sanitized, Sanitizer};
 use tokio::time::Instant;
 
 use crate::answer::Answer;
+use crate::fair_store::FairStore;
 use crate::random;
-use crate::shelf::Shelf;
 
 /// All texts together: some hundred answers of the default limit times a few, which no host notices. Set with
 /// [`PagesSettings::max_bytes`]; beyond it the largest scope loses its oldest text.
@@ -108,7 +108,7 @@ impl Page {
         Answer {
             structured_content: Raw::from(where_it_is),
             written_by: Some(plugin),
-            ..Answer::of_tool(text.into_string())
+            ..Answer::from_tool(text.into_string())
         }
     }
 }
@@ -116,12 +116,12 @@ impl Page {
 /// The stored texts. Clones share the store.
 #[derive(Clone)]
 pub struct Pages {
-    shelf: Arc<Mutex<Shelf<Kept>>>,
+    store: Arc<Mutex<FairStore<StoredText>>>,
     settings: PagesSettings,
     sanitizer: Sanitizer,
 }
 
-struct Kept {
+struct StoredText {
     text: Arc<Sanitized>,
     plugin: String,
     expires: Instant,
@@ -138,8 +138,8 @@ impl Pages {
     /// An empty store. The sanitizer must be the one that the texts went through; it decides where a page may end.
     #[must_use]
     pub fn new(settings: PagesSettings, sanitizer: Sanitizer) -> Self {
-        let shelf = Shelf::new(settings.max_bytes, settings.max_texts);
-        Self { shelf: Arc::new(Mutex::new(shelf)), settings, sanitizer }
+        let shelf = FairStore::new(settings.max_bytes, settings.max_texts);
+        Self { store: Arc::new(Mutex::new(shelf)), settings, sanitizer }
     }
 
     /// The bounds.
@@ -174,21 +174,21 @@ impl Pages {
     }
 
     /// Stores a text for a scope and returns its handle, or `None` if it is too large.
-    pub(crate) fn keep(&self, scope: &str, plugin: &str, text: &Sanitized) -> Option<String> {
+    pub(crate) fn store(&self, scope: &str, plugin: &str, text: &Sanitized) -> Option<String> {
         if text.len() > self.settings.max_text_bytes {
             return None;
         }
         let now = Instant::now();
-        let handle = random::word();
+        let handle = random::random_hex();
         let expires = now + self.settings.max_age;
-        let kept = Kept { text: Arc::new(text.clone()), plugin: plugin.to_owned(), expires };
-        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = StoredText { text: Arc::new(text.clone()), plugin: plugin.to_owned(), expires };
+        let mut shelf = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         shelf.retain(|kept| now < kept.expires);
-        shelf.put(scope, &handle, text.len() + plugin.len(), kept).then_some(handle)
+        shelf.insert(scope, &handle, text.len() + plugin.len(), kept).then_some(handle)
     }
 
     fn find(&self, scope: &str, handle: &str) -> Option<(Arc<Sanitized>, String)> {
-        let shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        let shelf = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         let (owner, kept) = shelf.get(handle)?;
         (owner == scope && Instant::now() < kept.expires).then(|| (kept.text.clone(), kept.plugin.clone()))
     }
@@ -198,14 +198,14 @@ impl Pages {
         let mut wanted = max_bytes;
         for _ in 0..MAX_TRIES {
             let length = self.page_length(rest, wanted);
-            let text = self.sanitizer.sanitize(Raw::from(&rest[..length]), &mut Tally::default());
+            let text = self.sanitizer.sanitize(Raw::from(&rest[..length]), &mut FamilyCounts::default());
             match text.len().checked_sub(max_bytes) {
                 None | Some(0) => return (text, length),
                 Some(excess) => wanted = wanted.saturating_sub(excess).max(MIN_PAGE_BYTES / 2),
             }
         }
         let length = rest.floor_char_boundary(MIN_PAGE_BYTES / 2);
-        (self.sanitizer.sanitize(Raw::from(&rest[..length]), &mut Tally::default()), length)
+        (self.sanitizer.sanitize(Raw::from(&rest[..length]), &mut FamilyCounts::default()), length)
     }
 
     fn page_length(&self, rest: &str, max_bytes: usize) -> usize {

@@ -31,8 +31,8 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::Call;
+use crate::call_when_ready::{CallWhenReady, call_when_ready};
 use crate::error::CallError;
-use crate::onward::{Onward, onward};
 use crate::reason;
 use crate::report::Report;
 use crate::text::Quoted;
@@ -65,7 +65,7 @@ impl Default for QuarantineSettings {
 
 /// Why and since when a plugin is quarantined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Quarantined {
+pub struct QuarantineInfo {
     /// How much syntax was neutralized within the window when the threshold was reached.
     pub neutralised: u32,
     /// When it was quarantined.
@@ -100,11 +100,11 @@ pub struct Quarantine {
 struct Shared {
     threshold: Option<NonZeroU32>,
     window: Mutex<Window>,
-    state: watch::Sender<Option<Quarantined>>,
+    state: watch::Sender<Option<QuarantineInfo>>,
     /// Whether `state` is set. Each call reads this, and a lock shared by all calls would be expensive.
-    apart: AtomicBool,
-    times: Counter,
-    now: Gauge,
+    active: AtomicBool,
+    quarantines_total: Counter,
+    active_gauge: Gauge,
 }
 
 impl Quarantine {
@@ -115,27 +115,27 @@ impl Quarantine {
             threshold: settings.threshold,
             window: Mutex::new(Window::new(settings.window)),
             state: watch::Sender::new(None),
-            apart: AtomicBool::new(false),
-            times: metrics::counter!("talon_guard_quarantines_total", "plugin" => plugin.to_owned()),
-            now: metrics::gauge!("talon_guard_quarantined", "plugin" => plugin.to_owned()),
+            active: AtomicBool::new(false),
+            quarantines_total: metrics::counter!("talon_guard_quarantines_total", "plugin" => plugin.to_owned()),
+            active_gauge: metrics::gauge!("talon_guard_quarantined", "plugin" => plugin.to_owned()),
         };
         Self { shared: Arc::new(shared) }
     }
 
     /// Whether a threshold is set.
-    pub(crate) fn is_on(&self) -> bool {
+    pub(crate) fn is_enabled(&self) -> bool {
         self.shared.threshold.is_some()
     }
 
     /// Whether the plugin is quarantined.
     #[must_use]
     pub fn is_quarantined(&self) -> bool {
-        self.shared.apart.load(Ordering::Acquire)
+        self.shared.active.load(Ordering::Acquire)
     }
 
     /// A receiver that changes to `Some` each time a quarantine begins, and to `None` each time it is lifted.
     #[must_use]
-    pub fn subscribe(&self) -> watch::Receiver<Option<Quarantined>> {
+    pub fn subscribe(&self) -> watch::Receiver<Option<QuarantineInfo>> {
         self.shared.state.subscribe()
     }
 
@@ -143,9 +143,9 @@ impl Quarantine {
     pub fn lift(&self) -> bool {
         let mut window = self.shared.window.lock().unwrap_or_else(PoisonError::into_inner);
         window.clear();
-        self.shared.apart.store(false, Ordering::Release);
+        self.shared.active.store(false, Ordering::Release);
         let lifted = self.shared.state.send_if_modified(|state| state.take().is_some());
-        self.shared.now.set(0.0);
+        self.shared.active_gauge.set(0.0);
         lifted
     }
 
@@ -154,18 +154,18 @@ impl Quarantine {
     pub fn impose(&self, neutralised: u32) {
         // The window's lock keeps lifting and counting in order.
         let _window = self.shared.window.lock().unwrap_or_else(PoisonError::into_inner);
-        self.shared.apart.store(true, Ordering::Release);
+        self.shared.active.store(true, Ordering::Release);
         self.shared.state.send_if_modified(|state| {
             let begins = state.is_none();
-            state.get_or_insert_with(|| Quarantined { neutralised, since: Instant::now() });
+            state.get_or_insert_with(|| QuarantineInfo { neutralised, since: Instant::now() });
             begins
         });
-        self.shared.now.set(1.0);
+        self.shared.active_gauge.set(1.0);
     }
 
     /// The current quarantine, if there is one.
     #[must_use]
-    pub fn quarantined(&self) -> Option<Quarantined> {
+    pub fn quarantined(&self) -> Option<QuarantineInfo> {
         *self.shared.state.borrow()
     }
 
@@ -183,16 +183,16 @@ impl Quarantine {
         if neutralised < threshold.get() {
             return;
         }
-        self.shared.apart.store(true, Ordering::Release);
+        self.shared.active.store(true, Ordering::Release);
         // Sent under the lock, so that watchers see lifting and quarantining in order.
         let begins = self.shared.state.send_if_modified(|state| {
             let begins = state.is_none();
-            state.get_or_insert(Quarantined { neutralised, since: now });
+            state.get_or_insert(QuarantineInfo { neutralised, since: now });
             begins
         });
         if begins {
-            self.shared.times.increment(1);
-            self.shared.now.set(1.0);
+            self.shared.quarantines_total.increment(1);
+            self.shared.active_gauge.set(1.0);
         }
     }
 }
@@ -212,20 +212,20 @@ impl QuarantineLayer {
 }
 
 impl<S> Layer<S> for QuarantineLayer {
-    type Service = Quarantining<S>;
-    fn layer(&self, inner: S) -> Quarantining<S> {
-        Quarantining { quarantine: self.quarantine.clone(), inner }
+    type Service = QuarantineService<S>;
+    fn layer(&self, inner: S) -> QuarantineService<S> {
+        QuarantineService { quarantine: self.quarantine.clone(), inner }
     }
 }
 
 /// Refuses calls while the quarantine lasts: see the [module](self).
 #[derive(Debug, Clone)]
-pub struct Quarantining<S> {
+pub struct QuarantineService<S> {
     quarantine: Quarantine,
     inner: S,
 }
 
-impl<S> Service<Call> for Quarantining<S>
+impl<S> Service<Call> for QuarantineService<S>
 where
     S: Service<Call, Error = CallError> + Clone,
 {
@@ -242,7 +242,7 @@ where
         if self.quarantine.is_quarantined() {
             return ResponseFuture { future: None, refused: Some(call.plugin.clone()) };
         }
-        ResponseFuture { future: Some(onward(&mut self.inner, call)), refused: None }
+        ResponseFuture { future: Some(call_when_ready(&mut self.inner, call)), refused: None }
     }
 }
 
@@ -253,7 +253,7 @@ pin_project! {
         S: Service<Call>,
     {
         #[pin]
-        future: Option<Onward<S>>,
+        future: Option<CallWhenReady<S>>,
         refused: Option<Arc<str>>,
     }
 }

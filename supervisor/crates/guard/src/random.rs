@@ -4,13 +4,13 @@
 pub(crate) const BITS: usize = 128;
 
 /// Random bytes from the operating system.
-pub(crate) fn bits() -> [u8; BITS / 8] {
+pub(crate) fn random_bytes() -> [u8; BITS / 8] {
     let mut bits = [0; BITS / 8];
     getrandom::fill(&mut bits).expect("the kernel gives random bits once it has booted");
     bits
 }
 
 /// The same in hexadecimal.
-pub(crate) fn word() -> String {
-    hex::encode(bits())
+pub(crate) fn random_hex() -> String {
+    hex::encode(random_bytes())
 }

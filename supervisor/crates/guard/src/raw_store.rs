@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 
 use crate::digest::Digest;
-use crate::shelf::Shelf;
+use crate::fair_store::FairStore;
 
 /// A message of a plugin as it came off the wire, valid or not.
 #[derive(Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl fmt::Debug for RawMessage {
 #[derive(Debug, Clone)]
 pub struct RawStore {
     /// `None` if nothing is stored.
-    shelf: Option<Arc<Mutex<Shelf<RawMessage>>>>,
+    store: Option<Arc<Mutex<FairStore<RawMessage>>>>,
 }
 
 impl RawStore {
@@ -57,32 +57,32 @@ impl RawStore {
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
         // The bytes bound the count too, because each message has an overhead.
-        Self { shelf: (max_bytes > 0).then(|| Arc::new(Mutex::new(Shelf::new(max_bytes, usize::MAX)))) }
+        Self { store: (max_bytes > 0).then(|| Arc::new(Mutex::new(FairStore::new(max_bytes, usize::MAX)))) }
     }
 
     /// The answer to this call as it came, if it is still stored. The newest if there are several.
     #[must_use]
     pub fn get(&self, call_id: &str) -> Option<RawMessage> {
-        let shelf = self.shelf.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let shelf = self.store.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         shelf.get(call_id).map(|(_, message)| message.clone())
     }
 
     /// All stored messages, newest first.
     #[must_use]
     pub fn list(&self) -> Vec<RawMessage> {
-        let Some(shelf) = &self.shelf else { return Vec::new() };
+        let Some(shelf) = &self.store else { return Vec::new() };
         shelf.lock().unwrap_or_else(PoisonError::into_inner).newest_first().cloned().collect()
     }
 
-    pub(crate) fn is_on(&self) -> bool {
-        self.shelf.is_some()
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.store.is_some()
     }
 
-    pub(crate) fn keep(&self, message: RawMessage) {
-        let Some(shelf) = &self.shelf else { return };
+    pub(crate) fn store(&self, message: RawMessage) {
+        let Some(shelf) = &self.store else { return };
         let mut shelf = shelf.lock().unwrap_or_else(PoisonError::into_inner);
         let (plugin, call_id) = (message.plugin.clone(), message.call_id.clone());
-        shelf.put(&plugin, &call_id, message.message.len() + message.action.len(), message);
+        shelf.insert(&plugin, &call_id, message.message.len() + message.action.len(), message);
     }
 }
 
@@ -105,9 +105,9 @@ mod tests {
     #[test]
     fn the_newest_of_a_plugin_win_and_other_plugins_lose_nothing() {
         let store = RawStore::new(10_000);
-        store.keep(message("quiet", "q", 1000));
+        store.store(message("quiet", "q", 1000));
         for call in 0..100 {
-            store.keep(message("loud", &call.to_string(), 1000));
+            store.store(message("loud", &call.to_string(), 1000));
         }
         assert!(store.get("q").is_some());
         assert!(store.get("99").is_some() && store.get("50").is_none());
@@ -118,15 +118,15 @@ mod tests {
     #[test]
     fn of_two_answers_to_one_id_the_newest_is_there() {
         let store = RawStore::new(10_000);
-        store.keep(message("a", "1", 10));
-        store.keep(message("b", "1", 20));
+        store.store(message("a", "1", 10));
+        store.store(message("b", "1", 20));
         assert_eq!(store.get("1").map(|message| message.message.len()), Some(20));
     }
 
     #[test]
     fn zero_keeps_nothing() {
         let store = RawStore::new(0);
-        store.keep(message("a", "1", 10));
+        store.store(message("a", "1", 10));
         assert_eq!(store.get("1"), None);
     }
 

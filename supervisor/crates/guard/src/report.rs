@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use talon_sanitize::{Flags, Tally};
+use talon_sanitize::{FamilyCounts, Flags};
 
 use crate::digest::Digest;
 
@@ -49,11 +49,11 @@ impl Report {
     }
 
     /// Records the counts and flags of the sanitizer.
-    pub(crate) fn note(&mut self, tally: &Tally, flags: Flags) {
+    pub(crate) fn record(&mut self, tally: &FamilyCounts, flags: Flags) {
         self.kinds.clear();
         self.neutralised.clear();
         // The usual case, and the only one that allocates nothing here.
-        if *tally == Tally::default() && flags.is_empty() {
+        if *tally == FamilyCounts::default() && flags.is_empty() {
             self.flags.clear();
             return;
         }

@@ -24,8 +24,8 @@ use tower_service::Service;
 
 use crate::answer::Answer;
 use crate::call::Call;
+use crate::call_when_ready::{CallWhenReady, call_when_ready};
 use crate::error::CallError;
-use crate::onward::{Onward, onward};
 use crate::text::prefix;
 
 /// How much of an error's chain one log line holds. A cause may quote a plugin; 4 KiB is a screenful.
@@ -78,7 +78,7 @@ where
         ResponseFuture {
             id: call.id.clone(),
             plugin: call.plugin.clone(),
-            future: onward(&mut self.inner, call),
+            future: call_when_ready(&mut self.inner, call),
         }
     }
 }
@@ -90,7 +90,7 @@ pin_project! {
         S: Service<Call>,
     {
         #[pin]
-        future: Onward<S>,
+        future: CallWhenReady<S>,
         id: Arc<str>,
         plugin: Arc<str>,
     }
@@ -123,7 +123,7 @@ fn answer(error: &CallError) -> Answer {
     if text.is_empty() {
         text = format!("the call failed ({})", error.reason());
     }
-    Answer::of_host(error.outcome(), text)
+    Answer::from_host(error.outcome(), text)
 }
 
 fn log(error: &CallError, call_id: &str, plugin: &str) {

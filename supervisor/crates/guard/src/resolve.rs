@@ -35,8 +35,8 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::call::{Call, CallFields, Origin};
+use crate::call_when_ready::{CallWhenReady, call_when_ready};
 use crate::error::CallError;
-use crate::onward::{Onward, onward};
 
 mod actions;
 mod arguments;
@@ -46,7 +46,7 @@ mod schema;
 
 pub use actions::Actions;
 pub use arguments::Problems;
-pub use error::{Others, ResolveError};
+pub use error::{ResolveError, Suggestions};
 use schema::Patterns;
 
 /// The limit for all arguments of a call, names and values: 1 MiB, as the issue asks. Larger input belongs in a file
@@ -91,7 +91,7 @@ pub enum Readiness {
 
 /// Which of the host's values the operator grants to one plugin. Default: none.
 #[derive(Clone, Default, PartialEq)]
-pub struct Grants {
+pub struct ContextGrants {
     /// Names of session-context values it may be given, if its action asks for them.
     pub context: BTreeSet<String>,
     /// Credentials that are sent with each of its calls.
@@ -99,7 +99,7 @@ pub struct Grants {
 }
 
 /// Shows the names of the credentials, never their values.
-impl fmt::Debug for Grants {
+impl fmt::Debug for ContextGrants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Grants")
             .field("context", &self.context)
@@ -117,7 +117,7 @@ pub struct ResolveLayer<D> {
 impl<D: Directory> ResolveLayer<D> {
     /// A layer that looks plugins up in `directory` and gives them what `grants` holds.
     #[must_use]
-    pub fn new(directory: D, grants: Grants) -> Self {
+    pub fn new(directory: D, grants: ContextGrants) -> Self {
         let patterns = Arc::default();
         let max_argument_bytes = DEFAULT_MAX_ARGUMENT_BYTES;
         Self { rules: Rules { directory, grants: Arc::new(grants), max_argument_bytes, patterns } }
@@ -149,7 +149,7 @@ pub struct Resolve<D, S> {
 #[derive(Debug, Clone)]
 struct Rules<D> {
     directory: D,
-    grants: Arc<Grants>,
+    grants: Arc<ContextGrants>,
     max_argument_bytes: usize,
     patterns: Arc<Patterns>,
 }
@@ -231,7 +231,7 @@ where
 
     fn call(&mut self, mut call: Call) -> Self::Future {
         match self.rules.apply(&mut call) {
-            Ok(()) => ResponseFuture { future: Some(onward(&mut self.inner, call)), refused: None },
+            Ok(()) => ResponseFuture { future: Some(call_when_ready(&mut self.inner, call)), refused: None },
             Err(error) => ResponseFuture { future: None, refused: Some(Box::new(error)) },
         }
     }
@@ -244,7 +244,7 @@ pin_project! {
         S: Service<Call>,
     {
         #[pin]
-        future: Option<Onward<S>>,
+        future: Option<CallWhenReady<S>>,
         refused: Option<Box<ResolveError>>,
     }
 }

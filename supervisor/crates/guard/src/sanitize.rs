@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
-use talon_sanitize::{Flags, Raw, Sanitized, Sanitizer, Tally};
+use talon_sanitize::{FamilyCounts, Flags, Raw, Sanitized, Sanitizer};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -29,7 +29,7 @@ use crate::body::Body;
 use crate::call::Call;
 use crate::quarantine::Quarantine;
 use crate::report::Report;
-use crate::sanitized::{Fields, SanitizedAnswer, structured_notice};
+use crate::sanitized_answer::{Fields, SanitizedAnswer, structured_notice};
 
 /// The coarse limit as a multiple of the response limit. See [the coarse cut](self#the-coarse-cut).
 const COARSE_FACTOR: usize = 4;
@@ -67,7 +67,7 @@ impl SanitizeLayer {
 
     /// Makes the coarse cut keep at least as much as may be stored for reading on.
     #[must_use]
-    pub fn for_pages_of(mut self, max_text_bytes: usize) -> Self {
+    pub fn for_stored_text_limit(mut self, max_text_bytes: usize) -> Self {
         self.coarse_bytes = self.coarse_bytes.max(max_text_bytes);
         self
     }
@@ -107,7 +107,7 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        let provoked = self.layer.is_provoking(&call);
+        let provoked = self.layer.arguments_hold_syntax(&call);
         ResponseFuture { future: self.inner.call(call), layer: self.layer.clone(), provoked }
     }
 }
@@ -131,7 +131,7 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let answer = ready!(this.future.poll(cx))?;
-        let counts = !*this.provoked && answer.is_of_plugin();
+        let counts = !*this.provoked && answer.is_from_plugin();
         let sanitized = this.layer.sanitize(answer);
         if let (Some(quarantine), true) = (&this.layer.quarantine, counts) {
             quarantine.count(sanitized.report());
@@ -143,8 +143,8 @@ where
 impl SanitizeLayer {
     /// Whether the arguments hold control syntax themselves. A plugin that repeats them ("no such file: …") is not
     /// counted, because otherwise a caller could have it quarantined by choosing the arguments.
-    fn is_provoking(&self, call: &Call) -> bool {
-        self.quarantine.as_ref().is_some_and(Quarantine::is_on)
+    fn arguments_hold_syntax(&self, call: &Call) -> bool {
+        self.quarantine.as_ref().is_some_and(Quarantine::is_enabled)
             && !call.args.values().chain([&call.action]).all(|text| self.sanitizer.is_clean(text))
     }
 
@@ -161,15 +161,15 @@ impl SanitizeLayer {
         let (error, error_left) = self.text(error, &mut found);
         report.bytes_left_out += content_left + error_left;
         report.bytes_out = content.len() + error.len() + structured_content.whole().len();
-        found.tell(&mut report);
+        found.write_to(&mut report);
         SanitizedAnswer(Box::new(Fields {
             outcome,
-            content: Body::uncut(content),
-            error: Body::uncut(error),
+            content: Body::from_plugin(content),
+            error: Body::from_plugin(error),
             structured_content,
             report,
             written_by,
-            unannounced: [content_left, error_left],
+            unreported_bytes: [content_left, error_left],
         }))
     }
 
@@ -190,7 +190,7 @@ impl SanitizeLayer {
             return structured_notice(json.len(), self.coarse_bytes);
         }
         if let Some(inert) = found.json(&self.sanitizer, &json) {
-            return Body::uncut(inert);
+            return Body::from_plugin(inert);
         }
         report.structured_as_text = true;
         *content = if content.is_empty() {
@@ -217,7 +217,7 @@ impl SanitizeLayer {
 /// The counts and flags of the sanitized texts. The only place where the guard calls the sanitizer.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    tally: Tally,
+    tally: FamilyCounts,
     flags: Flags,
 }
 
@@ -229,15 +229,15 @@ impl Findings {
 
     /// `None` if it is not valid JSON within the limits. Then nothing is counted here, because it is counted as text.
     pub(crate) fn json(&mut self, sanitizer: &Sanitizer, raw: &Raw<'_>) -> Option<Sanitized> {
-        let mut seen = Tally::default();
+        let mut seen = FamilyCounts::default();
         let inert = sanitizer.sanitize_json(raw.expose(), &mut seen)?;
         self.tally.merge(&seen);
         self.flags.merge(sanitizer.flags(raw.expose()));
         Some(inert)
     }
 
-    pub(crate) fn tell(&self, report: &mut Report) {
-        report.note(&self.tally, self.flags);
+    pub(crate) fn write_to(&self, report: &mut Report) {
+        report.record(&self.tally, self.flags);
     }
 }
 

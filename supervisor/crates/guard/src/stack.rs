@@ -12,7 +12,7 @@ use tower::util::BoxCloneSyncService;
 use tower_service::Service;
 
 use crate::call::Call;
-use crate::onward::onward;
+use crate::call_when_ready::call_when_ready;
 use crate::wrap::Guarded;
 
 type Layers = BoxCloneSyncService<Call, Guarded, Infallible>;
@@ -42,7 +42,7 @@ type Layers = BoxCloneSyncService<Call, Guarded, Infallible>;
 pub struct Stack {
     layers: Layers,
     /// A clone that is not in use.
-    spare: Mutex<Option<Layers>>,
+    idle: Mutex<Option<Layers>>,
 }
 
 impl Stack {
@@ -56,18 +56,18 @@ impl Stack {
             + Sync
             + 'static,
     {
-        Self::of(Layers::new(layers))
+        Self::from_layers(Layers::new(layers))
     }
 
-    fn of(layers: Layers) -> Self {
-        Self { layers, spare: Mutex::new(None) }
+    fn from_layers(layers: Layers) -> Self {
+        Self { layers, idle: Mutex::new(None) }
     }
 
     /// Runs a call through all layers. Dropping the future cancels the call.
     pub async fn call(&self, call: Call) -> Guarded {
         let mut layers = self.take();
-        let answer = onward(&mut layers, call);
-        self.lay_aside(layers);
+        let answer = call_when_ready(&mut layers, call);
+        self.put_back(layers);
         match answer.await {
             Ok(answer) => answer,
             Err(never) => match never {},
@@ -76,12 +76,12 @@ impl Stack {
 
     /// Takes the idle clone. Makes a new one if it is in use or another task holds the lock: this never waits.
     fn take(&self) -> Layers {
-        let spare = self.spare.try_lock().ok().and_then(|mut spare| spare.take());
+        let spare = self.idle.try_lock().ok().and_then(|mut spare| spare.take());
         spare.unwrap_or_else(|| self.layers.clone())
     }
 
-    fn lay_aside(&self, layers: Layers) {
-        if let Ok(mut spare) = self.spare.try_lock() {
+    fn put_back(&self, layers: Layers) {
+        if let Ok(mut spare) = self.idle.try_lock() {
             *spare = Some(layers);
         }
     }
@@ -89,7 +89,7 @@ impl Stack {
 
 impl Clone for Stack {
     fn clone(&self) -> Self {
-        Self::of(self.layers.clone())
+        Self::from_layers(self.layers.clone())
     }
 }
 
@@ -116,7 +116,7 @@ mod tests {
         let plugin = service_fn(|call: Call| async move {
             match &*call.id {
                 "never" => std::future::pending().await,
-                id => Ok(Answer::of_tool(id.to_owned())),
+                id => Ok(Answer::from_tool(id.to_owned())),
             }
         });
         let layers = ServiceBuilder::new()

@@ -34,24 +34,24 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::answer::is_of_plugin;
+use crate::answer::is_from_plugin;
 use crate::call::Call;
 use crate::wrap::Guarded;
 
-mod grams;
-mod kept;
+mod argument_grams;
 mod letters;
-mod own;
+mod ngrams;
+mod normalized_buffer;
+mod scope_memory;
 mod table;
-mod told;
 
-use grams::{GRAM, Grams, STRIDE};
-use own::Own;
-use told::Told;
+use argument_grams::ArgumentGrams;
+use ngrams::{GRAM_BYTES, NGramHasher, STRIDE};
+use scope_memory::ScopeMemory;
 
 /// The shortest run that is certain to be found, in letters and digits: five to seven words, or one key or digest.
 /// Shorter runs are in common by chance, as phrases and paths are.
-pub const MIN_PIECE: usize = GRAM + STRIDE - 1;
+pub const MIN_PIECE: usize = GRAM_BYTES + STRIDE - 1;
 
 /// How many scopes are remembered: more than a host has sessions at a time. Set with [`TaintSettings::max_scopes`];
 /// beyond it the least recently used one is forgotten.
@@ -89,7 +89,7 @@ pub struct Taint {
 
 struct Shared {
     settings: TaintSettings,
-    grams: Grams,
+    grams: NGramHasher,
     scopes: Mutex<Scopes>,
 }
 
@@ -101,7 +101,7 @@ struct Scopes {
 }
 
 struct Scope {
-    told: Arc<Mutex<Told>>,
+    memory: Arc<Mutex<ScopeMemory>>,
     used: u64,
 }
 
@@ -122,7 +122,7 @@ impl Taint {
     /// An empty memory with these bounds.
     #[must_use]
     pub fn new(settings: TaintSettings) -> Self {
-        Self { shared: Arc::new(Shared { settings, grams: Grams::new(), scopes: Mutex::default() }) }
+        Self { shared: Arc::new(Shared { settings, grams: NGramHasher::new(), scopes: Mutex::default() }) }
     }
 
     /// Forgets a scope, when its session is over.
@@ -133,10 +133,10 @@ impl Taint {
     /// The plugins whose answers share text with these arguments, sorted, and the fingerprints of the arguments.
     fn examine<'a>(
         &self,
-        told: Option<&Mutex<Told>>,
+        told: Option<&Mutex<ScopeMemory>>,
         args: impl Iterator<Item = &'a String>,
-    ) -> (Vec<String>, Own) {
-        let mut own = Own::default();
+    ) -> (Vec<String>, ArgumentGrams) {
+        let mut own = ArgumentGrams::default();
         let mut sources = Vec::new();
         let mut budget = MAX_LOOKED_AT;
         let Shared { grams, .. } = &*self.shared;
@@ -144,7 +144,7 @@ impl Taint {
             let value = crate::text::prefix(value, budget);
             budget -= value.len();
             own.reserve(value.len());
-            grams.of_every_position(value, |some| {
+            grams.hash_every_position(value, |some| {
                 own.add(some);
                 if let Some(told) = told {
                     lock(told).sources_of(grams, some, &mut sources);
@@ -159,36 +159,36 @@ impl Taint {
     /// Remembers what a plugin answered, except for what the call contained.
     fn remember<'a>(
         &self,
-        mut told: Option<Arc<Mutex<Told>>>,
+        mut told: Option<Arc<Mutex<ScopeMemory>>>,
         scope: &str,
         plugin: &str,
         texts: impl Iterator<Item = &'a str>,
-        own: &Own,
+        own: &ArgumentGrams,
     ) {
         let Shared { grams, .. } = &*self.shared;
-        for text in texts.filter(|text| grams::may_hold_a_piece(text)) {
+        for text in texts.filter(|text| ngrams::may_contain_gram(text)) {
             // Only once there is something to remember: a scope whose answers are short costs nothing.
             if told.is_none() {
-                told = self.told(scope, true);
+                told = self.scope_memory(scope, true);
             }
             let Some(told) = &told else { return };
-            let at_once = lock(told).put_off(grams, plugin, text, own);
+            let at_once = lock(told).defer(grams, plugin, text, own);
             if let Some(source) = at_once {
                 // A long text is inserted in batches, so that other calls of the scope get the lock in between.
-                let own = own.seen();
-                grams.of_every_stride(text, |some| lock(told).insert(own.without(some), source));
+                let own = own.filter();
+                grams.hash_every_stride(text, |some| lock(told).insert(own.exclude(some), source));
             }
         }
     }
 
-    fn told(&self, scope: &str, create: bool) -> Option<Arc<Mutex<Told>>> {
+    fn scope_memory(&self, scope: &str, create: bool) -> Option<Arc<Mutex<ScopeMemory>>> {
         let TaintSettings { max_scopes, max_fingerprints } = self.shared.settings;
         let mut scopes = self.shared.scopes.lock().unwrap_or_else(PoisonError::into_inner);
         scopes.uses += 1;
         let used = scopes.uses;
         if let Some(found) = scopes.known.get_mut(scope) {
             found.used = used;
-            return Some(found.told.clone());
+            return Some(found.memory.clone());
         }
         if !create || max_scopes == 0 || max_fingerprints == 0 {
             return None;
@@ -197,14 +197,14 @@ impl Taint {
             let oldest = scopes.known.iter().min_by_key(|(_, scope)| scope.used)?.0.clone();
             scopes.known.remove(&oldest);
         }
-        let told = Arc::new(Mutex::new(Told::new(max_fingerprints)));
-        scopes.known.insert(scope.to_owned(), Scope { told: told.clone(), used });
+        let told = Arc::new(Mutex::new(ScopeMemory::new(max_fingerprints)));
+        scopes.known.insert(scope.to_owned(), Scope { memory: told.clone(), used });
         Some(told)
     }
 }
 
 /// A panic elsewhere leaves a valid value.
-fn lock(told: &Mutex<Told>) -> MutexGuard<'_, Told> {
+fn lock(told: &Mutex<ScopeMemory>) -> MutexGuard<'_, ScopeMemory> {
     told.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -229,20 +229,20 @@ impl TaintLayer {
 }
 
 impl<S> Layer<S> for TaintLayer {
-    type Service = Tainting<S>;
-    fn layer(&self, inner: S) -> Tainting<S> {
-        Tainting { taint: self.taint.clone(), inner }
+    type Service = TaintService<S>;
+    fn layer(&self, inner: S) -> TaintService<S> {
+        TaintService { taint: self.taint.clone(), inner }
     }
 }
 
 /// Compares arguments with earlier answers: see the [module](self).
 #[derive(Debug, Clone)]
-pub struct Tainting<S> {
+pub struct TaintService<S> {
     taint: Taint,
     inner: S,
 }
 
-impl<S> Service<Call> for Tainting<S>
+impl<S> Service<Call> for TaintService<S>
 where
     S: Service<Call, Response = Guarded>,
 {
@@ -255,16 +255,16 @@ where
     }
 
     fn call(&mut self, mut call: Call) -> Self::Future {
-        let told = self.taint.told(&call.scope, false);
+        let told = self.taint.scope_memory(&call.scope, false);
         let (tainted_by, own) = self.taint.examine(told.as_deref(), call.args.values());
         call.tainted_by.clone_from(&tainted_by);
-        let after = After {
+        let after = AnswerRecorder {
             taint: self.taint.clone(),
             scope: call.scope.clone(),
             plugin: call.plugin.clone(),
-            told,
+            memory: told,
             tainted_by,
-            own,
+            argument_grams: own,
         };
         ResponseFuture { future: self.inner.call(call), after }
     }
@@ -275,28 +275,28 @@ pin_project! {
     pub struct ResponseFuture<F> {
         #[pin]
         future: F,
-        after: After,
+        after: AnswerRecorder,
     }
 }
 
 /// Records the answer of one call.
-struct After {
+struct AnswerRecorder {
     taint: Taint,
     scope: Arc<str>,
     plugin: Arc<str>,
     /// The scope's memory, if it had one when the call came in.
-    told: Option<Arc<Mutex<Told>>>,
+    memory: Option<Arc<Mutex<ScopeMemory>>>,
     tainted_by: Vec<String>,
-    own: Own,
+    argument_grams: ArgumentGrams,
 }
 
-impl After {
+impl AnswerRecorder {
     fn apply(&mut self, answer: &mut Guarded) {
         answer.set_tainted_by(std::mem::take(&mut self.tainted_by));
-        if is_of_plugin(answer.outcome()) || answer.report().digest.is_some() {
+        if is_from_plugin(answer.outcome()) || answer.report().digest.is_some() {
             let plugin = answer.written_by().unwrap_or(&self.plugin);
             let texts = answer.texts_of_plugin();
-            self.taint.remember(self.told.take(), &self.scope, plugin, texts, &self.own);
+            self.taint.remember(self.memory.take(), &self.scope, plugin, texts, &self.argument_grams);
         }
     }
 }

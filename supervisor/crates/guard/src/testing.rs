@@ -26,7 +26,7 @@ pub(crate) fn answer(content: &str, error: &str, structured_content: &str) -> An
         content: content.to_owned().into(),
         error: error.to_owned().into(),
         structured_content: structured_content.to_owned().into(),
-        ..Answer::of_tool("")
+        ..Answer::from_tool("")
     }
 }
 

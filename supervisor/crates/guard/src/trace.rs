@@ -65,7 +65,7 @@ const MAX_FIELD_BYTES: usize = 128;
 const CANCELLED: &str = "cancelled";
 
 /// Describes the series to the installed metrics recorder. Call it once.
-pub fn describe() {
+pub fn describe_metrics() {
     use metrics::{describe_counter as counter, describe_histogram as histogram};
     counter!("talon_guard_calls_total", Unit::Count, "Calls that ended, by outcome and reason");
     histogram!("talon_guard_call_duration_seconds", Unit::Seconds, "How long calls took, waiting included");
@@ -144,7 +144,7 @@ where
             call_id = prefix(&call.id, MAX_FIELD_BYTES),
             plugin = prefix(&call.plugin, MAX_FIELD_BYTES),
             action = prefix(&call.action, MAX_FIELD_BYTES),
-            origin = call.origin.word(),
+            origin = call.origin.as_str(),
             session = call.session().map(|session| prefix(session, MAX_FIELD_BYTES)),
             instance = tracing::field::Empty,
             outcome = tracing::field::Empty,
@@ -156,7 +156,7 @@ where
         }
         let (accepted, traced) = (call.accepted, call.trace.is_some());
         let future = span.in_scope(|| self.inner.call(call));
-        let watch = Watch { span, meters: self.meters.clone(), accepted, traced, ended: false };
+        let watch = CallSpan { span, meters: self.meters.clone(), accepted, traced, ended: false };
         ResponseFuture { future, watch }
     }
 }
@@ -167,7 +167,7 @@ pin_project! {
         #[pin]
         future: F,
         // After the future: what its drop logs still belongs to the span.
-        watch: Watch,
+        watch: CallSpan,
     }
 }
 
@@ -196,7 +196,7 @@ where
 }
 
 /// The span of one running call. If it is dropped before its end, the call was cancelled.
-struct Watch {
+struct CallSpan {
     span: Span,
     meters: Arc<Meters>,
     accepted: Instant,
@@ -205,10 +205,10 @@ struct Watch {
     ended: bool,
 }
 
-impl Watch {
+impl CallSpan {
     fn end(&mut self, outcome: &Outcome, report: Option<&Report>) {
-        let took = self.close(outcome.word(), outcome.reason());
-        self.meters.count(outcome.word(), outcome.reason(), took);
+        let took = self.close(outcome.as_str(), outcome.reason());
+        self.meters.count(outcome.as_str(), outcome.reason(), took);
         if let Some(report) = report {
             self.meters.add(report);
         }
@@ -227,7 +227,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for CallSpan {
     fn drop(&mut self) {
         if !self.ended {
             let took = self.close(CANCELLED, CANCELLED);

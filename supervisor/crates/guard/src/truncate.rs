@@ -16,14 +16,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
-use talon_sanitize::{Raw, Sanitized, Sanitizer, Tally};
+use talon_sanitize::{FamilyCounts, Raw, Sanitized, Sanitizer};
 use tower_layer::Layer;
 use tower_service::Service;
 
 use crate::body::{Body, Part};
 use crate::call::Call;
 use crate::pages::Pages;
-use crate::sanitized::{Field, SanitizedAnswer};
+use crate::sanitized_answer::{Field, SanitizedAnswer};
 use crate::text::prefix;
 
 mod excerpt;
@@ -96,7 +96,7 @@ impl TruncateLayer {
 
     /// Cuts a field, unless it has a notice already.
     fn cut(&self, answer: &mut SanitizedAnswer, field: Field) {
-        let (body, unannounced) = (answer.field(field), answer.unannounced(field));
+        let (body, unannounced) = (answer.field(field), answer.unreported_bytes(field));
         let text = body.whole();
         if body.is_cut() || (text.len() <= self.max_response_bytes && unannounced == 0) {
             return;
@@ -104,7 +104,7 @@ impl TruncateLayer {
         let head = self.head(text, self.max_response_bytes);
         let left_out = text.len() - head.len();
         let parts = vec![Part::Text(head), Part::Notice(notice(left_out + unannounced, ""))];
-        answer.replace(field, Body::cut(parts), left_out);
+        answer.replace(field, Body::from_parts(parts), left_out);
     }
 
     /// The beginning of a sanitized text.
@@ -112,7 +112,7 @@ impl TruncateLayer {
         // The sanitizer finds a safe cut, but it must not exceed the limit or split a character.
         let keep = prefix(text, self.sanitizer.safe_cut(text, max_bytes).min(max_bytes));
         // Unchanged by construction; this only gives it the type.
-        self.sanitizer.sanitize(Raw::from(keep), &mut Tally::default())
+        self.sanitizer.sanitize(Raw::from(keep), &mut FamilyCounts::default())
     }
 }
 

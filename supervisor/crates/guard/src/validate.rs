@@ -77,12 +77,12 @@ impl ValidateLayer {
     /// A layer that stores no messages.
     #[must_use]
     pub fn new() -> Self {
-        Self::keeping(RawStore::new(0))
+        Self::with_store(RawStore::new(0))
     }
 
     /// A layer that stores every message here, as it came.
     #[must_use]
-    pub fn keeping(store: RawStore) -> Self {
+    pub fn with_store(store: RawStore) -> Self {
         Self { store }
     }
 }
@@ -116,7 +116,7 @@ where
 
     fn call(&mut self, call: Call) -> Self::Future {
         let call_id = call.id.clone();
-        let keeper = self.store.is_on().then(|| Keeper {
+        let keeper = self.store.is_enabled().then(|| RawMessageRecorder {
             store: self.store.clone(),
             plugin: call.plugin.clone(),
             action: call.action.clone(),
@@ -132,21 +132,21 @@ pin_project! {
         #[pin]
         future: F,
         call_id: Arc<str>,
-        keeper: Option<Keeper>,
+        keeper: Option<RawMessageRecorder>,
     }
 }
 
 /// Stores the message of one call.
 #[derive(Debug)]
-struct Keeper {
+struct RawMessageRecorder {
     store: RawStore,
     plugin: Arc<str>,
     action: String,
 }
 
-impl Keeper {
-    fn keep(self, raw: &RawAnswer, digest: Digest, call_id: &str) {
-        self.store.keep(RawMessage {
+impl RawMessageRecorder {
+    fn record(self, raw: &RawAnswer, digest: Digest, call_id: &str) {
+        self.store.store(RawMessage {
             call_id: call_id.to_owned(),
             plugin: self.plugin.to_string(),
             action: self.action,
@@ -169,7 +169,7 @@ where
         let raw = ready!(this.future.poll(cx)).map_err(Into::into)?;
         let digest = Digest::of_message(raw.0.clone());
         if let Some(keeper) = this.keeper.take() {
-            keeper.keep(&raw, digest.clone(), this.call_id);
+            keeper.record(&raw, digest.clone(), this.call_id);
         }
         Poll::Ready(accept(raw, digest, this.call_id).map_err(Into::into))
     }
@@ -181,7 +181,7 @@ thread_local! {
 }
 
 /// A buffer for a longer id is freed. By contract ids have at most 128 characters.
-const MAX_KEPT_ID: usize = 512;
+const MAX_REUSED_ID_BYTES: usize = 512;
 
 fn accept(raw: RawAnswer, digest: Digest, call_id: &str) -> Result<Answer, ValidateError> {
     let mut message = ToolResultResponse { call_id: ID.take(), ..Default::default() };
@@ -190,7 +190,7 @@ fn accept(raw: RawAnswer, digest: Digest, call_id: &str) -> Result<Answer, Valid
     if id != call_id {
         return Err(ValidateError::WrongCallId { expected: call_id.to_owned(), got: id });
     }
-    if id.capacity() <= MAX_KEPT_ID {
+    if id.capacity() <= MAX_REUSED_ID_BYTES {
         id.clear();
         ID.set(id);
     }

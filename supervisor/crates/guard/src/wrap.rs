@@ -46,7 +46,7 @@ use crate::body::{Body, PartRef};
 use crate::call::Call;
 use crate::envelope::{self, EnvelopeMode, Subject, Wrapped};
 use crate::report::Report;
-use crate::sanitized::{Fields, SanitizedAnswer};
+use crate::sanitized_answer::{Fields, SanitizedAnswer};
 
 /// A wrapped answer, ready for a model. Only the wrap layer and the [`Guard`](crate::Guard) make it.
 #[derive(Debug, Clone)]

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use prost::Message as _;
 use talon_guard::{
-    AdmissionLayer, AdmissionSettings, BreakerLayer, BreakerSettings, Call, CallError, DeadlineLayer, Digest,
-    Directory, Grants, Guard, GuardSettings, Guarded, Origin, Outcome, Quarantine, QuarantineLayer,
-    QuarantineSettings, RawAnswer, RawStore, Readiness, RescueLayer, ResolveLayer, Taint, TaintLayer, Target,
-    Timeouts, TraceLayer, ValidateLayer, reason,
+    AdmissionLayer, AdmissionSettings, BreakerLayer, BreakerSettings, Call, CallError, ContextGrants,
+    DeadlineLayer, Digest, Directory, Guard, GuardSettings, Guarded, Origin, Outcome, Quarantine,
+    QuarantineLayer, QuarantineSettings, RawAnswer, RawStore, Readiness, RescueLayer, ResolveLayer, Taint,
+    TaintLayer, Target, Timeouts, TraceLayer, ValidateLayer, reason,
 };
 use talon_proto::plugin::{Action, Parameter, ToolResultResponse};
 use tower::util::BoxCloneService;
@@ -73,8 +73,8 @@ fn stack() -> Stack {
         .layer(guard.truncate_layer())
         .layer(guard.sanitize_layer().reporting_to(quarantine.clone()))
         .layer(RescueLayer::new())
-        .layer(ValidateLayer::keeping(raw.clone()))
-        .layer(ResolveLayer::new(OnePlugin, Grants::default()).max_argument_bytes(1000))
+        .layer(ValidateLayer::with_store(raw.clone()))
+        .layer(ResolveLayer::new(OnePlugin, ContextGrants::default()).max_argument_bytes(1000))
         .layer(DeadlineLayer::new(Timeouts { default: TIMEOUT, actions: BTreeMap::new() }))
         .layer(QuarantineLayer::new(quarantine.clone()))
         .layer(BreakerLayer::new(BreakerSettings { failures: 2, ..BreakerSettings::default() }))

@@ -11,15 +11,15 @@ use rustix::net::SocketType;
 use rustix::net::sockopt::socket_type;
 
 use crate::monitor::Monitor;
-use crate::who::Who;
+use crate::process_identity::ProcessIdentity;
 
 /// The parts of a monitor's handle.
 #[derive(Debug)]
 pub struct MonitorParts {
     /// The monitor's identity.
-    pub monitor: Who,
+    pub monitor: ProcessIdentity,
     /// The program's identity.
-    pub program: Who,
+    pub program: ProcessIdentity,
     /// The control socket, whose closing is the lifeline.
     pub control: OwnedFd,
     /// Pidfd of the monitor.
@@ -46,13 +46,13 @@ pub enum AdoptError {
         "its {who} should be process {} (started at {}, uid {}) and is process {} (started at {}, uid {})",
         said.pid, said.started, said.uid, found.pid, found.started, found.uid
     )]
-    Another {
+    DifferentProcess {
         /// Which of the two processes.
         who: &'static str,
         /// The stated identity.
-        said: Who,
+        said: ProcessIdentity,
         /// The actual identity.
-        found: Who,
+        found: ProcessIdentity,
     },
     /// The descriptor is not a control socket.
     #[error("what should be its control socket is none")]
@@ -66,11 +66,11 @@ impl Monitor {
     /// If the monitor or the program has ended, or there are too many open files.
     pub fn share(&self) -> io::Result<MonitorParts> {
         Ok(MonitorParts {
-            monitor: Who::of(self.pidfd())?,
-            program: Who::of(self.program())?,
+            monitor: ProcessIdentity::of(self.pidfd())?,
+            program: ProcessIdentity::of(self.program_pidfd())?,
             control: self.control().try_clone_to_owned()?,
             pidfd: self.pidfd().try_clone_to_owned()?,
-            program_pidfd: self.program().try_clone_to_owned()?,
+            program_pidfd: self.program_pidfd().try_clone_to_owned()?,
         })
     }
 
@@ -86,16 +86,16 @@ impl Monitor {
         if !matches!(socket_type(adopted.control()), Ok(SocketType::SEQPACKET)) {
             return Err(AdoptError::Control);
         }
-        check(monitor, "monitor", adopted.pidfd())?;
-        check(program, "program", adopted.program())?;
+        check_identity(monitor, "monitor", adopted.pidfd())?;
+        check_identity(program, "program", adopted.program_pidfd())?;
         Ok(adopted)
     }
 }
 
-fn check(said: Who, who: &'static str, pidfd: BorrowedFd<'_>) -> Result<(), AdoptError> {
-    match Who::of(pidfd) {
+fn check_identity(said: ProcessIdentity, who: &'static str, pidfd: BorrowedFd<'_>) -> Result<(), AdoptError> {
+    match ProcessIdentity::of(pidfd) {
         Ok(found) if found == said => Ok(()),
-        Ok(found) => Err(AdoptError::Another { who, said, found }),
+        Ok(found) => Err(AdoptError::DifferentProcess { who, said, found }),
         Err(source) => Err(AdoptError::Unknown { who, source }),
     }
 }

@@ -11,9 +11,9 @@ use std::time::Instant;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
-use crate::spare::{Ends, Newborn, Spare};
-use crate::wire::Call;
-use crate::zygote::{Nursery, Zygote};
+use crate::standby::{StageEndpoints, StandbySlot, StartedStage};
+use crate::wire::StageRequest;
+use crate::zygote::{Zygote, ZygoteSlot};
 
 /// The stage's first argument, by which [`crate::become_stage_if_asked`] recognizes it.
 pub(crate) const STAGE_NAME: &str = "talon-jail-stage";
@@ -35,8 +35,8 @@ pub(crate) const SEALS: SealFlags =
 pub struct Stage {
     image: OwnedFd,
     // Dropped before the zygote, of which it is a clone.
-    spare: Spare,
-    nursery: Nursery,
+    standby: StandbySlot,
+    zygote: ZygoteSlot,
 }
 
 /// Why the stage's image could not be made.
@@ -69,49 +69,49 @@ impl Stage {
     /// Copies another executable, whose `main` must begin with [`crate::become_stage_if_asked`]. For tests, whose own
     /// `main` belongs to the test harness.
     pub fn from_image(mut image: File) -> Result<Self, StageError> {
-        let mut copy = File::from(create()?);
+        let mut copy = File::from(create_memory_file()?);
         io::copy(&mut image, &mut copy).map_err(StageError::Copy)?;
         fcntl_add_seals(&copy, SEALS).map_err(|errno| StageError::Seal(errno.into()))?;
-        Ok(Self { image: copy.into(), spare: Spare::default(), nursery: Nursery::default() })
+        Ok(Self { image: copy.into(), standby: StandbySlot::default(), zygote: ZygoteSlot::default() })
     }
 
     /// Requests a stage that gets these three descriptors and nothing else of ours; returns the zygote that makes it.
     pub(crate) fn start(
         &self,
-        call: &Call,
+        call: &StageRequest,
         [control, stdout, stderr]: [OwnedFd; 3],
         deadline: Option<Instant>,
     ) -> io::Result<Arc<Zygote>> {
         let descriptors = [control.as_fd(), stdout.as_fd(), stderr.as_fd()];
-        self.nursery.call(|| self.command(STAGE_NAME), call, &descriptors, deadline)
+        self.zygote.call(|| self.command(STAGE_NAME), call, &descriptors, deadline)
     }
 
     /// From now on keeps a standby stage, made whenever a program was started in a jail. For supervisors that start
     /// many programs or restart them. It takes one more small process.
     #[must_use]
-    pub fn keeping_a_spare(self) -> Self {
-        self.spare.keep();
+    pub fn with_standby(self) -> Self {
+        self.standby.enable();
         self
     }
 
     /// The standby stage, if there is one that fits the request.
-    pub(crate) fn spare(&self, call: &Call) -> Option<Newborn> {
-        self.spare.take(call)
+    pub(crate) fn take_standby(&self, call: &StageRequest) -> Option<StartedStage> {
+        self.standby.take(call)
     }
 
     /// Requests a standby stage for the next request like this one, if enabled. Does not wait for it; a failure shows
     /// when the standby stage is used.
-    pub(crate) fn prepare(&self, call: &Call) {
-        let Some(call) = self.spare.wants(call) else { return };
-        let Ok((ends, theirs)) = Ends::make() else { return };
+    pub(crate) fn prepare_standby(&self, call: &StageRequest) {
+        let Some(call) = self.standby.next_request(call) else { return };
+        let Ok((ends, theirs)) = StageEndpoints::create() else { return };
         if let Ok(zygote) = self.start(&call, theirs, Some(Instant::now())) {
-            self.spare.put(call, Newborn { ends, zygote });
+            self.standby.put(call, StartedStage { endpoints: ends, zygote });
         }
     }
 
     /// Ends a zygote that did not do what was requested.
-    pub(crate) fn discard(&self, zygote: &Arc<Zygote>) {
-        self.nursery.discard(zygote);
+    pub(crate) fn discard_zygote(&self, zygote: &Arc<Zygote>) {
+        self.zygote.discard(zygote);
     }
 
     /// The command that executes the image; `name` selects its role.
@@ -125,7 +125,7 @@ impl Stage {
 }
 
 /// An empty executable memory file. Kernels before 6.3 do not know the flag for that, and do not need it.
-fn create() -> Result<OwnedFd, StageError> {
+fn create_memory_file() -> Result<OwnedFd, StageError> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let created = match memfd_create(STAGE_NAME, flags | MemfdFlags::EXEC) {
         Err(Errno::INVAL) => memfd_create(STAGE_NAME, flags),

@@ -18,45 +18,47 @@
 //!
 //! This is the only crate of the tree with `unsafe`, all of it in `src/sys`.
 
-mod around;
 mod check;
 mod exit;
-mod graveyard;
 mod group;
 mod handover;
 mod image;
 mod monitor;
-mod plainly;
+mod no_follow;
 mod probe;
+mod process_identity;
+mod process_settings;
 mod profile;
 mod progress;
+mod reaper;
 mod report;
-mod spare;
 mod spawn;
 mod spec;
 mod stage;
+mod standby;
 #[expect(
     unsafe_code,
     reason = "what the kernel offers and no safe wrapper covers; each block names its fact"
 )]
 mod sys;
 mod view;
-mod who;
 mod wire;
 mod zygote;
 
-pub use around::{forbid_new_code, forgo_huge_pages, see_all_processes};
 pub use exit::ExitStatus;
-pub use group::{Group, GroupError, Groups, Lacking};
+pub use group::{CgroupsUnavailableError, Group, GroupError, Groups};
 pub use handover::{AdoptError, MonitorParts};
 pub use image::{Stage, StageError};
 pub use monitor::Monitor;
-pub use plainly::open_beneath;
-pub use probe::{Available, Machine, Tier, may_give_uids, probe};
-pub use profile::{Compiled, Instruction, Learner, Profile, ProfileError, Used};
+pub use no_follow::open_beneath;
+pub use probe::{Machine, ProtectionSupport, Tier, can_assign_uids, probe};
+pub use process_identity::ProcessIdentity;
+pub use process_settings::{forbid_new_code, forgo_huge_pages, see_all_processes};
+pub use profile::{CompiledProfile, Instruction, Learner, ObservedCall, Profile, ProfileError};
 pub use report::{Protection, Report, Status};
-pub use spawn::{Given, Jailed, SpawnError, spawn};
+pub use spawn::{InheritedFds, JailedProgram, SpawnError, spawn};
 pub use spec::{Identity, Isolation, JailSpec, Limits, Mode, Network, Program};
 pub use stage::become_stage_if_asked;
-pub use view::{Access, Link, Made, Private, Shown, View, missing_interpreter, real_path};
-pub use who::Who;
+pub use view::{
+    Access, BindMount, GeneratedFile, PrivateTmpfs, Symlink, View, missing_interpreter, real_path,
+};

@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::exit::ExitStatus;
-use crate::wire::{self, Note, Order, Received};
-use crate::{graveyard, sys};
+use crate::wire::{self, ReceiveOutcome, StageCommand, StageNote};
+use crate::{reaper, sys};
 
 /// The supervisor's handle on the monitor: its pidfd and the control socket, whose closing is the lifeline. Dropping it
 /// kills everything that the program started.
@@ -21,14 +21,14 @@ pub struct Monitor {
     control: OwnedFd,
     /// Pidfd of the program, for when the monitor cannot act.
     program: OwnedFd,
-    ended: Mutex<Option<ExitStatus>>,
+    exit_status: Mutex<Option<ExitStatus>>,
     /// Whether another supervisor owns it now.
     released: AtomicBool,
 }
 
 impl Monitor {
     pub(crate) fn new(pid: u32, pidfd: OwnedFd, control: OwnedFd, program: OwnedFd) -> Self {
-        Self { pid, pidfd, control, program, ended: Mutex::new(None), released: AtomicBool::new(false) }
+        Self { pid, pidfd, control, program, exit_status: Mutex::new(None), released: AtomicBool::new(false) }
     }
 
     /// The monitor's pid.
@@ -47,7 +47,7 @@ impl Monitor {
     }
 
     /// Pidfd of the program.
-    pub(crate) fn program(&self) -> BorrowedFd<'_> {
+    pub(crate) fn program_pidfd(&self) -> BorrowedFd<'_> {
         self.program.as_fd()
     }
 
@@ -64,7 +64,7 @@ impl Monitor {
             let text = format!("{signal} is not the number of a standard signal (1 to 31)");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        self.order(&Order::Signal(signal))
+        self.order(&StageCommand::Signal(signal))
     }
 
     /// Kills everything that the program started, and the monitor itself.
@@ -74,7 +74,7 @@ impl Monitor {
         }
         // Kill the program from here too: if it has its monitor's uid, it may have stopped the monitor.
         self.kill_program();
-        let ordered = self.order(&Order::KillAll);
+        let ordered = self.order(&StageCommand::KillAll);
         // Resumes a stopped monitor, so that it does its work. Has no effect on one that has ended.
         let _ = pidfd_send_signal(&self.pidfd, Signal::CONT);
         ordered
@@ -93,13 +93,13 @@ impl Monitor {
     /// How the program ended, once that is reported; does not block. [`ExitStatus::MonitorLost`] if the monitor ended
     /// without a report; then this kills the program and its process group.
     pub fn try_exit_status(&self) -> io::Result<Option<ExitStatus>> {
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ended = self.exit_status.lock().unwrap_or_else(PoisonError::into_inner);
         while ended.is_none() {
-            match wire::receive::<Note>(&self.control) {
-                Ok(Received::Packet(Note::Ended(status), _)) => *ended = Some(status),
-                Ok(Received::Packet(..)) => {}
-                Ok(Received::Nothing) => return Ok(None),
-                Ok(Received::Closed) => {
+            match wire::receive::<StageNote>(&self.control) {
+                Ok(ReceiveOutcome::Packet(StageNote::Ended(status), _)) => *ended = Some(status),
+                Ok(ReceiveOutcome::Packet(..)) => {}
+                Ok(ReceiveOutcome::Empty) => return Ok(None),
+                Ok(ReceiveOutcome::Closed) => {
                     self.kill_program();
                     *ended = Some(ExitStatus::MonitorLost);
                 }
@@ -111,11 +111,11 @@ impl Monitor {
 
     /// Reaps the monitor if it has exited; does not block. True from then on, also if another process has to reap it.
     pub fn reap(&self) -> io::Result<bool> {
-        Ok(graveyard::reap(self.pidfd.as_fd())?)
+        Ok(reaper::reap(self.pidfd.as_fd())?)
     }
 
     /// Sends a command. A monitor that is gone is no error: the exit status reports it.
-    fn order(&self, order: &Order) -> io::Result<()> {
+    fn order(&self, order: &StageCommand) -> io::Result<()> {
         match wire::send(self.control.as_fd(), order, &[]) {
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::PIPE | Errno::CONNRESET)) => {
                 Ok(())
@@ -140,7 +140,7 @@ impl Drop for Monitor {
         // Closing the control socket, which happens next, is what ends the monitor and everything below it.
         let _ = self.kill_all();
         if let Ok(pidfd) = self.pidfd.try_clone() {
-            graveyard::bury(pidfd);
+            reaper::reap_later(pidfd);
         }
     }
 }

@@ -11,19 +11,21 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::image::{SEALS, Stage};
 use crate::monitor::Monitor;
+use crate::process_identity::pid_of;
 use crate::profile::Learner;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::spare::{Ends, Newborn};
 use crate::spec::{JailSpec, Mode, Network, SPEC_MAX_BYTES};
-use crate::who::number_of;
-use crate::wire::{self, Call, Note, Order, Received, Role, Wanted};
-use crate::zygote::{is_gone, left, ready};
-use crate::{check, graveyard};
+use crate::standby::{StageEndpoints, StartedStage};
+use crate::wire::{
+    self, DescriptorRole, NamespaceRequest, ReceiveOutcome, StageCommand, StageNote, StageRequest,
+};
+use crate::zygote::{is_disconnected, remaining, wait_ready};
+use crate::{check, reaper};
 
 /// A program that runs in its jail.
 #[derive(Debug)]
-pub struct Jailed {
+pub struct JailedProgram {
     /// The program's pid as the supervisor sees it; 0 if it has ended already.
     pub pid: u32,
     /// Read end of the program's standard output. Any process of the program may hold the write end.
@@ -101,11 +103,11 @@ pub enum SpawnError {
 
 /// How long a failed stage may take to exit before it is killed, and again after that. It only has to exit, so one
 /// second is a thousand times what it needs. After that, it is left to be reaped later.
-const STAGE_END: Duration = Duration::from_secs(1);
+const STAGE_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Descriptors that are passed along with a spec.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Given<'fd> {
+pub struct InheritedFds<'fd> {
     /// The program's file, for [`Program::Descriptor`](crate::Program::Descriptor).
     pub program: Option<BorrowedFd<'fd>>,
     /// The program's standard input; `/dev/null` if absent.
@@ -114,11 +116,15 @@ pub struct Given<'fd> {
     pub group: Option<BorrowedFd<'fd>>,
 }
 
-impl<'fd> Given<'fd> {
-    fn roles(&self) -> impl Iterator<Item = (Role, BorrowedFd<'fd>)> {
-        [(Role::Program, self.program), (Role::Stdin, self.stdin), (Role::Group, self.group)]
-            .into_iter()
-            .filter_map(|(role, descriptor)| Some((role, descriptor?)))
+impl<'fd> InheritedFds<'fd> {
+    fn roles(&self) -> impl Iterator<Item = (DescriptorRole, BorrowedFd<'fd>)> {
+        [
+            (DescriptorRole::Program, self.program),
+            (DescriptorRole::Stdin, self.stdin),
+            (DescriptorRole::Group, self.group),
+        ]
+        .into_iter()
+        .filter_map(|(role, descriptor)| Some((role, descriptor?)))
     }
 }
 
@@ -129,27 +135,27 @@ impl<'fd> Given<'fd> {
 pub fn spawn(
     stage: &Stage,
     spec: &JailSpec,
-    given: &Given<'_>,
+    given: &InheritedFds<'_>,
     timeout: Duration,
-) -> Result<Jailed, SpawnError> {
-    graveyard::sweep();
+) -> Result<JailedProgram, SpawnError> {
+    reaper::reap_ended();
     check::spec(spec, given.program.is_some()).map_err(SpawnError::Spec)?;
     // A deadline that the clock cannot represent means no deadline.
     let deadline = Instant::now().checked_add(timeout);
 
-    let resolved = resolved(spec)?;
+    let resolved = resolve_paths(spec)?;
     let spec = resolved.as_ref().unwrap_or(spec);
-    let request = request(spec)?;
+    let request = encode_spec(spec)?;
     let resource = |what| move |source| SpawnError::Resource { what, source };
     let progress = Progress::new().map_err(resource("memory file for its progress"))?;
     let (mut roles, mut descriptors): (Vec<_>, Vec<_>) = given.roles().unzip();
-    roles.insert(0, Role::Progress);
+    roles.insert(0, DescriptorRole::Progress);
     descriptors.splice(0..0, [request.as_fd(), progress.as_fd()]);
-    let order = Order::Start(roles);
-    let send = |ends: &Ends| wire::send(ends.control.as_fd(), &order, &descriptors);
+    let order = StageCommand::Start(roles);
+    let send = |ends: &StageEndpoints| wire::send(ends.control.as_fd(), &order, &descriptors);
 
-    let call = call(spec);
-    let ahead = stage.spare(&call).and_then(|spare| match send(&spare.ends) {
+    let call = stage_request(spec);
+    let ahead = stage.take_standby(&call).and_then(|spare| match send(&spare.endpoints) {
         Ok(()) => Some(spare),
         // The stage was killed.
         Err(_) => {
@@ -157,42 +163,44 @@ pub fn spawn(
             None
         }
     });
-    let Newborn { ends, zygote } = match ahead {
+    let StartedStage { endpoints: ends, zygote } = match ahead {
         Some(newborn) => newborn,
         None => {
             let (ends, theirs) =
-                Ends::make().map_err(|(what, source)| SpawnError::Resource { what, source })?;
+                StageEndpoints::create().map_err(|(what, source)| SpawnError::Resource { what, source })?;
             // The request waits in the socket until the stage reads it.
             send(&ends).map_err(resource("request"))?;
             let zygote = stage.start(&call, theirs, deadline).map_err(|error| {
-                if is_gone(&error) {
+                if is_disconnected(&error) {
                     SpawnError::StageLost { step: progress.step() }
                 } else {
                     SpawnError::Stage(error)
                 }
             })?;
-            Newborn { ends, zygote }
+            StartedStage { endpoints: ends, zygote }
         }
     };
-    let Ends { control, stdout, stderr } = ends;
+    let StageEndpoints { control, stdout, stderr } = ends;
     let mut monitor = None;
     match await_running(spec, &control, &progress, &mut monitor, deadline, timeout) {
-        Ok(Running { program, monitor, private, learner, report }) => {
-            stage.prepare(&call);
-            Ok(Jailed {
-                pid: number_of(program.as_fd()),
+        Ok(StartedProgram { program, monitor, private, learner, report }) => {
+            stage.prepare_standby(&call);
+            Ok(JailedProgram {
+                pid: pid_of(program.as_fd()),
                 stdout,
                 stderr,
                 learner,
                 private,
                 report,
-                monitor: Monitor::new(number_of(monitor.as_fd()), monitor, control, program),
+                monitor: Monitor::new(pid_of(monitor.as_fd()), monitor, control, program),
             })
         }
         Err(error) => {
             match (monitor, &error) {
-                (Some(pidfd), _) => clear_up(pidfd, control),
-                (None, SpawnError::StageLost { .. } | SpawnError::TimedOut { .. }) => stage.discard(&zygote),
+                (Some(pidfd), _) => clean_up(pidfd, control),
+                (None, SpawnError::StageLost { .. } | SpawnError::TimedOut { .. }) => {
+                    stage.discard_zygote(&zygote)
+                }
                 (None, _) => {}
             }
             Err(error)
@@ -201,19 +209,19 @@ pub fn spawn(
 }
 
 /// The parts of a spec that the zygote needs.
-fn call(spec: &JailSpec) -> Call {
+fn stage_request(spec: &JailSpec) -> StageRequest {
     let isolation = spec.isolation.as_ref().filter(|_| spec.mode != Mode::Off);
-    let namespaces = isolation.map(|isolation| Wanted {
+    let namespaces = isolation.map(|isolation| NamespaceRequest {
         network: !matches!(isolation.network, Network::Host { .. }),
         own_uid: spec.identity.is_some(),
     });
-    Call { namespaces, ahead: false }
+    StageRequest { namespaces, ahead: false }
 }
 
 /// The spec with every host path replaced by its real path, if it has any. The stage follows no links, since it may see
 /// other owners than the host does. An untrusted link refuses the program in every mode: otherwise its owner could
 /// disable another program's protection.
-fn resolved(spec: &JailSpec) -> Result<Option<JailSpec>, SpawnError> {
+fn resolve_paths(spec: &JailSpec) -> Result<Option<JailSpec>, SpawnError> {
     let mut spec = spec.clone();
     match (&mut spec.isolation, spec.mode) {
         (None, _) | (_, Mode::Off) => return Ok(None),
@@ -226,7 +234,7 @@ fn resolved(spec: &JailSpec) -> Result<Option<JailSpec>, SpawnError> {
 }
 
 /// The spec in a sealed memory file, since it does not fit into a packet.
-fn request(spec: &JailSpec) -> Result<OwnedFd, SpawnError> {
+fn encode_spec(spec: &JailSpec) -> Result<OwnedFd, SpawnError> {
     let text = serde_json::to_vec(spec).map_err(|error| SpawnError::Spec(error.to_string()))?;
     let bytes = text.len() as u64;
     if bytes > SPEC_MAX_BYTES {
@@ -248,7 +256,7 @@ fn request(spec: &JailSpec) -> Result<OwnedFd, SpawnError> {
     written.map_err(|source| SpawnError::Resource { what: "request", source })
 }
 
-struct Running {
+struct StartedProgram {
     program: OwnedFd,
     monitor: OwnedFd,
     learner: Option<Learner>,
@@ -264,19 +272,19 @@ fn await_running(
     monitor: &mut Option<OwnedFd>,
     deadline: Option<Instant>,
     timeout: Duration,
-) -> Result<Running, SpawnError> {
+) -> Result<StartedProgram, SpawnError> {
     let mut report = Report::new();
     let mut learner = None;
     loop {
-        match wire::receive::<Note>(control).map_err(SpawnError::Protocol)? {
-            Received::Packet(Note::Born, descriptors) => {
-                *monitor = Some(descriptors.into_iter().next().ok_or_else(|| lacks_pidfd("stage"))?);
+        match wire::receive::<StageNote>(control).map_err(SpawnError::Protocol)? {
+            ReceiveOutcome::Packet(StageNote::Born, descriptors) => {
+                *monitor = Some(descriptors.into_iter().next().ok_or_else(|| missing_pidfd("stage"))?);
             }
-            Received::Packet(Note::Report(lines), _) => report.extend(lines),
-            Received::Packet(Note::Failed { step, reason }, _) => {
+            ReceiveOutcome::Packet(StageNote::Report(lines), _) => report.extend(lines),
+            ReceiveOutcome::Packet(StageNote::Failed { step, reason }, _) => {
                 return Err(SpawnError::Step { step, reason });
             }
-            Received::Packet(Note::Learning, mut descriptors) => {
+            ReceiveOutcome::Packet(StageNote::Learning, mut descriptors) => {
                 // Must be started at once: the stage itself may make a call that waits for an answer.
                 if let (Some(listener), Some(isolation)) = (descriptors.pop(), &spec.isolation) {
                     let started = Learner::start(listener, &isolation.profile);
@@ -284,20 +292,22 @@ fn await_running(
                         Some(started.map_err(|source| SpawnError::Resource { what: "learner", source })?);
                 }
             }
-            Received::Packet(Note::Running, descriptors) => {
+            ReceiveOutcome::Packet(StageNote::Running, descriptors) => {
                 let mut descriptors = descriptors.into_iter();
-                let program = descriptors.next().ok_or_else(|| lacks_pidfd("running program"))?;
-                let monitor = monitor.take().ok_or_else(|| lacks_pidfd("stage"))?;
-                return Ok(Running { program, monitor, private: descriptors.next(), learner, report });
+                let program = descriptors.next().ok_or_else(|| missing_pidfd("running program"))?;
+                let monitor = monitor.take().ok_or_else(|| missing_pidfd("stage"))?;
+                return Ok(StartedProgram { program, monitor, private: descriptors.next(), learner, report });
             }
-            Received::Packet(Note::Ended(_), _) => {
+            ReceiveOutcome::Packet(StageNote::Ended(_), _) => {
                 return Err(SpawnError::Protocol(io::Error::other("the program ended before it ran")));
             }
-            Received::Closed => return Err(SpawnError::StageLost { step: progress.step() }),
-            Received::Nothing => {
-                let left = left(deadline);
+            ReceiveOutcome::Closed => return Err(SpawnError::StageLost { step: progress.step() }),
+            ReceiveOutcome::Empty => {
+                let left = remaining(deadline);
                 let input = PollFlags::IN;
-                if left.is_zero() || !ready(control.as_fd(), input, left).map_err(SpawnError::Protocol)? {
+                if left.is_zero()
+                    || !wait_ready(control.as_fd(), input, left).map_err(SpawnError::Protocol)?
+                {
                     return Err(SpawnError::TimedOut { step: progress.step(), after: timeout });
                 }
             }
@@ -305,17 +315,17 @@ fn await_running(
     }
 }
 
-fn lacks_pidfd(who: &str) -> SpawnError {
+fn missing_pidfd(who: &str) -> SpawnError {
     SpawnError::Protocol(io::Error::other(format!("the {who} came without its pidfd")))
 }
 
 /// Ends a stage whose program will not run. For a working stage, closing the control socket is enough. One that hangs
 /// is killed, and its child with it (parent-death signal).
-fn clear_up(pidfd: OwnedFd, control: OwnedFd) {
+fn clean_up(pidfd: OwnedFd, control: OwnedFd) {
     drop(control);
-    if !ready(pidfd.as_fd(), PollFlags::IN, STAGE_END).unwrap_or(false) {
+    if !wait_ready(pidfd.as_fd(), PollFlags::IN, STAGE_EXIT_TIMEOUT).unwrap_or(false) {
         let _ = pidfd_send_signal(&pidfd, Signal::KILL);
-        let _ = ready(pidfd.as_fd(), PollFlags::IN, STAGE_END);
+        let _ = wait_ready(pidfd.as_fd(), PollFlags::IN, STAGE_EXIT_TIMEOUT);
     }
-    graveyard::bury(pidfd);
+    reaper::reap_later(pidfd);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::profile::Compiled;
+use crate::profile::CompiledProfile;
 use crate::view::View;
 
 /// The largest encoded spec. The kernel accepts arguments and environment of 2 MiB together (a quarter of the usual 8
@@ -46,7 +46,7 @@ pub struct Isolation {
     /// Where it may connect to.
     pub network: Network,
     /// The system calls that it may make.
-    pub profile: Compiled,
+    pub profile: CompiledProfile,
 }
 
 /// What is executed.

@@ -45,16 +45,16 @@ const DESCRIPTORS_MAX: usize = 5;
 /// The supervisor's request to its zygote, over a separate socket: make a stage from the three attached descriptors,
 /// its control socket and the program's standard output and standard error.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Call {
+pub(crate) struct StageRequest {
     /// The namespaces that it is cloned into.
-    pub(crate) namespaces: Option<Wanted>,
+    pub(crate) namespaces: Option<NamespaceRequest>,
     /// Whether it is a standby stage, which makes its mount namespace when there is a program for it.
     pub(crate) ahead: bool,
 }
 
 /// The namespaces that a spec requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Wanted {
+pub(crate) struct NamespaceRequest {
     /// Whether a network namespace is among them.
     pub(crate) network: bool,
     /// Whether its program gets a separate uid, which is impossible in our user namespace.
@@ -63,9 +63,9 @@ pub(crate) struct Wanted {
 
 /// A command from the supervisor to a stage or monitor.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Order {
+pub(crate) enum StageCommand {
     /// Build the jail of the attached spec, and execute the program. The other attached descriptors have these roles.
-    Start(Vec<Role>),
+    Start(Vec<DescriptorRole>),
     /// Send the program and its process group this signal.
     Signal(i32),
     /// Kill everything that the program started, and the monitor itself.
@@ -74,7 +74,7 @@ pub(crate) enum Order {
 
 /// The role of a descriptor attached to [`Order::Start`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Role {
+pub(crate) enum DescriptorRole {
     /// The program's file.
     Program,
     /// The file for the stage's progress.
@@ -87,7 +87,7 @@ pub(crate) enum Role {
 
 /// A message from a stage or monitor to its supervisor.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Note {
+pub(crate) enum StageNote {
     /// The stage exists; its pidfd is attached.
     Born,
     /// Lines of the report.
@@ -107,7 +107,7 @@ pub(crate) enum Note {
     Ended(ExitStatus),
 }
 
-impl Note {
+impl StageNote {
     pub(crate) fn failed(step: &str, reason: &str) -> Self {
         let mut end = reason.len().min(TEXT_MAX_BYTES);
         while !reason.is_char_boundary(end) {
@@ -118,7 +118,7 @@ impl Note {
 }
 
 /// One end for the supervisor, one for the stage. Both are close-on-exec; the stage gets its end as standard input.
-pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+pub(crate) fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
@@ -149,10 +149,10 @@ pub(crate) fn send<M: Serialize>(
 
 /// Sends a report: in one packet if it fits, and otherwise line by line.
 pub(crate) fn send_report(socket: BorrowedFd<'_>, report: Vec<Protection>) -> io::Result<()> {
-    let whole = Note::Report(report);
+    let whole = StageNote::Report(report);
     match (send(socket, &whole, &[]), whole) {
-        (Err(error), Note::Report(report)) if error.kind() == io::ErrorKind::InvalidInput => {
-            report.into_iter().try_for_each(|line| send(socket, &Note::Report(vec![line]), &[]))
+        (Err(error), StageNote::Report(report)) if error.kind() == io::ErrorKind::InvalidInput => {
+            report.into_iter().try_for_each(|line| send(socket, &StageNote::Report(vec![line]), &[]))
         }
         (sent, _) => sent,
     }
@@ -160,26 +160,29 @@ pub(crate) fn send_report(socket: BorrowedFd<'_>, report: Vec<Protection>) -> io
 
 /// The result of receiving from the socket.
 #[derive(Debug)]
-pub(crate) enum Received<M> {
+pub(crate) enum ReceiveOutcome<M> {
     /// A packet, and the descriptors beside it.
     Packet(M, Vec<OwnedFd>),
     /// Nothing yet.
-    Nothing,
+    Empty,
     /// The other side has closed, and everything it sent was read.
     Closed,
 }
 
 /// Receives the next packet, without waiting for one.
-pub(crate) fn receive<M: DeserializeOwned>(socket: impl AsFd) -> io::Result<Received<M>> {
+pub(crate) fn receive<M: DeserializeOwned>(socket: impl AsFd) -> io::Result<ReceiveOutcome<M>> {
     receive_with(socket.as_fd(), RecvFlags::DONTWAIT)
 }
 
 /// Receives the next packet, and waits for it.
-pub(crate) fn receive_waiting<M: DeserializeOwned>(socket: impl AsFd) -> io::Result<Received<M>> {
+pub(crate) fn receive_waiting<M: DeserializeOwned>(socket: impl AsFd) -> io::Result<ReceiveOutcome<M>> {
     receive_with(socket.as_fd(), RecvFlags::empty())
 }
 
-fn receive_with<M: DeserializeOwned>(socket: BorrowedFd<'_>, flags: RecvFlags) -> io::Result<Received<M>> {
+fn receive_with<M: DeserializeOwned>(
+    socket: BorrowedFd<'_>,
+    flags: RecvFlags,
+) -> io::Result<ReceiveOutcome<M>> {
     let mut packet = vec![0; PACKET_MAX_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
@@ -195,8 +198,8 @@ fn receive_with<M: DeserializeOwned>(socket: BorrowedFd<'_>, flags: RecvFlags) -
     };
     let taken = match taken {
         Ok(taken) => taken,
-        Err(Errno::AGAIN) => return Ok(Received::Nothing),
-        Err(Errno::CONNRESET | Errno::PIPE) => return Ok(Received::Closed),
+        Err(Errno::AGAIN) => return Ok(ReceiveOutcome::Empty),
+        Err(Errno::CONNRESET | Errno::PIPE) => return Ok(ReceiveOutcome::Closed),
         Err(error) => return Err(error.into()),
     };
     let mut descriptors = Vec::new();
@@ -206,7 +209,7 @@ fn receive_with<M: DeserializeOwned>(socket: BorrowedFd<'_>, flags: RecvFlags) -
         }
     }
     if taken.bytes == 0 {
-        return Ok(Received::Closed);
+        return Ok(ReceiveOutcome::Closed);
     }
     // The buffer's size is rounded up, so there may be room for one descriptor more than agreed.
     let cut = taken.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC);
@@ -214,7 +217,7 @@ fn receive_with<M: DeserializeOwned>(socket: BorrowedFd<'_>, flags: RecvFlags) -
         return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet larger than the protocol allows"));
     }
     let message = serde_json::from_slice(&packet[..taken.bytes])?;
-    Ok(Received::Packet(message, descriptors))
+    Ok(ReceiveOutcome::Packet(message, descriptors))
 }
 
 #[cfg(test)]

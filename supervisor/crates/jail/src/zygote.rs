@@ -14,12 +14,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::graveyard;
-use crate::wire::{self, Call};
+use crate::reaper;
+use crate::wire::{self, StageRequest};
 
 /// How long a killed zygote may take to end. It only has to exit, so one second is a thousand times what it needs.
 /// After that, it is left to be reaped later.
-const END: Duration = Duration::from_secs(1);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A running zygote. It ends when its socket is closed, and is killed when this is dropped.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Zygote {
 
 impl Zygote {
     fn start(mut command: Command) -> io::Result<Self> {
-        let (socket, theirs) = wire::pair()?;
+        let (socket, theirs) = wire::socket_pair()?;
         let mut child =
             command.stdin(Stdio::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         // It is not reaped before its pidfd is open, so the pid is still its own.
@@ -45,11 +45,16 @@ impl Zygote {
     }
 
     /// Sends a request. Waits while the socket is full, when the zygote is busy with other requests.
-    fn call(&self, call: &Call, descriptors: &[BorrowedFd<'_>], deadline: Option<Instant>) -> io::Result<()> {
+    fn call(
+        &self,
+        call: &StageRequest,
+        descriptors: &[BorrowedFd<'_>],
+        deadline: Option<Instant>,
+    ) -> io::Result<()> {
         loop {
             match wire::send(self.socket.as_fd(), call, descriptors) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if !ready(self.socket.as_fd(), PollFlags::OUT, left(deadline))? {
+                    if !wait_ready(self.socket.as_fd(), PollFlags::OUT, remaining(deadline))? {
                         return Err(io::ErrorKind::TimedOut.into());
                     }
                 }
@@ -61,8 +66,8 @@ impl Zygote {
     /// Kills it and waits for its end.
     fn end(&self) {
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
-        let _ = ready(self.pidfd.as_fd(), PollFlags::IN, END);
-        let _ = graveyard::reap(self.pidfd.as_fd());
+        let _ = wait_ready(self.pidfd.as_fd(), PollFlags::IN, EXIT_TIMEOUT);
+        let _ = reaper::reap(self.pidfd.as_fd());
     }
 }
 
@@ -71,27 +76,27 @@ impl Drop for Zygote {
         // It has no state, so killing it loses nothing.
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         if let Ok(pidfd) = self.pidfd.try_clone() {
-            graveyard::bury(pidfd);
+            reaper::reap_later(pidfd);
         }
     }
 }
 
 /// The zygote of a stage's image: started by the first request, and again when it is gone.
 #[derive(Debug, Default)]
-pub(crate) struct Nursery(Mutex<Option<Arc<Zygote>>>);
+pub(crate) struct ZygoteSlot(Mutex<Option<Arc<Zygote>>>);
 
-impl Nursery {
+impl ZygoteSlot {
     /// Requests a stage that gets these descriptors; returns the zygote that was asked.
     pub(crate) fn call(
         &self,
         command: impl Fn() -> Command,
-        call: &Call,
+        call: &StageRequest,
         descriptors: &[BorrowedFd<'_>],
         deadline: Option<Instant>,
     ) -> io::Result<Arc<Zygote>> {
         let zygote = self.zygote(&command)?;
         match zygote.call(call, descriptors, deadline) {
-            Err(error) if is_gone(&error) => {
+            Err(error) if is_disconnected(&error) => {
                 self.discard(&zygote);
                 let another = self.zygote(&command)?;
                 another.call(call, descriptors, deadline).map(|()| another)
@@ -122,17 +127,21 @@ impl Nursery {
 }
 
 /// Whether an error means that the other end of the socket has closed.
-pub(crate) fn is_gone(error: &io::Error) -> bool {
+pub(crate) fn is_disconnected(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::PIPE | Errno::CONNRESET))
 }
 
 /// The time left until a deadline; a deadline that the clock cannot represent means no limit.
-pub(crate) fn left(deadline: Option<Instant>) -> Duration {
+pub(crate) fn remaining(deadline: Option<Instant>) -> Duration {
     deadline.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()))
 }
 
 /// Waits until a descriptor is ready, or closed at its other end; false after the timeout.
-pub(crate) fn ready(descriptor: BorrowedFd<'_>, wanted: PollFlags, timeout: Duration) -> io::Result<bool> {
+pub(crate) fn wait_ready(
+    descriptor: BorrowedFd<'_>,
+    wanted: PollFlags,
+    timeout: Duration,
+) -> io::Result<bool> {
     // A timeout that the kernel's type cannot represent means no timeout.
     let timeout = Timespec::try_from(timeout).ok();
     let mut polled = [PollFd::from_borrowed_fd(descriptor, wanted)];

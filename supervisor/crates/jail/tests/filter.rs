@@ -8,7 +8,8 @@ use std::path::Path;
 
 use common::*;
 use talon_jail::{
-    Access, ExitStatus, Isolation, JailSpec, Jailed, Mode, Network, Profile, Shown, SpawnError, Status, Used,
+    Access, BindMount, ExitStatus, Isolation, JailSpec, JailedProgram, Mode, Network, ObservedCall, Profile,
+    SpawnError, Status,
 };
 
 const PYTHON: &str = "/usr/bin/python3";
@@ -225,7 +226,7 @@ print(opened('/usr', 0, 0), opened('{path}/new', os.O_CREAT | os.O_WRONLY, 0o475
     let behind = |access| {
         let mut wanted = behind(python(&script), &strict(), Network::None);
         let view = &mut wanted.isolation.as_mut().unwrap().view;
-        view.shown.push(Shown { at: path.into(), from: path.into(), access, needed: true });
+        view.shown.push(BindMount { at: path.into(), from: path.into(), access, needed: true });
         run(&wanted)
     };
     let outcome = behind(Access::Write);
@@ -338,7 +339,7 @@ fn children_stay_behind_the_filter() {
 
 #[test]
 fn the_report_says_whether_it_holds() {
-    let line = |jailed: &Jailed| status(jailed, "system-calls").clone();
+    let line = |jailed: &JailedProgram| status(jailed, "system-calls").clone();
     let jailed = start(&behind(sh("grep Seccomp: /proc/self/status"), &strict(), Network::None)).unwrap();
     assert_eq!(line(&jailed), Status::Enforced);
     assert!(jailed.learner.is_none());
@@ -431,7 +432,8 @@ new Worker(\"require('worker_threads').parentPort.postMessage(1)\", { eval: true
         std::os::unix::fs::chown(directory.path(), owner, owner).unwrap();
         wanted.env.push(("TMPDIR".into(), directory.path().into()));
         let view = &mut wanted.isolation.as_mut().unwrap().view;
-        let show = |path: &Path, access| Shown { at: path.into(), from: path.into(), access, needed: false };
+        let show =
+            |path: &Path, access| BindMount { at: path.into(), from: path.into(), access, needed: false };
         view.shown.push(show(directory.path(), Access::Write));
         // Debian's Java has its settings there.
         for path in ["/etc/alternatives", "/etc/java-17-openjdk", "/etc/ssl"] {
@@ -470,7 +472,7 @@ fn learning_lets_through_and_tells() {
     let used = learner.finish();
     let told: Vec<_> = used
         .iter()
-        .map(|Used { name, arguments, times, .. }| (name.unwrap(), arguments.as_slice(), *times))
+        .map(|ObservedCall { name, arguments, times, .. }| (name.unwrap(), arguments.as_slice(), *times))
         .collect();
     let expected: [(_, &[_], _); 3] =
         [("ioctl", &[(1, 0x1541)], 1), ("prctl", &[(0, 33)], 1), ("sync", &[], 2)];
@@ -478,7 +480,7 @@ fn learning_lets_through_and_tells() {
     sorted.sort_unstable();
     assert_eq!(sorted, expected);
 
-    let learned = Profile::parse(&strict().learned(&used, "python3 -c …"), "learned").unwrap();
+    let learned = Profile::parse(&strict().render_learned(&used, "python3 -c …"), "learned").unwrap();
     let mut wanted = behind(python(&script), &learned, Network::None);
     wanted.mode = Mode::Enforce;
     assert_eq!(run(&wanted).stdout, "0 0 ENOTTY EINVAL EPERM ENOSYS EAFNOSUPPORT\n");

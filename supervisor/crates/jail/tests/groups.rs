@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use common::*;
-use talon_jail::{ExitStatus, Given, Group, GroupError, Groups, JailSpec, Jailed, Limits, Status};
+use talon_jail::{
+    ExitStatus, Group, GroupError, Groups, InheritedFds, JailSpec, JailedProgram, Limits, Status,
+};
 
 const MIB: u64 = 1 << 20;
 
@@ -36,8 +38,8 @@ fn limits(memory_mib: u64) -> Limits {
     Limits { memory_bytes: memory_mib * MIB, ..Limits::default() }
 }
 
-fn start_in(group: &Group, spec: &JailSpec) -> Jailed {
-    let given = Given { group: Some(group.procs()), ..Given::default() };
+fn start_in(group: &Group, spec: &JailSpec) -> JailedProgram {
+    let given = InheritedFds { group: Some(group.procs()), ..InheritedFds::default() };
     talon_jail::spawn(&stage(), spec, &given, LONG).unwrap()
 }
 
@@ -54,7 +56,7 @@ fn text(dir: &Path, file: &str) -> String {
 /// Whatever ran in the groups of a test is over; so its own go too.
 fn done(groups: Groups) {
     assert_eq!(groups.clear().unwrap(), 0, "each group was removed by its owner");
-    let probe = groups.make("probe", &limits(32)).unwrap();
+    let probe = groups.create("probe", &limits(32)).unwrap();
     let ours = dir(&probe).parent().unwrap().to_owned();
     drop(probe);
     fs::remove_dir(ours).unwrap();
@@ -64,7 +66,7 @@ fn done(groups: Groups) {
 fn a_program_is_in_its_group_from_the_start() {
     let Some(groups) = groups("start") else { return };
     let wanted = Limits { nproc: 40, cpu_percent: Some(150), ..limits(64) };
-    let group = groups.make("plugin", &wanted).unwrap();
+    let group = groups.create("plugin", &wanted).unwrap();
     let dir = dir(&group);
     for (file, expected) in [
         ("memory.max", (64 * MIB).to_string()),
@@ -75,7 +77,7 @@ fn a_program_is_in_its_group_from_the_start() {
     ] {
         assert_eq!(text(&dir, file), expected, "{file}");
     }
-    for lacking in group.lacking() {
+    for lacking in group.missing_limits() {
         eprintln!("lacking: {lacking}");
         assert!(lacking.starts_with("io.") || lacking.starts_with("memory.swap"), "{lacking}");
     }
@@ -96,8 +98,8 @@ fn a_program_is_in_its_group_from_the_start() {
 /// Runs a hog in 32 MiB to its end.
 fn killed_for_memory(test: &str, script: &str) {
     let Some(groups) = groups(test) else { return };
-    let group = groups.make("hog", &limits(32)).unwrap();
-    let neighbour = groups.make("neighbour", &limits(32)).unwrap();
+    let group = groups.create("hog", &limits(32)).unwrap();
+    let neighbour = groups.create("neighbour", &limits(32)).unwrap();
     let beside = start_in(&neighbour, &sh("echo up; read x < /proc/self/fd/2"));
     line(&beside.stdout);
     let mut spec = sh(script);
@@ -137,7 +139,7 @@ fn files_in_memory_count() {
 #[test]
 fn a_fork_bomb_ends_at_its_limit() {
     let Some(groups) = groups("bomb") else { return };
-    let group = groups.make("bomb", &Limits { nproc: 20, ..limits(64) }).unwrap();
+    let group = groups.create("bomb", &Limits { nproc: 20, ..limits(64) }).unwrap();
     let mut spec = sh("bomb() { while :; do (bomb) & done; }; bomb 2>/dev/null & sleep 1000");
     spec.identity = is_root().then(|| nobody(51));
     let jailed = start_in(&group, &spec);
@@ -153,7 +155,7 @@ fn a_fork_bomb_ends_at_its_limit() {
 #[test]
 fn cpu_time_is_rationed() {
     let Some(groups) = groups("cpu") else { return };
-    let group = groups.make("spin", &Limits { cpu_percent: Some(10), ..limits(64) }).unwrap();
+    let group = groups.create("spin", &Limits { cpu_percent: Some(10), ..limits(64) }).unwrap();
     let jailed = start_in(&group, &sh("while :; do :; done"));
     let throttled = || {
         let stat = text(&dir(&group), "cpu.stat");
@@ -168,7 +170,7 @@ fn cpu_time_is_rationed() {
 #[test]
 fn killing_a_group_ends_what_left_its_family() {
     let Some(groups) = groups("kill") else { return };
-    let group = groups.make("daemons", &limits(64)).unwrap();
+    let group = groups.create("daemons", &limits(64)).unwrap();
     let jailed = start_in(&group, &sh("setsid sh -c 'sleep 1000 & echo $!; sleep 1000' & sleep 1000"));
     let daemon = line(&jailed.stdout);
     group.kill().unwrap();
@@ -185,10 +187,10 @@ fn killing_a_group_ends_what_left_its_family() {
 #[test]
 fn a_group_that_is_dropped_takes_its_processes_along() {
     let Some(groups) = groups("drop") else { return };
-    let group = groups.make("left", &limits(64)).unwrap();
+    let group = groups.create("left", &limits(64)).unwrap();
     let jailed = start_in(&group, &sh("echo $$; sleep 1000"));
     let pid = line(&jailed.stdout);
-    assert!(matches!(groups.make("left", &limits(64)), Err(GroupError::InUse(_))), "it is in use");
+    assert!(matches!(groups.create("left", &limits(64)), Err(GroupError::InUse(_))), "it is in use");
     let dir = dir(&group);
     drop(group);
     assert!(!dir.exists());
@@ -201,16 +203,16 @@ fn a_group_that_is_dropped_takes_its_processes_along() {
 fn what_an_earlier_supervisor_left_is_cleared_and_nothing_else() {
     let Some(groups) = groups("crash") else { return };
     let Some(others) = self::groups("other") else { return };
-    let other = others.make("plugin", &limits(64)).unwrap();
+    let other = others.create("plugin", &limits(64)).unwrap();
     let theirs = start_in(&other, &sh("echo $$; sleep 1000"));
     let their_pid = line(&theirs.stdout);
 
-    let left = groups.make("left", &limits(64)).unwrap();
+    let left = groups.create("left", &limits(64)).unwrap();
     let jailed = start_in(&left, &sh("echo $$; sleep 1000"));
     let (pid, dir) = (line(&jailed.stdout), dir(&left));
     fs::create_dir(dir.join("below")).unwrap();
     std::mem::forget(left);
-    let empty = groups.make("empty", &limits(64)).unwrap();
+    let empty = groups.create("empty", &limits(64)).unwrap();
     std::mem::forget(empty);
     assert_eq!(groups.clear().unwrap(), 2);
     assert!(!dir.exists());
@@ -226,8 +228,8 @@ fn what_an_earlier_supervisor_left_is_cleared_and_nothing_else() {
 #[test]
 fn an_empty_leftover_of_the_same_name_is_replaced() {
     let Some(groups) = groups("again") else { return };
-    std::mem::forget(groups.make("plugin", &limits(64)).unwrap());
-    let group = groups.make("plugin", &limits(48)).unwrap();
+    std::mem::forget(groups.create("plugin", &limits(64)).unwrap());
+    let group = groups.create("plugin", &limits(48)).unwrap();
     assert_eq!(text(&dir(&group), "memory.max"), (48 * MIB).to_string());
     drop(group);
     done(groups);
@@ -242,7 +244,7 @@ fn another_supervisor() {
     let Some(label) = std::env::var_os(LABEL) else { return };
     match Groups::open(label.to_str().unwrap()) {
         Ok(groups) => {
-            drop(groups.make("plugin", &limits(64)).unwrap());
+            drop(groups.create("plugin", &limits(64)).unwrap());
             println!("opened {:?}", groups.controllers());
         }
         Err(lacking) => println!("lacking {lacking}"),
@@ -259,7 +261,7 @@ struct Other {
 
 impl Other {
     fn new(beside: &Groups, name: &str) -> Self {
-        let probe = beside.make("probe", &limits(64)).unwrap();
+        let probe = beside.create("probe", &limits(64)).unwrap();
         let base = dir(&probe).ancestors().nth(2).unwrap().to_owned();
         let dir = base.join(format!("other-{}-{name}", std::process::id()));
         fs::create_dir(&dir).unwrap();

@@ -5,10 +5,10 @@
 mod common;
 
 use common::*;
-use talon_jail::{AdoptError, ExitStatus, Jailed, Monitor, MonitorParts, Who};
+use talon_jail::{AdoptError, ExitStatus, JailedProgram, Monitor, MonitorParts, ProcessIdentity};
 
 /// A program that says its number and then waits.
-fn started() -> (Jailed, String) {
+fn started() -> (JailedProgram, String) {
     let jailed = start(&sh("trap 'echo heard; exit 7' USR1; echo $$; while :; do sleep 0.05; done")).unwrap();
     let pid = line(&jailed.stdout);
     (jailed, pid)
@@ -70,7 +70,7 @@ fn whoever_is_somebody_else_than_was_said_is_refused_and_killed() {
         let mut parts = jailed.monitor.share().unwrap();
         make_wrong(&mut parts);
         let error = Monitor::adopt(parts).unwrap_err();
-        assert!(matches!(error, AdoptError::Another { .. }), "{error}");
+        assert!(matches!(error, AdoptError::DifferentProcess { .. }), "{error}");
         eventually("it dies", || is_dead(&pid));
         gone(&jailed.monitor);
     }
@@ -102,7 +102,7 @@ fn who_somebody_is_can_be_written_down() {
     let (jailed, _) = started();
     let who = jailed.monitor.share().unwrap().monitor;
     let text = serde_json::to_string(&who).unwrap();
-    assert_eq!(serde_json::from_str::<Who>(&text).unwrap(), who);
+    assert_eq!(serde_json::from_str::<ProcessIdentity>(&text).unwrap(), who);
     jailed.monitor.kill_all().unwrap();
     gone(&jailed.monitor);
 }

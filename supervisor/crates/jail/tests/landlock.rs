@@ -15,26 +15,27 @@ use std::sync::OnceLock;
 use common::filter::{where_call_gives, where_namespaces_are_refused};
 use common::*;
 use talon_jail::{
-    Access, Compiled, Given, Isolation, JailSpec, Jailed, Mode, Network, Program, Shown, SpawnError, Status,
+    Access, BindMount, CompiledProfile, InheritedFds, Isolation, JailSpec, JailedProgram, Mode, Network,
+    Program, SpawnError, Status,
 };
 
 const ANYWHERE: Network = Network::Host { connect: None, bind: None };
 
-fn shown(path: impl AsRef<Path>, access: Access) -> Shown {
+fn shown(path: impl AsRef<Path>, access: Access) -> BindMount {
     let path = path.as_ref();
-    Shown { at: path.into(), from: path.into(), access, needed: path.exists() }
+    BindMount { at: path.into(), from: path.into(), access, needed: path.exists() }
 }
 
 /// The system's programs, something that is not there, and what else is shown.
-fn isolation(network: Network, more: &[Shown]) -> Isolation {
+fn isolation(network: Network, more: &[BindMount]) -> Isolation {
     let mut view = system();
     view.shown.push(shown("/does/not/exist", Access::Read));
     view.shown.extend_from_slice(more);
-    Isolation { view, network, profile: Compiled { name: "ports".into(), ..unfiltered() } }
+    Isolation { view, network, profile: CompiledProfile { name: "ports".into(), ..unfiltered() } }
 }
 
 /// Starts it where namespaces are forbidden, so that nothing but Landlock stands before the host's files.
-fn start_bare(mut wanted: JailSpec, isolation: Isolation, given: &Given<'_>) -> Jailed {
+fn start_bare(mut wanted: JailSpec, isolation: Isolation, given: &InheritedFds<'_>) -> JailedProgram {
     wanted.mode = Mode::BestEffort;
     wanted.isolation = Some(isolation);
     let jailed = where_namespaces_are_refused(|| talon_jail::spawn(&stage(), &wanted, given, LONG).unwrap());
@@ -48,7 +49,7 @@ fn start_bare(mut wanted: JailSpec, isolation: Isolation, given: &Given<'_>) -> 
 }
 
 fn bare(wanted: JailSpec, isolation: Isolation) -> Outcome {
-    finish(start_bare(wanted, isolation, &Given::default()))
+    finish(start_bare(wanted, isolation, &InheritedFds::default()))
 }
 
 /// The kernel's ABI, as the refusal of one that no kernel has says it; 0 without Landlock.
@@ -195,7 +196,7 @@ fn a_program_by_descriptor_needs_no_rule_for_its_path() {
         let jailed = start_bare(
             wanted,
             isolation(Network::None, &[]),
-            &Given { program: Some(program.as_fd()), ..Given::default() },
+            &InheritedFds { program: Some(program.as_fd()), ..InheritedFds::default() },
         );
         let out = finish(jailed).stdout;
         assert!(out.ends_with("once\n"), "{out}");

@@ -5,7 +5,7 @@
 mod common;
 
 use common::*;
-use talon_jail::{Given, Program, spawn};
+use talon_jail::{InheritedFds, Program, spawn};
 
 fn open() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
@@ -29,25 +29,25 @@ fn two_hundred_spawns_leave_no_descriptor_and_no_process() {
     never.program = Program::Descriptor;
 
     // The first start leaves the zygote, one process that all others share.
-    drop(finish(spawn(&stage, &good, &Given::default(), LONG).unwrap()));
+    drop(finish(spawn(&stage, &good, &InheritedFds::default(), LONG).unwrap()));
     let before = open();
     for turn in 0..200 {
         match turn % 4 {
-            0 => drop(spawn(&stage, &bad, &Given::default(), LONG).unwrap_err()),
-            1 => drop(finish(spawn(&stage, &good, &Given::default(), LONG).unwrap())),
-            _ => drop(spawn(&stage, &good, &Given::default(), LONG).unwrap()),
+            0 => drop(spawn(&stage, &bad, &InheritedFds::default(), LONG).unwrap_err()),
+            1 => drop(finish(spawn(&stage, &good, &InheritedFds::default(), LONG).unwrap())),
+            _ => drop(spawn(&stage, &good, &InheritedFds::default(), LONG).unwrap()),
         }
     }
     eventually("all is let go of", || {
         // Each attempt reaps what earlier ones left, even one that is refused.
-        spawn(&stage, &never, &Given::default(), LONG).unwrap_err();
+        spawn(&stage, &never, &InheritedFds::default(), LONG).unwrap_err();
         open() == before && children() == 1
     });
     // It ends with the stage, and is reaped by the next start.
     drop(stage);
     let another = common::stage();
     eventually("the zygote is reaped", || {
-        spawn(&another, &never, &Given::default(), LONG).unwrap_err();
+        spawn(&another, &never, &InheritedFds::default(), LONG).unwrap_err();
         children() == 0
     });
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use common::*;
 use rustix::process::{Signal, pidfd_send_signal};
-use talon_jail::{Given, Jailed, Mode, Status};
+use talon_jail::{InheritedFds, JailedProgram, Mode, Status};
 
 #[test]
 fn it_sees_its_own_numbers_and_the_name_of_every_plugin() {
@@ -62,7 +62,7 @@ fn the_monitor_is_known_before_it_says_anything() {
             scope.spawn(|| {
                 for _ in 0..8 {
                     let spec = isolated(sh("exec sleep 1000"));
-                    let jailed = talon_jail::spawn(&stage, &spec, &Given::default(), LONG).unwrap();
+                    let jailed = talon_jail::spawn(&stage, &spec, &InheritedFds::default(), LONG).unwrap();
                     assert_eq!(parent_of(&jailed), jailed.monitor.pid());
                 }
             });
@@ -70,7 +70,7 @@ fn the_monitor_is_known_before_it_says_anything() {
     });
 }
 
-fn parent_of(jailed: &Jailed) -> u32 {
+fn parent_of(jailed: &JailedProgram) -> u32 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", jailed.pid)).unwrap();
     stat.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().parse().unwrap()
 }

@@ -22,7 +22,7 @@ fn trying_changes_nothing_of_ours_and_leaves_no_process() {
     assert_eq!((namespaces(), mounts()), before);
     let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
     assert_eq!(children, "", "children of this thread");
-    assert_eq!(machine.lines.len(), 15);
+    assert_eq!(machine.protections.len(), 15);
     assert!(!machine.kernel.is_empty());
 }
 
@@ -30,7 +30,7 @@ fn trying_changes_nothing_of_ours_and_leaves_no_process() {
 fn the_tier_follows_from_the_lines() {
     let machine = talon_jail::probe(&common::stage());
     let holds = |name: &str| {
-        let line = machine.lines.iter().find(|line| line.name == name).unwrap();
+        let line = machine.protections.iter().find(|line| line.name == name).unwrap();
         line.status == Status::Enforced
     };
     let isolates = holds("namespaces") && holds("filesystem") && holds("network");
@@ -59,7 +59,7 @@ fn a_program_reports_on_each_line() {
         wanted.mode = mode;
         let jailed = common::start(&wanted).unwrap();
         let mut told: Vec<_> = jailed.report.iter().map(|line| line.name.as_str()).collect();
-        let mut known: Vec<_> = machine.lines.iter().map(|line| line.name).collect();
+        let mut known: Vec<_> = machine.protections.iter().map(|line| line.name).collect();
         told.sort_unstable();
         known.sort_unstable();
         assert_eq!(told, known, "{mode:?}");

@@ -181,7 +181,8 @@ fn a_uid_that_has_all_its_processes_already() {
 #[test]
 fn a_stage_that_ends_without_a_word() {
     let stage = Stage::from_image(File::open("/bin/true").unwrap()).unwrap();
-    let refused = talon_jail::spawn(&stage, &sh("exit 0"), &talon_jail::Given::default(), LONG).unwrap_err();
+    let refused =
+        talon_jail::spawn(&stage, &sh("exit 0"), &talon_jail::InheritedFds::default(), LONG).unwrap_err();
     assert!(matches!(refused, SpawnError::StageLost { .. }), "{refused}");
 }
 

@@ -17,7 +17,8 @@ fn a_stage_that_hangs_is_ended_after_the_timeout() {
     for (program, hangs) in [("/usr/bin/yes", true), ("/bin/cat", false)] {
         let stage = Stage::from_image(File::open(program).unwrap()).unwrap();
         let timeout = Duration::from_millis(200);
-        let refused = spawn(&stage, &sh("exit 0"), &talon_jail::Given::default(), timeout).unwrap_err();
+        let refused =
+            spawn(&stage, &sh("exit 0"), &talon_jail::InheritedFds::default(), timeout).unwrap_err();
         match &refused {
             SpawnError::TimedOut { step, after } if hangs => {
                 assert_eq!((step.as_str(), *after), ("start", timeout));

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::*;
-use talon_jail::{Access, JailSpec, Mode, Program, Shown, SpawnError, Status, View};
+use talon_jail::{Access, BindMount, JailSpec, Mode, Program, SpawnError, Status, View};
 
 /// The script in a private root, with a separate uid where that is possible.
 fn inside(test: u32, script: &str) -> JailSpec {
@@ -231,7 +231,7 @@ fn grants_give_what_they_say_at_their_own_path() {
 fn a_grant_that_is_missing_is_refused_by_its_name_and_the_rest_is_left_out() {
     let mut spec = inside(51, "test ! -e /srv/none && echo out");
     let missing =
-        Shown { at: "/srv/none".into(), from: "/srv/none".into(), access: Access::Read, needed: false };
+        BindMount { at: "/srv/none".into(), from: "/srv/none".into(), access: Access::Read, needed: false };
     view(&mut spec).shown.push(missing);
     assert_eq!(said(&spec), "out\n");
     view(&mut spec).grant(Path::new("/srv/none"), Access::Read);
@@ -327,7 +327,7 @@ fn a_mount_point_inside_a_grant_is_never_a_link() {
     let mut spec = inside(53, "exit 0");
     view(&mut spec).grant(&host.path().join("data"), Access::Write);
     let at = host.path().join("data/sub/etc");
-    view(&mut spec).shown.push(Shown { at, from: "/usr".into(), access: Access::Read, needed: true });
+    view(&mut spec).shown.push(BindMount { at, from: "/usr".into(), access: Access::Read, needed: true });
     let reason = refusal(&spec);
     assert!(reason.contains("without a symbolic link"), "{reason}");
 }
@@ -375,10 +375,11 @@ fn entries_may_lie_in_its_private_place() {
     let mut spec = inside(56, "cat /run/plugin/s/host /run/plugin/beside /tmp/a/b/file; ls -A /tmp/jail/run");
     let from = host.path().join("file");
     for at in ["/run/plugin/s/host", "/run/plugin/beside"] {
-        let entry = Shown { at: at.into(), from: from.clone(), access: Access::Read, needed: true };
+        let entry = BindMount { at: at.into(), from: from.clone(), access: Access::Read, needed: true };
         view(&mut spec).shown.push(entry);
     }
-    let entry = Shown { at: "/tmp/a/b".into(), from: host.path().into(), access: Access::Read, needed: true };
+    let entry =
+        BindMount { at: "/tmp/a/b".into(), from: host.path().into(), access: Access::Read, needed: true };
     view(&mut spec).shown.push(entry);
     let text = said(&spec);
     assert!(text.starts_with("shownshownshown"), "{text}");

@@ -6,7 +6,7 @@ mod common;
 
 use common::*;
 use rustix::process::{Pid, Signal, kill_process};
-use talon_jail::{Given, spawn};
+use talon_jail::{InheritedFds, spawn};
 
 /// The living children of this process that have this name.
 fn children_named(name: &str) -> Vec<String> {
@@ -28,7 +28,7 @@ fn there_is_one_for_all_and_another_when_it_is_gone() {
     // At once, as plugins are when a supervisor starts.
     let running: Vec<_> = std::thread::scope(|scope| {
         let starts: Vec<_> = (0..8)
-            .map(|_| scope.spawn(|| spawn(&stage, &wanted, &Given::default(), LONG).unwrap()))
+            .map(|_| scope.spawn(|| spawn(&stage, &wanted, &InheritedFds::default(), LONG).unwrap()))
             .collect();
         starts.into_iter().map(|start| start.join().unwrap()).collect()
     });
@@ -42,7 +42,7 @@ fn there_is_one_for_all_and_another_when_it_is_gone() {
     let pid = Pid::from_raw(zygotes[0].parse().unwrap()).unwrap();
     kill_process(pid, Signal::KILL).unwrap();
     eventually("it is dead", || is_dead(&zygotes[0]));
-    let another = spawn(&stage, &wanted, &Given::default(), LONG).unwrap();
+    let another = spawn(&stage, &wanted, &InheritedFds::default(), LONG).unwrap();
     assert_eq!(line(&another.stdout), "up");
     assert_eq!(children_named("talon-zygote").len(), 1);
     // What runs is not touched by it.

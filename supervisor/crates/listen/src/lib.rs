@@ -18,25 +18,25 @@
 //! For clients: [`trusted`] checks who listens on a socket, [`ShortPath`] connects to long paths, and
 //! [`DRAINING`] is the error of a supervisor that is stopping.
 
-mod awake;
-mod gathered;
-mod held;
-mod in_time;
+mod body_timeout;
+mod busy_poll;
+mod coalescing;
+mod connection_limiter;
 mod path;
-mod places;
-mod prompt;
+mod permit_body;
+mod preface_timeout;
 mod throttle;
-mod trusted;
+mod trust;
 
-pub use awake::Awake;
-pub use gathered::Gathered;
-pub use held::Held;
-pub use in_time::{BODY_WAIT, InTime, not_in_time};
+pub use body_timeout::{BODY_TIMEOUT, BodyTimeout, body_timed_out};
+pub use busy_poll::BusyPoll;
+pub use coalescing::CoalescingWriter;
+pub use connection_limiter::{ConnectionLimiter, ConnectionPermit};
 pub use path::ShortPath;
-pub use places::{Place, Places};
-pub use prompt::{FIRST_WORDS_WAIT, Prompt};
-pub use throttle::Throttle;
-pub use trusted::{Stranger, trusted};
+pub use permit_body::PermitBody;
+pub use preface_timeout::{PREFACE_TIMEOUT, PrefaceTimeout};
+pub use throttle::LogThrottle;
+pub use trust::{UntrustedListenerError, check_listener};
 
 /// HTTP/2 frames of up to 1 MiB, on both ends of `host.sock`: with the default of 16 KiB a 64 KiB answer takes twice as long.
 pub const FRAME_BYTES: u32 = 1 << 20;

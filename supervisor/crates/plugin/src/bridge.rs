@@ -31,7 +31,7 @@ pub(crate) enum Bridge {
 
 impl Bridge {
     /// The bridge of a dialect, if it needs one.
-    pub(crate) fn of(dialect: Dialect) -> Option<Self> {
+    pub(crate) fn for_dialect(dialect: Dialect) -> Option<Self> {
         match dialect {
             Dialect::Mcp => Some(Self::Mcp),
             Dialect::OpenTalonV0 => Some(Self::Framed),

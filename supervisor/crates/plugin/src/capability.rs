@@ -1,13 +1,13 @@
 //! What a plugin declares about itself, checked and bounded before any other code reads it.
 
-mod offered;
+mod filter;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use talon_proto::plugin::{Action, PluginCapabilities};
 use talon_sanitize::{Raw, Sanitized};
 
-pub use self::offered::MAX_LEFT_OUT_TOLD;
+pub use self::filter::MAX_REPORTED_OMISSIONS;
 use crate::name::PluginName;
 
 /// The most actions of one plugin. A model cannot choose among more, and each of them is listed to it.
@@ -44,7 +44,7 @@ pub struct Capability {
     pub raw: PluginCapabilities,
     /// Why actions are omitted: one message each for at most [`MAX_LEFT_OUT_TOLD`] of them, and one that counts the
     /// rest.
-    pub left_out: Vec<Sanitized>,
+    pub omitted: Vec<Sanitized>,
 }
 
 /// Why a plugin's declaration is refused. The messages end with what its author has to change.
@@ -84,7 +84,7 @@ pub enum CapabilityError {
     },
 }
 
-fn shown(text: &str) -> Sanitized {
+fn sanitized(text: &str) -> Sanitized {
     Raw::from(text).line_within(MAX_DECLARED_NAME_LEN)
 }
 
@@ -93,10 +93,10 @@ fn check_name(what: &'static str, name: &str) -> Result<(), CapabilityError> {
     if (1..=MAX_DECLARED_NAME_LEN).contains(&name.len()) && name.bytes().all(good) {
         return Ok(());
     }
-    Err(CapabilityError::BadName { what, shown: shown(name) })
+    Err(CapabilityError::BadName { what, shown: sanitized(name) })
 }
 
-fn at_most(what: &'static str, count: usize, limit: usize) -> Result<(), CapabilityError> {
+fn check_limit(what: &'static str, count: usize, limit: usize) -> Result<(), CapabilityError> {
     if count > limit { Err(CapabilityError::TooMuch { what, count, limit }) } else { Ok(()) }
 }
 
@@ -106,9 +106,9 @@ impl Capability {
     /// # Errors
     /// [`CapabilityError`].
     pub fn decode(message: &[u8], configured: &PluginName) -> Result<Self, CapabilityError> {
-        at_most("a message", message.len(), MAX_MESSAGE_BYTES)?;
+        check_limit("a message", message.len(), MAX_MESSAGE_BYTES)?;
         let mut fields = 0;
-        count_fields(message, Shape::Capabilities, &mut fields)?;
+        count_fields(message, MessageKind::Capabilities, &mut fields)?;
         let raw =
             <PluginCapabilities as prost::Message>::decode(message).map_err(|error| not_decodable(&error))?;
         Self::check(raw, configured)
@@ -122,20 +122,20 @@ impl Capability {
         let declared_name =
             if raw.name.is_empty() { configured.as_str().to_owned() } else { raw.name.clone() };
         let declared_name = DeclaredName::new(declared_name)?;
-        at_most("a description", raw.description.len(), MAX_DESCRIPTION_BYTES)?;
-        at_most("a number of actions", raw.actions.len(), MAX_ACTIONS)?;
-        at_most("a number of glossary entries", raw.glossary.len(), MAX_KNOWLEDGE_ENTRIES)?;
-        at_most("a number of knowledge articles", raw.knowledge_articles.len(), MAX_KNOWLEDGE_ENTRIES)?;
+        check_limit("a description", raw.description.len(), MAX_DESCRIPTION_BYTES)?;
+        check_limit("a number of actions", raw.actions.len(), MAX_ACTIONS)?;
+        check_limit("a number of glossary entries", raw.glossary.len(), MAX_KNOWLEDGE_ENTRIES)?;
+        check_limit("a number of knowledge articles", raw.knowledge_articles.len(), MAX_KNOWLEDGE_ENTRIES)?;
         let mut names = BTreeSet::new();
         for action in &raw.actions {
             check_action(action)?;
             if !names.insert(action.name.as_str()) {
-                return Err(CapabilityError::Duplicate { what: "action", name: shown(&action.name) });
+                return Err(CapabilityError::Duplicate { what: "action", name: sanitized(&action.name) });
             }
         }
-        let left_out = offered::leave_out(&mut raw.actions);
+        let left_out = filter::remove_unusable(&mut raw.actions);
         let actions = raw.actions.iter().map(|action| (action.name.clone(), action.clone())).collect();
-        Ok(Self { declared_name, actions, raw, left_out })
+        Ok(Self { declared_name, actions, raw, omitted: left_out })
     }
 }
 
@@ -158,7 +158,7 @@ impl DeclaredName {
 
     /// For display.
     #[must_use]
-    pub fn shown(&self) -> Sanitized {
+    pub fn sanitized(&self) -> Sanitized {
         Raw::from(self.as_str()).line()
     }
 }
@@ -169,24 +169,24 @@ fn not_decodable(error: &prost::DecodeError) -> CapabilityError {
 
 fn check_action(action: &Action) -> Result<(), CapabilityError> {
     check_name("action", &action.name)?;
-    at_most("an action's description", action.description.len(), MAX_DESCRIPTION_BYTES)?;
-    at_most("an action's output schema", action.output_schema.len(), MAX_SCHEMA_BYTES)?;
-    at_most("a number of parameters", action.parameters.len(), MAX_PARAMETERS)?;
-    at_most("a number of context arguments", action.inject_context_args.len(), MAX_PARAMETERS)?;
+    check_limit("an action's description", action.description.len(), MAX_DESCRIPTION_BYTES)?;
+    check_limit("an action's output schema", action.output_schema.len(), MAX_SCHEMA_BYTES)?;
+    check_limit("a number of parameters", action.parameters.len(), MAX_PARAMETERS)?;
+    check_limit("a number of context arguments", action.inject_context_args.len(), MAX_PARAMETERS)?;
     for name in &action.inject_context_args {
-        at_most("a context argument's name", name.len(), MAX_PARAMETER_NAME_BYTES)?;
+        check_limit("a context argument's name", name.len(), MAX_PARAMETER_NAME_BYTES)?;
     }
     let mut seen = BTreeSet::new();
     for parameter in &action.parameters {
         if parameter.name.is_empty() {
             return Err(CapabilityError::BadName { what: "parameter", shown: Sanitized::default() });
         }
-        at_most("a parameter's name", parameter.name.len(), MAX_PARAMETER_NAME_BYTES)?;
-        at_most("a parameter's type", parameter.r#type.len(), MAX_PARAMETER_NAME_BYTES)?;
-        at_most("a parameter's description", parameter.description.len(), MAX_DESCRIPTION_BYTES)?;
-        at_most("a parameter's schema", parameter.schema.len(), MAX_SCHEMA_BYTES)?;
+        check_limit("a parameter's name", parameter.name.len(), MAX_PARAMETER_NAME_BYTES)?;
+        check_limit("a parameter's type", parameter.r#type.len(), MAX_PARAMETER_NAME_BYTES)?;
+        check_limit("a parameter's description", parameter.description.len(), MAX_DESCRIPTION_BYTES)?;
+        check_limit("a parameter's schema", parameter.schema.len(), MAX_SCHEMA_BYTES)?;
         if !seen.insert(&parameter.name) {
-            return Err(CapabilityError::Duplicate { what: "parameter", name: shown(&parameter.name) });
+            return Err(CapabilityError::Duplicate { what: "parameter", name: sanitized(&parameter.name) });
         }
     }
     Ok(())
@@ -194,35 +194,35 @@ fn check_action(action: &Action) -> Result<(), CapabilityError> {
 
 /// The kind of a message, as far as its fields are counted.
 #[derive(Clone, Copy)]
-enum Shape {
+enum MessageKind {
     Capabilities,
     Action,
     /// A message without nested messages.
-    Flat,
+    Leaf,
 }
 
-impl Shape {
+impl MessageKind {
     /// The kind of the nested message in a field, if the field holds one. In a valid declaration such a field
     /// number is always a message. Text fields can contain any bytes and are never parsed.
-    fn of_field(self, tag: u32) -> Option<Self> {
+    fn for_field(self, tag: u32) -> Option<Self> {
         match (self, tag) {
             (Self::Capabilities, 3) => Some(Self::Action),
-            (Self::Capabilities, 5 | 6) | (Self::Action, 3) => Some(Self::Flat),
+            (Self::Capabilities, 5 | 6) | (Self::Action, 3) => Some(Self::Leaf),
             _ => None,
         }
     }
 }
 
 /// Counts the fields of the message and its nested messages, down to the parameters of actions.
-fn count_fields(mut message: &[u8], shape: Shape, count: &mut usize) -> Result<(), CapabilityError> {
+fn count_fields(mut message: &[u8], shape: MessageKind, count: &mut usize) -> Result<(), CapabilityError> {
     use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
     let broken = |error: prost::DecodeError| not_decodable(&error);
     while !message.is_empty() {
         *count += 1;
-        at_most("a number of fields", *count, MAX_FIELDS)?;
+        check_limit("a number of fields", *count, MAX_FIELDS)?;
         let (tag, wire_type) = decode_key(&mut message).map_err(broken)?;
-        match shape.of_field(tag) {
+        match shape.for_field(tag) {
             Some(inner_shape) if wire_type == WireType::LengthDelimited => {
                 let length = decode_varint(&mut message).map_err(broken)?;
                 let (inner, rest) = usize::try_from(length)

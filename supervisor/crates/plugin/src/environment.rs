@@ -19,7 +19,7 @@ pub const DEFAULT_ENV_ALLOW_LIST: [&str; 4] = ["PATH", "LANG", "LC_*", "TZ"];
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The TCP port range offered to go-plugin programs, as its own host offers it.
-const PORTS: (&str, &str) = ("10000", "25000");
+const TCP_PORT_RANGE: (&str, &str) = ("10000", "25000");
 
 /// The most variables, and the most bytes of one, that the operator may add: enough for any configuration,
 /// and far below the kernel's limit.
@@ -40,7 +40,7 @@ const LISTEN_VARIABLE: &str = "TALON_LISTEN_FD";
 const LOG_VARIABLE: &str = "TALON_LOG";
 
 /// Names that the cookie's variable cannot have, because every program interprets them differently.
-const TAKEN: [&str; 6] = ["PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_PRELOAD"];
+const FORBIDDEN_COOKIE_KEYS: [&str; 6] = ["PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_PRELOAD"];
 
 fn is_reserved(name: &str, cookie_key: &str) -> bool {
     name == cookie_key || RESERVED.contains(&name) || RESERVED_PREFIXES.iter().any(|p| name.starts_with(p))
@@ -70,7 +70,7 @@ pub(crate) fn check(spec: &PluginSpec) -> Result<(), String> {
     let handshake = cookie.key.starts_with("PLUGIN_");
     if !is_name(&cookie.key)
         || cookie.value.contains('\0')
-        || TAKEN.contains(&cookie.key.as_str())
+        || FORBIDDEN_COOKIE_KEYS.contains(&cookie.key.as_str())
         || handshake
     {
         return Err(format!("{:?} cannot be the cookie's variable: choose another cookie.key", cookie.key));
@@ -80,7 +80,7 @@ pub(crate) fn check(spec: &PluginSpec) -> Result<(), String> {
 
 /// The supervisor's sockets that one process gets.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sockets {
+pub(super) struct SocketVariables {
     /// A listening socket, as its standard input.
     pub(super) listens: bool,
     /// The socket of the egress proxy.
@@ -95,7 +95,7 @@ pub(super) fn build(
     allow_list: &[String],
     dir: &PrivateDir,
     instance: u32,
-    sockets: Sockets,
+    sockets: SocketVariables,
     client_cert: Option<&str>,
 ) -> Vec<(OsString, OsString)> {
     let mut env = inherited(allow_list);
@@ -121,13 +121,14 @@ pub(super) fn build(
         env.insert(state_sockets::SOCKET_VARIABLE.into(), dir.state_path().into());
     }
     // A bridge is built with the Talon SDK and expects its cookie, whatever the program behind it expects.
-    let cookie = if Bridge::of(spec.dialect).is_some() { Cookie::default() } else { spec.cookie.clone() };
+    let cookie =
+        if Bridge::for_dialect(spec.dialect).is_some() { Cookie::default() } else { spec.cookie.clone() };
     let ours: [(&str, OsString); 9] = [
         (&cookie.key, (&cookie.value).into()),
         ("PLUGIN_PROTOCOL_VERSIONS", versions.into()),
         ("PLUGIN_UNIX_SOCKET_DIR", dir.socket_dir().into()),
-        ("PLUGIN_MIN_PORT", PORTS.0.into()),
-        ("PLUGIN_MAX_PORT", PORTS.1.into()),
+        ("PLUGIN_MIN_PORT", TCP_PORT_RANGE.0.into()),
+        ("PLUGIN_MAX_PORT", TCP_PORT_RANGE.1.into()),
         // Programs too old for the socket directory, and OpenTalon's, create their socket here.
         ("TMPDIR", dir.tmp_dir().into()),
         ("TALON_PLUGIN_NAME", spec.name.as_str().into()),
@@ -139,7 +140,7 @@ pub(super) fn build(
 }
 
 /// The complete environment of a service: what plugins inherit, the log filter, and its writable directories.
-pub(super) fn of_service(allow_list: &[String], dir: &PrivateDir) -> Vec<(OsString, OsString)> {
+pub(super) fn for_service(allow_list: &[String], dir: &PrivateDir) -> Vec<(OsString, OsString)> {
     let mut env = inherited(allow_list);
     if let Some(filter) = std::env::var_os(LOG_VARIABLE) {
         env.insert(LOG_VARIABLE.into(), filter);
@@ -185,7 +186,7 @@ mod tests {
         let runtime = Arc::new(RuntimeDir::prepare(&dir.path().join("r"), false).unwrap());
         let private = runtime.allocate(None).unwrap();
         let allow_list: Vec<_> = allow_list.iter().map(|s| (*s).to_owned()).collect();
-        let sockets = Sockets {
+        let sockets = SocketVariables {
             listens: spec.dialect == Dialect::GoPlugin,
             proxied: spec.sandbox.network == NetworkAccess::Proxy,
             state: spec.dialect == Dialect::OpenTalon,
@@ -257,7 +258,7 @@ mod tests {
         let dir = tempfile::Builder::new().prefix("t").tempdir_in("/tmp").unwrap();
         let runtime = Arc::new(RuntimeDir::prepare(&dir.path().join("r"), false).unwrap());
         let private = runtime.allocate(None).unwrap();
-        let env = of_service(&["PATH".to_owned()], &private);
+        let env = for_service(&["PATH".to_owned()], &private);
         let names: Vec<_> = env.iter().map(|(name, _)| name.to_str().unwrap()).collect();
         let named: Vec<_> = names.into_iter().filter(|name| *name != LOG_VARIABLE).collect();
         assert_eq!(named, ["HOME", "PATH", "TMPDIR"]);

@@ -78,7 +78,7 @@ impl EventKind {
 
     /// Whether every call emits such events; the others report changes of plugins.
     #[must_use]
-    pub fn is_of_calls(self) -> bool {
+    pub fn is_per_call(self) -> bool {
         matches!(self, Self::CallFinished | Self::CallProgress)
     }
 }
@@ -114,7 +114,7 @@ pub struct Events {
     /// All events.
     sender: broadcast::Sender<Arc<Event>>,
     /// All events except those of single calls.
-    seldom: broadcast::Sender<Arc<Event>>,
+    without_calls: broadcast::Sender<Arc<Event>>,
     sequence: Arc<Mutex<u64>>,
     lost: Arc<AtomicU64>,
 }
@@ -123,8 +123,8 @@ impl Events {
     /// A sender without subscribers.
     #[must_use]
     pub fn new() -> Self {
-        let (sender, seldom) = (broadcast::Sender::new(CAPACITY), broadcast::Sender::new(CAPACITY));
-        Self { sender, seldom, sequence: Arc::default(), lost: Arc::default() }
+        let (sender, without_calls) = (broadcast::Sender::new(CAPACITY), broadcast::Sender::new(CAPACITY));
+        Self { sender, without_calls, sequence: Arc::default(), lost: Arc::default() }
     }
 
     /// All events from now on. A receiver that lags more than [`CAPACITY`] events behind gets `RecvError::Lagged` and
@@ -140,19 +140,19 @@ impl Events {
     /// long as the supervisor: an event without a subscriber is not built, and building one costs a call more
     /// than all its layers.
     #[must_use]
-    pub fn subscribe_but_calls(&self) -> broadcast::Receiver<Arc<Event>> {
+    pub fn subscribe_without_calls(&self) -> broadcast::Receiver<Arc<Event>> {
         let _sequence = self.sequence();
-        self.seldom.subscribe()
+        self.without_calls.subscribe()
     }
 
     /// How many events were emitted, including those without a subscriber.
     #[must_use]
-    pub fn told(&self) -> u64 {
+    pub fn emitted(&self) -> u64 {
         *self.sequence()
     }
 
     /// Records how many events a subscriber lost because it lagged behind.
-    pub fn lose(&self, count: u64) {
+    pub fn record_lost(&self, count: u64) {
         self.lost.fetch_add(count, Ordering::Relaxed);
     }
 
@@ -172,18 +172,18 @@ impl Events {
             Event { sequence: *sequence, at: SystemTime::now(), plugin, instance, kind, message, fields };
         let event = Arc::new(event);
         // Errors only mean that there is no subscriber.
-        if !kind.is_of_calls() {
-            let _ = self.seldom.send(Arc::clone(&event));
+        if !kind.is_per_call() {
+            let _ = self.without_calls.send(Arc::clone(&event));
         }
         let _ = self.sender.send(event);
     }
 
     /// Emits an event that is built only if there is a subscriber for its kind; it is counted in both cases.
-    pub fn emit_if_heard(&self, kind: EventKind, event: impl FnOnce() -> NewEvent) {
+    pub fn emit_if_subscribed(&self, kind: EventKind, event: impl FnOnce() -> NewEvent) {
         {
             let mut sequence = self.sequence();
-            let heard =
-                self.sender.receiver_count() > 0 || !kind.is_of_calls() && self.seldom.receiver_count() > 0;
+            let heard = self.sender.receiver_count() > 0
+                || !kind.is_per_call() && self.without_calls.receiver_count() > 0;
             if !heard {
                 *sequence += 1;
                 return;
@@ -286,14 +286,14 @@ mod tests {
         let events = Events::new();
         let finished = || NewEvent::new(EventKind::CallFinished, "x");
         let never = || panic!("such events have no subscriber");
-        events.emit_if_heard(EventKind::CallFinished, never);
-        let mut seldom = events.subscribe_but_calls();
-        events.emit_if_heard(EventKind::CallFinished, never);
-        events.emit_if_heard(EventKind::Supervisor, || NewEvent::new(EventKind::Supervisor, "x"));
+        events.emit_if_subscribed(EventKind::CallFinished, never);
+        let mut seldom = events.subscribe_without_calls();
+        events.emit_if_subscribed(EventKind::CallFinished, never);
+        events.emit_if_subscribed(EventKind::Supervisor, || NewEvent::new(EventKind::Supervisor, "x"));
         let mut all = events.subscribe();
-        events.emit_if_heard(EventKind::CallFinished, finished);
+        events.emit_if_subscribed(EventKind::CallFinished, finished);
         events.emit(finished());
-        assert_eq!(events.told(), 5);
+        assert_eq!(events.emitted(), 5);
         assert_eq!(seldom.try_recv().unwrap().sequence, 3);
         assert!(seldom.try_recv().is_err(), "call events go to other subscribers");
         assert_eq!(all.try_recv().unwrap().sequence, 4);

@@ -22,7 +22,7 @@ pub struct ExecuteRequest {
     /// could kill it by queueing: the plugin gets this full time from when it receives the call.
     pub configured_timeout: Option<Duration>,
     /// Receives the progress of the call.
-    pub follower: Option<Follower>,
+    pub observer: Option<ProgressObserver>,
     /// gRPC metadata to send, if any. With metadata, the request gets its own span.
     pub metadata: Option<Metadata>,
 }
@@ -34,9 +34,9 @@ pub const MAX_METADATA_BYTES: usize = 1024;
 
 /// Provides the gRPC metadata of a call when it is sent: names and values, computed from the span of the request.
 #[derive(Clone)]
-pub struct Metadata(Arc<Asked>);
+pub struct Metadata(Arc<MetadataFn>);
 
-type Asked = dyn Fn(&Span) -> Vec<(&'static str, String)> + Send + Sync;
+type MetadataFn = dyn Fn(&Span) -> Vec<(&'static str, String)> + Send + Sync;
 
 impl Metadata {
     /// Metadata computed by `ask`. Pairs that gRPC cannot send as text are dropped.
@@ -45,7 +45,7 @@ impl Metadata {
         Self(Arc::new(ask))
     }
 
-    pub(crate) fn within(&self, request: &Span) -> MetadataMap {
+    pub(crate) fn for_span(&self, request: &Span) -> MetadataMap {
         let mut map = MetadataMap::new();
         for (name, value) in (self.0)(request).into_iter().take(MAX_METADATA_PAIRS) {
             let name = AsciiMetadataKey::from_bytes(name.as_bytes());
@@ -66,7 +66,7 @@ impl std::fmt::Debug for Metadata {
 
 /// The progress of a call, as reported by its plugin.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
+pub struct CallProgress {
     /// Finite and not negative; the plugin chooses the unit.
     pub progress: f64,
     /// The total in the same unit, if the plugin knows it.
@@ -80,21 +80,21 @@ pub const MAX_PROGRESS_MESSAGE_BYTES: usize = 1024;
 
 /// Receives the progress of a call. It is called while the plugin's notices are read, so it must not block.
 #[derive(Clone)]
-pub struct Follower(Arc<dyn Fn(&Progress) + Send + Sync>);
+pub struct ProgressObserver(Arc<dyn Fn(&CallProgress) + Send + Sync>);
 
-impl Follower {
+impl ProgressObserver {
     /// An observer that calls `hear`.
     #[must_use]
-    pub fn new(hear: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+    pub fn new(hear: impl Fn(&CallProgress) + Send + Sync + 'static) -> Self {
         Self(Arc::new(hear))
     }
 
-    pub(crate) fn hear(&self, progress: &Progress) {
+    pub(crate) fn notify(&self, progress: &CallProgress) {
         (self.0)(progress);
     }
 }
 
-impl std::fmt::Debug for Follower {
+impl std::fmt::Debug for ProgressObserver {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Follower").finish_non_exhaustive()
     }
@@ -178,8 +178,9 @@ mod tests {
 
     #[test]
     fn metadata_is_bounded_and_what_cannot_be_sent_is_left_out() {
-        let said =
-            |pairs: Vec<(&'static str, String)>| Metadata::new(move |_| pairs.clone()).within(&Span::none());
+        let said = |pairs: Vec<(&'static str, String)>| {
+            Metadata::new(move |_| pairs.clone()).for_span(&Span::none())
+        };
         let long = "x".repeat(MAX_METADATA_BYTES + 1);
         let map = said(vec![
             ("traceparent", "00-1".to_owned()),

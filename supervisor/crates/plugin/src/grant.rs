@@ -27,22 +27,22 @@ const MAX_SHOWN_CHARS: usize = 80;
 /// A set of actions, given by plugin and action.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ActionPattern {
-    plugin: Part,
+    plugin: NamePattern,
     /// `None`: all of them.
-    action: Option<Part>,
+    action: Option<NamePattern>,
 }
 
 /// A name, or the prefix of one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Part {
-    Is(String),
-    BeginsWith(String),
+enum NamePattern {
+    Exact(String),
+    Prefix(String),
 }
 
 /// Why a text is not a pattern. It ends with what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadPattern {
+pub enum PatternError {
     /// The part that names plugins.
     #[error(
         "{0:?} names no plugin: write its name (`git`), with a `*` at the end (`db-*`) or an action after it (`git__status`)"
@@ -70,56 +70,56 @@ impl ActionPattern {
 }
 
 impl FromStr for ActionPattern {
-    type Err = BadPattern;
+    type Err = PatternError;
 
-    fn from_str(text: &str) -> Result<Self, BadPattern> {
+    fn from_str(text: &str) -> Result<Self, PatternError> {
         let shown = || text.chars().take(MAX_SHOWN_CHARS).collect();
         let (plugin, action) = match text.split_once(BETWEEN) {
             Some((plugin, action)) => (plugin, Some(action)),
             None => (text, None),
         };
         let of_plugins = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-        let plugin = Part::read(plugin, MAX_NAME_LEN, of_plugins)
+        let plugin = NamePattern::parse(plugin, MAX_NAME_LEN, of_plugins)
             .filter(|part| !part.text().starts_with('-'))
-            .ok_or_else(|| BadPattern::Plugin(shown()))?;
+            .ok_or_else(|| PatternError::Plugin(shown()))?;
         let Some(action) = action else { return Ok(Self { plugin, action: None }) };
         // Refused: which plugins `db-*__query` means would depend on where their names end.
-        let Part::Is(_) = plugin else { return Err(BadPattern::Plugin(shown())) };
+        let NamePattern::Exact(_) = plugin else { return Err(PatternError::Plugin(shown())) };
         let of_actions = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
-        let action =
-            Part::read(action, MAX_ACTION_LEN, of_actions).ok_or_else(|| BadPattern::Action(shown()))?;
+        let action = NamePattern::parse(action, MAX_ACTION_LEN, of_actions)
+            .ok_or_else(|| PatternError::Action(shown()))?;
         Ok(Self { plugin, action: Some(action) })
     }
 }
 
-impl Part {
-    fn read(text: &str, max_len: usize, good: impl Fn(u8) -> bool) -> Option<Self> {
+impl NamePattern {
+    fn parse(text: &str, max_len: usize, good: impl Fn(u8) -> bool) -> Option<Self> {
         let (name, part): (_, fn(String) -> Self) = match text.strip_suffix('*') {
-            Some(start) => (start, Self::BeginsWith),
-            None => (text, Self::Is),
+            Some(start) => (start, Self::Prefix),
+            None => (text, Self::Exact),
         };
         (!text.is_empty() && name.len() <= max_len && name.bytes().all(good)).then(|| part(name.to_owned()))
     }
 
     fn matches(&self, name: &str) -> bool {
         match self {
-            Self::Is(it) => it == name,
-            Self::BeginsWith(start) => name.starts_with(start.as_str()),
+            Self::Exact(it) => it == name,
+            Self::Prefix(start) => name.starts_with(start.as_str()),
         }
     }
 
     fn text(&self) -> &str {
         match self {
-            Self::Is(text) | Self::BeginsWith(text) => text,
+            Self::Exact(text) | Self::Prefix(text) => text,
         }
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for NamePattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Is(name) => f.write_str(name),
-            Self::BeginsWith(start) => write!(f, "{start}*"),
+            Self::Exact(name) => f.write_str(name),
+            Self::Prefix(start) => write!(f, "{start}*"),
         }
     }
 }

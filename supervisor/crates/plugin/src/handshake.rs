@@ -23,7 +23,7 @@ pub const MAX_LINE_BYTES: usize = 4 << 10;
 pub const CORE_VERSION: u32 = 1;
 
 /// The longest part of a line in an error message, in bytes.
-pub(crate) const SHOWN_BYTES: usize = 200;
+pub(crate) const QUOTED_BYTES: usize = 200;
 
 /// The shortest text that counts as a certificate. Old programs put other short texts into this field, and
 /// go-plugin's own host uses the same limit.
@@ -126,8 +126,8 @@ fn list(versions: &[u32]) -> String {
 }
 
 /// The beginning of a line for an error message, sanitized.
-pub(crate) fn shown(line: &str) -> Sanitized {
-    Raw::from(line).line_within(SHOWN_BYTES)
+pub(crate) fn excerpt(line: &str) -> Sanitized {
+    Raw::from(line).line_within(QUOTED_BYTES)
 }
 
 /// Parses one line that a plugin printed.
@@ -137,35 +137,39 @@ pub(crate) fn shown(line: &str) -> Sanitized {
 /// error ends the start.
 pub fn parse(line: &str, expected: Dialect, offered: &[u32]) -> Result<Handshake, HandshakeError> {
     let trimmed = line.trim();
-    let stray = || HandshakeError::Stray { shown: shown(line) };
+    let stray = || HandshakeError::Stray { shown: excerpt(line) };
     let (core, rest) = trimmed.split_once('|').ok_or_else(stray)?;
     if core.is_empty() || !core.bytes().all(|b| b.is_ascii_digit()) {
         return Err(stray());
     }
     if trimmed.len() > MAX_LINE_BYTES {
-        return Err(HandshakeError::TooLong { shown: shown(line) });
+        return Err(HandshakeError::TooLong { shown: excerpt(line) });
     }
     if core.parse() != Ok(CORE_VERSION) {
-        return Err(HandshakeError::CoreVersion { theirs: shown(core) });
+        return Err(HandshakeError::CoreVersion { theirs: excerpt(core) });
     }
     let second = rest.split('|').next().unwrap_or_default();
-    let malformed = |problem| HandshakeError::Malformed { shown: shown(line), problem };
+    let malformed = |problem| HandshakeError::Malformed { shown: excerpt(line), problem };
     let found = match second {
         "unix" | "tcp" => Dialect::OpenTalon,
         number if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => Dialect::GoPlugin,
         _ => return Err(malformed("its second field is neither a version nor unix or tcp")),
     };
     // A bridge is built with our SDK, whatever program is behind it.
-    let expected = if Bridge::of(expected).is_some() { Dialect::GoPlugin } else { expected };
+    let expected = if Bridge::for_dialect(expected).is_some() { Dialect::GoPlugin } else { expected };
     if expected != Dialect::Auto && expected != found {
         let (found, expected) = (found.as_str(), expected.as_str());
         return Err(HandshakeError::WrongDialect { found, expected });
     }
-    if found == Dialect::OpenTalon { opentalon(rest, malformed) } else { go_plugin(rest, offered, malformed) }
+    if found == Dialect::OpenTalon {
+        parse_opentalon(rest, malformed)
+    } else {
+        parse_go_plugin(rest, offered, malformed)
+    }
 }
 
 /// `APP|unix|ADDRESS|grpc[|CERTIFICATE[|MUX]]`. Further fields belong to a later go-plugin and are ignored.
-fn go_plugin(
+fn parse_go_plugin(
     rest: &str,
     offered: &[u32],
     malformed: impl Fn(&'static str) -> HandshakeError,
@@ -187,14 +191,14 @@ fn go_plugin(
         None | Some("") => {
             return Err(HandshakeError::Protocol { shown: "netrpc (the default)".into() });
         }
-        Some(other) => return Err(HandshakeError::Protocol { shown: shown(other) }),
+        Some(other) => return Err(HandshakeError::Protocol { shown: excerpt(other) }),
     }
     let server_cert = next().filter(|cert| cert.len() >= MIN_CERTIFICATE_BYTES).map(str::to_owned);
     let mux = next() == Some("true");
     Ok(Handshake {
         dialect: Dialect::GoPlugin,
         app_version: Some(app_version),
-        address: address(network, location, malformed)?,
+        address: parse_address(network, location, malformed)?,
         server_cert,
         mux,
         http_addr: None,
@@ -202,7 +206,7 @@ fn go_plugin(
 }
 
 /// `unix|ADDRESS[|HTTP_ADDRESS]`.
-fn opentalon(
+fn parse_opentalon(
     rest: &str,
     malformed: impl Fn(&'static str) -> HandshakeError,
 ) -> Result<Handshake, HandshakeError> {
@@ -224,14 +228,14 @@ fn opentalon(
     Ok(Handshake {
         dialect: Dialect::OpenTalon,
         app_version: None,
-        address: address(network, location, malformed)?,
+        address: parse_address(network, location, malformed)?,
         server_cert: None,
         mux: false,
         http_addr,
     })
 }
 
-fn address(
+fn parse_address(
     network: &str,
     text: &str,
     malformed: impl Fn(&'static str) -> HandshakeError,
@@ -272,7 +276,7 @@ impl std::fmt::Display for Handshake {
             write!(f, ", application protocol {version}")?;
         }
         match &self.address {
-            Address::Unix(path) => write!(f, ", {}", shown(&path.display().to_string()))?,
+            Address::Unix(path) => write!(f, ", {}", excerpt(&path.display().to_string()))?,
             Address::Tcp(addr) => write!(f, ", {addr}")?,
         }
         f.write_char('.')

@@ -100,7 +100,7 @@ impl Identities {
             Self { dir: data_dir.to_owned(), range, known: Mutex::default(), expected: Mutex::default() };
         let known = this.read().map_err(|error| match error {
             IdentityError::Io { path, source } => SetupError::Io { what: "read", path, source },
-            other => SetupError::Identities { path: this.path(), problem: other_problem(other) },
+            other => SetupError::Identities { path: this.path(), problem: damage_of(other) },
         })?;
         *this.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
         Ok(this)
@@ -112,7 +112,7 @@ impl Identities {
 
     /// The identity of a plugin: its stored one, or the lowest that was never used. Blocking: it waits for another
     /// supervisor that shares the data directory and is allocating one.
-    pub(crate) fn of(&self, plugin: &PluginName) -> Result<Identity, IdentityError> {
+    pub(crate) fn get_or_allocate(&self, plugin: &PluginName) -> Result<Identity, IdentityError> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(uid) = known.get(plugin.as_str()) {
             return Ok(Identity { uid: *uid, gid: *uid });
@@ -137,7 +137,7 @@ impl Identities {
     }
 
     /// Announces a plugin that is about to be started: the next write of the file includes it.
-    pub(crate) fn expect(&self, plugin: &PluginName) {
+    pub(crate) fn announce(&self, plugin: &PluginName) {
         self.expected().insert(plugin.to_string());
     }
 
@@ -212,7 +212,7 @@ impl Identities {
     }
 }
 
-fn other_problem(error: IdentityError) -> String {
+fn damage_of(error: IdentityError) -> String {
     match error {
         IdentityError::Damaged { problem, .. } => problem,
         other => other.to_string(),
@@ -234,7 +234,7 @@ mod tests {
     }
 
     fn uid(identities: &Identities, text: &str) -> u32 {
-        identities.of(&name(text)).unwrap().uid
+        identities.get_or_allocate(&name(text)).unwrap().uid
     }
 
     #[test]
@@ -273,7 +273,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let identities = Identities::open(dir.path(), 70_000..=70_009).unwrap();
         for expected in ["d", "a", "b"] {
-            identities.expect(&name(expected));
+            identities.announce(&name(expected));
         }
         assert_eq!(uid(&identities, "b"), 70_000);
         let written = identities.read().unwrap();
@@ -289,7 +289,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let identities = Identities::open(dir.path(), 70_000..=70_002).unwrap();
         for expected in ["a", "b"] {
-            identities.expect(&name(expected));
+            identities.announce(&name(expected));
         }
         assert_eq!(
             (uid(&identities, "x"), uid(&identities, "y"), uid(&identities, "z")),
@@ -302,7 +302,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let identities = Identities::open(dir.path(), 70_000..=70_000).unwrap();
         uid(&identities, "a");
-        let error = identities.of(&name("b")).unwrap_err();
+        let error = identities.get_or_allocate(&name("b")).unwrap_err();
         assert!(matches!(error, IdentityError::Exhausted { .. }));
         assert!(error.to_string().contains("70000-70000"), "{error}");
     }

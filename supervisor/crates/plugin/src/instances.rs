@@ -13,12 +13,12 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use crate::execute::{ExecuteError, ExecuteRequest};
-use crate::lifecycle::reason::span;
+use crate::lifecycle::reason::format_duration;
 use crate::lifecycle::{Desired, State};
-use crate::live::{InFlight, Live};
+use crate::live_process::{InFlight, LiveProcess};
 use crate::name::PluginName;
-use crate::seam::ProcessHandle;
 use crate::spec::{Dialect, PluginSpec};
+use crate::traits::ProcessHandle;
 use crate::usage::InstanceReading;
 
 /// How many calls of one plugin may wait for an instance to become ready. The guard's admission layer keeps
@@ -27,11 +27,11 @@ pub const MAX_WAITING_CALLS: usize = 1024;
 
 /// The published status of one instance. Its driver replaces it as a whole after every step.
 #[derive(Debug, Clone)]
-pub(crate) struct View {
+pub(crate) struct InstanceStatus {
     pub(crate) state: State,
     pub(crate) desired: Desired,
     /// Whether it is ready or becomes ready without an operator: a call may wait for it.
-    pub(crate) coming: bool,
+    pub(crate) will_be_ready: bool,
     pub(crate) reason: Option<Sanitized>,
     /// The part of the reason that says what happened, without the consequences.
     pub(crate) cause: Option<Sanitized>,
@@ -60,12 +60,12 @@ pub(crate) struct LastStart {
     pub(crate) dialect: Dialect,
 }
 
-impl View {
+impl InstanceStatus {
     pub(crate) fn new(desired: Desired) -> Self {
         Self {
             state: State::Discovered,
             desired,
-            coming: desired == Desired::Up,
+            will_be_ready: desired == Desired::Up,
             reason: None,
             cause: None,
             deaths: 0,
@@ -86,15 +86,15 @@ impl View {
 pub(crate) struct Slot {
     pub(crate) index: u32,
     /// The generation at which the previous pool's instance ended: generations continue from here.
-    pub(crate) before: u64,
-    pub(crate) view: ArcSwap<View>,
-    pub(crate) live: ArcSwapOption<Live>,
+    pub(crate) base_generation: u64,
+    pub(crate) status: ArcSwap<InstanceStatus>,
+    pub(crate) live: ArcSwapOption<LiveProcess>,
     /// The process, without keeping it alive.
     pub(crate) process: Mutex<Option<Weak<dyn ProcessHandle>>>,
 }
 
 impl Slot {
-    pub(crate) fn show_process(&self, process: Option<Weak<dyn ProcessHandle>>) {
+    pub(crate) fn set_process(&self, process: Option<Weak<dyn ProcessHandle>>) {
         *self.process.lock().unwrap_or_else(PoisonError::into_inner) = process;
     }
 
@@ -102,7 +102,7 @@ impl Slot {
     pub(crate) fn reading(&self) -> Option<InstanceReading> {
         // The lock is not held while files are read.
         let process = self.process.lock().unwrap_or_else(PoisonError::into_inner).clone()?.upgrade()?;
-        let generation = self.view.load().generation;
+        let generation = self.status.load().generation;
         Some(InstanceReading { index: self.index, generation, reading: process.reading()? })
     }
 
@@ -112,7 +112,7 @@ impl Slot {
 }
 
 /// All instances of one plugin.
-pub(crate) struct Pool {
+pub(crate) struct InstancePool {
     pub(crate) name: PluginName,
     pub(crate) slots: Vec<Arc<Slot>>,
     /// Incremented whenever a status changed.
@@ -121,24 +121,24 @@ pub(crate) struct Pool {
     max_message_bytes: usize,
     waiting: AtomicUsize,
     /// The pool that takes the calls once this one drains: set once, before draining begins.
-    successor: OnceLock<Arc<Pool>>,
+    successor: OnceLock<Arc<InstancePool>>,
     /// Where the search for the least loaded instance begins, so that equally loaded ones take turns. Held
     /// from choosing an instance until the call is counted: otherwise a concurrent call would choose the same
     /// instance.
-    turn: Mutex<usize>,
+    round_robin: Mutex<usize>,
 }
 
-impl Pool {
+impl InstancePool {
     /// The pool of a plugin that is to be started or not. Generations continue from those of the pool `before`.
     pub(crate) fn new(spec: &PluginSpec, starts: bool, before: Option<&Self>) -> Self {
         let desired = if starts { Desired::Up } else { Desired::Down };
         let slot = |index| {
             let before = before.and_then(|pool| pool.slots.get(usize::try_from(index).ok()?));
-            let generation = before.map_or(0, |slot| slot.view.load().generation);
+            let generation = before.map_or(0, |slot| slot.status.load().generation);
             Arc::new(Slot {
                 index,
-                before: generation,
-                view: ArcSwap::from_pointee(View { generation, ..View::new(desired) }),
+                base_generation: generation,
+                status: ArcSwap::from_pointee(InstanceStatus { generation, ..InstanceStatus::new(desired) }),
                 live: ArcSwapOption::empty(),
                 process: Mutex::default(),
             })
@@ -151,7 +151,7 @@ impl Pool {
             max_message_bytes: spec.max_message_bytes,
             waiting: AtomicUsize::new(0),
             successor: OnceLock::new(),
-            turn: Mutex::new(0),
+            round_robin: Mutex::new(0),
         }
     }
 
@@ -159,16 +159,16 @@ impl Pool {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn views(&self) -> Vec<Arc<View>> {
-        self.slots.iter().map(|slot| slot.view.load_full()).collect()
+    pub(crate) fn statuses(&self) -> Vec<Arc<InstanceStatus>> {
+        self.slots.iter().map(|slot| slot.status.load_full()).collect()
     }
 
     /// Waits until the predicate holds for all statuses.
-    pub(crate) async fn until(&self, mut holds: impl FnMut(&[Arc<View>]) -> bool) {
+    pub(crate) async fn wait_until(&self, mut holds: impl FnMut(&[Arc<InstanceStatus>]) -> bool) {
         let mut changes = self.changed.subscribe();
         loop {
             changes.borrow_and_update();
-            if holds(&self.views()) {
+            if holds(&self.statuses()) {
                 return;
             }
             if changes.changed().await.is_err() {
@@ -178,7 +178,7 @@ impl Pool {
     }
 
     /// From now on calls use another pool, including calls that wait in this one.
-    pub(crate) fn give_way(&self, successor: Arc<Self>) {
+    pub(crate) fn supersede_with(&self, successor: Arc<Self>) {
         // A pool is replaced once; the next replacement applies to its successor.
         let _ = self.successor.set(successor);
         self.changed.send_modify(|count| *count = count.wrapping_add(1));
@@ -212,7 +212,7 @@ impl Pool {
         if let Some(flight) = self.pick(deadline) {
             return Ok(flight);
         }
-        let _waiting = Waiting::enter(&self.waiting).ok_or_else(|| ExecuteError::Unavailable {
+        let _waiting = WaitPermit::enter(&self.waiting).ok_or_else(|| ExecuteError::Unavailable {
             reason: inert!("{} calls wait for it already", MAX_WAITING_CALLS),
             retryable: true,
         })?;
@@ -228,15 +228,19 @@ impl Pool {
             if self.successor.get().is_some() {
                 return Err(ExecuteError::Stopped);
             }
-            if !self.slots.iter().any(|slot| slot.view.load().coming) {
-                return Err(ExecuteError::Unavailable { reason: self.why_not_ready(), retryable: false });
+            if !self.slots.iter().any(|slot| slot.status.load().will_be_ready) {
+                return Err(ExecuteError::Unavailable { reason: self.not_ready_reason(), retryable: false });
             }
             if !matches!(timeout_at(give_up, changes.changed()).await, Ok(Ok(()))) {
                 if give_up < patience {
                     return Err(ExecuteError::TimedOut { waited: began.elapsed() });
                 }
                 return Err(ExecuteError::Unavailable {
-                    reason: inert!("not ready after {}: {}", span(self.ready_wait), self.why_not_ready()),
+                    reason: inert!(
+                        "not ready after {}: {}",
+                        format_duration(self.ready_wait),
+                        self.not_ready_reason()
+                    ),
                     retryable: true,
                 });
             }
@@ -246,11 +250,11 @@ impl Pool {
     /// Admits the call to the least loaded ready instance.
     fn pick(&self, deadline: Option<Instant>) -> Option<InFlight> {
         let ready =
-            |slot: &Slot| (slot.view.load().state == State::Ready).then(|| slot.live.load_full()).flatten();
+            |slot: &Slot| (slot.status.load().state == State::Ready).then(|| slot.live.load_full()).flatten();
         if let [slot] = self.slots.as_slice() {
             return ready(slot)?.enter(deadline);
         }
-        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut turn = self.round_robin.lock().unwrap_or_else(PoisonError::into_inner);
         *turn = turn.wrapping_add(1);
         let first = *turn;
         let count = self.slots.len();
@@ -261,8 +265,8 @@ impl Pool {
     }
 
     /// The most relevant state for a caller, and its reason.
-    fn why_not_ready(&self) -> Sanitized {
-        let views = self.views();
+    fn not_ready_reason(&self) -> Sanitized {
+        let views = self.statuses();
         let view = summary(&views);
         match (&view.reason, view.state) {
             (Some(reason), state) => inert!("{}: {}", state, reason),
@@ -274,8 +278,8 @@ impl Pool {
 
 /// The status that represents the plugin: that of the instance most useful to a caller. A plugin is ready if one
 /// instance is; it is failed only if no instance is better.
-pub(crate) fn summary(views: &[Arc<View>]) -> Arc<View> {
-    let usefulness = |view: &&Arc<View>| match view.state {
+pub(crate) fn summary(views: &[Arc<InstanceStatus>]) -> Arc<InstanceStatus> {
+    let usefulness = |view: &&Arc<InstanceStatus>| match view.state {
         State::Ready => 0,
         State::Unhealthy => 1,
         State::Handshaking => 2,
@@ -287,13 +291,17 @@ pub(crate) fn summary(views: &[Arc<View>]) -> Arc<View> {
         State::Discovered => 8,
         State::Stopped => 9,
     };
-    views.iter().min_by_key(usefulness).cloned().unwrap_or_else(|| Arc::new(View::new(Desired::Down)))
+    views
+        .iter()
+        .min_by_key(usefulness)
+        .cloned()
+        .unwrap_or_else(|| Arc::new(InstanceStatus::new(Desired::Down)))
 }
 
 /// Counts one call that waits for an instance.
-struct Waiting<'a>(&'a AtomicUsize);
+struct WaitPermit<'a>(&'a AtomicUsize);
 
-impl<'a> Waiting<'a> {
+impl<'a> WaitPermit<'a> {
     fn enter(count: &'a AtomicUsize) -> Option<Self> {
         let waiting = Self(count);
         // Dropping it decrements the counter, also when the limit was reached.
@@ -301,7 +309,7 @@ impl<'a> Waiting<'a> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitPermit<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -310,7 +318,7 @@ impl Drop for Waiting<'_> {
 /// Runs calls on one plugin. Cheap to clone. It stays valid across restarts of the plugin's processes.
 #[derive(Clone)]
 pub struct Executor {
-    pub(crate) pool: Arc<Pool>,
+    pub(crate) pool: Arc<InstancePool>,
 }
 
 impl Executor {

@@ -20,7 +20,7 @@ pub const RESERVED_NAMES: [&str; 3] = [RESERVED_NAME, "talon-state", "talon-agen
 
 /// Why a text is not a plugin name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadName {
+pub enum PluginNameError {
     /// It does not match the pattern.
     #[error(
         "{shown:?} is not a plugin name: use 1 to {MAX_NAME_LEN} characters of a-z, 0-9 and '-', the first not '-'"
@@ -42,20 +42,20 @@ impl PluginName {
     ///
     /// # Errors
     /// [`BadName`] if it does not match `[a-z0-9][a-z0-9-]{0,63}`, or is one of [`RESERVED_NAMES`].
-    pub fn new(text: &str) -> Result<Self, BadName> {
+    pub fn new(text: &str) -> Result<Self, PluginNameError> {
         if let Some(name) = RESERVED_NAMES.into_iter().find(|reserved| *reserved == text) {
-            return Err(BadName::Reserved { name });
+            return Err(PluginNameError::Reserved { name });
         }
         if is_well_formed(text) {
             Ok(Self(text.into()))
         } else {
-            Err(BadName::Malformed { shown: text.chars().take(MAX_NAME_LEN + 1).collect() })
+            Err(PluginNameError::Malformed { shown: text.chars().take(MAX_NAME_LEN + 1).collect() })
         }
     }
 
     /// The name of a part of Talon itself, which is one of [`RESERVED_NAMES`].
     #[must_use]
-    pub fn own(name: &'static str) -> Self {
+    pub fn reserved(name: &'static str) -> Self {
         debug_assert!(RESERVED_NAMES.contains(&name), "{name} is not kept from plugins");
         Self(name.into())
     }
@@ -64,7 +64,7 @@ impl PluginName {
     ///
     /// # Errors
     /// [`BadName`] if what remains is no name.
-    pub fn from_file_name(file_name: &str) -> Result<Self, BadName> {
+    pub fn from_file_name(file_name: &str) -> Result<Self, PluginNameError> {
         let stem = match file_name.rfind('.') {
             Some(dot) if dot > 0 => &file_name[..dot],
             _ => file_name,
@@ -124,13 +124,13 @@ mod tests {
     fn no_plugin_is_called_as_the_supervisor_itself() {
         for name in RESERVED_NAMES {
             let error = PluginName::new(name).unwrap_err();
-            assert_eq!(error, BadName::Reserved { name });
+            assert_eq!(error, PluginNameError::Reserved { name });
             assert!(error.to_string().contains(name), "{error}");
             assert!(is_well_formed(name));
-            assert_eq!(PluginName::own(name).as_str(), name);
+            assert_eq!(PluginName::reserved(name).as_str(), name);
         }
         let file = PluginName::from_file_name("talon_state.py");
-        assert_eq!(file, Err(BadName::Reserved { name: "talon-state" }));
+        assert_eq!(file, Err(PluginNameError::Reserved { name: "talon-state" }));
         assert!(PluginName::new("talon-tools").is_ok());
     }
 }

@@ -15,26 +15,26 @@ use talon_sanitize::{Raw, inert};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::common::Common;
 use crate::events::{EventKind, NewEvent};
-use crate::execute::{MAX_PROGRESS_MESSAGE_BYTES, Progress};
-use crate::followed::News;
-use crate::live::Live;
+use crate::execute::{CallProgress, MAX_PROGRESS_MESSAGE_BYTES};
+use crate::live_process::LiveProcess;
 use crate::logs::Level;
 use crate::plugin::REFRESH_TIMEOUT;
+use crate::plugin_context::PluginContext;
+use crate::progress_throttle::ProgressUpdate;
 
 /// The largest accepted notice, in bytes: a message of 1 KiB, a call's id, and enough for later fields. A
 /// larger one ends the stream, which is reopened after [`RETRY`].
 pub(crate) const MAX_NOTICE_BYTES: usize = 16 << 10;
 /// How many notices of one process are handled within a [`WINDOW`]: ten a second for each of some twenty
 /// calls, which is more than a plugin may run at once by default. Further ones are dropped and counted.
-const MAX_HEARD: u32 = 256;
+const MAX_HANDLED: u32 = 256;
 /// How many are read at all within a [`WINDOW`]; then reading pauses until it is over.
 const MAX_READ: u32 = 4096;
 /// See [`MAX_HEARD`].
 const WINDOW: Duration = Duration::from_secs(1);
 /// The shortest interval between two log lines about dropped notices.
-const DROPPED_NOTE: Duration = Duration::from_secs(60);
+const DROP_REPORT_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The delay before a broken stream is reopened; doubles up to [`RETRY_MAX`].
 const RETRY: Duration = Duration::from_secs(1);
@@ -47,33 +47,33 @@ const REFRESH_PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// After how many intervals without a request a plugin counts as idle. With a single one, a plugin that asks in every
 /// other interval would never wait longer than the first.
-const QUIET_PAUSES: u32 = 3;
+const IDLE_PAUSES: u32 = 3;
 
 /// Reads the notices of one process.
 #[derive(Clone)]
-pub(crate) struct Ear {
-    pub(crate) common: Arc<Common>,
+pub(crate) struct NoticeListener {
+    pub(crate) common: Arc<PluginContext>,
     pub(crate) instance: u32,
-    pub(crate) live: Arc<Live>,
+    pub(crate) live: Arc<LiveProcess>,
 }
 
-impl Ear {
+impl NoticeListener {
     /// Reads notices until the process turns out not to serve them. The owner of the task ends it with the process.
     pub(crate) async fn listen(self) {
         let mut wait = RETRY;
         // One budget for the process: reopening the stream gives it no more.
-        let mut budget = Budget::new();
+        let mut budget = NoticeBudget::new();
         let (changed, changes) = watch::channel(());
-        let refreshing = self.clone().refresh_when(changes);
+        let refreshing = self.clone().refresh_on_change(changes);
         let hearing = async {
             while let Some(notices) = self.live.client.notices().await {
-                if self.hear(notices, &changed, &mut budget).await {
+                if self.read_notices(notices, &changed, &mut budget).await {
                     wait = RETRY;
                 }
                 tokio::time::sleep(wait).await;
                 wait = (2 * wait).min(RETRY_MAX);
             }
-            self.live.hear(false);
+            self.live.set_notices_enabled(false);
         };
         tokio::select! {
             () = hearing => {}
@@ -82,11 +82,11 @@ impl Ear {
     }
 
     /// Reads one stream to its end. Returns whether anything came.
-    async fn hear(
+    async fn read_notices(
         &self,
         mut notices: BoxStream<'static, Notice>,
         changed: &watch::Sender<()>,
-        budget: &mut Budget,
+        budget: &mut NoticeBudget,
     ) -> bool {
         let mut any = false;
         // When the next stored progress update is due.
@@ -95,16 +95,16 @@ impl Ear {
             let notice = tokio::select! {
                 notice = notices.next() => notice,
                 () = sleep_until(due) => {
-                    due = self.tell_due();
+                    due = self.publish_due();
                     continue;
                 }
             };
             let Some(notice) = notice else { return any };
             any = true;
             let heard = budget.spend().await;
-            if let Some(dropped) = budget.unsaid() {
+            if let Some(dropped) = budget.take_dropped() {
                 let text =
-                    inert!("{} notices were dropped: it sends more than {} a second", dropped, MAX_HEARD);
+                    inert!("{} notices were dropped: it sends more than {} a second", dropped, MAX_HANDLED);
                 self.common.logs.note(self.instance, Level::Warn, text);
             }
             if !heard {
@@ -115,10 +115,10 @@ impl Ear {
                     changed.send_replace(());
                 }
                 Some(Kind::Progress(told)) => {
-                    if let Some(progress) = progress(&told) {
-                        match self.live.progress(&told.call_id, progress) {
-                            Some(news) => self.tell(&news),
-                            None if due.is_none() => due = self.tell_due(),
+                    if let Some(progress) = parse_progress(&told) {
+                        match self.live.record_progress(&told.call_id, progress) {
+                            Some(news) => self.publish(&news),
+                            None if due.is_none() => due = self.publish_due(),
                             None => {}
                         }
                     }
@@ -129,18 +129,18 @@ impl Ear {
     }
 
     /// Publishes the updates that are due; returns when the next one is.
-    fn tell_due(&self) -> Option<Instant> {
-        let (news, next) = self.live.due();
+    fn publish_due(&self) -> Option<Instant> {
+        let (news, next) = self.live.due_updates();
         for news in &news {
-            self.tell(news);
+            self.publish(news);
         }
         next
     }
 
-    fn tell(&self, news: &News) {
-        let News { call_id, action, follower, progress } = news;
+    fn publish(&self, news: &ProgressUpdate) {
+        let ProgressUpdate { call_id, action, observer: follower, progress } = news;
         if let Some(follower) = follower {
-            follower.hear(progress);
+            follower.notify(progress);
         }
         let message = match (progress.message.as_str(), progress.total) {
             ("", None) => format!("{action}: {}", progress.progress),
@@ -160,7 +160,7 @@ impl Ear {
     }
 
     /// Reads capabilities again when the plugin reports that they changed: immediately, but rate-limited.
-    async fn refresh_when(self, mut changes: watch::Receiver<()>) {
+    async fn refresh_on_change(self, mut changes: watch::Receiver<()>) {
         let mut pause = REFRESH_PAUSE;
         while changes.changed().await.is_ok() {
             self.refresh().await;
@@ -170,7 +170,7 @@ impl Ear {
                 return;
             }
             changes.mark_changed();
-            let quiet = refreshed.elapsed() > pause * (QUIET_PAUSES + 1);
+            let quiet = refreshed.elapsed() > pause * (IDLE_PAUSES + 1);
             pause = if quiet { REFRESH_PAUSE } else { (2 * pause).min(REFRESH_PAUSE_MAX) };
         }
     }
@@ -184,9 +184,12 @@ impl Ear {
                 return;
             }
             Ok(Ok(None)) => {
-                "it reports that its tools changed, but has no RefreshCapabilities: the known ones stay".into()
+                "it reports that its tools changed, but has no RefreshCapabilities: the known ones stay"
+                    .into()
             }
-            Ok(Err(cause)) => inert!("it reports that its tools changed, but they could not be read: {}", cause),
+            Ok(Err(cause)) => {
+                inert!("it reports that its tools changed, but they could not be read: {}", cause)
+            }
             Err(_) => inert!(
                 "it reports that its tools changed, but did not declare them within {} s",
                 REFRESH_TIMEOUT.as_secs()
@@ -197,9 +200,9 @@ impl Ear {
 }
 
 /// Validates a progress report; `None` if its value makes no sense.
-fn progress(told: &talon_proto::notices::Progress) -> Option<Progress> {
+fn parse_progress(told: &talon_proto::notices::Progress) -> Option<CallProgress> {
     let amount = |value: f64| value.is_finite() && value >= 0.0;
-    amount(told.progress).then(|| Progress {
+    amount(told.progress).then(|| CallProgress {
         progress: told.progress,
         total: told.total.filter(|total| amount(*total)),
         message: Raw::from(&told.message).line_within(MAX_PROGRESS_MESSAGE_BYTES),
@@ -207,16 +210,16 @@ fn progress(told: &talon_proto::notices::Progress) -> Option<Progress> {
 }
 
 /// Limits how many notices are handled.
-struct Budget {
+struct NoticeBudget {
     began: Instant,
     read: u32,
     dropped: u64,
-    told: Option<Instant>,
+    last_report: Option<Instant>,
 }
 
-impl Budget {
+impl NoticeBudget {
     fn new() -> Self {
-        Self { began: Instant::now(), read: 0, dropped: 0, told: None }
+        Self { began: Instant::now(), read: 0, dropped: 0, last_report: None }
     }
 
     /// Counts a notice and returns whether to handle it. Waits if there are far too many.
@@ -228,18 +231,18 @@ impl Budget {
             (self.began, self.read) = (Instant::now(), 0);
         }
         self.read += 1;
-        let heard = self.read <= MAX_HEARD;
+        let heard = self.read <= MAX_HANDLED;
         self.dropped += u64::from(!heard);
         heard
     }
 
     /// How many notices were dropped since the last report, if the next report is due.
-    fn unsaid(&mut self) -> Option<u64> {
-        let due = self.told.is_none_or(|told| told.elapsed() >= DROPPED_NOTE);
+    fn take_dropped(&mut self) -> Option<u64> {
+        let due = self.last_report.is_none_or(|told| told.elapsed() >= DROP_REPORT_INTERVAL);
         if self.dropped == 0 || !due {
             return None;
         }
-        self.told = Some(Instant::now());
+        self.last_report = Some(Instant::now());
         Some(std::mem::take(&mut self.dropped))
     }
 }

@@ -6,13 +6,13 @@ use talon_proto::notices::{CapabilitiesChanged, Progress as Told};
 use tokio::sync::{broadcast, mpsc};
 
 use super::*;
-use crate::driver::script::{GOOD, Manners, Script, call, registry, spec};
-use crate::execute::Follower;
+use crate::driver::fake_launcher::{FakeBehavior, FakeLauncher, WELL_BEHAVED, call, registry, spec};
+use crate::execute::ProgressObserver;
 use crate::plugin::Plugin;
 use crate::{Event, State};
 
 struct Fixture {
-    script: Arc<Script>,
+    script: Arc<FakeLauncher>,
     plugin: Plugin,
     tell: mpsc::UnboundedSender<Notice>,
     events: broadcast::Receiver<Arc<Event>>,
@@ -20,13 +20,13 @@ struct Fixture {
 
 /// A plugin whose calls wait for a permit.
 async fn fixture() -> Fixture {
-    let script = Script::new(Manners { gated: true, ..GOOD });
+    let script = FakeLauncher::new(FakeBehavior { gated: true, ..WELL_BEHAVED });
     let (tell, notices) = mpsc::unbounded_channel();
     *script.notices.lock().unwrap() = Some(notices);
     let registry = registry(&script);
     let events = registry.events().subscribe();
     let plugin = registry.register(spec("hello")).unwrap();
-    plugin.reaches(|view| view.state == State::Ready).await;
+    plugin.wait_until(|view| view.state == State::Ready).await;
     Fixture { script, plugin, tell, events }
 }
 
@@ -46,7 +46,8 @@ impl Fixture {
         let ear = heard.clone();
         let mut request = call("greet", None);
         request.message.id = id.to_owned();
-        request.follower = Some(Follower::new(move |progress| ear.lock().unwrap().push(progress.progress)));
+        request.observer =
+            Some(ProgressObserver::new(move |progress| ear.lock().unwrap().push(progress.progress)));
         let executor = self.plugin.executor();
         let before = executor.in_flight();
         tokio::spawn(async move { executor.execute(request).await });
@@ -109,7 +110,7 @@ async fn the_latest_of_a_flood_arrives_and_the_rest_is_counted() {
     for _ in 0..100_000 {
         f.tell.send(told("elsewhere", 1.0)).unwrap();
     }
-    f.rest(2 * DROPPED_NOTE).await;
+    f.rest(2 * DROP_REPORT_INTERVAL).await;
     let log = f.plugin.logs().recent;
     let note = log.iter().find(|line| line.text.as_str().contains("notices were dropped"));
     assert!(note.is_some(), "{log:?}");
@@ -141,9 +142,9 @@ async fn a_change_is_looked_into_and_not_more_often_than_now_and_then() {
 
 #[tokio::test(start_paused = true)]
 async fn without_the_service_nothing_is_kept_of_calls() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let plugin = registry(&script).register(spec("hello")).unwrap();
-    plugin.reaches(|view| view.state == State::Ready).await;
+    plugin.wait_until(|view| view.state == State::Ready).await;
     tokio::time::sleep(Duration::from_millis(1)).await;
     assert!(plugin.executor().execute(call("greet", None)).await.is_ok());
 }

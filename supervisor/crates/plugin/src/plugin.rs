@@ -9,18 +9,18 @@ use talon_sanitize::{Sanitized, inert};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use crate::approved::ApproveError;
+use crate::approvals::ApproveError;
 use crate::capability::Capability;
-use crate::common::Common;
-use crate::driver::{COMMAND_ROOM, Command, Driver, ReadyProcess};
-use crate::instances::{Executor, View};
-use crate::lifecycle::event::Event;
+use crate::driver::{COMMAND_QUEUE, Command, Driver, ReadyProcess};
+use crate::instances::{Executor, InstanceStatus};
+use crate::lifecycle::event::MachineEvent;
 use crate::lifecycle::{Desired, State};
 use crate::logs::LogTail;
 use crate::name::PluginName;
-use crate::seam::Launch;
+use crate::plugin_context::PluginContext;
 use crate::snapshot::Snapshot;
 use crate::spec::PluginSpec;
+use crate::traits::Launch;
 use crate::usage::InstanceReading;
 
 /// Timeout for a refresh of capabilities. They are a small message; if a plugin is busy for longer than this, the
@@ -67,7 +67,7 @@ pub struct ApproveFailure(ApproveError);
 
 /// A declared capability and how it compares with what was approved.
 #[derive(Debug, Clone)]
-pub struct Offered {
+pub struct ReviewedCapability {
     /// What the plugin declared.
     pub capability: Arc<Capability>,
     /// The refused actions: their declarations differ from what was approved.
@@ -86,7 +86,7 @@ pub struct Plugin {
 }
 
 struct Inner {
-    common: Arc<Common>,
+    context: Arc<PluginContext>,
     /// The plugin that replaced this one: set once.
     successor: OnceLock<Plugin>,
     drivers: Vec<mpsc::Sender<Command>>,
@@ -95,19 +95,19 @@ struct Inner {
 
 impl Plugin {
     /// Spawns a driver for each instance. Must be called within a tokio runtime.
-    pub(crate) fn spawn(launcher: &Arc<dyn Launch>, common: Arc<Common>) -> Self {
+    pub(crate) fn spawn(launcher: &Arc<dyn Launch>, common: Arc<PluginContext>) -> Self {
         let (drivers, tasks) = common
             .pool
             .slots
             .iter()
             .map(|slot| {
-                let (sender, commands) = mpsc::channel(COMMAND_ROOM);
+                let (sender, commands) = mpsc::channel(COMMAND_QUEUE);
                 let driver = Driver::new(launcher.clone(), common.clone(), slot.clone(), commands);
                 (sender, tokio::spawn(driver.run()))
             })
             .unzip();
         let (successor, tasks) = (OnceLock::new(), Mutex::new(tasks));
-        Self { inner: Arc::new(Inner { common, successor, drivers, tasks }) }
+        Self { inner: Arc::new(Inner { context: common, successor, drivers, tasks }) }
     }
 
     /// The latest successor, or this plugin if it was not replaced.
@@ -120,66 +120,66 @@ impl Plugin {
     }
 
     /// The state of this plugin itself, even if it was replaced.
-    pub(crate) fn common(&self) -> &Arc<Common> {
-        &self.inner.common
+    pub(crate) fn context(&self) -> &Arc<PluginContext> {
+        &self.inner.context
     }
 
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
     /// Makes `new` the plugin: it gets all calls from now on, including those that wait.
-    pub(crate) fn give_way(&self, new: &Self) {
-        self.inner.common.give_way(&new.inner.common);
+    pub(crate) fn supersede_with(&self, new: &Self) {
+        self.inner.context.supersede_with(&new.inner.context);
         // A plugin is replaced once; the next replacement applies to its successor.
         let _ = self.inner.successor.set(new.clone());
-        self.inner.common.pool.give_way(new.inner.common.pool.clone());
+        self.inner.context.pool.supersede_with(new.inner.context.pool.clone());
     }
 
     /// The configured name, by which calls are routed.
     #[must_use]
     pub fn name(&self) -> &PluginName {
-        &self.inner.common.spec.name
+        &self.inner.context.spec.name
     }
 
     /// The registered spec. A different `Arc` means that something in it was changed.
     #[must_use]
     pub fn spec(&self) -> Arc<PluginSpec> {
-        self.newest().inner.common.registered.load_full()
+        self.newest().inner.context.registered.load_full()
     }
 
     /// A snapshot of its current state.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::take(&self.newest().inner.common)
+        Snapshot::take(&self.newest().inner.context)
     }
 
     /// The digest of what was started last, lower-case hex; `None` before the first start.
     #[must_use]
     pub fn digest(&self) -> Option<String> {
-        Snapshot::digest(&self.newest().inner.common)
+        Snapshot::digest(&self.newest().inner.context)
     }
 
     /// Resource usage of its processes that are or were ready. Blocking: reads files of the kernel.
     #[must_use]
     pub fn readings(&self) -> Vec<InstanceReading> {
-        self.inner.common.pool.slots.iter().filter_map(|slot| slot.reading()).collect()
+        self.inner.context.pool.slots.iter().filter_map(|slot| slot.reading()).collect()
     }
 
     /// Its last declaration. It stays known while the plugin restarts or is stopped. `None` before its first
     /// handshake.
     #[must_use]
     pub fn capability(&self) -> Option<Arc<Capability>> {
-        self.newest().inner.common.capability.load_full()
+        self.newest().inner.context.capability.load_full()
     }
 
     /// Its last declaration and which parts of it are refused; `None` before its first handshake. Both are
     /// read in one step, because the refusals belong to exactly this declaration.
     #[must_use]
-    pub fn offered(&self) -> Option<Offered> {
-        let standing = self.newest().inner.common.approvals.standing();
+    pub fn reviewed_capability(&self) -> Option<ReviewedCapability> {
+        let standing = self.newest().inner.context.approvals.status();
         let capability = standing.capability.clone()?;
-        Some(Offered {
+        Some(ReviewedCapability {
             capability,
             withheld: standing.withheld.clone(),
             withheld_texts: standing.withheld_texts,
@@ -198,20 +198,20 @@ impl Plugin {
         actions: Vec<String>,
         seen: BTreeMap<String, String>,
     ) -> Result<Vec<String>, OperateError> {
-        let approved = self.newest().inner.common.approve(actions, seen).await;
+        let approved = self.newest().inner.context.approve(actions, seen).await;
         approved.map_err(|error| OperateError::Approve(ApproveFailure(error)))
     }
 
     /// The executor for its calls.
     #[must_use]
     pub fn executor(&self) -> Executor {
-        Executor { pool: self.newest().inner.common.pool.clone() }
+        Executor { pool: self.newest().inner.context.pool.clone() }
     }
 
     /// Its buffered log lines, followed by new ones.
     #[must_use]
     pub fn logs(&self) -> LogTail {
-        self.inner.common.logs.tail()
+        self.inner.context.logs.tail()
     }
 
     /// Sets the desired state to up and starts every instance that does not run; clears `Failed` and the restart
@@ -220,7 +220,7 @@ impl Plugin {
     /// # Errors
     /// [`OperateError::NotReady`] if no instance became ready. One that is in backoff is tried again.
     pub async fn start(&self) -> Result<(), OperateError> {
-        self.tell_all(&Event::Start).await?.arrived(None).await
+        self.send_all(&MachineEvent::Start).await?.wait_started(None).await
     }
 
     /// Sets the desired state to down: no new calls; calls in flight finish within the grace period, then the
@@ -229,12 +229,12 @@ impl Plugin {
     /// # Errors
     /// [`OperateError::Removed`]
     pub async fn stop(&self) -> Result<(), OperateError> {
-        let told = self.tell_all(&Event::Stop { grace: None }).await?;
-        let stopped = |views: &[Arc<View>]| {
+        let told = self.send_all(&MachineEvent::Stop { grace: None }).await?;
+        let stopped = |views: &[Arc<InstanceStatus>]| {
             // A concurrent `start` ends the wait as well.
             views.iter().all(|view| view.state == State::Stopped || view.desired == Desired::Up)
         };
-        told.inner.common.pool.until(stopped).await;
+        told.inner.context.pool.wait_until(stopped).await;
         Ok(())
     }
 
@@ -248,7 +248,11 @@ impl Plugin {
             }
         });
         join_all(retired).await;
-        self.inner.common.pool.until(|views| views.iter().all(|view| view.state == State::Stopped)).await;
+        self.inner
+            .context
+            .pool
+            .wait_until(|views| views.iter().all(|view| view.state == State::Stopped))
+            .await;
     }
 
     /// Replaces its processes one after the other, so that with several instances one always takes calls.
@@ -261,11 +265,11 @@ impl Plugin {
         for index in 0..self.newest().inner.drivers.len() {
             let plugin = self.newest();
             // A replacement that happened meanwhile has new processes and needs no restart.
-            match plugin.tell(index, Event::Restart).await {
+            match plugin.send(index, MachineEvent::Restart).await {
                 Err(_) if plugin.inner.successor.get().is_some() => return Ok(()),
                 told => told?,
             }
-            plugin.arrived(Some(index)).await?;
+            plugin.wait_started(Some(index)).await?;
         }
         Ok(())
     }
@@ -277,7 +281,7 @@ impl Plugin {
     /// [`OperateError::NotReady`] if no instance is ready, [`OperateError::Refresh`] if one did not answer or its
     /// answer is not accepted.
     pub async fn refresh_capabilities(&self) -> Result<bool, OperateError> {
-        let common = &self.newest().inner.common;
+        let common = &self.newest().inner.context;
         let mut refreshed = false;
         let mut asked = false;
         for slot in &common.pool.slots {
@@ -302,23 +306,23 @@ impl Plugin {
     /// Resolves once every instance is ready, failed, refused or stopped: only a call, a fault or an operator can
     /// change it from there.
     pub async fn settled(&self) {
-        let settled = |view: &Arc<View>| match view.state {
+        let settled = |view: &Arc<InstanceStatus>| match view.state {
             State::Ready | State::Failed | State::Refused | State::Stopped => true,
             State::Discovered => view.desired == Desired::Down,
             State::Starting | State::Handshaking | State::Unhealthy | State::Draining | State::Backoff => {
                 false
             }
         };
-        self.inner.common.pool.until(|views| views.iter().all(settled)).await;
+        self.inner.context.pool.wait_until(|views| views.iter().all(settled)).await;
     }
 
     /// The instances whose driver does not answer a ping within this time. A driver that has ended does not answer
     /// either.
-    pub async fn silent(&self, within: Duration) -> Vec<u32> {
+    pub async fn unresponsive_instances(&self, within: Duration) -> Vec<u32> {
         let asked = self.inner.drivers.iter().zip(0_u32..).map(async |(driver, instance)| {
             let (answers, answer) = oneshot::channel();
             let answered =
-                async { driver.send(Command::Pulse(answers)).await.is_ok() && answer.await.is_ok() };
+                async { driver.send(Command::Ping(answers)).await.is_ok() && answer.await.is_ok() };
             let answered = tokio::time::timeout(within, answered).await.unwrap_or(false);
             (!answered).then_some(instance)
         });
@@ -327,31 +331,31 @@ impl Plugin {
 
     /// Whether none of its processes is left.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.inner.common.pool.views().iter().all(|view| view.state == State::Stopped)
+        self.inner.context.pool.statuses().iter().all(|view| view.state == State::Stopped)
     }
 
     /// Whether its desired state is up.
-    pub(crate) fn is_wanted(&self) -> bool {
-        self.inner.common.pool.views().iter().any(|view| view.desired == Desired::Up)
+    pub(crate) fn is_desired_up(&self) -> bool {
+        self.inner.context.pool.statuses().iter().any(|view| view.desired == Desired::Up)
     }
 
     /// Whether it takes calls.
     pub(crate) fn is_serving(&self) -> bool {
-        let serves = |view: &Arc<View>| matches!(view.state, State::Ready | State::Unhealthy);
-        self.inner.common.pool.views().iter().any(serves)
+        let serves = |view: &Arc<InstanceStatus>| matches!(view.state, State::Ready | State::Unhealthy);
+        self.inner.context.pool.statuses().iter().any(serves)
     }
 
     /// Resolves once the summary of all instances satisfies the predicate.
     #[cfg(test)]
-    pub(crate) async fn reaches(&self, will_do: impl Fn(&View) -> bool) {
-        self.inner.common.pool.until(|views| will_do(&crate::instances::summary(views))).await;
+    pub(crate) async fn wait_until(&self, will_do: impl Fn(&InstanceStatus) -> bool) {
+        self.inner.context.pool.wait_until(|views| will_do(&crate::instances::summary(views))).await;
     }
 
     /// Its ready processes. A driver that does not answer in time is skipped.
-    pub(crate) async fn standing(&self) -> Vec<ReadyProcess> {
+    pub(crate) async fn ready_processes(&self) -> Vec<ReadyProcess> {
         let asked = self.inner.drivers.iter().map(|driver| async move {
             let (answer, told) = oneshot::channel();
-            driver.send(Command::Standing(answer)).await.ok()?;
+            driver.send(Command::ReadyProcess(answer)).await.ok()?;
             told.await.ok()?
         });
         let asked = asked.map(|asked| tokio::time::timeout(END_WAIT, asked));
@@ -371,20 +375,20 @@ impl Plugin {
                 abort.abort();
             }
         }
-        self.inner.common.kept.forget().await;
+        self.inner.context.last_good.forget().await;
         self.flush_logs().await;
     }
 
     /// Waits until its log is written to the file. If the disk hangs, the last lines are lost.
     pub(crate) async fn flush_logs(&self) {
-        let _ = tokio::time::timeout(END_WAIT, self.inner.common.logs.flush()).await;
+        let _ = tokio::time::timeout(END_WAIT, self.inner.context.logs.flush()).await;
     }
 
     /// Sends the event to all drivers of the current plugin, and returns that plugin.
-    async fn tell_all(&self, event: &Event) -> Result<&Self, OperateError> {
+    async fn send_all(&self, event: &MachineEvent) -> Result<&Self, OperateError> {
         loop {
             let plugin = self.newest();
-            let told = (0..plugin.inner.drivers.len()).map(|index| plugin.tell(index, event.clone()));
+            let told = (0..plugin.inner.drivers.len()).map(|index| plugin.send(index, event.clone()));
             let told: Result<(), _> = join_all(told).await.into_iter().collect();
             // If the plugin was replaced meanwhile, the event has to reach its successor.
             if plugin.inner.successor.get().is_none() {
@@ -393,39 +397,39 @@ impl Plugin {
         }
     }
 
-    async fn tell(&self, index: usize, event: Event) -> Result<(), OperateError> {
+    async fn send(&self, index: usize, event: MachineEvent) -> Result<(), OperateError> {
         let removed = || OperateError::Removed { plugin: self.name().clone() };
         let (done, taken) = oneshot::channel();
-        self.inner.drivers[index].send(Command::Tell(Box::new(event), done)).await.map_err(|_| removed())?;
+        self.inner.drivers[index].send(Command::Event(Box::new(event), done)).await.map_err(|_| removed())?;
         taken.await.map_err(|_| removed())
     }
 
     /// Waits until every instance of an enabled plugin is ready, or its first attempt has failed.
-    pub(crate) async fn first_attempt(&self) -> Result<(), OperateError> {
-        let begun = |view: &Arc<View>| view.state != State::Discovered;
-        self.inner.common.pool.until(|views| views.iter().all(begun)).await;
-        self.arrived(None).await
+    pub(crate) async fn wait_first_attempt(&self) -> Result<(), OperateError> {
+        let begun = |view: &Arc<InstanceStatus>| view.state != State::Discovered;
+        self.inner.context.pool.wait_until(|views| views.iter().all(begun)).await;
+        self.wait_started(None).await
     }
 
     /// Waits until the instance, or all instances, finished starting, successfully or not.
-    async fn arrived(&self, index: Option<usize>) -> Result<(), OperateError> {
-        let pool = &self.inner.common.pool;
-        let mine = |views: &[Arc<View>]| match index {
+    async fn wait_started(&self, index: Option<usize>) -> Result<(), OperateError> {
+        let pool = &self.inner.context.pool;
+        let mine = |views: &[Arc<InstanceStatus>]| match index {
             Some(index) => views[index..=index].to_vec(),
             None => views.to_vec(),
         };
-        let arrived = |view: &Arc<View>| match view.state {
+        let arrived = |view: &Arc<InstanceStatus>| match view.state {
             State::Ready | State::Unhealthy | State::Failed | State::Refused | State::Backoff => true,
             State::Stopped | State::Discovered => true,
             State::Starting | State::Handshaking | State::Draining => false,
         };
-        pool.until(|views| mine(views).iter().all(arrived)).await;
-        let ready = |view: &Arc<View>| matches!(view.state, State::Ready | State::Unhealthy);
-        if mine(&pool.views()).iter().any(ready) { Ok(()) } else { Err(self.not_ready(index)) }
+        pool.wait_until(|views| mine(views).iter().all(arrived)).await;
+        let ready = |view: &Arc<InstanceStatus>| matches!(view.state, State::Ready | State::Unhealthy);
+        if mine(&pool.statuses()).iter().any(ready) { Ok(()) } else { Err(self.not_ready(index)) }
     }
 
     fn not_ready(&self, index: Option<usize>) -> OperateError {
-        let views = self.inner.common.pool.views();
+        let views = self.inner.context.pool.statuses();
         let view = match index {
             Some(index) => views[index].clone(),
             None => crate::instances::summary(&views),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FileType, Mode, OFlags, fstat};
-use talon_jail::{Compiled, Network, Profile};
+use talon_jail::{CompiledProfile, Network, Profile};
 
 use crate::entry::NetworkAccess;
 use crate::spec::SandboxSettings;
@@ -33,10 +33,12 @@ pub(crate) fn network(sandbox: &SandboxSettings) -> Network {
 ///
 /// # Errors
 /// A sentence that ends with what to do next.
-pub(crate) fn compiled(sandbox: &SandboxSettings) -> Result<Compiled, String> {
+pub(crate) fn compile(sandbox: &SandboxSettings) -> Result<CompiledProfile, String> {
     let network = network(sandbox);
     // Only built-in profiles are cached; they cannot be replaced.
-    if let Some(known) = known().iter().find(|(name, of, _)| *name == sandbox.profile && *of == network) {
+    if let Some(known) =
+        compiled_builtins().iter().find(|(name, of, _)| *name == sandbox.profile && *of == network)
+    {
         return Ok(known.2.clone());
     }
     let compiled = find(sandbox)?.compile(&network).map_err(|error| error.to_string())?;
@@ -44,19 +46,19 @@ pub(crate) fn compiled(sandbox: &SandboxSettings) -> Result<Compiled, String> {
     let lists_ports =
         matches!(&network, Network::Host { connect, bind } if connect.is_some() || bind.is_some());
     if Profile::builtin(&sandbox.profile).is_some() && !lists_ports {
-        known().push((sandbox.profile.clone(), network, compiled.clone()));
+        compiled_builtins().push((sandbox.profile.clone(), network, compiled.clone()));
     }
     Ok(compiled)
 }
 
 /// The compiled built-in profiles, for each network. About 15 KiB each.
-fn known() -> MutexGuard<'static, Vec<(String, Network, Compiled)>> {
-    static KNOWN: Mutex<Vec<(String, Network, Compiled)>> = Mutex::new(Vec::new());
+fn compiled_builtins() -> MutexGuard<'static, Vec<(String, Network, CompiledProfile)>> {
+    static KNOWN: Mutex<Vec<(String, Network, CompiledProfile)>> = Mutex::new(Vec::new());
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The current text of an operator's profile; `None` for a built-in one, and for one that cannot be read. Blocking.
-pub(crate) fn own_text(sandbox: &SandboxSettings) -> Option<String> {
+pub(crate) fn custom_text(sandbox: &SandboxSettings) -> Option<String> {
     if Profile::builtin(&sandbox.profile).is_some() {
         return None;
     }
@@ -106,7 +108,7 @@ fn read(path: &Path) -> Result<String, String> {
     }
     let dir = real.parent().unwrap_or(&real);
     let above = rustix::fs::stat(dir).map_err(|e| failed(e.into()))?;
-    if let Some(problem) = trust::who_else_may_write(&stat).or_else(|| trust::who_else_may_write(&above)) {
+    if let Some(problem) = trust::others_may_write(&stat).or_else(|| trust::others_may_write(&above)) {
         return Err(format!("the profile {shown} cannot be trusted: {problem}"));
     }
     let mut text = String::new();
@@ -138,21 +140,21 @@ mod tests {
 
     #[test]
     fn built_in_profiles_and_files_are_found() {
-        assert_eq!(compiled(&SandboxSettings::default()).unwrap().name, "strict");
+        assert_eq!(compile(&SandboxSettings::default()).unwrap().name, "strict");
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("indexer.toml");
         std::fs::write(&file, "description = \"ours\"\nextends = \"strict\"\n").unwrap();
-        assert_eq!(compiled(&named("indexer", Some(dir.path()))).unwrap().name, "indexer");
-        assert_eq!(compiled(&named(file.to_str().unwrap(), None)).unwrap().name, "indexer");
+        assert_eq!(compile(&named("indexer", Some(dir.path()))).unwrap().name, "indexer");
+        assert_eq!(compile(&named(file.to_str().unwrap(), None)).unwrap().name, "indexer");
         // A file cannot replace a built-in profile.
         std::fs::write(dir.path().join("strict.toml"), "nonsense").unwrap();
-        assert!(compiled(&named("strict", Some(dir.path()))).is_ok());
+        assert!(compile(&named("strict", Some(dir.path()))).is_ok());
     }
 
     #[test]
     fn what_was_compiled_before_is_the_same_again() {
         let with = |network| SandboxSettings { network, ..SandboxSettings::default() };
-        let filters = |sandbox: &SandboxSettings| compiled(sandbox).unwrap().filters;
+        let filters = |sandbox: &SandboxSettings| compile(sandbox).unwrap().filters;
         let none = filters(&with(NetworkAccess::None));
         assert_eq!(filters(&with(NetworkAccess::Proxy)), none);
         assert_ne!(filters(&with(NetworkAccess::Full)), none);
@@ -178,10 +180,10 @@ mod tests {
             ("loose", "everybody may write"),
             ("dir", "no regular file"),
         ] {
-            let error = compiled(&named(name, Some(dir.path()))).unwrap_err();
+            let error = compile(&named(name, Some(dir.path()))).unwrap_err();
             assert!(error.contains(says), "{error}");
         }
-        assert!(compiled(&named("absent", None)).unwrap_err().contains("strict, "));
+        assert!(compile(&named("absent", None)).unwrap_err().contains("strict, "));
     }
 
     #[test]

@@ -13,20 +13,20 @@ use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::approved::{self, Approvals};
+use crate::approvals::{self, Approvals};
 use crate::capability::Capability;
-use crate::common::{Common, Part};
-use crate::declared::DeclaredNames;
+use crate::declared_names::DeclaredNames;
 use crate::events::{EventKind, Events, NewEvent};
-use crate::instances::{Executor, Pool};
-use crate::launch::{Kept, Launcher};
+use crate::instances::{Executor, InstancePool};
+use crate::launch::{LastGoodCache, Launcher};
 use crate::logs::LogSink;
 use crate::name::PluginName;
 use crate::plugin::Plugin;
-use crate::seam::Launch;
-use crate::service::{Link, Service, ServiceSpec};
+use crate::plugin_context::{PluginContext, PluginRole};
+use crate::service::{Service, ServiceHooks, ServiceSpec};
 use crate::settings::{Settings, SetupError};
 use crate::spec::{ChangedTools, MAX_INSTANCES, PluginSpec};
+use crate::traits::Launch;
 
 /// The most plugins of one supervisor: each has a task, a uid and a log, and a longer list is unreadable. More are
 /// refused when they are registered.
@@ -77,7 +77,7 @@ pub enum RegisterError {
 
 mod replace;
 
-pub use replace::{IfDown, Outcome, ReplaceError, Replaced};
+pub use replace::{DownPolicy, ReplaceError, ReplaceOutcome, Replacement};
 
 /// All plugins of one supervisor. Cheap to clone; every method may be called from any task at any time,
 /// within a tokio runtime.
@@ -94,7 +94,7 @@ struct Inner {
     plugins: RwLock<BTreeMap<PluginName, Plugin>>,
     /// Plugins outside the table: starting to replace one, or replaced and draining. At most one for each
     /// plugin, because replacements of one plugin are serialized.
-    beside: Mutex<Vec<Plugin>>,
+    in_transition: Mutex<Vec<Plugin>>,
     declared: DeclaredNames,
     changes: watch::Sender<u64>,
     /// Services, for shutdown; none of them is a plugin.
@@ -128,7 +128,7 @@ impl Registry {
                 settings,
                 events,
                 plugins: RwLock::default(),
-                beside: Mutex::default(),
+                in_transition: Mutex::default(),
                 declared: DeclaredNames::default(),
                 changes: watch::Sender::new(0),
                 services: Mutex::default(),
@@ -145,9 +145,9 @@ impl Registry {
     ///
     /// # Errors
     /// [`SetupError`] if the directory cannot be created.
-    pub fn keep_approvals(&self) -> Result<(), SetupError> {
+    pub fn persist_approvals(&self) -> Result<(), SetupError> {
         let data_dir = &self.inner.settings.data_dir;
-        let dir = approved::prepare(data_dir).map_err(|source| SetupError::Io {
+        let dir = approvals::prepare(data_dir).map_err(|source| SetupError::Io {
             what: "make the place for approvals in",
             path: data_dir.clone(),
             source,
@@ -179,12 +179,12 @@ impl Registry {
             return Err(RegisterError::TooMany { name });
         }
         inner.declared.add(&name);
-        inner.launcher.expect(&spec);
+        inner.launcher.announce(&spec);
         let blocks = spec.changed_tools == ChangedTools::Block;
         let approvals = Approvals::new(&name, blocks, inner.approved.get().cloned());
         let spec = Arc::new(spec);
-        let common = Arc::new(Common {
-            pool: Arc::new(Pool::new(&spec, spec.enabled, None)),
+        let common = Arc::new(PluginContext {
+            pool: Arc::new(InstancePool::new(&spec, spec.enabled, None)),
             registered: ArcSwap::new(spec.clone()),
             spec,
             capability: ArcSwapOption::empty(),
@@ -192,11 +192,11 @@ impl Registry {
             events: inner.events.clone(),
             declared: inner.declared.clone(),
             approvals: Arc::new(approvals),
-            part: Mutex::new(Part::Plugin),
+            role: Mutex::new(PluginRole::Current),
             changes: inner.changes.clone(),
             paused: inner.paused.subscribe(),
-            turn: Arc::default(),
-            kept: Kept::default(),
+            replace_lock: Arc::default(),
+            last_good: LastGoodCache::default(),
             replacement_problem: ArcSwapOption::empty(),
             starts_before: 0,
             restarts_before: BTreeMap::new(),
@@ -204,7 +204,7 @@ impl Registry {
         let plugin = Plugin::spawn(&inner.launcher, common);
         plugins.insert(name, plugin.clone());
         drop(plugins);
-        self.changed();
+        self.notify_change();
         Ok(plugin)
     }
 
@@ -212,7 +212,7 @@ impl Registry {
     /// wait for the start. A service is not a plugin: this registry does not list it by name. Two services of
     /// one name would share a uid and a home, so stop one before starting the next. After
     /// [`shutdown`](Self::shutdown) none is started.
-    pub fn service(&self, spec: ServiceSpec, link: Arc<dyn Link>) -> Service {
+    pub fn service(&self, spec: ServiceSpec, link: Arc<dyn ServiceHooks>) -> Service {
         let inner = &self.inner;
         let logs = LogSink::new(&spec.name, &inner.settings, inner.events.clone());
         let stop = CancellationToken::new();
@@ -221,7 +221,7 @@ impl Registry {
         if inner.closing.load(Ordering::Acquire) {
             stop.cancel();
         }
-        let service = Service::run(inner.launcher.clone(), spec, link, logs, stop);
+        let service = Service::spawn(inner.launcher.clone(), spec, link, logs, stop);
         services.retain(|service| !service.has_ended());
         services.push(service.clone());
         service
@@ -231,13 +231,13 @@ impl Registry {
     /// in flight had their grace period. Waits for a replacement in progress. `false`: there is no plugin of
     /// that name.
     pub async fn deregister(&self, name: &PluginName) -> bool {
-        let Some((plugin, _turn)) = self.turn(name).await else { return false };
+        let Some((plugin, _turn)) = self.lock_for_replace(name).await else { return false };
         plugin.retire(None).await;
         plugin.end().await;
         let removed = self.write().remove(name).is_some();
         if removed {
             self.inner.declared.remove(name);
-            self.changed();
+            self.notify_change();
         }
         removed
     }
@@ -317,7 +317,7 @@ impl Registry {
         self.inner
             .events
             .emit(NewEvent::new(EventKind::Supervisor, format!("shutting down {} plugins", plugins.len())));
-        plugins.extend(self.beside().iter().cloned());
+        plugins.extend(self.in_transition().iter().cloned());
         let stops = plugins.iter().map(|plugin| plugin.retire(Some(grace)));
         let bound = grace.saturating_mul(2).saturating_add(KILL_WAIT);
         if tokio::time::timeout(bound, join_all(stops)).await.is_err() {
@@ -327,13 +327,13 @@ impl Registry {
         }
         join_all(plugins.iter().map(Plugin::end)).await;
         self.write().clear();
-        self.beside().clear();
+        self.in_transition().clear();
         let services = std::mem::take(&mut *self.services());
-        join_all(services.iter().map(|service| service.retire(Some(grace)))).await;
+        join_all(services.iter().map(|service| service.stop_within(Some(grace)))).await;
         let launcher = self.inner.launcher.clone();
         // Removing files may block. The panic hook already reported a panic in there.
         let _ = tokio::task::spawn_blocking(move || launcher.remove_all()).await;
-        self.changed();
+        self.notify_change();
     }
 
     /// Where the registry and its plugins emit events.
@@ -342,12 +342,12 @@ impl Registry {
         &self.inner.events
     }
 
-    fn changed(&self) {
+    fn notify_change(&self) {
         self.inner.changes.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    fn beside(&self) -> MutexGuard<'_, Vec<Plugin>> {
-        self.inner.beside.lock().unwrap_or_else(PoisonError::into_inner)
+    fn in_transition(&self) -> MutexGuard<'_, Vec<Plugin>> {
+        self.inner.in_transition.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn services(&self) -> MutexGuard<'_, Vec<Service>> {

@@ -5,13 +5,15 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::*;
-use crate::driver::script::{GOOD, Manners, Plan, Script, call, registry, spec};
+use crate::driver::fake_launcher::{
+    FakeBehavior, FakeLauncher, LaunchPlan, WELL_BEHAVED, call, registry, spec,
+};
 use crate::lifecycle::State;
 use crate::plugin::OperateError;
 
 #[tokio::test(start_paused = true)]
 async fn a_name_that_is_taken_is_refused_and_the_first_stays() {
-    let registry = registry(&Script::new(GOOD));
+    let registry = registry(&FakeLauncher::new(WELL_BEHAVED));
     let first = registry.register(spec("hello")).unwrap();
     let second = PluginSpec { source: "/plugins/hello.py".to_owned(), ..spec("hello") };
     assert_eq!(
@@ -24,7 +26,7 @@ async fn a_name_that_is_taken_is_refused_and_the_first_stays() {
 
 #[tokio::test(start_paused = true)]
 async fn impossible_numbers_of_instances_are_refused() {
-    let registry = registry(&Script::new(GOOD));
+    let registry = registry(&FakeLauncher::new(WELL_BEHAVED));
     for instances in [0, MAX_INSTANCES + 1, u32::MAX] {
         let error = registry.register(PluginSpec { instances, ..spec("hello") }).unwrap_err();
         assert!(matches!(error, RegisterError::Instances { .. }), "{error}");
@@ -34,16 +36,16 @@ async fn impossible_numbers_of_instances_are_refused() {
 #[tokio::test(start_paused = true)]
 async fn drivers_answer_unless_they_hold_still_and_then_restart_nothing() {
     const SOON: Duration = Duration::from_millis(50);
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let registry = registry(&script);
     let plugin = registry.register(PluginSpec { instances: 2, ..spec("hello") }).unwrap();
     plugin.settled().await;
-    assert!(plugin.silent(SOON).await.is_empty());
+    assert!(plugin.unresponsive_instances(SOON).await.is_empty());
 
     registry.pause();
     // What comes together with the pause may still be dealt with.
-    let _ = plugin.silent(SOON).await;
-    assert_eq!(plugin.silent(SOON).await, [0, 1]);
+    let _ = plugin.unresponsive_instances(SOON).await;
+    assert_eq!(plugin.unresponsive_instances(SOON).await, [0, 1]);
     let stopping = tokio::spawn({
         let plugin = plugin.clone();
         async move { plugin.stop().await }
@@ -52,7 +54,7 @@ async fn drivers_answer_unless_they_hold_still_and_then_restart_nothing() {
     assert_eq!(plugin.snapshot().state, State::Ready, "what it is told waits");
     registry.resume();
     stopping.await.unwrap().unwrap();
-    assert!(plugin.silent(SOON).await.is_empty());
+    assert!(plugin.unresponsive_instances(SOON).await.is_empty());
 
     // A shutdown ends it even while it is paused.
     registry.pause();
@@ -62,7 +64,7 @@ async fn drivers_answer_unless_they_hold_still_and_then_restart_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn what_it_knows_follows_what_plugins_declare() {
-    let registry = registry(&Script::new(GOOD));
+    let registry = registry(&FakeLauncher::new(WELL_BEHAVED));
     let mut changes = registry.subscribe_changes();
     assert!(registry.get_capability("hello").is_none() && !registry.has_action("hello", "greet"));
     let plugin = registry.register(spec("hello")).unwrap();
@@ -87,7 +89,7 @@ async fn what_it_knows_follows_what_plugins_declare() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_calls_itself_by_anothers_name_gets_none_of_its_calls() {
-    let registry = registry(&Script::new(GOOD));
+    let registry = registry(&FakeLauncher::new(WELL_BEHAVED));
     let hello = registry.register(spec("hello")).unwrap();
     hello.settled().await;
     let evil = registry.register(spec("evil")).unwrap();
@@ -100,7 +102,7 @@ async fn a_plugin_that_calls_itself_by_anothers_name_gets_none_of_its_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn deregister_stops_the_plugin_and_frees_its_name() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let registry = registry(&script);
     let plugin = registry.register(spec("hello")).unwrap();
     plugin.settled().await;
@@ -116,12 +118,13 @@ async fn deregister_stops_the_plugin_and_frees_its_name() {
 
 #[tokio::test(start_paused = true)]
 async fn shutdown_drains_all_at_once_and_leaves_nothing() {
-    let script = Script::new(Manners { polite: false, heeds_signals: false, ..GOOD });
+    let script =
+        FakeLauncher::new(FakeBehavior { accepts_shutdown: false, heeds_signals: false, ..WELL_BEHAVED });
     let registry = registry(&script);
     for index in 0..20 {
         registry.register(PluginSpec { instances: 2, ..spec(&format!("p{index}")) }).unwrap().settled().await;
     }
-    script.plan([Plan::Hangs]);
+    script.plan([LaunchPlan::Hangs]);
     let starting = registry.register(spec("starting")).unwrap();
     assert_eq!(script.launched(), 40);
     let began = Instant::now();
@@ -135,12 +138,13 @@ async fn shutdown_drains_all_at_once_and_leaves_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_starts_a_plugin_that_is_being_removed() {
-    let script = Script::new(Manners { polite: false, heeds_signals: false, ..GOOD });
+    let script =
+        FakeLauncher::new(FakeBehavior { accepts_shutdown: false, heeds_signals: false, ..WELL_BEHAVED });
     let registry = registry(&script);
     let plugin = registry.register(spec("hello")).unwrap();
     plugin.settled().await;
     let (removed, started) = tokio::join!(registry.deregister(plugin.name()), async {
-        plugin.reaches(|view| view.state == State::Draining).await;
+        plugin.wait_until(|view| view.state == State::Draining).await;
         plugin.start().await
     });
     assert!(removed && matches!(started, Err(OperateError::Removed { .. })));
@@ -149,7 +153,7 @@ async fn nobody_starts_a_plugin_that_is_being_removed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_is_safe_under_concurrency() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let registry = registry(&script);
     let workers = (0..8).map(|worker: usize| {
         let registry = registry.clone();

@@ -7,10 +7,10 @@ use std::time::{Duration, SystemTime};
 use talon_jail::Status;
 use talon_sanitize::{Raw, Sanitized, inert};
 
-use crate::common::Common;
-use crate::instances::{View, summary};
+use crate::instances::{InstanceStatus, summary};
 use crate::lifecycle::{Desired, State};
 use crate::name::PluginName;
+use crate::plugin_context::PluginContext;
 use crate::spec::Dialect;
 
 /// The state of a plugin. Text that the plugin wrote is sanitized.
@@ -91,14 +91,17 @@ pub struct InstanceSnapshot {
 
 impl Snapshot {
     /// Only the digest, which every call needs.
-    pub(crate) fn digest(common: &Common) -> Option<String> {
+    pub(crate) fn digest(common: &PluginContext) -> Option<String> {
         let slots = common.pool.slots.iter().rev();
-        slots.filter_map(|slot| slot.view.load().last_start.clone()).map(|start| start.digest.clone()).next()
+        slots
+            .filter_map(|slot| slot.status.load().last_start.clone())
+            .map(|start| start.digest.clone())
+            .next()
     }
 
-    pub(crate) fn take(common: &Common) -> Self {
+    pub(crate) fn take(common: &PluginContext) -> Self {
         let pool = &common.pool;
-        let views = pool.views();
+        let views = pool.statuses();
         let speaker = summary(&views);
         let worse = views.iter().enumerate().filter(|(_, view)| view.state != speaker.state);
         let worse = worse.filter_map(|(index, view)| {
@@ -106,8 +109,8 @@ impl Snapshot {
         });
         let reasons: Vec<Sanitized> = speaker.reason.iter().cloned().chain(worse).collect();
         let capability = common.capability.load();
-        let left_out = capability.iter().flat_map(|capability| capability.left_out.iter().cloned());
-        let standing = common.approvals.standing();
+        let left_out = capability.iter().flat_map(|capability| capability.omitted.iter().cloned());
+        let standing = common.approvals.status();
         let notes = common.declared.note(&common.spec.name).into_iter().chain(left_out);
         let notes = notes.chain(standing.problem.clone());
         let last_start = views.iter().rev().find_map(|view| view.last_start.clone());
@@ -131,14 +134,14 @@ impl Snapshot {
             .collect();
         Self {
             name: common.spec.name.clone(),
-            declared_name: capability.as_ref().map(|capability| capability.declared_name.shown()),
+            declared_name: capability.as_ref().map(|capability| capability.declared_name.sanitized()),
             desired: if views.iter().any(|view| view.desired == Desired::Up) {
                 Desired::Up
             } else {
                 Desired::Down
             },
             state: speaker.state,
-            reason: (!reasons.is_empty()).then(|| Sanitized::joined(&reasons, "; ")),
+            reason: (!reasons.is_empty()).then(|| Sanitized::join(&reasons, "; ")),
             actions: capability.as_ref().map_or(0, |capability| capability.actions.len()),
             changed_actions: standing.changed.iter().cloned().collect(),
             changed_texts: standing.changed_texts,
@@ -148,7 +151,7 @@ impl Snapshot {
             calls_in_flight: instances.iter().map(|instance| instance.calls_in_flight).sum(),
             calls_waiting: pool.waiting(),
             starts: common.starts_before + views.iter().map(|view| view.starts).sum::<u64>(),
-            restarts: restarts(&common.restarts_before, &views),
+            restarts: total_restarts(&common.restarts_before, &views),
             log_lines: common.logs.lines(),
             log_lines_dropped: common.logs.dropped(),
             replacement_problem: common.replacement_problem.load().as_deref().cloned(),
@@ -160,9 +163,9 @@ impl Snapshot {
 }
 
 /// How many processes ended, by reason, including those of earlier pools.
-pub(crate) fn restarts(
+pub(crate) fn total_restarts(
     before: &BTreeMap<&'static str, u64>,
-    views: &[Arc<View>],
+    views: &[Arc<InstanceStatus>],
 ) -> BTreeMap<&'static str, u64> {
     let mut sums = before.clone();
     for (reason, count) in views.iter().flat_map(|view| &view.restarts) {

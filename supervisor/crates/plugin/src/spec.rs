@@ -91,7 +91,7 @@ pub struct PluginSpec {
 impl PluginSpec {
     /// The names of the settings that differ in another spec of the plugin, for people.
     #[must_use]
-    pub fn differs_in(&self, other: &Self) -> Vec<&'static str> {
+    pub fn changed_settings(&self, other: &Self) -> Vec<&'static str> {
         // Destructured completely, so that adding a field to a spec does not compile without a decision here.
         let Self {
             name: _,
@@ -148,7 +148,7 @@ impl PluginSpec {
     /// Whether both specs start the same process: they differ at most in settings that a running process does
     /// not see, which can be changed without a restart.
     #[must_use]
-    pub fn same_process(&self, other: &Self) -> bool {
+    pub fn runs_same_process(&self, other: &Self) -> bool {
         let process_alone = |spec: &Self| Self {
             source: String::new(),
             calls: CallSettings::default(),

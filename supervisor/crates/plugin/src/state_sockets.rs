@@ -21,11 +21,11 @@ pub trait StateSockets: fmt::Debug + Send + Sync + 'static {
     /// Takes a non-blocking listening socket: a client that connects there with the uid `peer` has access to
     /// the key-values of `plugin`, until the returned value is dropped. Called once for each process, before
     /// it is started; never blocks.
-    fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> Box<dyn Attached>;
+    fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> Box<dyn AttachedSocket>;
 }
 
 /// A socket that is served. Dropping it stops that and closes its connections; never blocks.
-pub trait Attached: fmt::Debug + Send + Sync {
+pub trait AttachedSocket: fmt::Debug + Send + Sync {
     /// A duplicate of the listening socket, for another supervisor to attach. This one keeps serving.
     ///
     /// # Errors

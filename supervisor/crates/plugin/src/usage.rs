@@ -15,7 +15,7 @@ pub enum Reading {
         processes: u64,
     },
     /// There is no cgroup: the usage of this process and its descendants has to be summed up.
-    Below {
+    ProcessTree {
         /// The process number.
         pid: u32,
     },

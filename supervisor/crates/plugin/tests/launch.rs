@@ -20,8 +20,8 @@ use talon_proto::plugin::{ToolCallRequest, ToolResultResponse};
 mod handover;
 #[path = "launch/jail.rs"]
 mod jail;
-#[path = "launch/kept.rs"]
-mod kept;
+#[path = "launch/last_good.rs"]
+mod last_good;
 #[path = "launch/service.rs"]
 mod service;
 #[path = "launch/state.rs"]

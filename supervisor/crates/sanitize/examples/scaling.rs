@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use talon_sanitize::{Sanitizer, Tally};
+use talon_sanitize::{FamilyCounts, Sanitizer};
 
 const SIZES: [usize; 4] = [64 << 10, 512 << 10, 1 << 20, 8 << 20];
 
@@ -84,7 +84,7 @@ fn main() {
     ];
     for (name, unit) in &worst {
         measure(name, unit, |text| {
-            black_box(sanitizer.text(text, &mut Tally::default()));
+            black_box(sanitizer.text(text, &mut FamilyCounts::default()));
         });
     }
     for (name, unit) in &worst {
@@ -97,7 +97,7 @@ fn main() {
         let unit = String::from_utf8_lossy(&bytes);
         if !unit.is_empty() {
             measure(&path, &unit, |text| {
-                black_box(sanitizer.text(text, &mut Tally::default()));
+                black_box(sanitizer.text(text, &mut FamilyCounts::default()));
             });
         }
     }
@@ -115,12 +115,14 @@ fn main() {
         measure(&format!("json: {name}"), item, |text| {
             let json = format!("[{}0]", &text[..text.rfind(item).unwrap_or(0)]);
             // What grows over the limit is refused, which takes the same work.
-            black_box(sanitizer.json(&json, &mut Tally::default()));
+            black_box(sanitizer.json(&json, &mut FamilyCounts::default()));
         });
     }
     measure("json: one object of many keys", "\"k0000000\":1,", |text| {
         let keys: String = (0..text.len() / 13).map(|key| format!("\"k{key:07}\":1,")).collect();
-        assert!(black_box(sanitizer.json(&format!("{{{keys}\"\":1}}"), &mut Tally::default())).is_some());
+        assert!(
+            black_box(sanitizer.json(&format!("{{{keys}\"\":1}}"), &mut FamilyCounts::default())).is_some()
+        );
     });
 }
 

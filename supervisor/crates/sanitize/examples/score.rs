@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use talon_sanitize::{Sanitizer, Tally};
+use talon_sanitize::{FamilyCounts, Sanitizer};
 
 #[path = "../tests/common/decode.rs"]
 mod decode;
@@ -24,7 +24,7 @@ use unseen::{Hostile, SURVIVORS, surviving};
 type Rule = (&'static str, fn(&str) -> String);
 
 const RULES: [Rule; 4] = [
-    ("Talon", |text| Sanitizer::default().text(text, &mut Tally::default()).into_owned()),
+    ("Talon", |text| Sanitizer::default().text(text, &mut FamilyCounts::default()).into_owned()),
     ("six literals masked", rivals::mask_six_literals),
     ("special tokens folded and replaced", rivals::replace_folded_tokens),
     ("nothing", str::to_owned),
@@ -167,7 +167,7 @@ fn legitimate_rows(out: &mut String, name: &str, texts: &Texts<'_>) {
             chars += text.chars().count();
             changed += usize::from(after != text);
             if number == 0 && after != text {
-                let mut tally = Tally::default();
+                let mut tally = FamilyCounts::default();
                 Sanitizer::default().text(text, &mut tally);
                 marks += tally.total() as usize;
             } else {

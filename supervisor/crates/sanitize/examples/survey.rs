@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use talon_sanitize::{Sanitizer, Tally};
+use talon_sanitize::{FamilyCounts, Sanitizer};
 
 fn main() {
     let show = std::env::args().any(|arg| arg == "--show");
@@ -18,7 +18,7 @@ fn main() {
         let Ok(text) = std::fs::read_to_string(&file) else { continue };
         seen += 1;
         chars += text.len();
-        let mut tally = Tally::default();
+        let mut tally = FamilyCounts::default();
         let out = sanitizer.text(&text, &mut tally);
         if out == text {
             continue;

@@ -4,9 +4,9 @@
 //! checks the rest.
 
 mod rules;
-mod wide;
+mod simd_blocks;
 
-use self::wide::Carry;
+use self::simd_blocks::BlockCarry;
 use crate::sets::BLOCK;
 
 /// How many blocks are classified at a time. Short texts gain nothing from more; with fewer the tables are loaded more
@@ -18,11 +18,11 @@ pub(crate) struct Candidates<'t> {
     /// The text in blocks, and the rest behind the last whole one.
     blocks: &'t [[u8; BLOCK]],
     rest: &'t [u8],
-    carry: Carry,
+    carry: BlockCarry,
     /// The last classified blocks: a bit for each byte.
     batch: [u64; BATCH],
     /// How many blocks of the batch are not returned yet, or not classified.
-    judged: usize,
+    classified: usize,
     /// The current block of the batch, the offset of its first byte, and its bits that are not returned yet.
     index: usize,
     base: usize,
@@ -36,14 +36,14 @@ impl<'t> Candidates<'t> {
         let mut candidates = Self {
             blocks,
             rest,
-            carry: Carry::default(),
+            carry: BlockCarry::default(),
             batch: [0; BATCH],
-            judged: 0,
+            classified: 0,
             index: 0,
             base: 0,
             places: 0,
         };
-        candidates.judge();
+        candidates.classify_batch();
         candidates
     }
 
@@ -51,58 +51,63 @@ impl<'t> Candidates<'t> {
     #[inline]
     pub(crate) fn next(&mut self, from: usize) -> Option<usize> {
         while from >= self.base + BLOCK {
-            self.go_on()?;
+            self.advance()?;
         }
         self.places &= u64::MAX << from.saturating_sub(self.base);
         while self.places == 0 {
             self.skip_empty();
-            self.go_on()?;
+            self.advance()?;
         }
         Some(self.base + self.places.trailing_zeros() as usize)
     }
 
     /// Goes to the next block.
     #[inline]
-    fn go_on(&mut self) -> Option<()> {
+    fn advance(&mut self) -> Option<()> {
         self.index += 1;
         self.base += BLOCK;
-        if self.index >= self.judged {
-            self.judge();
+        if self.index >= self.classified {
+            self.classify_batch();
         }
-        self.places = self.batch[..self.judged].get(self.index).copied()?;
+        self.places = self.batch[..self.classified].get(self.index).copied()?;
         Some(())
     }
 
     /// Goes to the block before the next one with candidates, within the batch. Nearly all blocks have none.
     #[inline]
     fn skip_empty(&mut self) {
-        let later = self.batch[..self.judged].get(self.index + 1..).unwrap_or_default();
+        let later = self.batch[..self.classified].get(self.index + 1..).unwrap_or_default();
         let empty = later.iter().position(|places| *places != 0).unwrap_or(later.len());
         self.index += empty;
         self.base += empty * BLOCK;
     }
 
     /// Classifies the next blocks. In order, because each passes state to the next.
-    fn judge(&mut self) {
-        self.judged = 0;
+    fn classify_batch(&mut self) {
+        self.classified = 0;
         if self.blocks.is_empty() && self.rest.is_empty() {
             return;
         }
         let (now, later) = self.blocks.split_at(self.blocks.len().min(BATCH));
         let mut end = [0; BLOCK];
         let ends = later.is_empty() && now.len() < BATCH;
-        self.judged = now.len() + usize::from(ends && !self.rest.is_empty());
+        self.classified = now.len() + usize::from(ends && !self.rest.is_empty());
         if later.is_empty() {
             end[..self.rest.len()].copy_from_slice(self.rest);
         }
-        wide::judge(now, later.first().unwrap_or(&end), &mut self.carry, &mut self.batch[..self.judged]);
-        if self.judged > now.len() {
+        simd_blocks::classify(
+            now,
+            later.first().unwrap_or(&end),
+            &mut self.carry,
+            &mut self.batch[..self.classified],
+        );
+        if self.classified > now.len() {
             // Behind the end there are zeros, which look like control characters.
             self.batch[now.len()] &= !(u64::MAX << self.rest.len());
             self.rest = &[];
         }
         (self.blocks, self.index) = (later, 0);
-        self.places = self.batch[..self.judged].first().copied().unwrap_or(0);
+        self.places = self.batch[..self.classified].first().copied().unwrap_or(0);
     }
 }
 

@@ -6,10 +6,10 @@
 
 use fearless_simd::{Level, Simd, dispatch};
 
+use crate::family_counts::Family;
 use crate::runs;
-use crate::scan::{Edit, What, first_worthy, scan, scan_from};
-use crate::shapes::Ending;
-use crate::tally::Family;
+use crate::scan::{Edit, EditKind, first_candidate, scan, scan_from};
+use crate::shapes::TextEnd;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
@@ -65,7 +65,7 @@ impl Encoding {
 const PIECE: usize = 4096;
 
 /// Whether runs of base64 and of hexadecimal digits decode to readable text.
-pub(crate) fn holds(text: &str) -> [bool; 2] {
+pub(crate) fn detect(text: &str) -> [bool; 2] {
     let encodings = [Encoding::Base64, Encoding::Hex];
     let mut held = [false; 2];
     let (mut rest, digits) = (text.as_bytes(), Encoding::Base64.digits());
@@ -103,7 +103,7 @@ fn decodes_to_text(piece: &[u8], encoding: Encoding) -> bool {
                     group.iter().fold(0, |bits, digit| bits << 6 | value(digit)) << (6 * (4 - group.len()));
                 let whole = group.len() * 6 / 8;
                 decoded.extend_from_slice(&bits.to_be_bytes()[1..=whole]);
-                if decoded[decoded.len() - whole..].iter().any(is_no_text) {
+                if decoded[decoded.len() - whole..].iter().any(is_non_text_byte) {
                     return false;
                 }
             }
@@ -111,7 +111,7 @@ fn decodes_to_text(piece: &[u8], encoding: Encoding) -> bool {
         Encoding::Hex => {
             for pair in piece.as_chunks::<2>().0 {
                 let byte = (value(&pair[0]) << 4 | value(&pair[1])) as u8;
-                if is_no_text(&byte) {
+                if is_non_text_byte(&byte) {
                     return false;
                 }
                 decoded.push(byte);
@@ -130,7 +130,7 @@ fn decodes_to_text(piece: &[u8], encoding: Encoding) -> bool {
 }
 
 /// Whether the byte occurs in no text of any language.
-fn is_no_text(byte: &u8) -> bool {
+fn is_non_text_byte(byte: &u8) -> bool {
     matches!(byte, 0..=8 | 0xb | 0xe..=0x1f | 0x7f | 0xc0 | 0xc1 | 0xf5..)
 }
 
@@ -146,37 +146,37 @@ fn is_readable(text: &str) -> bool {
     // Not every script has spaces between its words.
     let words = spaces >= 2 || !text.is_ascii() && letters > 0;
     let sentence = chars >= MIN_CHARS && words && (letters + spaces) * 4 >= chars * 3;
-    sentence || scan(text, Ending::Closed).iter().any(is_syntax)
+    sentence || scan(text, TextEnd::Closed).iter().any(is_syntax)
 }
 
 fn is_syntax(edit: &Edit) -> bool {
-    matches!(edit.what, What::Mark(..))
+    matches!(edit.kind, EditKind::Mark(..))
 }
 
 /// Whether rotating its letters by 13 reveals control syntax that the text does not hold unrotated.
-pub(crate) fn lays_bare_when_rotated(text: &str) -> bool {
-    let turned = dispatch!(Level::new(), simd => turn_all(simd, text.as_bytes()));
-    let Some(first) = first_worthy(&turned) else { return false };
+pub(crate) fn reveals_syntax_when_rotated(text: &str) -> bool {
+    let turned = dispatch!(Level::new(), simd => rot13(simd, text.as_bytes()));
+    let Some(first) = first_candidate(&turned) else { return false };
     // Letters became letters.
     let Ok(turned) = String::from_utf8(turned) else { return false };
-    let mut bare = scan_from(&turned, Ending::Closed, first);
+    let mut bare = scan_from(&turned, TextEnd::Closed, first);
     bare.retain(|edit| is_syntax(edit) && is_named(&turned, edit));
     if bare.is_empty() {
         return false;
     }
     // Both lists are sorted, and no character moved.
-    let own = scan(text, Ending::Closed);
+    let own = scan(text, TextEnd::Closed);
     bare.iter().any(|edit| own.binary_search_by_key(&edit.at, |own| own.at).is_err())
 }
 
 /// The compiler turns the loop into the available vector instructions.
 #[inline(always)]
-fn turn_all<S: Simd>(_: S, bytes: &[u8]) -> Vec<u8> {
-    bytes.iter().map(|&byte| turn(byte)).collect()
+fn rot13<S: Simd>(_: S, bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().map(|&byte| rot13_byte(byte)).collect()
 }
 
 #[inline(always)]
-fn turn(byte: u8) -> u8 {
+fn rot13_byte(byte: u8) -> u8 {
     let letter = (byte | 0x20).wrapping_sub(b'a');
     // Without a branch, so that the compiler vectorizes the loop.
     let by = 13 * u8::from(letter < 13);
@@ -187,7 +187,7 @@ fn turn(byte: u8) -> u8 {
 /// Whether the delimiter has a real name: spreadsheet formulas stand between `<f>` and `</f>`.
 fn is_named(text: &str, edit: &Edit) -> bool {
     const MIN_NAME: usize = 3;
-    if !matches!(edit.what, What::Mark(Family::Tag | Family::Bracket, _)) {
+    if !matches!(edit.kind, EditKind::Mark(Family::Tag | Family::Bracket, _)) {
         return true;
     }
     let name = text[edit.at..].trim_start_matches(|c: char| c == '/' || c.is_whitespace());

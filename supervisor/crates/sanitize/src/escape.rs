@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use crate::scan::{Edit, What};
-use crate::tally::{Kind, Tally};
+use crate::family_counts::{FamilyCounts, FindingKind};
+use crate::scan::{Edit, EditKind};
 
 /// The mark that neutralizes an opener.
 ///
@@ -14,7 +14,7 @@ use crate::tally::{Kind, Tally};
 pub(crate) const MARK: char = '·';
 
 /// What sanitizing writes itself; an operator's patterns must not match it.
-pub(crate) fn written_by_us() -> [String; 6] {
+pub(crate) fn sanitizer_output() -> [String; 6] {
     let note = |first, count| {
         let mut out = String::new();
         write_note(&mut out, first, count);
@@ -31,20 +31,20 @@ pub(crate) fn written_by_us() -> [String; 6] {
 }
 
 /// The text with the edits applied.
-pub(crate) fn apply(text: &str, edits: &[Edit], tally: &mut Tally) -> String {
+pub(crate) fn apply(text: &str, edits: &[Edit], tally: &mut FamilyCounts) -> String {
     let mut out = String::with_capacity(text.len() + edits.len() * 8);
     let mut from = 0;
     for edit in edits {
         out.push_str(&text[from..edit.at]);
         from = edit.at;
-        match edit.what {
-            What::Mark(family, kind) => {
+        match edit.kind {
+            EditKind::Mark(family, kind) => {
                 out.push(MARK);
                 tally.add(family, kind);
             }
-            What::Note { first, count, end, family } => {
+            EditKind::Note { first, count, end, family } => {
                 write_note(&mut out, first, count);
-                tally.add(family, Kind::Character(first));
+                tally.add(family, FindingKind::Character(first));
                 from = end;
             }
         }

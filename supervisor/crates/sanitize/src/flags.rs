@@ -44,8 +44,8 @@ impl Sanitizer {
     /// The flags of a text, raw or sanitized. Linear in its length, and fast where nothing is encoded.
     #[must_use]
     pub fn flags(&self, text: &str) -> Flags {
-        let [base64, hex] = encoded::holds(text);
-        let rot13 = encoded::lays_bare_when_rotated(text);
+        let [base64, hex] = encoded::detect(text);
+        let rot13 = encoded::reveals_syntax_when_rotated(text);
         Flags(u8::from(base64) | u8::from(hex) << 1 | u8::from(rot13) << 2)
     }
 }

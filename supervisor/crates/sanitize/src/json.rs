@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use crate::candidates::Candidates;
-use crate::quick;
+use crate::prefilter;
 
 /// How deep arrays and objects may nest. Tools' answers nest under 20; every level costs stack while parsing.
 pub const MAX_JSON_DEPTH: usize = 64;
@@ -20,12 +20,12 @@ pub(crate) fn is_valid(json: &str) -> bool {
         return false;
     }
     let mut parser = serde_json::Deserializer::from_str(json);
-    Checked { depth: MAX_JSON_DEPTH }.deserialize(&mut parser).is_ok() && parser.end().is_ok()
+    JsonValidator { depth: MAX_JSON_DEPTH }.deserialize(&mut parser).is_ok() && parser.end().is_ok()
 }
 
 /// Which strings [`rewrite`] passes to `sanitize`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strings {
+pub(crate) enum StringFilter {
     /// Every one.
     All,
     /// Those in which some shape could begin. Most strings are short, and scanning each separately would cost more than
@@ -36,7 +36,7 @@ pub(crate) enum Strings {
 /// Rewrites the strings of valid JSON, keys too. `sanitize` gets each one decoded.
 pub(crate) fn rewrite<'t>(
     json: &'t str,
-    strings: Strings,
+    strings: StringFilter,
     mut sanitize: impl FnMut(&str) -> Option<String>,
 ) -> Cow<'t, str> {
     let bytes = json.as_bytes();
@@ -49,10 +49,10 @@ pub(crate) fn rewrite<'t>(
         at = close + 1;
         // Escapes are only decoded later, so a string with one counts. The closing quote behind a string cannot begin
         // anything that the end of the text could not.
-        if strings == Strings::Suspicious
+        if strings == StringFilter::Suspicious
             && !escapes
             && candidates.next(open + 1).is_none_or(|candidate| candidate >= close)
-            && !quick::may_begin_turn(bytes, open + 1)
+            && !prefilter::may_begin_turn(bytes, open + 1)
         {
             continue;
         }
@@ -115,17 +115,17 @@ fn write_string(out: &mut String, text: &str) {
 
 /// Walks a value without building it; fails if it is too deep or has a duplicate key.
 #[derive(Clone, Copy)]
-struct Checked {
+struct JsonValidator {
     depth: usize,
 }
 
-impl Checked {
-    fn deeper<E: Error>(self) -> Result<Self, E> {
+impl JsonValidator {
+    fn descend<E: Error>(self) -> Result<Self, E> {
         self.depth.checked_sub(1).map(|depth| Self { depth }).ok_or_else(|| E::custom("too deep"))
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Checked {
+impl<'de> DeserializeSeed<'de> for JsonValidator {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -133,7 +133,7 @@ impl<'de> DeserializeSeed<'de> for Checked {
     }
 }
 
-impl<'de> Visitor<'de> for Checked {
+impl<'de> Visitor<'de> for JsonValidator {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -165,15 +165,15 @@ impl<'de> Visitor<'de> for Checked {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let inner = self.deeper()?;
+        let inner = self.descend()?;
         while items.next_element_seed(inner)?.is_some() {}
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
-        let inner = self.deeper()?;
-        let mut seen = Keys::default();
-        while let Some(key) = entries.next_key_seed(Key)? {
+        let inner = self.descend()?;
+        let mut seen = KeySet::default();
+        while let Some(key) = entries.next_key_seed(KeySeed)? {
             if !seen.insert(key) {
                 return Err(A::Error::custom("a key occurs twice"));
             }
@@ -185,12 +185,12 @@ impl<'de> Visitor<'de> for Checked {
 
 /// The keys of one object. Nearly all objects have few, for which comparing is faster than hashing.
 #[derive(Default)]
-struct Keys<'de> {
+struct KeySet<'de> {
     few: Vec<Cow<'de, str>>,
     many: HashSet<Cow<'de, str>>,
 }
 
-impl<'de> Keys<'de> {
+impl<'de> KeySet<'de> {
     /// From this number on hashing is cheaper.
     const FEW: usize = 16;
 
@@ -208,9 +208,9 @@ impl<'de> Keys<'de> {
 }
 
 /// Reads a key, borrowed if it has no escapes.
-struct Key;
+struct KeySeed;
 
-impl<'de> DeserializeSeed<'de> for Key {
+impl<'de> DeserializeSeed<'de> for KeySeed {
     type Value = Cow<'de, str>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -218,7 +218,7 @@ impl<'de> DeserializeSeed<'de> for Key {
     }
 }
 
-impl<'de> Visitor<'de> for Key {
+impl<'de> Visitor<'de> for KeySeed {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

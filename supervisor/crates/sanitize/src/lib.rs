@@ -88,39 +88,39 @@
 //!
 //! It neutralizes syntax. It does not protect a model from persuasion.
 
-mod beyond_ascii;
 mod candidates;
 mod encoded;
 mod entity;
 mod escape;
+mod family_counts;
 mod flags;
 mod fold;
-pub mod inert_json;
 mod invisible;
 mod json;
 mod names;
+mod non_ascii;
 mod patterns;
-mod quick;
+mod prefilter;
 mod runs;
+mod safe_display;
+pub mod sanitized_json;
 mod sanitizer;
 mod scan;
 mod sets;
 mod shapes;
-mod shown;
 mod skeleton;
 mod swar;
-mod tally;
 mod typed;
-mod words;
+mod vocabulary;
 
+pub use family_counts::FamilyCounts;
 pub use flags::Flags;
 pub use json::{MAX_JSON_BYTES, MAX_JSON_DEPTH};
 pub use patterns::{
     BadPattern, MAX_COMPILED_BYTES, MAX_PATTERN_BYTES, MAX_PATTERNS, NOTICE, PatternProblem, SettingsError,
 };
-pub use sanitizer::{Sanitizer, Settings};
-pub use shown::Shown;
+pub use safe_display::SafeDisplay;
 #[doc(hidden)]
-pub use shown::shown;
-pub use tally::Tally;
+pub use safe_display::shown;
+pub use sanitizer::{Sanitizer, Settings};
 pub use typed::{Raw, Sanitized};

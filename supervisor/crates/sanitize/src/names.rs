@@ -4,13 +4,13 @@
 //! appearing, but they keep saying "tool", "call", "start of" and the names of the turns.
 
 use crate::shapes::Role;
-use crate::words::{
-    CALL_KEYS, COMPANIONS, CORE_PAIRS, KEY_ENDINGS, MARKERS, OBJECTS, TOOLISH, VERBS, WHOLE_NAMES,
+use crate::vocabulary::{
+    CALL_KEYS, COMPANIONS, CORE_PAIRS, KEY_ENDINGS, MARKERS, OBJECTS, TOOL_WORDS, VERBS, WHOLE_NAMES,
 };
 
 /// How surely a name alone means control syntax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Strength {
+pub(crate) enum Confidence {
     /// Not a name of control syntax.
     None,
     /// An everyday word too (`user`, `function`): it takes a closer, an attribute or a payload to count.
@@ -23,112 +23,112 @@ pub(crate) enum Strength {
 
 /// The confidence for a tag whose name is one word. Most of the tags in a page come through here, so it is a
 /// `match`, which compares lengths first.
-fn tag_word(word: &[u8]) -> Strength {
+fn tag_word(word: &[u8]) -> Confidence {
     match word {
         b"assistant" | b"bos" | b"eoa" | b"eoh" | b"eop" | b"sop" | b"endoftext" | b"eos" | b"fcall"
         | b"functioncall" | b"functioncalls" | b"functionresponse" | b"human" | b"im" | b"inst"
         | b"invoke" | b"invokename" | b"parametername" | b"scratchpad" | b"sep" | b"sys" | b"system"
         | b"tools" | b"think" | b"thinking" | b"toolcall" | b"toolcalls" | b"toolcode" | b"tooloutput"
         | b"toolresponse" | b"toolresponses" | b"toolresult" | b"toolresults" | b"tooluse" | b"tooluses" => {
-            Strength::Strong
+            Confidence::Strong
         }
         b"action" | b"actions" | b"arguments" | b"bot" | b"call" | b"chatbot" | b"developer" | b"execute"
         | b"function" | b"functions" | b"instruction" | b"instructions" | b"observation" | b"parameter"
         | b"parameters" | b"reasoning" | b"reflection" | b"role" | b"s" | b"structured" | b"thought"
-        | b"thoughts" | b"tool" | b"user" => Strength::Weak,
-        _ => Strength::None,
+        | b"thoughts" | b"tool" | b"user" => Confidence::Weak,
+        _ => Confidence::None,
     }
 }
 
 /// The confidence for a bracketed name of one word.
-fn bracket_word(word: &[u8]) -> Strength {
+fn bracket_word(word: &[u8]) -> Confidence {
     match word {
         b"availabletools" | b"callid" | b"functioncall" | b"functioncalls" | b"gmask" | b"inst"
         | b"pluginoutput" | b"smask" | b"structured" | b"systemmessage" | b"systemprompt" | b"think"
         | b"toolcall" | b"toolcalls" | b"toolcontent" | b"toolrequest" | b"toolresponse" | b"toolresult"
-        | b"toolresults" | b"tooluse" | b"tooluses" => Strength::Strong,
+        | b"toolresults" | b"tooluse" | b"tooluses" => Confidence::Strong,
         b"args" | b"assistant" | b"bot" | b"call" | b"calls" | b"chatbot" | b"func" | b"function"
         | b"human" | b"instruction" | b"instructions" | b"plugin" | b"plugins" | b"sys" | b"system"
-        | b"tool" | b"toolkit" | b"tools" | b"user" => Strength::Weak,
-        _ => Strength::None,
+        | b"tool" | b"toolkit" | b"tools" | b"user" => Confidence::Weak,
+        _ => Confidence::None,
     }
 }
 
 /// The confidence for a tag of this name: `<name …>`. `name` is folded.
-pub(crate) fn tag(name: &str) -> Strength {
+pub(crate) fn tag(name: &str) -> Confidence {
     // `<_user>`: an underscore and one word.
     if let Some(word) = name.strip_prefix('_')
         && (MARKERS.contains(&word) || !word.contains('_') && role(word).is_some())
     {
-        return Strength::Strong;
+        return Confidence::Strong;
     }
     name_of(name, tag_word)
 }
 
 /// The confidence for a bracketed name: `[name]`. `name` is folded.
-pub(crate) fn bracket(name: &str) -> Strength {
+pub(crate) fn bracket(name: &str) -> Confidence {
     match name_of(name, bracket_word) {
-        _ if name == "model_settings" => Strength::Strong,
+        _ if name == "model_settings" => Confidence::Strong,
         // Code writes `input[start_of_line]`; models write it between angles.
-        Strength::Core if !name.contains("tool") && !name.contains("call") && !name.contains("plugin") => {
-            Strength::Strong
+        Confidence::Core if !name.contains("tool") && !name.contains("call") && !name.contains("plugin") => {
+            Confidence::Strong
         }
-        _ if name == "call_id" => Strength::Strong,
+        _ if name == "call_id" => Confidence::Strong,
         strength => strength,
     }
 }
 
-fn name_of(name: &str, word: fn(&[u8]) -> Strength) -> Strength {
+fn name_of(name: &str, word: fn(&[u8]) -> Confidence) -> Confidence {
     let name = name.trim_matches(|c| matches!(c, '_' | '-'));
     if !name.contains(['_', '-']) {
-        return if is_reserved(name) { Strength::Strong } else { word(name.as_bytes()) };
+        return if is_reserved(name) { Confidence::Strong } else { word(name.as_bytes()) };
     }
     if is_reserved(name) {
-        return Strength::Strong;
+        return Confidence::Strong;
     }
     let mut toolish = false;
     let mut all_known = true;
     let mut previous = "";
     for word in words(name) {
         if !previous.is_empty() && CORE_PAIRS.contains(&(previous, word)) {
-            return Strength::Core;
+            return Confidence::Core;
         }
-        let tooly = is_one_of(&TOOLISH, word);
+        let tooly = is_one_of(&TOOL_WORDS, word);
         toolish |= tooly;
         all_known &= tooly || is_one_of(&COMPANIONS, word) || word.bytes().all(|b| b.is_ascii_digit());
         previous = word;
     }
     match (toolish, all_known) {
-        (true, true) => Strength::Strong,
-        _ if delimits(name) => Strength::Strong,
+        (true, true) => Confidence::Strong,
+        _ if is_delimiter_name(name) => Confidence::Strong,
         // Web pages name their own elements with hyphens: `<user-card>`.
-        (true, false) if !name.contains('-') => Strength::Weak,
-        _ if orders(name) => Strength::Weak,
-        _ => Strength::None,
+        (true, false) if !name.contains('-') => Confidence::Weak,
+        _ if is_order(name) => Confidence::Weak,
+        _ => Confidence::None,
     }
 }
 
 /// Whether the name marks the beginning or the end of a turn or a call: `<end_code>`, `<start_function_x>`,
 /// `<fim_prefix>`. `<end_user>` and `<start_time>` do not.
-fn delimits(name: &str) -> bool {
+fn is_delimiter_name(name: &str) -> bool {
     let mut words = words(name);
     match words.next() {
         Some("fim") => true,
         Some("begin" | "end" | "start" | "stop") => {
-            words.clone().any(is_act) || words.all(|word| COMPANIONS.contains(&word))
+            words.clone().any(is_tool_word) || words.all(|word| COMPANIONS.contains(&word))
         }
         _ => false,
     }
 }
 
 /// Whether the word is one of [`TOOLISH`] and not a speaker.
-fn is_act(word: &str) -> bool {
-    word == "plan" || TOOLISH.contains(&word) && role(word).is_none()
+fn is_tool_word(word: &str) -> bool {
+    word == "plan" || TOOL_WORDS.contains(&word) && role(word).is_none()
 }
 
 /// Whether the name is a command with an object that agents work on: `<read_file>`,
 /// `<execute_command>`. Elements of ordinary XML have such names too, so it counts in pairs only.
-fn orders(name: &str) -> bool {
+fn is_order(name: &str) -> bool {
     let mut words = words(name);
     name == "server_name"
         || !name.contains('-')
@@ -153,7 +153,7 @@ pub(crate) fn role(name: &str) -> Option<Role> {
 /// Annotations such as `[end of file]` are not about tools, and links such as `[system call]` are not calls of tools.
 pub(crate) fn is_banner(name: &str) -> bool {
     let pair = |(one, two): (&str, &str)| {
-        CORE_PAIRS.contains(&(one, two)) && (two != "of" || words(name).any(is_act))
+        CORE_PAIRS.contains(&(one, two)) && (two != "of" || words(name).any(is_tool_word))
     };
     words(name).zip(words(name).skip(1)).any(pair)
 }
@@ -219,30 +219,30 @@ fn words(name: &str) -> impl Iterator<Item = &str> + Clone {
 
 /// Whether more text could turn this beginning of a name into a suspicious one. Text that ends in the middle of a
 /// delimiter is marked there, because what follows is unknown.
-pub(crate) fn may_become(beginning: &str) -> bool {
+pub(crate) fn may_become_name(beginning: &str) -> bool {
     let beginning = beginning.trim_start_matches(['_', '-']);
     let mut parts = beginning.rsplitn(2, ['_', '-']);
     let last = parts.next().unwrap_or_default();
     if parts.next().is_some_and(|rest| {
         words(rest).any(|word| {
-            TOOLISH.contains(&word) || COMPANIONS.contains(&word) || VERBS.contains(&word) || word == "fim"
+            TOOL_WORDS.contains(&word) || COMPANIONS.contains(&word) || VERBS.contains(&word) || word == "fim"
         })
     }) {
         return true;
     }
-    !last.is_empty() && begins_word(last)
+    !last.is_empty() && is_word_prefix(last)
 }
 
 /// Whether a name between bars is about turns or tools, or at least cannot be a variable of an expression.
-pub(crate) fn speaks(name: &str) -> bool {
+pub(crate) fn names_turn_or_tool(name: &str) -> bool {
     let known =
-        |word: &str| TOOLISH.contains(&word) || COMPANIONS.contains(&word) || WHOLE_NAMES.contains(&word);
+        |word: &str| TOOL_WORDS.contains(&word) || COMPANIONS.contains(&word) || WHOLE_NAMES.contains(&word);
     name.contains('_') || words(name).any(known)
 }
 
 /// Whether some word begins with this.
-pub(crate) fn begins_word(beginning: &str) -> bool {
-    TOOLISH
+pub(crate) fn is_word_prefix(beginning: &str) -> bool {
+    TOOL_WORDS
         .iter()
         .chain(&COMPANIONS)
         .chain(&WHOLE_NAMES)
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn lists_that_are_searched_are_sorted() {
-        assert!(TOOLISH.is_sorted() && COMPANIONS.is_sorted());
+        assert!(TOOL_WORDS.is_sorted() && COMPANIONS.is_sorted());
     }
 
     #[test]
@@ -269,16 +269,16 @@ mod tests {
             "function_calls",
             "plugin_output",
         ] {
-            assert_eq!(tag(name), Strength::Core, "{name}");
+            assert_eq!(tag(name), Confidence::Core, "{name}");
         }
         for name in ["arg_list", "invoke", "think", "tool_choice", "toolcall"] {
-            assert!(matches!(tag(name), Strength::Strong), "{name}");
+            assert!(matches!(tag(name), Confidence::Strong), "{name}");
         }
         for name in ["user", "tool", "tool_name", "system_error"] {
-            assert_eq!(tag(name), Strength::Weak, "{name}");
+            assert_eq!(tag(name), Confidence::Weak, "{name}");
         }
         for name in ["user-card", "div", "string", "file_name", "a", "toolbox", "usage", ""] {
-            assert_eq!(tag(name), Strength::None, "{name}");
+            assert_eq!(tag(name), Confidence::None, "{name}");
         }
     }
 }

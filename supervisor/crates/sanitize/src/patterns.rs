@@ -7,7 +7,7 @@ use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
 
 use crate::escape;
-use crate::tally::{Family, Kind, Tally};
+use crate::family_counts::{Family, FamilyCounts, FindingKind};
 
 /// The replacement for a match.
 pub const NOTICE: &str = "[removed]";
@@ -134,13 +134,13 @@ impl Patterns {
         self.regex.find(text).map(|found| found.start())
     }
 
-    pub(crate) fn replace<'t>(&self, text: &'t str, tally: &mut Tally) -> Cow<'t, str> {
+    pub(crate) fn replace<'t>(&self, text: &'t str, tally: &mut FamilyCounts) -> Cow<'t, str> {
         let mut out = String::new();
         let mut from = 0;
         for found in self.regex.find_iter(text) {
             out.push_str(&text[from..found.start()]);
             out.push_str(NOTICE);
-            tally.add(Family::Pattern, Kind::Plain);
+            tally.add(Family::Pattern, FindingKind::Plain);
             from = found.end();
         }
         if from == 0 {
@@ -173,7 +173,7 @@ fn problem_of(pattern: &str) -> Option<PatternProblem> {
     if regex.is_match(NOTICE) {
         return Some(PatternProblem::MatchesNotice);
     }
-    escape::written_by_us()
+    escape::sanitizer_output()
         .into_iter()
         .find(|written| regex.is_match(written))
         .map(PatternProblem::MatchesMark)

@@ -3,13 +3,13 @@
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch, u8x64};
 
-use crate::sets::{BLOCK, Halves, Set, any};
+use crate::sets::{BLOCK, NibbleTables, Set, any};
 
 /// The shortest run that counts.
 pub(crate) const MIN_RUN: usize = 24;
 
 /// Both alphabets; the nibbles of none of these sets mix, so they are exact.
-static DIGITS: Halves = Halves::of(&[
+static DIGITS: NibbleTables = NibbleTables::of(&[
     Set::of(b"0123456789"),
     Set::of(b"ABCDEFGHIJKLMNO"),
     Set::of(b"PQRSTUVWXYZ"),

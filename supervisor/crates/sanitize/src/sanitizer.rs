@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::escape;
+use crate::family_counts::{Family, FamilyCounts, FindingKind};
 use crate::json;
 use crate::patterns::{NOTICE, Patterns, SettingsError};
 use crate::scan::scan;
-use crate::shapes::Ending;
-use crate::tally::{Family, Kind, Tally};
+use crate::shapes::TextEnd;
 
 /// How often patterns and shapes may alternate on one text. A replacement can create a new match of another
 /// pattern, and so can a mark; usually there are two rounds. A text that still changes then was built for that, and
@@ -41,8 +41,8 @@ impl Sanitizer {
     }
 
     /// The text with all control syntax neutralized. Clean text comes back borrowed, byte for byte.
-    pub fn text<'t>(&self, text: &'t str, tally: &mut Tally) -> Cow<'t, str> {
-        self.settle(text, Ending::Open, tally)
+    pub fn text<'t>(&self, text: &'t str, tally: &mut FamilyCounts) -> Cow<'t, str> {
+        self.sanitize_to_fixpoint(text, TextEnd::Open, tally)
     }
 
     /// JSON of the same shape in which every string and key is sanitized, and the text as a whole too. Numbers,
@@ -51,21 +51,22 @@ impl Sanitizer {
     /// None if the text is not one JSON value within [`crate::MAX_JSON_DEPTH`] and [`crate::MAX_JSON_BYTES`], has
     /// a key twice in one object or would have after sanitizing, or if a forbidden pattern matches across
     /// strings. The caller then treats it as text.
-    pub fn json<'t>(&self, json: &'t str, tally: &mut Tally) -> Option<Cow<'t, str>> {
+    pub fn json<'t>(&self, json: &'t str, tally: &mut FamilyCounts) -> Option<Cow<'t, str>> {
         if !json::is_valid(json) {
             return None;
         }
-        let strings = if self.patterns.is_some() { json::Strings::All } else { json::Strings::Suspicious };
-        let mut counted = Tally::default();
+        let strings =
+            if self.patterns.is_some() { json::StringFilter::All } else { json::StringFilter::Suspicious };
+        let mut counted = FamilyCounts::default();
         let mut current = Cow::Borrowed(json);
         for _ in 0..MAX_ROUNDS {
             let rewritten = json::rewrite(&current, strings, |string| {
-                match self.settle(string, Ending::Closed, &mut counted) {
+                match self.sanitize_to_fixpoint(string, TextEnd::Closed, &mut counted) {
                     Cow::Borrowed(_) => None,
                     Cow::Owned(clean) => Some(clean),
                 }
             });
-            let edits = scan(&rewritten, Ending::Closed);
+            let edits = scan(&rewritten, TextEnd::Closed);
             let next = match (rewritten, edits.is_empty()) {
                 (Cow::Borrowed(_), true) => None,
                 (Cow::Owned(rewritten), true) => Some(rewritten),
@@ -88,7 +89,7 @@ impl Sanitizer {
 
     /// For a string shown on one line (log lines, names, descriptions in a terminal): like [`Self::text`], and
     /// line breaks, tabs and every other control character come out visible (`\n`, `␛`, `(U+2028)`).
-    pub fn line<'t>(&self, text: &'t str, tally: &mut Tally) -> Cow<'t, str> {
+    pub fn line<'t>(&self, text: &'t str, tally: &mut FamilyCounts) -> Cow<'t, str> {
         let clean = self.text(text, tally);
         if !clean.contains(is_line_control) {
             return clean;
@@ -103,7 +104,7 @@ impl Sanitizer {
                 c => out.push(c),
             }
             if is_line_control(c) {
-                tally.add(Family::Control, Kind::Character(c));
+                tally.add(Family::Control, FindingKind::Character(c));
             }
         }
         // The escapes are ordinary text: together with their neighbours they are sanitized once more.
@@ -123,7 +124,7 @@ impl Sanitizer {
             return sanitized.len();
         }
         let mut cut = sanitized.floor_char_boundary(max_bytes);
-        cut = before_torn_note(sanitized, cut);
+        cut = before_split_note(sanitized, cut);
         if sanitized[..cut].ends_with('\r') {
             cut -= 1;
         }
@@ -131,12 +132,17 @@ impl Sanitizer {
         // takes one or two.
         while let Some(finding) = self.first_finding(&sanitized[..cut]) {
             cut = sanitized[..finding].char_indices().next_back().map_or(0, |(start, _)| start);
-            cut = before_torn_note(sanitized, cut);
+            cut = before_split_note(sanitized, cut);
         }
         cut
     }
 
-    fn settle<'t>(&self, text: &'t str, ending: Ending, tally: &mut Tally) -> Cow<'t, str> {
+    fn sanitize_to_fixpoint<'t>(
+        &self,
+        text: &'t str,
+        ending: TextEnd,
+        tally: &mut FamilyCounts,
+    ) -> Cow<'t, str> {
         let mut current = Cow::Borrowed(text);
         for _ in 0..MAX_ROUNDS {
             let mut settled = true;
@@ -155,14 +161,14 @@ impl Sanitizer {
                 return current;
             }
         }
-        tally.add(Family::Pattern, Kind::Plain);
+        tally.add(Family::Pattern, FindingKind::Plain);
         Cow::Borrowed(NOTICE)
     }
 
     /// The offset of the first change.
     fn first_finding(&self, text: &str) -> Option<usize> {
         let pattern = self.patterns.as_ref().and_then(|patterns| patterns.find(text));
-        let edit = scan(text, Ending::Open).first().map(|edit| edit.at);
+        let edit = scan(text, TextEnd::Open).first().map(|edit| edit.at);
         pattern.into_iter().chain(edit).min()
     }
 }
@@ -172,7 +178,7 @@ fn is_line_control(c: char) -> bool {
 }
 
 /// If the cut falls into a note such as `(U+200B ×3)`, the offset before the note.
-fn before_torn_note(text: &str, cut: usize) -> usize {
+fn before_split_note(text: &str, cut: usize) -> usize {
     /// The longest note: `(U+E0FFF ×8388608)`.
     const MAX_NOTE: usize = 24;
     let from = text.floor_char_boundary(cut.saturating_sub(MAX_NOTE));

@@ -2,40 +2,40 @@
 //! time; at the others a shape looks ahead over a bounded window, so the whole is linear in the text.
 
 use crate::candidates::Candidates;
+use crate::family_counts::{Family, FindingKind};
 use crate::fold::{Folded, SYMBOL, fold, is_symbol, punctuation};
 use crate::invisible::{is_invisible, stays};
-use crate::quick;
-use crate::shapes::{self, Budget, Ending, LineStart, React, Role, Speakers, Verdict};
+use crate::prefilter;
+use crate::shapes::{self, Budget, LineStart, ReActStep, Role, RoleSet, TextEnd, Verdict};
 use crate::skeleton::{Unit, Window};
-use crate::tally::{Family, Kind};
 
 /// One change to the original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Edit {
     /// Offset in the original.
     pub(crate) at: usize,
-    pub(crate) what: What,
+    pub(crate) kind: EditKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum EditKind {
     /// Insert the mark.
-    Mark(Family, Kind),
+    Mark(Family, FindingKind),
     /// Replace `count` invisible or control characters up to `end`, of which `first` is the first, by a note.
     Note { first: char, count: usize, end: usize, family: Family },
 }
 
 /// Finds every edit, in the order of their offsets.
-pub(crate) fn scan(text: &str, ending: Ending) -> Vec<Edit> {
+pub(crate) fn scan(text: &str, ending: TextEnd) -> Vec<Edit> {
     scan_from(text, ending, 0)
 }
 
 /// The same if the prefilter rejected everything in front of `from`, except the beginning of the text.
-pub(crate) fn scan_from(text: &str, ending: Ending, from: usize) -> Vec<Edit> {
+pub(crate) fn scan_from(text: &str, ending: TextEnd, from: usize) -> Vec<Edit> {
     let bytes = text.as_bytes();
     let mut candidates = Candidates::new(bytes);
-    let first = next_worthy(&mut candidates, bytes, from);
-    let turn = quick::may_begin_turn(bytes, 0);
+    let first = next_candidate(&mut candidates, bytes, from);
+    let turn = prefilter::may_begin_turn(bytes, 0);
     if first.is_none() && !turn {
         // Nearly every text ends here.
         return Vec::new();
@@ -47,10 +47,10 @@ pub(crate) fn scan_from(text: &str, ending: Ending, from: usize) -> Vec<Edit> {
 
 /// The first candidate from `at` on that passes the prefilter.
 #[inline]
-fn next_worthy(candidates: &mut Candidates<'_>, bytes: &[u8], mut at: usize) -> Option<usize> {
+fn next_candidate(candidates: &mut Candidates<'_>, bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         let found = candidates.next(at)?;
-        if quick::worth_a_look(bytes, found) {
+        if prefilter::may_match(bytes, found) {
             return Some(found);
         }
         at = found + 1;
@@ -58,23 +58,23 @@ fn next_worthy(candidates: &mut Candidates<'_>, bytes: &[u8], mut at: usize) -> 
 }
 
 /// The first offset at which a scan has to look for control syntax. There may be none in the end.
-pub(crate) fn first_worthy(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn first_candidate(bytes: &[u8]) -> Option<usize> {
     let mut candidates = Candidates::new(bytes);
     let mut at = 0;
-    while let Some(found) = next_worthy(&mut candidates, bytes, at) {
+    while let Some(found) = next_candidate(&mut candidates, bytes, at) {
         // Most controls only become notes; a carriage return begins a line too.
         if !bytes[found].is_ascii_control() || matches!(bytes[found], b'\n' | b'\r') {
             return Some(found);
         }
         at = found + 1;
     }
-    quick::may_begin_turn(bytes, 0).then_some(bytes.len())
+    prefilter::may_begin_turn(bytes, 0).then_some(bytes.len())
 }
 
 struct Scan<'t> {
     text: &'t str,
     bytes: &'t [u8],
-    ending: Ending,
+    text_end: TextEnd,
     /// Checks every line, even if the prefilter says that no turn begins there.
     thorough: bool,
     edits: Vec<Edit>,
@@ -85,17 +85,17 @@ struct Scan<'t> {
     /// Turns that count only beside a turn of another speaker.
     turns: Vec<(Role, Edit)>,
     /// The same in the middle of a line: they count where a person asks and a model answers.
-    asides: Vec<Edit>,
-    aside: Speakers,
-    speakers: Speakers,
+    mid_line_turns: Vec<Edit>,
+    mid_line_roles: RoleSet,
+    line_roles: RoleSet,
     /// Speakers named by tags and brackets.
-    named: Speakers,
+    named_roles: RoleSet,
     /// Edits that count only beside a heading of a prompt.
-    beside: Vec<Edit>,
-    prompt: bool,
+    near_heading: Vec<Edit>,
+    has_prompt_heading: bool,
     /// Steps of a ReAct loop that count only beside one that is unmistakable.
     steps: Vec<Edit>,
-    react: bool,
+    has_react_step: bool,
     /// The end of the last escaped line break (`&#10;`), which looking back would not find.
     spelled_break: usize,
     units: Vec<Unit>,
@@ -103,23 +103,23 @@ struct Scan<'t> {
 }
 
 impl<'t> Scan<'t> {
-    fn new(text: &'t str, ending: Ending) -> Self {
+    fn new(text: &'t str, text_end: TextEnd) -> Self {
         Self {
             text,
             bytes: text.as_bytes(),
-            ending,
+            text_end,
             edits: Vec::new(),
             openers: Vec::new(),
             closers: Vec::new(),
             turns: Vec::new(),
-            asides: Vec::new(),
-            aside: Speakers::default(),
-            speakers: Speakers::default(),
-            named: Speakers::default(),
-            beside: Vec::new(),
-            prompt: false,
+            mid_line_turns: Vec::new(),
+            mid_line_roles: RoleSet::default(),
+            line_roles: RoleSet::default(),
+            named_roles: RoleSet::default(),
+            near_heading: Vec::new(),
+            has_prompt_heading: false,
             steps: Vec::new(),
-            react: false,
+            has_react_step: false,
             spelled_break: 0,
             units: Vec::new(),
             budget: Budget::new(text),
@@ -133,7 +133,7 @@ impl<'t> Scan<'t> {
         let mut worthy = first;
         while let Some(found) = worthy {
             let at = self.visit(found);
-            worthy = next_worthy(&mut candidates, self.bytes, at);
+            worthy = next_candidate(&mut candidates, self.bytes, at);
         }
     }
 
@@ -144,16 +144,16 @@ impl<'t> Scan<'t> {
         match byte {
             b'\n' => {
                 self.begin_line(at, next);
-                self.colon(next, Kind::Plain);
+                self.colon(next, FindingKind::Plain);
                 next
             }
             b'<' | b'[' | b'"' | b'`' | b'#' => {
-                self.judge(at, byte, Kind::Plain);
+                self.judge(at, byte, FindingKind::Plain);
                 next
             }
             b'|' => {
                 if self.bytes.get(next) == Some(&b'>') {
-                    self.settle(shapes::closing_bar(self.text, at), Kind::Plain);
+                    self.apply_verdict(shapes::closing_bar(self.text, at), FindingKind::Plain);
                 }
                 next
             }
@@ -168,21 +168,21 @@ impl<'t> Scan<'t> {
                 next
             }
             b'~' => {
-                self.judge(at, byte, Kind::Plain);
+                self.judge(at, byte, FindingKind::Plain);
                 next
             }
-            b'&' | b'\\' | b'%' => self.spelled(at, next),
+            b'&' | b'\\' | b'%' => self.visit_escape(at, next),
             b'\r' if self.bytes.get(next) == Some(&b'\n') => next,
             // The byte in front of a colon; the rest of a non-ASCII character too.
             b'\t' | b'\x0c' | b' '..=b'~' => {
-                self.colon(next, Kind::Plain);
+                self.colon(next, FindingKind::Plain);
                 next
             }
             0x80..=0xbf => {
-                self.colon(next, Kind::LookAlike);
+                self.colon(next, FindingKind::LookAlike);
                 next
             }
-            0xc0.. => self.beyond_ascii(at),
+            0xc0.. => self.visit_non_ascii(at),
             _ => {
                 self.note(at, char::from(byte), next, 1, Family::Control);
                 if byte == b'\r' {
@@ -194,7 +194,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    fn beyond_ascii(&mut self, at: usize) -> usize {
+    fn visit_non_ascii(&mut self, at: usize) -> usize {
         // Kana and emoji are frequent and none of them is invisible or passes for an opener.
         match (self.bytes[at], self.bytes.get(at + 1)) {
             (0xe3, Some(0x81..=0x83)) => return at + 3,
@@ -207,7 +207,7 @@ impl<'t> Scan<'t> {
             if !stays(self.text, at, c) {
                 return self.invisible_run(at, c);
             }
-            self.colon(next, Kind::LookAlike);
+            self.colon(next, FindingKind::LookAlike);
             return next;
         }
         if c.is_control() {
@@ -219,11 +219,13 @@ impl<'t> Scan<'t> {
                 self.begin_line(at, next);
                 self.spelled_break = next;
             }
-            Some(byte @ (b'<' | b'[' | b'"' | b'`' | b'#' | b'~')) => self.judge(at, byte, Kind::LookAlike),
-            Some(b':') => self.speaker(at, Kind::LookAlike),
-            None if self.bytes.get(next) == Some(&b':') => self.speaker(next, Kind::LookAlike),
-            None if is_symbol(c) => self.judge(at, SYMBOL, Kind::Plain),
-            Some(b'&' | b'\\' | b'%') => return self.spelled(at, next),
+            Some(byte @ (b'<' | b'[' | b'"' | b'`' | b'#' | b'~')) => {
+                self.judge(at, byte, FindingKind::LookAlike)
+            }
+            Some(b':') => self.speaker(at, FindingKind::LookAlike),
+            None if self.bytes.get(next) == Some(&b':') => self.speaker(next, FindingKind::LookAlike),
+            None if is_symbol(c) => self.judge(at, SYMBOL, FindingKind::Plain),
+            Some(b'&' | b'\\' | b'%') => return self.visit_escape(at, next),
             _ => {}
         }
         next
@@ -243,7 +245,7 @@ impl<'t> Scan<'t> {
     }
 
     /// Checks an escape by the character it stands for. `next` is the end of its first character.
-    fn spelled(&mut self, at: usize, next: usize) -> usize {
+    fn visit_escape(&mut self, at: usize, next: usize) -> usize {
         let mut window = Window::new(self.text, at, &mut self.units);
         if !window.starts_here() {
             return next;
@@ -256,8 +258,8 @@ impl<'t> Scan<'t> {
             return end;
         }
         match byte {
-            b'<' | b'[' | b'"' | b'`' | b'#' | b'~' | SYMBOL => self.judge(at, byte, Kind::Spelled),
-            b':' => self.speaker(at, Kind::Spelled),
+            b'<' | b'[' | b'"' | b'`' | b'#' | b'~' | SYMBOL => self.judge(at, byte, FindingKind::Spelled),
+            b':' => self.speaker(at, FindingKind::Spelled),
             // However often it is escaped, it decodes to nothing further, and neither does anything inside it.
             b'\\' | b'%' | b'&' => return window.end_of(0).max(next),
             _ => {}
@@ -266,27 +268,27 @@ impl<'t> Scan<'t> {
     }
 
     /// Checks the word in front of `at` if a colon stands there.
-    fn colon(&mut self, at: usize, kind: Kind) {
+    fn colon(&mut self, at: usize, kind: FindingKind) {
         if self.bytes.get(at) == Some(&b':') {
             self.speaker(at, kind);
         }
     }
 
     /// Checks the word in front of a colon.
-    fn speaker(&mut self, colon: usize, kind: Kind) {
+    fn speaker(&mut self, colon: usize, kind: FindingKind) {
         if self.bytes.get(colon + 1) == Some(&b':') {
             return;
         }
         if let Some((role, end)) = shapes::speaker(self.text, colon) {
             if let Some(role) = role {
-                self.aside.add(role);
+                self.mid_line_roles.add(role);
             }
-            self.asides.push(mark(end, Family::Turn, kind));
+            self.mid_line_turns.push(mark(end, Family::Turn, kind));
         }
     }
 
     /// Checks the opener at `at`, which stands for `byte` and is written as `kind`.
-    fn judge(&mut self, at: usize, byte: u8, kind: Kind) {
+    fn judge(&mut self, at: usize, byte: u8, kind: FindingKind) {
         let before = match self.text[..at].chars().rev().find(|&c| !is_invisible(c)) {
             // Not a letter but the end of an escaped line break or tab.
             Some('n' | 'r' | 't')
@@ -295,7 +297,7 @@ impl<'t> Scan<'t> {
                 Some(' ')
             }
             // An escape may end in letters that belong to no identifier.
-            Some(c) if c.is_ascii_alphanumeric() => match shapes::spelled_before(self.text, at).0 {
+            Some(c) if c.is_ascii_alphanumeric() => match shapes::folded_before(self.text, at).0 {
                 byte if byte.is_ascii_punctuation() => Some(char::from(byte)),
                 _ => Some(c),
             },
@@ -307,23 +309,23 @@ impl<'t> Scan<'t> {
         }
         let again = before.is_some_and(|c| fold(c) == Folded::One(byte));
         let verdict = match byte {
-            b'<' => shapes::tag(&mut window, before, self.ending),
-            b'[' => shapes::bracket(&mut window, before, self.ending),
-            b'"' => shapes::json_call(&mut window, self.ending, &mut self.budget),
-            b'`' if !again => shapes::fence(&mut window, self.ending),
+            b'<' => shapes::tag(&mut window, before, self.text_end),
+            b'[' => shapes::bracket(&mut window, before, self.text_end),
+            b'"' => shapes::json_call(&mut window, self.text_end, &mut self.budget),
+            b'`' if !again => shapes::fence(&mut window, self.text_end),
             b'#' if !again => {
-                let verdict = shapes::heading(&mut window, self.ending);
-                self.prompt |= matches!(verdict, Verdict::Mark { .. });
+                let verdict = shapes::heading(&mut window, self.text_end);
+                self.has_prompt_heading |= matches!(verdict, Verdict::Mark { .. });
                 verdict
             }
-            b'~' => shapes::tilde(&mut window, self.ending),
+            b'~' => shapes::tilde(&mut window, self.text_end),
             SYMBOL => shapes::symbol(&mut window),
             _ => return,
         };
-        self.settle(verdict, kind);
+        self.apply_verdict(verdict, kind);
     }
 
-    fn settle(&mut self, verdict: Verdict, kind: Kind) {
+    fn apply_verdict(&mut self, verdict: Verdict, kind: FindingKind) {
         match verdict {
             Verdict::Clean => {}
             Verdict::Mark { at, family } => self.edits.push(mark(at, family, kind)),
@@ -333,18 +335,18 @@ impl<'t> Scan<'t> {
             }
             Verdict::Opener { at, family, key, role } => {
                 if let Some(role) = role {
-                    self.named.add(role);
+                    self.named_roles.add(role);
                 }
                 self.openers.push((key, role, mark(at, family, kind)));
             }
             Verdict::Speaker { at, family, role } => {
-                self.named.add(role);
+                self.named_roles.add(role);
                 self.edits.push(mark(at, family, kind));
             }
-            Verdict::Beside { at, family } => self.beside.push(mark(at, family, kind)),
+            Verdict::NearHeading { at, family } => self.near_heading.push(mark(at, family, kind)),
         }
         if matches!(verdict, Verdict::Mark { family: Family::Fence, .. }) {
-            self.react = true;
+            self.has_react_step = true;
         }
     }
 
@@ -361,7 +363,7 @@ impl<'t> Scan<'t> {
 
     /// Checks the line that begins at `at`, behind the break that begins at `line_break`.
     fn begin_line(&mut self, line_break: usize, at: usize) {
-        if !self.thorough && !quick::may_begin_turn(self.bytes, at) {
+        if !self.thorough && !prefilter::may_begin_turn(self.bytes, at) {
             return;
         }
         let mut window = Window::new(self.text, at, &mut self.units);
@@ -370,11 +372,11 @@ impl<'t> Scan<'t> {
         match start {
             LineStart::Nothing => {}
             LineStart::Marker(end) => self.edits.push(turn(end)),
-            LineStart::Broken(role) => self.speakers.add(role),
-            LineStart::BrokenStep => self.react = true,
-            LineStart::Beginning(end) => self.asides.push(turn(end)),
+            LineStart::BrokenTurn(role) => self.line_roles.add(role),
+            LineStart::BrokenStep => self.has_react_step = true,
+            LineStart::Heading(end) => self.mid_line_turns.push(turn(end)),
             LineStart::Turn(role, end) => {
-                self.speakers.add(role);
+                self.line_roles.add(role);
                 let first = at == 0 && matches!(role, Role::Human | Role::Assistant);
                 if role != Role::Bot && (first || self.ends_blank(line_break)) {
                     self.edits.push(turn(end));
@@ -382,36 +384,36 @@ impl<'t> Scan<'t> {
                     self.turns.push((role, turn(end)));
                 }
             }
-            LineStart::React(React::Input, end) => {
-                self.react = true;
+            LineStart::React(ReActStep::Input, end) => {
+                self.has_react_step = true;
                 self.edits.push(turn(end));
             }
-            LineStart::React(React::Action | React::Other, end) => self.steps.push(turn(end)),
+            LineStart::React(ReActStep::Action | ReActStep::Other, end) => self.steps.push(turn(end)),
         }
     }
 
     fn note(&mut self, at: usize, first: char, end: usize, count: usize, family: Family) {
-        self.edits.push(Edit { at, what: What::Note { first, count, end, family } });
+        self.edits.push(Edit { at, kind: EditKind::Note { first, count, end, family } });
     }
 
     /// Resolves the findings that depend on others further on.
     fn finish(mut self) -> Vec<Edit> {
-        let asked = self.speakers.ask_and_answer(self.aside);
-        if asked || self.speakers.converse() {
+        let asked = self.line_roles.has_question_and_answer(self.mid_line_roles);
+        if asked || self.line_roles.has_dialogue() {
             let counts = |role| role != Role::Bot || asked;
             let turns = self.turns.into_iter().filter(|&(role, _)| counts(role));
             self.edits.extend(turns.map(|(_, edit)| edit));
         }
         if asked {
-            self.edits.extend(self.asides);
+            self.edits.extend(self.mid_line_turns);
         }
-        if self.prompt {
-            self.edits.extend(self.beside);
+        if self.has_prompt_heading {
+            self.edits.extend(self.near_heading);
         }
-        if self.react {
+        if self.has_react_step {
             self.edits.extend(self.steps);
         }
-        let conversation = self.named.ask_and_answer(self.named);
+        let conversation = self.named_roles.has_question_and_answer(self.named_roles);
         if !self.openers.is_empty() && (conversation || !self.closers.is_empty()) {
             let mut last: std::collections::HashMap<u64, usize> = std::collections::HashMap::new();
             last.extend(self.closers);
@@ -425,24 +427,25 @@ impl<'t> Scan<'t> {
             self.edits.sort_by_key(|edit| edit.at);
         }
         self.edits.dedup_by(|later, earlier| {
-            later.at == earlier.at && matches!((later.what, earlier.what), (What::Mark(..), What::Mark(..)))
+            later.at == earlier.at
+                && matches!((later.kind, earlier.kind), (EditKind::Mark(..), EditKind::Mark(..)))
         });
         self.edits
     }
 }
 
-fn mark(at: usize, family: Family, kind: Kind) -> Edit {
-    Edit { at, what: What::Mark(family, kind) }
+fn mark(at: usize, family: Family, kind: FindingKind) -> Edit {
+    Edit { at, kind: EditKind::Mark(family, kind) }
 }
 
 /// How the beginning of a line up to its mark is written.
-fn kind_of_line(word: &[u8]) -> Kind {
+fn kind_of_line(word: &[u8]) -> FindingKind {
     if word.iter().any(|byte| matches!(byte, b'&' | b'\\' | b'%')) {
-        Kind::Spelled
+        FindingKind::Spelled
     } else if word.is_ascii() {
-        Kind::Plain
+        FindingKind::Plain
     } else {
-        Kind::LookAlike
+        FindingKind::LookAlike
     }
 }
 

@@ -12,9 +12,9 @@ pub(crate) const BLOCK: usize = 64;
 /// A byte counts as a member if each of its nibbles occurs in some member, so a set may be too large, never too small.
 /// The tables of 16 are repeated to the width of a block and aligned to it, so that a load does not cross a cache line.
 #[repr(align(64))]
-pub(crate) struct Halves([[u8; BLOCK]; 2]);
+pub(crate) struct NibbleTables([[u8; BLOCK]; 2]);
 
-impl Halves {
+impl NibbleTables {
     pub(crate) const fn of(sets: &[Set; 8]) -> Self {
         let mut halves = [[0; BLOCK]; 2];
         let mut set = 0;
@@ -67,7 +67,7 @@ impl Set {
     pub(crate) const ALL: Self = Self([true; 256]);
 
     /// The non-ASCII bytes.
-    pub(crate) const BEYOND: Self = {
+    pub(crate) const NON_ASCII: Self = {
         let mut set = Self([false; 256]);
         let mut byte = 0x80;
         while byte < 256 {

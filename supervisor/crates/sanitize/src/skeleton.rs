@@ -72,11 +72,11 @@ impl<'t, 'u> Window<'t, 'u> {
     pub(crate) fn get(&mut self, index: usize) -> u8 {
         match self.units.get(index) {
             Some(unit) if !self.escapes && index < MAX_UNITS => unit.byte,
-            _ => self.look(index),
+            _ => self.load(index),
         }
     }
 
-    fn look(&mut self, index: usize) -> u8 {
+    fn load(&mut self, index: usize) -> u8 {
         if index >= MAX_UNITS {
             return FAR;
         }
@@ -133,7 +133,7 @@ impl<'t, 'u> Window<'t, 'u> {
             self.far = true;
             return false;
         }
-        if !self.escapes && self.grow_plainly() {
+        if !self.escapes && self.grow_unescaped() {
             return true;
         }
         // Most text folds to itself.
@@ -159,7 +159,7 @@ impl<'t, 'u> Window<'t, 'u> {
     }
 
     /// Reads several characters at once if none of them can be part of an escape; false if there are none.
-    fn grow_plainly(&mut self) -> bool {
+    fn grow_unescaped(&mut self) -> bool {
         /// Longer than most names with their delimiter.
         const STRIDE: usize = 16;
         let start = self.next;

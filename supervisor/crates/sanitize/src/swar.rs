@@ -7,9 +7,9 @@ const DOTS: u64 = ONES * b'.' as u64;
 
 /// Up to eight bytes of text; those behind its end are 0.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Eight(u64);
+pub(crate) struct EightBytes(u64);
 
-impl Eight {
+impl EightBytes {
     #[inline]
     pub(crate) fn at(bytes: &[u8], at: usize) -> Self {
         let rest = bytes.get(at..).unwrap_or_default();
@@ -89,17 +89,20 @@ mod tests {
     #[test]
     fn every_byte_is_judged_as_the_standard_library_does() {
         for byte in 0..=u8::MAX {
-            let word = Eight::at(&[b'a', byte, 0xff, b'z', 0, 0, 0, 0], 0);
+            let word = EightBytes::at(&[b'a', byte, 0xff, b'z', 0, 0, 0, 0], 0);
             assert_eq!(word.word_length() > 1, byte.is_ascii_alphanumeric(), "{byte:#x}");
             let joined = byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'-' | b'\t'..=b'\r');
             assert_eq!(word.words_length() > 1, joined, "{byte:#x}");
-            let word = Eight::at(&[byte, b'a'], 0);
+            let word = EightBytes::at(&[byte, b'a'], 0);
             assert_eq!(word.indent() > 0, matches!(byte, b' ' | b'\t' | b'\x0c'), "{byte:#x}");
         }
-        assert_eq!(Eight::at(b"abcdefgh", 0).word_length(), 8);
-        assert_eq!(Eight::at(b"abcdefgh", 6).word_length(), 2);
-        assert_eq!(Eight::at(b"abc", 7).word_length(), 0);
-        assert_eq!((Eight::at(b"abcdefgh", 0).byte(7), Eight::at(b"abcdefgh", 0).byte(8)), (b'h', 0));
-        assert_eq!(Eight::at(b"abcdefgh", 0).first(2).byte(2), b'.');
+        assert_eq!(EightBytes::at(b"abcdefgh", 0).word_length(), 8);
+        assert_eq!(EightBytes::at(b"abcdefgh", 6).word_length(), 2);
+        assert_eq!(EightBytes::at(b"abc", 7).word_length(), 0);
+        assert_eq!(
+            (EightBytes::at(b"abcdefgh", 0).byte(7), EightBytes::at(b"abcdefgh", 0).byte(8)),
+            (b'h', 0)
+        );
+        assert_eq!(EightBytes::at(b"abcdefgh", 0).first(2).byte(2), b'.');
     }
 }

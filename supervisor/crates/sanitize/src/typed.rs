@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
+use crate::family_counts::FamilyCounts;
+use crate::safe_display::SafeDisplay;
 use crate::sanitizer::Sanitizer;
-use crate::shown::Shown;
-use crate::tally::Tally;
 
 /// What replaces the rest of a text that was cut.
 const CUT: &str = "…";
@@ -72,7 +72,7 @@ impl<'t> Raw<'t> {
     /// The text sanitized by the built-in sanitizer, without patterns of an operator. Line breaks and tabs stay.
     #[must_use]
     pub fn text(&self) -> Sanitized {
-        Sanitizer::default().sanitize(self.borrowed(), &mut Tally::default())
+        Sanitizer::default().sanitize(self.borrowed(), &mut FamilyCounts::default())
     }
 
     /// The same as one line: line breaks, tabs and all other control characters are made visible.
@@ -88,7 +88,7 @@ impl<'t> Raw<'t> {
         let mut start = self.borrowed();
         let left_out = start.truncate(max_bytes) > 0;
         let line = Sanitizer::default().sanitize_line(start);
-        if left_out { line.cut_here(max_bytes) } else { line.cut(max_bytes) }
+        if left_out { line.cut_and_mark(max_bytes) } else { line.cut(max_bytes) }
     }
 
     fn borrowed(&self) -> Raw<'_> {
@@ -152,7 +152,7 @@ pub struct Sanitized(String);
 impl Sanitized {
     /// A text of the program: only a literal has the type `&'static str`.
     #[must_use]
-    pub fn ours(text: &'static str) -> Self {
+    pub fn literal(text: &'static str) -> Self {
         Self(text.to_owned())
     }
 
@@ -160,11 +160,11 @@ impl Sanitized {
     /// begins a token.
     #[must_use]
     pub fn cut(self, max_bytes: usize) -> Self {
-        if self.0.len() <= max_bytes { self } else { self.cut_here(max_bytes) }
+        if self.0.len() <= max_bytes { self } else { self.cut_and_mark(max_bytes) }
     }
 
     /// Adds `…` even if all of this text fits, because something behind it is left out.
-    fn cut_here(mut self, max_bytes: usize) -> Self {
+    fn cut_and_mark(mut self, max_bytes: usize) -> Self {
         self.0.truncate(Sanitizer::default().safe_cut(&self.0, max_bytes));
         self.0.push_str(CUT);
         self
@@ -172,7 +172,7 @@ impl Sanitized {
 
     /// The pieces joined by a literal, as one text.
     #[must_use]
-    pub fn joined<S: Shown>(pieces: impl IntoIterator<Item = S>, between: &'static str) -> Self {
+    pub fn join<S: SafeDisplay>(pieces: impl IntoIterator<Item = S>, between: &'static str) -> Self {
         let pieces: Vec<String> = pieces.into_iter().map(|piece| piece.to_string()).collect();
         Self::whole(pieces.join(between))
     }
@@ -182,13 +182,13 @@ impl Sanitized {
     #[must_use]
     pub fn composed(text: fmt::Arguments<'_>) -> Self {
         match text.as_str() {
-            Some(literal) => Self::ours(literal),
+            Some(literal) => Self::literal(literal),
             None => Self::whole(text.to_string()),
         }
     }
 
     fn whole(text: String) -> Self {
-        Sanitizer::default().sanitize(text, &mut Tally::default())
+        Sanitizer::default().sanitize(text, &mut FamilyCounts::default())
     }
 
     /// The text.
@@ -214,7 +214,7 @@ impl Deref for Sanitized {
 /// A literal is the program's own.
 impl From<&'static str> for Sanitized {
     fn from(text: &'static str) -> Self {
-        Self::ours(text)
+        Self::literal(text)
     }
 }
 
@@ -263,7 +263,7 @@ impl PartialEq<&str> for Sanitized {
 
 impl Sanitizer {
     /// Neutralizes a text: [`Sanitizer::text`] with types. Clean text is not copied if it was owned.
-    pub fn sanitize<'t>(&self, raw: impl Into<Raw<'t>>, tally: &mut Tally) -> Sanitized {
+    pub fn sanitize<'t>(&self, raw: impl Into<Raw<'t>>, tally: &mut FamilyCounts) -> Sanitized {
         let Raw(text) = raw.into();
         match self.text(&text, tally) {
             Cow::Owned(inert) => Sanitized(inert),
@@ -276,11 +276,11 @@ impl Sanitizer {
     /// Sanitizes a text for one line: [`Sanitizer::line`] with types.
     pub fn sanitize_line<'t>(&self, raw: impl Into<Raw<'t>>) -> Sanitized {
         let Raw(text) = raw.into();
-        Sanitized(self.line(&text, &mut Tally::default()).into_owned())
+        Sanitized(self.line(&text, &mut FamilyCounts::default()).into_owned())
     }
 
     /// Sanitizes JSON and keeps its shape: [`Sanitizer::json`] with types. `None` if it is invalid or over a limit.
-    pub fn sanitize_json<'t>(&self, raw: impl Into<Raw<'t>>, tally: &mut Tally) -> Option<Sanitized> {
+    pub fn sanitize_json<'t>(&self, raw: impl Into<Raw<'t>>, tally: &mut FamilyCounts) -> Option<Sanitized> {
         let Raw(text) = raw.into();
         self.json(&text, tally).map(|inert| Sanitized(inert.into_owned()))
     }

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use talon_sanitize::{
-    MAX_JSON_DEPTH, MAX_PATTERN_BYTES, MAX_PATTERNS, PatternProblem, Sanitizer, Settings, Tally,
+    FamilyCounts, MAX_JSON_DEPTH, MAX_PATTERN_BYTES, MAX_PATTERNS, PatternProblem, Sanitizer, Settings,
 };
 
 fn text(input: &str) -> String {
-    Sanitizer::default().text(input, &mut Tally::default()).into_owned()
+    Sanitizer::default().text(input, &mut FamilyCounts::default()).into_owned()
 }
 
 fn assert_text(cases: &[(&str, &str)]) {
@@ -18,7 +18,7 @@ fn assert_text(cases: &[(&str, &str)]) {
 
 fn assert_untouched(cases: &[&str]) {
     for input in cases {
-        let out = Sanitizer::default().text(input, &mut Tally::default()).into_owned();
+        let out = Sanitizer::default().text(input, &mut FamilyCounts::default()).into_owned();
         assert_eq!(out, *input);
     }
 }
@@ -158,7 +158,7 @@ fn what_breaks_off_inside_a_delimiter_is_marked() {
 #[test]
 fn a_line_stays_on_its_line() {
     let sanitizer = Sanitizer::default();
-    let mut tally = Tally::default();
+    let mut tally = FamilyCounts::default();
     let out = sanitizer.line("a\nb\t\u{1b}[2J\u{2028}c\r\n\u{202e}<think>", &mut tally);
     assert_eq!(out, "a\\nb\\t␛[2J(U+2028)c\\r\\n(U+202E)<·think>");
     assert_eq!(tally.families().collect::<Vec<_>>(), [("tag", 1), ("invisible", 1), ("control", 6)]);
@@ -168,7 +168,7 @@ fn a_line_stays_on_its_line() {
 #[test]
 fn json_is_rewritten_string_by_string() {
     let sanitizer = Sanitizer::default();
-    let mut tally = Tally::default();
+    let mut tally = FamilyCounts::default();
     let clean = "{ \"a\" : [1.50, 1e5, true, \"x\\u00e9\\/\", {}] }";
     assert!(matches!(sanitizer.json(clean, &mut tally), Some(Cow::Borrowed(same)) if same == clean));
     assert_eq!(tally.total(), 0);
@@ -182,7 +182,7 @@ fn json_is_rewritten_string_by_string() {
 #[test]
 fn json_beyond_the_limits_is_refused() {
     let sanitizer = Sanitizer::default();
-    let json = |text: &str| sanitizer.json(text, &mut Tally::default()).map(Cow::into_owned);
+    let json = |text: &str| sanitizer.json(text, &mut FamilyCounts::default()).map(Cow::into_owned);
     assert!(json(&("[".repeat(MAX_JSON_DEPTH) + &"]".repeat(MAX_JSON_DEPTH))).is_some());
     assert!(json(&("[".repeat(MAX_JSON_DEPTH + 1) + &"]".repeat(MAX_JSON_DEPTH + 1))).is_none());
     for bad in ["", "{", "[1,]", "{\"a\":1,\"a\":2}", "{\"a\":1,\"\\u0061\":2}", "nan", "1 2", "\"\\ud800\""]
@@ -196,7 +196,7 @@ fn json_beyond_the_limits_is_refused() {
 #[test]
 fn an_operators_patterns_are_replaced_and_hold_of_the_output() {
     let sanitizer = with_patterns(&["(?i)secret-[0-9]+", "bb"]);
-    let mut tally = Tally::default();
+    let mut tally = FamilyCounts::default();
     assert_eq!(sanitizer.text("x SECRET-42 y <think>", &mut tally), "x [removed] y <·think>");
     assert_eq!(tally.families().collect::<Vec<_>>(), [("tag", 1), ("pattern", 1)]);
     let json = sanitizer.json(r#"{"k": "a secret-1 b"}"#, &mut tally);
@@ -244,7 +244,7 @@ fn a_cut_leaves_no_half_of_anything() {
 #[test]
 fn tallies_add_up() {
     let sanitizer = Sanitizer::default();
-    let (mut one, mut two) = (Tally::default(), Tally::default());
+    let (mut one, mut two) = (FamilyCounts::default(), FamilyCounts::default());
     sanitizer.text("<think> [INST]", &mut one);
     sanitizer.text("<|x|>\u{200b}", &mut two);
     one.merge(&two);
@@ -321,6 +321,6 @@ fn orders_banners_and_keys_are_known_by_their_words() {
 
 #[test]
 fn a_backslash_hides_no_sentinel() {
-    let out = Sanitizer::default().text("]]\\<]", &mut Tally::default()).into_owned();
+    let out = Sanitizer::default().text("]]\\<]", &mut FamilyCounts::default()).into_owned();
     assert_eq!(out, "]]\\<·]");
 }

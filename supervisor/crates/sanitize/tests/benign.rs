@@ -1,7 +1,7 @@
 //! Legitimate look-alikes stay as they are, unless they do hold control syntax or invisible characters.
 
 use serde::Deserialize;
-use talon_sanitize::{Sanitizer, Tally};
+use talon_sanitize::{FamilyCounts, Sanitizer};
 
 #[derive(Deserialize)]
 struct Benign {
@@ -15,7 +15,7 @@ fn changed(set: &str) -> Vec<String> {
     let mut changed = Vec::new();
     for line in set.lines() {
         let benign: Benign = serde_json::from_str(line).expect("a record");
-        let mut tally = Tally::default();
+        let mut tally = FamilyCounts::default();
         let out = sanitizer.text(&benign.text, &mut tally);
         if out != benign.text {
             let name = benign.name.rsplit('/').next().unwrap_or_default().to_owned();

@@ -4,7 +4,7 @@
 mod decode;
 
 use serde::Deserialize;
-use talon_sanitize::{Sanitizer, Tally};
+use talon_sanitize::{FamilyCounts, Sanitizer};
 
 #[derive(Deserialize)]
 struct Hostile {
@@ -25,7 +25,7 @@ fn no_control_string_survives_exactly_or_decoded() {
     let sanitizer = Sanitizer::default();
     let (mut texts, mut exact, mut decoded) = (0, Vec::new(), Vec::new());
     for hostile in corpus() {
-        let out = sanitizer.text(&hostile.text, &mut Tally::default());
+        let out = sanitizer.text(&hostile.text, &mut FamilyCounts::default());
         let folded = decode::decode_fully(&out);
         texts += 1;
         for needle in &hostile.needles {
@@ -46,8 +46,8 @@ fn no_control_string_survives_exactly_or_decoded() {
 fn hostile_texts_come_out_settled() {
     let sanitizer = Sanitizer::default();
     for hostile in corpus() {
-        let out = sanitizer.text(&hostile.text, &mut Tally::default());
-        let again = sanitizer.text(&out, &mut Tally::default());
+        let out = sanitizer.text(&hostile.text, &mut FamilyCounts::default());
+        let again = sanitizer.text(&out, &mut FamilyCounts::default());
         assert_eq!(out, again, "{}/{}", hostile.family, hostile.evasion);
         assert!(sanitizer.is_clean(&out));
     }
@@ -59,7 +59,7 @@ fn the_known_tokens_do_not_survive_either() {
         serde_json::from_str(include_str!("data/tokens_known.json")).expect("token lists");
     for (family, tokens) in families {
         let text = format!("a\n\n{}\n\nb", tokens.join("\n\n"));
-        let out = Sanitizer::default().text(&text, &mut Tally::default()).into_owned();
+        let out = Sanitizer::default().text(&text, &mut FamilyCounts::default()).into_owned();
         // The beginning of a tag that nothing closes is no tag yet, and `[ARGS]` without a payload a usage text.
         for token in tokens.iter().filter(|token| !token.ends_with("invoke") && *token != "[ARGS]") {
             assert!(!out.contains(token.as_str()), "{family}: {token} in {out}");

@@ -9,10 +9,10 @@ use common::oracle::{check, ends_spelling, fuzz_join, fuzz_json, fuzz_one, same_
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::Value;
-use talon_sanitize::{Sanitizer, Tally};
+use talon_sanitize::{FamilyCounts, Sanitizer};
 
 fn clean(text: &str) -> String {
-    Sanitizer::default().text(text, &mut Tally::default()).into_owned()
+    Sanitizer::default().text(text, &mut FamilyCounts::default()).into_owned()
 }
 
 proptest! {
@@ -58,7 +58,7 @@ proptest! {
         prop_assert!(ends_spelling(&one) || survivors(&format!("{one}{two}")).is_empty(), "{one:?} and {two:?}");
         prop_assert!(ends_spelling(&one) || survivors(&format!("{one}\n{two}")).is_empty(), "{one:?} and {two:?}");
         let json = serde_json::to_string(&[&one, &two]).expect("strings are JSON");
-        if let Some(json) = Sanitizer::default().json(&json, &mut Tally::default()) {
+        if let Some(json) = Sanitizer::default().json(&json, &mut FamilyCounts::default()) {
             prop_assert!(survivors(&format!("{one}\n\n{json}\n{two}")).is_empty(), "{one:?}, {json}, {two:?}");
         }
     }
@@ -67,7 +67,7 @@ proptest! {
     #[test]
     fn text_without_openers_is_not_touched(text in "[a-zA-Z0-9 .,;!?()éßжж字あ한\n-]{0,80}") {
         let sanitizer = Sanitizer::default();
-        prop_assert!(matches!(sanitizer.text(&text, &mut Tally::default()), Cow::Borrowed(same) if same == text));
+        prop_assert!(matches!(sanitizer.text(&text, &mut FamilyCounts::default()), Cow::Borrowed(same) if same == text));
     }
 
     /// Property 8: JSON in, isomorphic JSON out.
@@ -76,7 +76,7 @@ proptest! {
         let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
         let text = text.expect("a value of strings and numbers");
         let sanitizer = Sanitizer::default();
-        let Some(out) = sanitizer.json(&text, &mut Tally::default()) else {
+        let Some(out) = sanitizer.json(&text, &mut FamilyCounts::default()) else {
             // Only keys that would fall together are refused.
             prop_assert!(text.contains("U+") || text.contains('·') || !text.is_ascii() || text.contains('\\'), "{text}");
             return Ok(());
@@ -84,7 +84,7 @@ proptest! {
         let after: Value = serde_json::from_str(&out).expect("still JSON");
         prop_assert!(same_shape(&value, &after), "{text} became {out}");
         prop_assert!(survivors(&out).is_empty(), "{:?} in {out}", survivors(&out));
-        prop_assert_eq!(sanitizer.json(&out, &mut Tally::default()), Some(Cow::Borrowed(&*out)));
+        prop_assert_eq!(sanitizer.json(&out, &mut FamilyCounts::default()), Some(Cow::Borrowed(&*out)));
         strings(&after, &mut |string| {
             let inside = format!("x{string}x");
             assert!(survivors(string).is_empty(), "{inside:?}");
@@ -95,7 +95,8 @@ proptest! {
 /// Property 8, at its edges: keys that are the same twice or would become so, and the limits.
 #[test]
 fn json_that_cannot_keep_its_shape_is_refused() {
-    let json = |text: &str| Sanitizer::default().json(text, &mut Tally::default()).map(Cow::into_owned);
+    let json =
+        |text: &str| Sanitizer::default().json(text, &mut FamilyCounts::default()).map(Cow::into_owned);
     for refused in [
         "{\"a\":1,\"a\":2}",
         "{\"a\":{\"\\u0062\":1,\"b\":2}}",

@@ -7,7 +7,7 @@ mod evade;
 #[path = "common/unseen.rs"]
 mod unseen;
 
-use talon_sanitize::{Sanitizer, Tally};
+use talon_sanitize::{FamilyCounts, Sanitizer};
 
 #[test]
 fn no_unseen_control_string_survives() {
@@ -16,7 +16,7 @@ fn no_unseen_control_string_survives() {
     let (mut texts, mut exact, mut decoded) = (0, Vec::new(), Vec::new());
     for hostile in unseen::hostile(all) {
         texts += 1;
-        let out = sanitizer.text(&hostile.text, &mut Tally::default());
+        let out = sanitizer.text(&hostile.text, &mut FamilyCounts::default());
         let (plainly, hidden) = unseen::surviving(&out, &hostile.needles);
         if !plainly.is_empty() {
             exact.push(format!("{}: {plainly:?} in {out:?}", hostile.name));

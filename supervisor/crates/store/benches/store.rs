@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use talon_store::{Engine, Key, KeyValues, Namespace, Open, PluginId, Quota, Store};
+use talon_store::{Engine, Key, KeyValues, Namespace, PluginId, Quota, Store, StoreOptions};
 use tokio::runtime::Runtime;
 
 /// What a plugin keeps: a few hundred bytes, never the same, since SQLite neither writes nor syncs what is there already.
@@ -77,7 +77,7 @@ where
 fn store(criterion: &mut Criterion) {
     let runtime = Runtime::new().expect("a runtime");
     let (_directory, path) = scratch();
-    let store = runtime.block_on(Open::new(Engine::Sqlite { path }).open()).expect("a new store");
+    let store = runtime.block_on(StoreOptions::new(Engine::Sqlite { path }).open()).expect("a new store");
     sets(criterion, &runtime, &store);
     gets(criterion, &runtime, &store);
     side_by_side(&runtime, &store);

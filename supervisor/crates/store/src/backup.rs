@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::open::{Engine, Open, OpenError};
+use crate::open::{Engine, OpenError, StoreOptions};
 use crate::sqlite::ClosedSqlite;
 
 /// A backup that was made.
@@ -36,7 +36,7 @@ pub struct Restored {
 pub struct OpenedForRestore(ClosedSqlite);
 
 impl OpenedForRestore {
-    pub(crate) async fn open(open: Open) -> Result<Self, OpenError> {
+    pub(crate) async fn open(open: StoreOptions) -> Result<Self, OpenError> {
         let Engine::Sqlite { path } = open.engine.clone() else {
             return Err(Error::Unsupported(POSTGRES_RESTORE).into());
         };

@@ -75,7 +75,7 @@ pub trait KeyValues: Send + Sync {
         key: &Key,
         expected: Option<Vec<u8>>,
         value: Option<Vec<u8>>,
-    ) -> Result<Swap, Error>;
+    ) -> Result<SwapResult, Error>;
 
     /// Deletes all data of a plugin; returns how much that was.
     ///
@@ -140,7 +140,7 @@ pub struct Usage {
 impl Usage {
     /// The usage after a key gets another value. Only growth can be refused: a plugin above a lowered quota can still
     /// free space.
-    pub(crate) fn with(
+    pub(crate) fn after_change(
         self,
         namespace: &Namespace,
         key: &Key,
@@ -193,11 +193,11 @@ impl Entry {
 
 /// The result of [`KeyValues::compare_and_set`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Swap {
+pub enum SwapResult {
     /// The value was the expected one and is now the new one.
-    Done,
+    Swapped,
     /// The value was another one (`None` if there was none), and is unchanged.
-    Lost(Option<Vec<u8>>),
+    Conflict(Option<Vec<u8>>),
 }
 
 pub(crate) fn check_value(value: &[u8]) -> Result<(), Error> {

@@ -40,12 +40,12 @@ mod time;
 pub use backup::{BackupInfo, OpenedForRestore, POSTGRES_BACKUP, POSTGRES_RESTORE, Restored};
 pub use error::{Error, Resource, Source};
 pub use id::{Key, MemoryId, PluginId, SessionId};
-pub use key_values::{Entry, KeySize, KeyValues, Namespace, Quota, Swap, Usage};
+pub use key_values::{Entry, KeySize, KeyValues, Namespace, Quota, SwapResult, Usage};
 pub use memory::{
-    Forget, Memory, MemoryQuery, NewMemory, OWNER_TAG, Recalled, Remembered, Step, StoredMemory,
-    WORKFLOW_TAG, Workflow,
+    ForgetSelector, Memory, MemoryQuery, NewMemory, OWNER_TAG, RecalledWorkflow, Step, StoredMemory,
+    UpsertedMemory, WORKFLOW_TAG, Workflow,
 };
-pub use open::{Engine, Holder, Open, OpenError};
+pub use open::{Engine, Holder, OpenError, StoreOptions};
 pub use page::{Page, PageRequest, PageToken};
 pub use session::{
     Compaction, Expected, ExportedSession, Message, MessageHit, NewMessage, NewSession, Overrides, Role,

@@ -14,9 +14,9 @@ use crate::limits::{MAX_MEMORY_BYTES, MAX_TAGS, count, name, size};
 use crate::page::{Page, PageRequest};
 use crate::time::Timestamp;
 
-pub use query::{Forget, MemoryQuery, Recalled};
-pub(crate) use query::{by_shared_words, by_similarity, check_query, check_recall};
-pub use workflow::{Remembered, Step, Workflow};
+pub use query::{ForgetSelector, MemoryQuery, RecalledWorkflow};
+pub(crate) use query::{check_query, check_recall, rank_by_shared_words, rank_by_similarity};
+pub use workflow::{Step, UpsertedMemory, Workflow};
 
 /// The tag of workflows, and of nothing else.
 pub const WORKFLOW_TAG: &str = "workflow";
@@ -30,7 +30,7 @@ pub trait Memory: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Invalid`].
-    async fn remember(&self, memory: NewMemory) -> Result<Remembered, Error>;
+    async fn remember(&self, memory: NewMemory) -> Result<UpsertedMemory, Error>;
 
     /// A memory, `None` if there is none.
     ///
@@ -50,7 +50,12 @@ pub trait Memory: Send + Sync {
     ///
     /// # Errors
     /// [`Error::Invalid`] for a request that is too long.
-    async fn recall(&self, request: &str, owner: Option<&str>, limit: usize) -> Result<Vec<Recalled>, Error>;
+    async fn recall(
+        &self,
+        request: &str,
+        owner: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<RecalledWorkflow>, Error>;
 
     /// The memories other than workflows that share words with a text, those that share most first. Other forms of a
     /// word count too, but a few equal letters are not enough. `owner` is as in [`recall`](Self::recall).
@@ -68,7 +73,7 @@ pub trait Memory: Send + Sync {
     ///
     /// # Errors
     /// When the database cannot be written.
-    async fn forget(&self, what: &Forget) -> Result<u64, Error>;
+    async fn forget(&self, what: &ForgetSelector) -> Result<u64, Error>;
 
     /// Imports a memory from another store, with its id and times; returns whether it was new. An existing one, by its
     /// id or as the same workflow, is not changed.
@@ -104,7 +109,7 @@ impl NewMemory {
         if let Some(workflow) = &workflow {
             tags.insert(WORKFLOW_TAG.to_owned());
             if content.is_empty() {
-                content = workflow.told();
+                content = workflow.describe();
             }
         }
         let id = MemoryId::generate();
@@ -178,13 +183,14 @@ impl StoredMemory {
     /// Its size in a page.
     pub(crate) fn weight(&self) -> usize {
         let tags: usize = self.tags.iter().map(String::len).sum();
-        self.content.len() + tags + self.workflow.as_ref().map_or(0, |workflow| workflow.told().len())
+        self.content.len() + tags + self.workflow.as_ref().map_or(0, |workflow| workflow.describe().len())
     }
 
     /// The text that a search covers. Tags are not part of it: they have their own filters.
-    pub(crate) fn searched(&self) -> String {
-        self.workflow
-            .as_ref()
-            .map_or_else(|| self.content.clone(), |workflow| format!("{}\n{}", self.content, workflow.told()))
+    pub(crate) fn search_text(&self) -> String {
+        self.workflow.as_ref().map_or_else(
+            || self.content.clone(),
+            |workflow| format!("{}\n{}", self.content, workflow.describe()),
+        )
     }
 }

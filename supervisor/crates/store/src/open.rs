@@ -59,7 +59,7 @@ impl fmt::Debug for Engine {
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
-pub struct Open {
+pub struct StoreOptions {
     pub(crate) engine: Engine,
     pub(crate) exclusive: bool,
     pub(crate) readers: usize,
@@ -69,7 +69,7 @@ pub struct Open {
     pub(crate) even_if_unreachable: bool,
 }
 
-impl Open {
+impl StoreOptions {
     /// Starts from the default settings.
     #[must_use]
     pub fn new(engine: Engine) -> Self {
@@ -179,7 +179,7 @@ pub enum OpenError {
         mode: u32,
     },
     /// Another process, or another store of this one, has the database.
-    #[error("{path} is in use{by}; stop that first", path = .path.display(), by = by(.holder.as_ref()))]
+    #[error("{path} is in use{by}; stop that first", path = .path.display(), by = held_by(.holder.as_ref()))]
     InUse {
         /// The database.
         path: PathBuf,
@@ -253,7 +253,7 @@ pub struct Holder {
     pub name: Option<String>,
 }
 
-fn by(holder: Option<&Holder>) -> String {
+fn held_by(holder: Option<&Holder>) -> String {
     holder.map_or_else(String::new, |Holder { pid, name }| match name {
         Some(name) => format!(" by {name} (process {pid})"),
         None => format!(" by process {pid}"),

@@ -32,7 +32,7 @@ impl PageRequest {
     }
 
     /// One more than the page size: if that many rows come, there is a next page.
-    pub(crate) fn probe(&self) -> i64 {
+    pub(crate) fn fetch_limit(&self) -> i64 {
         i64::try_from(self.size() + 1).unwrap_or(i64::MAX)
     }
 
@@ -45,24 +45,24 @@ impl PageRequest {
     pub(crate) fn last_text(&self) -> Result<Option<&str>, Error> {
         let Some(last) = self.last() else { return Ok(None) };
         let text = std::str::from_utf8(last).ok().filter(|text| !text.chars().any(char::is_control));
-        text.map(Some).ok_or_else(PageToken::foreign)
+        text.map(Some).ok_or_else(PageToken::invalid)
     }
 
     /// The same as comma-separated numbers.
     pub(crate) fn last_numbers<const N: usize>(&self) -> Result<Option<[i64; N]>, Error> {
         let Some(text) = self.last_text()? else { return Ok(None) };
         let numbers = text.split(',').map(str::parse).collect::<Result<Vec<i64>, _>>();
-        let numbers = numbers.map_err(|_| PageToken::foreign())?;
-        numbers.try_into().map(Some).map_err(|_| PageToken::foreign())
+        let numbers = numbers.map_err(|_| PageToken::invalid())?;
+        numbers.try_into().map(Some).map_err(|_| PageToken::invalid())
     }
 
     /// How many results of a ranked search come before this page.
-    pub(crate) fn skipped(&self) -> Result<i64, Error> {
+    pub(crate) fn offset(&self) -> Result<i64, Error> {
         let skipped = self.last_numbers::<1>()?.map_or(0, |[skipped]| skipped);
         if (0..=i64::from(MAX_SEARCH_DEPTH)).contains(&skipped) {
             Ok(skipped)
         } else {
-            Err(PageToken::foreign())
+            Err(PageToken::invalid())
         }
     }
 }
@@ -77,10 +77,10 @@ impl PageToken {
     /// # Errors
     /// [`Error::Invalid`] for a text that was never a token.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        hex::decode(text).map(Self).map_err(|_| Self::foreign())
+        hex::decode(text).map(Self).map_err(|_| Self::invalid())
     }
 
-    fn foreign() -> Error {
+    fn invalid() -> Error {
         Error::invalid("a page token", "must be one that an earlier page of the same request returned")
     }
 }
@@ -102,23 +102,24 @@ pub struct Page<T> {
 
 /// Builds a page until the number of items or their total size is reached.
 #[derive(Debug)]
-pub(crate) struct Filling<T> {
+pub(crate) struct PageBuilder<T> {
     items: Vec<T>,
-    room: usize,
+    capacity: usize,
     weight: usize,
     more: bool,
 }
 
-impl<T> Filling<T> {
-    pub(crate) fn of(request: &PageRequest) -> Self {
-        Self { items: Vec::new(), room: request.size(), weight: 0, more: false }
+impl<T> PageBuilder<T> {
+    pub(crate) fn new(request: &PageRequest) -> Self {
+        Self { items: Vec::new(), capacity: request.size(), weight: 0, more: false }
     }
 
     /// Adds an item of so many bytes; returns whether the page wants more. A page has at least one item, so that paging
     /// always advances.
     pub(crate) fn push(&mut self, item: T, weight: usize) -> bool {
         self.weight += weight;
-        self.more = self.items.len() >= self.room || (self.weight > MAX_PAGE_BYTES && !self.items.is_empty());
+        self.more =
+            self.items.len() >= self.capacity || (self.weight > MAX_PAGE_BYTES && !self.items.is_empty());
         if !self.more {
             self.items.push(item);
         }
@@ -126,14 +127,14 @@ impl<T> Filling<T> {
     }
 
     /// The page, with a token that continues after its last item.
-    pub(crate) fn after(self, token: impl FnOnce(&T) -> Vec<u8>) -> Page<T> {
+    pub(crate) fn finish(self, token: impl FnOnce(&T) -> Vec<u8>) -> Page<T> {
         let next = self.items.last().filter(|_| self.more).map(token).map(PageToken);
         Page { items: self.items, next }
     }
 
     /// The page of a ranked search, whose next page begins by its number.
-    pub(crate) fn ranked(self, request: &PageRequest) -> Result<Page<T>, Error> {
-        let reached = request.skipped()? + i64::try_from(self.items.len()).unwrap_or(i64::MAX);
+    pub(crate) fn finish_ranked(self, request: &PageRequest) -> Result<Page<T>, Error> {
+        let reached = request.offset()? + i64::try_from(self.items.len()).unwrap_or(i64::MAX);
         let next = self.more && reached < i64::from(MAX_SEARCH_DEPTH);
         Ok(Page { items: self.items, next: next.then(|| PageToken(reached.to_string().into_bytes())) })
     }

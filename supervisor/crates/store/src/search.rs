@@ -10,24 +10,24 @@
 
 mod fold;
 mod query;
-mod similar;
-mod words;
+mod similarity;
+mod tokenizer;
 
 use crate::error::Error;
 pub(crate) use fold::fold;
 pub(crate) use query::{Query, stems};
-pub(crate) use similar::Features;
-pub(crate) use words::words;
+pub(crate) use similarity::Features;
+pub(crate) use tokenizer::tokenize;
 
 /// Shorter texts are tokenized on the current thread, which takes less than a millisecond.
-const SHORT: usize = 16 * 1024;
+const INLINE_BYTES: usize = 16 * 1024;
 
 /// Tokenizes texts with `render`, on another thread if that takes long, so that neither the runtime nor the writer
 /// thread waits for it.
-pub(crate) async fn rendered(texts: Vec<String>, render: fn(&str) -> String) -> Result<Vec<String>, Error> {
+pub(crate) async fn render_all(texts: Vec<String>, render: fn(&str) -> String) -> Result<Vec<String>, Error> {
     let length: usize = texts.iter().map(String::len).sum();
     let all = move || texts.iter().map(|text| render(text)).collect();
-    if length < SHORT {
+    if length < INLINE_BYTES {
         return Ok(all());
     }
     tokio::task::spawn_blocking(all).await.map_err(|panic| Error::Engine(panic.into()))

@@ -7,7 +7,7 @@ use crate::backup::{BackupInfo, POSTGRES_BACKUP, POSTGRES_RESTORE, Restored};
 use crate::error::Error;
 use crate::key_values::KeyValues;
 use crate::memory::Memory;
-use crate::open::{Engine, Open, OpenError};
+use crate::open::{Engine, OpenError, StoreOptions};
 use crate::postgres::PostgresStore;
 use crate::session::Sessions;
 use crate::sqlite::SqliteStore;
@@ -15,11 +15,11 @@ use crate::sqlite::SqliteStore;
 /// An open store. Clones share it.
 #[derive(Clone)]
 pub struct Store {
-    opened: Opened,
+    backend: Backend,
 }
 
 #[derive(Clone)]
-enum Opened {
+enum Backend {
     Sqlite(Arc<SqliteStore>),
     Postgres(Arc<PostgresStore>),
 }
@@ -31,38 +31,38 @@ impl std::fmt::Debug for Store {
 }
 
 impl Store {
-    pub(crate) async fn open(open: Open) -> Result<Self, OpenError> {
+    pub(crate) async fn open(open: StoreOptions) -> Result<Self, OpenError> {
         let opened = match open.engine.clone() {
-            Engine::Sqlite { path } => Opened::Sqlite(Arc::new(SqliteStore::open(path, open).await?)),
-            Engine::Postgres { url } => Opened::Postgres(PostgresStore::open(&url, &open).await?),
+            Engine::Sqlite { path } => Backend::Sqlite(Arc::new(SqliteStore::open(path, open).await?)),
+            Engine::Postgres { url } => Backend::Postgres(PostgresStore::open(&url, &open).await?),
         };
-        Ok(Self { opened })
+        Ok(Self { backend: opened })
     }
 
     /// The name of the engine: `sqlite` or `postgres`.
     #[must_use]
     pub fn engine(&self) -> &'static str {
-        match self.opened {
-            Opened::Sqlite(_) => "sqlite",
-            Opened::Postgres(_) => "postgres",
+        match self.backend {
+            Backend::Sqlite(_) => "sqlite",
+            Backend::Postgres(_) => "postgres",
         }
     }
 
     /// The schema version that this program works with. An open database has it.
     #[must_use]
     pub fn schema_version(&self) -> u32 {
-        match self.opened {
-            Opened::Sqlite(_) => SqliteStore::schema_version(),
-            Opened::Postgres(_) => PostgresStore::schema_version(),
+        match self.backend {
+            Backend::Sqlite(_) => SqliteStore::schema_version(),
+            Backend::Postgres(_) => PostgresStore::schema_version(),
         }
     }
 
     /// Where the state is stored: a file, or `host:port/database` without secrets.
     #[must_use]
-    pub fn place(&self) -> String {
-        match &self.opened {
-            Opened::Sqlite(store) => store.path().display().to_string(),
-            Opened::Postgres(store) => store.place().to_owned(),
+    pub fn location(&self) -> String {
+        match &self.backend {
+            Backend::Sqlite(store) => store.path().display().to_string(),
+            Backend::Postgres(store) => store.location().to_owned(),
         }
     }
 
@@ -74,9 +74,9 @@ impl Store {
     /// [`Error::File`] if there is a file of that name already or none can be created, [`Error::Full`],
     /// [`Error::Corrupt`], and [`Error::Unsupported`] for PostgreSQL.
     pub async fn backup(&self, to: &Path) -> Result<BackupInfo, Error> {
-        match &self.opened {
-            Opened::Sqlite(store) => store.backup(to).await,
-            Opened::Postgres(_) => Err(Error::Unsupported(POSTGRES_BACKUP)),
+        match &self.backend {
+            Backend::Sqlite(store) => store.backup(to).await,
+            Backend::Postgres(_) => Err(Error::Unsupported(POSTGRES_BACKUP)),
         }
     }
 
@@ -91,45 +91,45 @@ impl Store {
     /// [`Error::BadCopy`] with what is wrong with the copy, [`Error::Full`], [`Error::File`], [`Error::Busy`], and
     /// [`Error::Unsupported`] for PostgreSQL. Nothing was changed then.
     pub async fn restore(&self, from: &Path, check_only: bool) -> Result<Restored, Error> {
-        match &self.opened {
-            Opened::Sqlite(store) => store.restore(from, check_only).await,
-            Opened::Postgres(_) => Err(Error::Unsupported(POSTGRES_RESTORE)),
+        match &self.backend {
+            Backend::Sqlite(store) => store.restore(from, check_only).await,
+            Backend::Postgres(_) => Err(Error::Unsupported(POSTGRES_RESTORE)),
         }
     }
 
     /// The plugins' key-values.
     #[must_use]
     pub fn key_values(&self) -> Arc<dyn KeyValues> {
-        match &self.opened {
-            Opened::Sqlite(store) => Arc::<SqliteStore>::clone(store),
-            Opened::Postgres(store) => Arc::<PostgresStore>::clone(store),
+        match &self.backend {
+            Backend::Sqlite(store) => Arc::<SqliteStore>::clone(store),
+            Backend::Postgres(store) => Arc::<PostgresStore>::clone(store),
         }
     }
 
     /// The conversations.
     #[must_use]
     pub fn sessions(&self) -> Arc<dyn Sessions> {
-        match &self.opened {
-            Opened::Sqlite(store) => Arc::<SqliteStore>::clone(store),
-            Opened::Postgres(store) => Arc::<PostgresStore>::clone(store),
+        match &self.backend {
+            Backend::Sqlite(store) => Arc::<SqliteStore>::clone(store),
+            Backend::Postgres(store) => Arc::<PostgresStore>::clone(store),
         }
     }
 
     /// The memories.
     #[must_use]
     pub fn memory(&self) -> Arc<dyn Memory> {
-        match &self.opened {
-            Opened::Sqlite(store) => Arc::<SqliteStore>::clone(store),
-            Opened::Postgres(store) => Arc::<PostgresStore>::clone(store),
+        match &self.backend {
+            Backend::Sqlite(store) => Arc::<SqliteStore>::clone(store),
+            Backend::Postgres(store) => Arc::<PostgresStore>::clone(store),
         }
     }
 
     /// How many writes there were so far, and in how many commits.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        match &self.opened {
-            Opened::Sqlite(store) => store.counters(),
-            Opened::Postgres(store) => store.counters(),
+        match &self.backend {
+            Backend::Sqlite(store) => store.counters(),
+            Backend::Postgres(store) => store.counters(),
         }
     }
 
@@ -138,18 +138,18 @@ impl Store {
     /// # Errors
     /// The error that any call would get now, such as [`Error::Unavailable`].
     pub async fn check(&self) -> Result<(), Error> {
-        match &self.opened {
-            Opened::Sqlite(store) => store.check().await,
-            Opened::Postgres(store) => store.check().await,
+        match &self.backend {
+            Backend::Sqlite(store) => store.check().await,
+            Backend::Postgres(store) => store.check().await,
         }
     }
 
     /// Closes the store. When this returns, pending work is finished, files are closed and the lock is released. Later
     /// calls get [`Error::Closed`]. A store that is only dropped is closed a moment later.
     pub async fn close(&self) {
-        match &self.opened {
-            Opened::Sqlite(store) => store.close().await,
-            Opened::Postgres(store) => store.close(),
+        match &self.backend {
+            Backend::Sqlite(store) => store.close().await,
+            Backend::Postgres(store) => store.close(),
         }
     }
 }

@@ -13,5 +13,5 @@ pub mod setup;
 pub mod traces;
 
 pub use log::{FILTER_VARIABLE, Format, dropped};
-pub use setup::{Guard, Handle, Settings, TelemetryError, handle, init};
-pub use traces::{BadEndpoint, CallTrace, Endpoint, Traces, spans_dropped};
+pub use setup::{LogHandle, Settings, TelemetryError, TelemetryGuard, handle, init};
+pub use traces::{CallTrace, Endpoint, ParseEndpointError, TraceSettings, spans_dropped};

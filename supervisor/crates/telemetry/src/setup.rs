@@ -7,8 +7,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, reload};
 
-use crate::log::{self, BadFilter, Flush, Format, Lines, Outlet, Writer};
-use crate::traces::{self, Traces};
+use crate::log::{self, FilterError, FlushGuard, Format, LineLayer, LogOutput, Writer};
+use crate::traces::{self, TraceSettings};
 
 /// The settings.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ pub struct Settings {
     /// Whether text is coloured.
     pub color: bool,
     /// The destination of traces, if any.
-    pub traces: Option<Traces>,
+    pub traces: Option<TraceSettings>,
 }
 
 /// Why the log cannot be started.
@@ -29,7 +29,7 @@ pub struct Settings {
 pub enum TelemetryError {
     /// The filter does not parse.
     #[error(transparent)]
-    Filter(#[from] BadFilter),
+    Filter(#[from] FilterError),
     /// The writer thread or its socket could not be created.
     #[error(
         "cannot start the log: {0}; see whether a limit of processes or files (ulimit -u, -n) is reached"
@@ -40,32 +40,32 @@ pub enum TelemetryError {
     Traces(std::io::Error),
     /// A log is already set up.
     #[error("the log is set up twice in one process")]
-    Twice,
+    AlreadyInitialized,
 }
 
 /// Dropping this writes the remaining log lines, for at most a second, and sends the remaining spans, for at most two.
 #[must_use = "what is still queued is lost without it"]
-pub struct Guard {
+pub struct TelemetryGuard {
     // Dropped before the log, because it logs what is lost.
-    _traces: Option<traces::Flush>,
-    _log: Flush,
+    _traces: Option<traces::FlushGuard>,
+    _log: FlushGuard,
 }
 
 /// A handle on the running log of this process.
 #[derive(Clone)]
-pub struct Handle {
+pub struct LogHandle {
     filter: reload::Handle<EnvFilter, Registry>,
 }
 
-static HANDLE: OnceLock<Handle> = OnceLock::new();
+static HANDLE: OnceLock<LogHandle> = OnceLock::new();
 
 /// The log of this process, after [`init`].
 #[must_use]
-pub fn handle() -> Option<&'static Handle> {
+pub fn handle() -> Option<&'static LogHandle> {
     HANDLE.get()
 }
 
-impl Handle {
+impl LogHandle {
     /// Replaces the `log.level` filter. [`FILTER_VARIABLE`](log::FILTER_VARIABLE) still takes precedence.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Handle {
     }
 }
 
-impl std::fmt::Debug for Handle {
+impl std::fmt::Debug for LogHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Handle").finish_non_exhaustive()
     }
@@ -88,16 +88,20 @@ impl std::fmt::Debug for Handle {
 ///
 /// # Errors
 /// [`TelemetryError`]; nothing is set up then.
-pub fn init(settings: &Settings) -> Result<Guard, TelemetryError> {
+pub fn init(settings: &Settings) -> Result<TelemetryGuard, TelemetryError> {
     let (filter, handle) = reload::Layer::new(log::filter(&settings.level)?);
-    let outlet = Outlet::of(settings.format, settings.color).map_err(TelemetryError::Thread)?;
+    let outlet = LogOutput::for_format(settings.format, settings.color).map_err(TelemetryError::Thread)?;
     let (writer, flush) = log::start(outlet).map_err(TelemetryError::Thread)?;
     let lines = lines(settings, writer).with_filter(filter);
     let traced = settings.traces.as_ref().map(traces::layer).transpose().map_err(TelemetryError::Traces)?;
     let (spans, traces) = traced.unzip();
-    tracing_subscriber::registry().with(lines).with(spans).try_init().map_err(|_| TelemetryError::Twice)?;
-    let _ = HANDLE.set(Handle { filter: handle });
-    Ok(Guard { _traces: traces, _log: flush })
+    tracing_subscriber::registry()
+        .with(lines)
+        .with(spans)
+        .try_init()
+        .map_err(|_| TelemetryError::AlreadyInitialized)?;
+    let _ = HANDLE.set(LogHandle { filter: handle });
+    Ok(TelemetryGuard { _traces: traces, _log: flush })
 }
 
 fn lines(settings: &Settings, writer: Writer) -> Box<dyn Layer<Registry> + Send + Sync> {
@@ -109,6 +113,6 @@ fn lines(settings: &Settings, writer: Writer) -> Box<dyn Layer<Registry> + Send 
             // It would report its own write errors with eprintln!, which panics when stderr is closed.
             .log_internal_errors(false)
             .boxed(),
-        Format::Json | Format::Journald => Lines::new(writer).boxed(),
+        Format::Json | Format::Journald => LineLayer::new(writer).boxed(),
     }
 }

@@ -64,7 +64,7 @@ impl Address {
     }
 
     /// `host:port`, for the proxy and the resolver.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn authority(&self) -> String {
         format!("{}:{}", self.host, self.port)
     }
 
@@ -91,7 +91,7 @@ mod tests {
             ("http://[::1]/x?y=1", "[::1]:80", "::1", false),
         ] {
             let address = Address::parse(text).unwrap();
-            assert_eq!((address.place().as_str(), address.host(), address.tls()), (place, host, tls));
+            assert_eq!((address.authority().as_str(), address.host(), address.tls()), (place, host, tls));
         }
         for (text, why) in [
             ("ftp://a/", AddressError::Scheme),

@@ -26,7 +26,7 @@ use super::events::events;
 use crate::server::lines::MAX_MESSAGE_BYTES;
 use crate::server::scan::Scan;
 use crate::server::stdio::message;
-use crate::text::{cut, with_causes};
+use crate::text::{cut, error_chain};
 
 /// How much is read of an error's body.
 const MAX_ERROR_BYTES: usize = 64 << 10;
@@ -101,8 +101,8 @@ impl HttpClient {
         for (name, value) in more {
             builder = builder.header(name, *value);
         }
-        let request = builder.body(Full::from(body)).map_err(|error| asked(&error))?;
-        let response = self.client.request(request).await.map_err(|error| asked(&error))?;
+        let request = builder.body(Full::from(body)).map_err(|error| into_failure(&error))?;
+        let response = self.client.request(request).await.map_err(|error| into_failure(&error))?;
         let status = response.status();
         if status.is_redirection() {
             let location = response.headers().get(LOCATION).map(HeaderValue::as_bytes).unwrap_or_default();
@@ -119,8 +119,8 @@ impl HttpClient {
     }
 }
 
-fn asked(error: &(dyn std::error::Error + 'static)) -> Failure {
-    StreamableHttpError::Client(HttpError::Request(with_causes(error)))
+fn into_failure(error: &(dyn std::error::Error + 'static)) -> Failure {
+    StreamableHttpError::Client(HttpError::Request(error_chain(error)))
 }
 
 fn is(response: &Response<Incoming>, mime: &str) -> bool {
@@ -135,7 +135,7 @@ async fn body(response: Response<Incoming>, max_bytes: usize) -> Result<Bytes, F
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             Err(StreamableHttpError::Client(HttpError::TooLarge))
         }
-        Err(error) => Err(asked(error.as_ref())),
+        Err(error) => Err(into_failure(error.as_ref())),
     }
 }
 

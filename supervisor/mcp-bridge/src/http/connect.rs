@@ -58,7 +58,7 @@ impl Connector {
     pub(crate) fn new(address: &Address) -> Result<Self, TlsError> {
         let tls = if address.tls() { Some(tls(address)?) } else { None };
         let proxy = std::env::var_os(PROXY_VARIABLE).filter(|path| !path.is_empty());
-        Ok(Self { place: address.place().into(), proxy: proxy.map(|path| Arc::new(path.into())), tls })
+        Ok(Self { place: address.authority().into(), proxy: proxy.map(|path| Arc::new(path.into())), tls })
     }
 
     async fn connect(self) -> io::Result<Conn> {

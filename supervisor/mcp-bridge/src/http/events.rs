@@ -17,7 +17,7 @@ where
     S: Stream<Item = Result<Bytes, E>> + Send + 'static,
     E: std::error::Error + Send + Sync + 'static,
 {
-    let mut meter = Meter::new(max_bytes);
+    let mut meter = EventSizeMeter::new(max_bytes);
     let mut over = false;
     let bounded = body.map(move |chunk| -> io::Result<Bytes> {
         let chunk = chunk.map_err(io::Error::other)?;
@@ -29,10 +29,10 @@ where
         }
         Ok(chunk)
     });
-    SseStream::from_bytes_stream(bounded).map(|event| event.map(cheap)).boxed()
+    SseStream::from_bytes_stream(bounded).map(|event| event.map(limit_cost)).boxed()
 }
 
-fn cheap(mut event: Sse) -> Sse {
+fn limit_cost(mut event: Sse) -> Sse {
     let Some(data) = &event.data else { return event };
     let mut scan = Scan::default();
     scan.feed(data.as_bytes());
@@ -46,7 +46,7 @@ fn cheap(mut event: Sse) -> Sse {
 }
 
 /// Counts the bytes of the current event.
-struct Meter {
+struct EventSizeMeter {
     max_bytes: usize,
     event: usize,
     line: usize,
@@ -55,7 +55,7 @@ struct Meter {
     after_cr: bool,
 }
 
-impl Meter {
+impl EventSizeMeter {
     fn new(max_bytes: usize) -> Self {
         Self { max_bytes, event: 0, line: 0, comment: false, after_cr: false }
     }
@@ -99,7 +99,7 @@ mod tests {
             chunks.iter().map(|chunk| Ok::<_, io::Error>(Bytes::from((*chunk).to_owned()))).collect();
         let data = |event: Result<Sse, Error>| match event {
             Ok(event) => Ok(event.data.unwrap_or_default()),
-            Err(error) => Err(crate::text::with_causes(&error)),
+            Err(error) => Err(crate::text::error_chain(&error)),
         };
         events(stream::iter(chunks), max_bytes).map(data).take(1000).collect().await
     }

@@ -24,7 +24,7 @@ const TERMINATED_GRACE: Duration = Duration::from_secs(2);
 pub(crate) const END_GRACE: Duration =
     CLOSED_GRACE.saturating_add(TERMINATED_GRACE).saturating_add(Duration::from_secs(1));
 /// How long its last output may take to be passed on after it ended.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// The longest line on standard error; the supervisor cuts at the same length.
 const MAX_LINE_BYTES: u64 = 8000;
 
@@ -33,18 +33,18 @@ const MAX_LINE_BYTES: u64 = 8000;
 pub(crate) struct Child {
     ended: watch::Receiver<Option<String>>,
     /// Closes its standard input, and ends it.
-    pub(crate) closing: Closing,
+    pub(crate) closing: Shutdown,
 }
 
 /// A shutdown that the bridge initiates.
 #[derive(Clone, Default)]
-pub(crate) struct Closing {
+pub(crate) struct Shutdown {
     token: CancellationToken,
     /// The misbehaviour that it is ended for.
     why: Arc<OnceLock<String>>,
 }
 
-impl Closing {
+impl Shutdown {
     /// Ends it because it is no longer needed.
     pub(crate) fn close(&self) {
         self.token.cancel();
@@ -63,7 +63,7 @@ impl Closing {
     }
 
     /// Whether it ends without misbehaviour, on our request.
-    pub(crate) fn is_wanted(&self) -> bool {
+    pub(crate) fn is_expected(&self) -> bool {
         self.token.is_cancelled() && self.why.get().is_none()
     }
 }
@@ -80,7 +80,7 @@ impl Child {
         let mut process = Command::new(program)
             .args(args)
             .env_clear()
-            .envs(environment::of_server())
+            .envs(environment::server_environment())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -101,9 +101,9 @@ impl Child {
             pass_on(std::fs::File::from(errors), io::stderr());
             drop(done);
         })?;
-        let closing = Closing::default();
+        let closing = Shutdown::default();
         let (sender, ended) = watch::channel(None);
-        tokio::spawn(keep(process, closing.clone(), passed_on, sender));
+        tokio::spawn(supervise(process, closing.clone(), passed_on, sender));
         Ok((Self { ended, closing }, Pipes { input, output }))
     }
 
@@ -114,7 +114,7 @@ impl Child {
     }
 
     /// Waits until it has ended.
-    pub(crate) fn gone(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub(crate) fn exited(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut ended = self.ended.clone();
         async move {
             // The sender is dropped early only when the runtime ends.
@@ -129,16 +129,16 @@ impl Child {
     }
 }
 
-async fn keep(
+async fn supervise(
     mut process: Process,
-    closing: Closing,
+    closing: Shutdown,
     passed_on: CancellationToken,
     ended: watch::Sender<Option<String>>,
 ) {
     let (status, by_us) = tokio::select! {
         biased;
         status = process.wait() => (status, false),
-        () = closing.closed() => end(&mut process).await,
+        () = closing.closed() => terminate(&mut process).await,
     };
     let told = match (status, closing.why.get().filter(|_| by_us)) {
         (Ok(status), Some(why)) => format!("{why}, and {}", described(status)),
@@ -146,12 +146,12 @@ async fn keep(
         (Err(error), _) => format!("ended, and its exit status is unknown: {error}"),
     };
     // Its last output is passed on before our message about it, unless another process holds its standard error.
-    let _ = timeout(LAST_WORDS, passed_on.cancelled()).await;
+    let _ = timeout(STDERR_DRAIN_TIMEOUT, passed_on.cancelled()).await;
     ended.send_replace(Some(told));
 }
 
 /// How it ended, and whether it had to be forced.
-async fn end(process: &mut Process) -> (io::Result<ExitStatus>, bool) {
+async fn terminate(process: &mut Process) -> (io::Result<ExitStatus>, bool) {
     let mut by_us = false;
     for (signal, grace) in [(Signal::TERM, CLOSED_GRACE), (Signal::KILL, TERMINATED_GRACE)] {
         if let Ok(status) = timeout(grace, process.wait()).await {

@@ -4,18 +4,19 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 /// Names that belong to the handshake between the supervisor and the bridge.
-const OURS: [&str; 4] = ["TALON_LISTEN_FD", "OPENTALON_GRPC_MAX_MSG_BYTES", "NOTIFY_SOCKET", "LISTEN_FDS"];
-const OUR_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
+const BRIDGE_VARIABLES: [&str; 4] =
+    ["TALON_LISTEN_FD", "OPENTALON_GRPC_MAX_MSG_BYTES", "NOTIFY_SOCKET", "LISTEN_FDS"];
+const BRIDGE_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
 
 /// The operator's variables, and those that say where the server may write and connect to.
-pub(crate) fn of_server() -> Vec<(OsString, OsString)> {
+pub(crate) fn server_environment() -> Vec<(OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| is_for_server(name)).collect()
 }
 
 fn is_for_server(name: &OsStr) -> bool {
     let name = name.as_bytes();
-    !OURS.iter().any(|ours| name == ours.as_bytes())
-        && !OUR_PREFIXES.iter().any(|prefix| name.starts_with(prefix.as_bytes()))
+    !BRIDGE_VARIABLES.iter().any(|ours| name == ours.as_bytes())
+        && !BRIDGE_PREFIXES.iter().any(|prefix| name.starts_with(prefix.as_bytes()))
 }
 
 #[cfg(test)]

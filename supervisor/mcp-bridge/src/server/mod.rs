@@ -3,7 +3,7 @@
 pub(crate) mod child;
 mod environment;
 pub(crate) mod lines;
+pub(crate) mod message_filter;
 mod progress;
 pub(crate) mod scan;
-pub(crate) mod screen;
 pub(crate) mod stdio;

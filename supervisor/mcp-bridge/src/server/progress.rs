@@ -14,9 +14,9 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Until the guard is dropped, progress with this token belongs to that call.
-    pub(crate) fn watch(&self, token: ProgressToken, call: Context) -> Watching {
+    pub(crate) fn watch(&self, token: ProgressToken, call: Context) -> ProgressGuard {
         self.lock().insert(token.clone(), call);
-        Watching { progress: self.clone(), token }
+        ProgressGuard { progress: self.clone(), token }
     }
 
     /// Passes a server's progress on. Progress of a finished call is dropped.
@@ -34,12 +34,12 @@ impl Progress {
 }
 
 /// One call whose progress is passed on.
-pub(crate) struct Watching {
+pub(crate) struct ProgressGuard {
     progress: Progress,
     token: ProgressToken,
 }
 
-impl Drop for Watching {
+impl Drop for ProgressGuard {
     fn drop(&mut self) {
         self.progress.lock().remove(&self.token);
     }

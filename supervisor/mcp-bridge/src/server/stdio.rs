@@ -13,20 +13,20 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::child::Closing;
+use super::child::Shutdown;
 use super::lines::{Line, Lines};
 use crate::text::cut;
 
 /// Messages that were read but not taken yet. Few, because each may be large; the server waits meanwhile.
-const INBOX: usize = 4;
+const INBOX_CAPACITY: usize = 4;
 /// Messages that wait to be written.
-const OUTBOX: usize = 64;
+const OUTBOX_CAPACITY: usize = 64;
 /// How long writing one message may take. A server that reads nothing for that long never will, and all its callers
 /// would wait until their deadlines; so it is ended.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long reading the last output of an ended server may take. Another process that holds its output, such as a child
 /// that it left behind, would keep it open for ever.
-const LAST_OUTPUT: Duration = Duration::from_secs(1);
+const OUTPUT_DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many non-message lines are shown. A banner has a few; a server that logs there would fill the log.
 const MAX_TEXT_LINES: u32 = 100;
 
@@ -53,19 +53,19 @@ impl Stdio {
     pub(crate) fn new<R, W>(
         output: R,
         input: W,
-        closing: Closing,
+        closing: Shutdown,
         gone: impl Future<Output = ()> + Send + 'static,
     ) -> Self
     where
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let (outbox, messages) = mpsc::channel(OUTBOX);
-        let (sender, inbox) = mpsc::channel(INBOX);
+        let (outbox, messages) = mpsc::channel(OUTBOX_CAPACITY);
+        let (sender, inbox) = mpsc::channel(INBOX_CAPACITY);
         tokio::spawn(async move {
             tokio::select! {
                 () = read(Lines::new(output), sender) => {}
-                () = async { gone.await; sleep(LAST_OUTPUT).await } => {}
+                () = async { gone.await; sleep(OUTPUT_DRAIN_TIMEOUT).await } => {}
             }
         });
         tokio::spawn(async move {
@@ -134,9 +134,9 @@ pub(crate) fn message(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
     }
 }
 
-type Unreadable = (Option<rmcp::model::RequestId>, String);
+type InvalidMessage = (Option<rmcp::model::RequestId>, String);
 
-fn read_message(mut value: Value) -> Result<ServerJsonRpcMessage, Unreadable> {
+fn read_message(mut value: Value) -> Result<ServerJsonRpcMessage, InvalidMessage> {
     let said = |error: serde_json::Error| cut(&error.to_string(), 200);
     if value.get("method").is_some() {
         return serde_json::from_value(value).map_err(|error| (None, said(error)));
@@ -262,7 +262,7 @@ mod tests {
     async fn messages_go_in_both_directions() {
         let (ours, theirs) = tokio::io::duplex(1024);
         let (reader, writer) = tokio::io::split(ours);
-        let mut stdio = Stdio::new(reader, writer, Closing::default(), pending());
+        let mut stdio = Stdio::new(reader, writer, Shutdown::default(), pending());
         let (their_reader, mut their_writer) = tokio::io::split(theirs);
         their_writer.write_all(b"hello\n{\"id\":1,\"result\":{}}\n").await.expect("open");
         assert!(matches!(stdio.receive().await, Some(ServerJsonRpcMessage::Response(_))));
@@ -277,13 +277,13 @@ mod tests {
     async fn a_server_that_stops_to_read_is_ended() {
         let (ours, _theirs) = tokio::io::duplex(16);
         let (reader, writer) = tokio::io::split(ours);
-        let closing = Closing::default();
+        let closing = Shutdown::default();
         let mut stdio = Stdio::new(reader, writer, closing.clone(), pending());
         let message: ClientJsonRpcMessage =
             serde_json::from_value(json!({"jsonrpc": "2.0", "id": 1, "method": "ping"})).expect("a message");
         stdio.send(message).await.expect("it waits to be written");
         closing.closed().await;
-        assert!(!closing.is_wanted());
+        assert!(!closing.is_expected());
     }
 
     #[tokio::test(start_paused = true)]
@@ -292,7 +292,7 @@ mod tests {
         let (reader, writer) = tokio::io::split(ours);
         let (ended, end) = tokio::sync::oneshot::channel::<()>();
         let gone = async { drop(end.await) };
-        let mut stdio = Stdio::new(reader, writer, Closing::default(), gone);
+        let mut stdio = Stdio::new(reader, writer, Shutdown::default(), gone);
         theirs.write_all(b"{\"id\":1,\"result\":{}}\n").await.expect("open");
         ended.send(()).expect("it is waited for");
         assert!(matches!(stdio.receive().await, Some(ServerJsonRpcMessage::Response(_))));

@@ -7,17 +7,17 @@ use rmcp::model::{CallToolRequest, CallToolRequestParams, ClientRequest, JsonObj
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
 use talon_sdk::{Context, Output, Tool, ToolError};
 
-use super::offer::Offer;
+use super::offer::OfferedTool;
 use super::{result_value, results};
 use crate::session::Session;
-use crate::text::with_causes;
+use crate::text::error_chain;
 
 /// The reason that a server gets with a cancelled request.
-const GIVEN_UP: &str = "the caller does not wait any more";
+const CANCEL_REASON: &str = "the caller does not wait any more";
 
 /// An SDK tool for an offered tool.
-pub(crate) fn tool(offer: Offer, session: Session) -> Tool {
-    let Offer { tool, action, reader } = offer;
+pub(crate) fn tool(offer: OfferedTool, session: Session) -> Tool {
+    let OfferedTool { tool, action, reader } = offer;
     Tool::dynamic(action, move |args: BTreeMap<String, String>, cx: Context| {
         let (tool, session) = (tool.clone(), session.clone());
         let read = reader.read(args);
@@ -31,12 +31,12 @@ async fn call(session: &Session, tool: String, args: JsonObject, cx: &Context) -
     let sent = session.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
     let handle = match sent {
         Ok(handle) => handle,
-        Err(error) => return Err(told(session, &error).await),
+        Err(error) => return Err(transport_error(session, &error).await),
     };
     let _watching = session.news.progress.watch(handle.progress_token.clone(), cx.clone());
-    let mut given_up = GiveUp(Some(handle));
+    let mut given_up = CancelOnDrop(Some(handle));
     let Some(handle) = given_up.0.as_mut() else {
-        return Err(told(session, &ServiceError::TransportClosed).await);
+        return Err(transport_error(session, &ServiceError::TransportClosed).await);
     };
     let answered = match cx.deadline() {
         Some(deadline) => match tokio::time::timeout_at(deadline, &mut handle.rx).await {
@@ -53,36 +53,36 @@ async fn call(session: &Session, tool: String, args: JsonObject, cx: &Context) -
     match answered {
         Ok(Ok(result)) => match result_value(result) {
             Ok(value) => results::answer(value),
-            Err(error) => Err(told(session, &error).await),
+            Err(error) => Err(transport_error(session, &error).await),
         },
         Ok(Err(ServiceError::McpError(error))) => Err(results::refusal(&error)),
-        Ok(Err(error)) => Err(told(session, &error).await),
-        Err(_) => Err(told(session, &ServiceError::TransportClosed).await),
+        Ok(Err(error)) => Err(transport_error(session, &error).await),
+        Err(_) => Err(transport_error(session, &ServiceError::TransportClosed).await),
     }
 }
 
 /// A failure of the transport, as the caller reads it.
-async fn told(session: &Session, error: &ServiceError) -> ToolError {
+async fn transport_error(session: &Session, error: &ServiceError) -> ToolError {
     match error {
         ServiceError::TransportClosed => {
-            session.lost().await;
+            session.server_ended().await;
             ToolError::new("the MCP server ended its answer before it was complete")
         }
         ServiceError::TransportSend(error) => {
             if session.is_a_process() {
-                session.lost().await;
+                session.server_ended().await;
             }
-            ToolError::new(format!("the MCP server cannot be reached: {}", with_causes(error.error.as_ref())))
+            ToolError::new(format!("the MCP server cannot be reached: {}", error_chain(error.error.as_ref())))
         }
         other => {
-            ToolError::new(format!("the MCP server did not answer as it should: {}", with_causes(other)))
+            ToolError::new(format!("the MCP server did not answer as it should: {}", error_chain(other)))
         }
     }
 }
 
 /// Cancels the request at the server when it is dropped: the caller disconnected, or the deadline passed. From then on
 /// the request is no longer pending.
-struct GiveUp(Option<RequestHandle<RoleClient>>);
+struct CancelOnDrop(Option<RequestHandle<RoleClient>>);
 
 /// Sends a request other than a tool call.
 pub(super) async fn ask(
@@ -90,18 +90,18 @@ pub(super) async fn ask(
     request: ClientRequest,
 ) -> Result<ServerResult, ServiceError> {
     let handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
-    let mut given_up = GiveUp(Some(handle));
+    let mut given_up = CancelOnDrop(Some(handle));
     let Some(handle) = given_up.0.as_mut() else { return Err(ServiceError::TransportClosed) };
     let answered = (&mut handle.rx).await;
     given_up.0 = None;
     answered.map_err(|_| ServiceError::TransportClosed)?
 }
 
-impl Drop for GiveUp {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if let Some(handle) = self.0.take() {
             tokio::spawn(async move {
-                if handle.cancel(Some(GIVEN_UP.to_owned())).await.is_err() {
+                if handle.cancel(Some(CANCEL_REASON.to_owned())).await.is_err() {
                     tracing::debug!("a question could not be taken back: the MCP server is gone");
                 }
             });

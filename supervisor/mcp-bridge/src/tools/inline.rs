@@ -15,7 +15,7 @@ const VALUE_BYTES: usize = 4;
 
 /// Why a part cannot be inlined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NotKept {
+pub(crate) enum InlineError {
     #[error("it refers to itself")]
     Recursive,
     #[error("it refers to something outside of it")]
@@ -29,8 +29,8 @@ pub(crate) enum NotKept {
 }
 
 /// Copies `piece` with every local reference into `root` replaced.
-pub(crate) fn inline(piece: &Value, root: &Value) -> Result<Value, NotKept> {
-    Inliner { root, left: MAX_PIECE_BYTES, within: Vec::new() }.value(piece, 0)
+pub(crate) fn inline(piece: &Value, root: &Value) -> Result<Value, InlineError> {
+    Inliner { root, left: MAX_PIECE_BYTES, resolving: Vec::new() }.value(piece, 0)
 }
 
 struct Inliner<'a> {
@@ -38,21 +38,21 @@ struct Inliner<'a> {
     /// How many bytes are still allowed.
     left: usize,
     /// The references that are being replaced.
-    within: Vec<&'a str>,
+    resolving: Vec<&'a str>,
 }
 
 impl<'a> Inliner<'a> {
-    fn value(&mut self, value: &'a Value, depth: usize) -> Result<Value, NotKept> {
+    fn value(&mut self, value: &'a Value, depth: usize) -> Result<Value, InlineError> {
         if depth > MAX_DEPTH {
-            return Err(NotKept::Deep);
+            return Err(InlineError::Deep);
         }
         match value {
             Value::Object(fields) => match reference(fields)? {
-                Some(reference) => self.referred(fields, reference, depth),
+                Some(reference) => self.resolve(fields, reference, depth),
                 None => self.fields(fields, depth).map(Value::Object),
             },
             Value::Array(items) => {
-                self.pay(VALUE_BYTES)?;
+                self.spend(VALUE_BYTES)?;
                 items
                     .iter()
                     .map(|item| self.value(item, depth + 1))
@@ -60,11 +60,11 @@ impl<'a> Inliner<'a> {
                     .map(Value::Array)
             }
             Value::String(text) => {
-                self.pay(text.len() + VALUE_BYTES)?;
+                self.spend(text.len() + VALUE_BYTES)?;
                 Ok(value.clone())
             }
             other => {
-                self.pay(other.to_string().len() + 1)?;
+                self.spend(other.to_string().len() + 1)?;
                 Ok(other.clone())
             }
         }
@@ -74,42 +74,42 @@ impl<'a> Inliner<'a> {
         &mut self,
         fields: &'a Map<String, Value>,
         depth: usize,
-    ) -> Result<Map<String, Value>, NotKept> {
-        self.pay(VALUE_BYTES)?;
+    ) -> Result<Map<String, Value>, InlineError> {
+        self.spend(VALUE_BYTES)?;
         let mut kept = Map::new();
         for (key, value) in fields {
             // Definitions are inlined where they are used, and a part is not a document.
             if matches!(key.as_str(), "$defs" | "definitions" | "$schema" | "$id" | "$comment") {
                 // Each of them is scanned whenever a reference leads here again.
-                self.pay(VALUE_BYTES + looked_at(key, value))?;
+                self.spend(VALUE_BYTES + scan_cost(key, value))?;
                 if value_is_meta(key, value) {
                     continue;
                 }
             }
-            self.pay(key.len() + VALUE_BYTES)?;
+            self.spend(key.len() + VALUE_BYTES)?;
             kept.insert(key.clone(), self.value(value, depth + 1)?);
         }
         Ok(kept)
     }
 
     /// The target of a reference, merged with the fields next to it.
-    fn referred(
+    fn resolve(
         &mut self,
         fields: &'a Map<String, Value>,
         reference: &'a str,
         depth: usize,
-    ) -> Result<Value, NotKept> {
-        let pointer = reference.strip_prefix('#').ok_or(NotKept::Remote)?;
-        if pointer.is_empty() || self.within.contains(&reference) {
-            return Err(NotKept::Recursive);
+    ) -> Result<Value, InlineError> {
+        let pointer = reference.strip_prefix('#').ok_or(InlineError::Remote)?;
+        if pointer.is_empty() || self.resolving.contains(&reference) {
+            return Err(InlineError::Recursive);
         }
         if !pointer.starts_with('/') {
-            return Err(NotKept::Missing);
+            return Err(InlineError::Missing);
         }
-        let target = self.root.pointer(pointer).ok_or(NotKept::Missing)?;
-        self.within.push(reference);
+        let target = self.root.pointer(pointer).ok_or(InlineError::Missing)?;
+        self.resolving.push(reference);
         let target = self.value(target, depth + 1)?;
-        self.within.pop();
+        self.resolving.pop();
         let mut beside = self.fields(fields, depth)?;
         beside.shift_remove("$ref");
         let Value::Object(target) = target else { return Ok(target) };
@@ -119,8 +119,8 @@ impl<'a> Inliner<'a> {
         Ok(Value::Object(beside))
     }
 
-    fn pay(&mut self, bytes: usize) -> Result<(), NotKept> {
-        self.left = self.left.checked_sub(bytes).ok_or(NotKept::Large)?;
+    fn spend(&mut self, bytes: usize) -> Result<(), InlineError> {
+        self.left = self.left.checked_sub(bytes).ok_or(InlineError::Large)?;
         Ok(())
     }
 }
@@ -137,16 +137,16 @@ fn value_is_meta(key: &str, value: &Value) -> bool {
 }
 
 /// How many values `value_is_meta` inspects.
-fn looked_at(key: &str, value: &Value) -> usize {
+fn scan_cost(key: &str, value: &Value) -> usize {
     match value {
         Value::Object(all) if key == "definitions" => all.len(),
         _ => 0,
     }
 }
 
-fn reference(fields: &Map<String, Value>) -> Result<Option<&str>, NotKept> {
+fn reference(fields: &Map<String, Value>) -> Result<Option<&str>, InlineError> {
     if ["$dynamicRef", "$recursiveRef"].iter().any(|key| fields.get(*key).is_some_and(Value::is_string)) {
-        return Err(NotKept::Recursive);
+        return Err(InlineError::Recursive);
     }
     Ok(fields.get("$ref").and_then(Value::as_str))
 }
@@ -185,16 +185,16 @@ mod tests {
             deep = json!([deep]);
         }
         for (piece, why) in [
-            (json!({"$ref": "#/$defs/Tree"}), NotKept::Recursive),
-            (json!({"$ref": "#/$defs/A"}), NotKept::Recursive),
-            (json!({"items": {"$ref": "#"}}), NotKept::Recursive),
-            (json!({"$dynamicRef": "#x"}), NotKept::Recursive),
-            (json!({"$ref": "https://example.org/s.json"}), NotKept::Remote),
-            (json!({"$ref": "other.json#/x"}), NotKept::Remote),
-            (json!({"$ref": "#/$defs/None"}), NotKept::Missing),
-            (json!({"$ref": "#anchor"}), NotKept::Missing),
-            (large, NotKept::Large),
-            (deep, NotKept::Deep),
+            (json!({"$ref": "#/$defs/Tree"}), InlineError::Recursive),
+            (json!({"$ref": "#/$defs/A"}), InlineError::Recursive),
+            (json!({"items": {"$ref": "#"}}), InlineError::Recursive),
+            (json!({"$dynamicRef": "#x"}), InlineError::Recursive),
+            (json!({"$ref": "https://example.org/s.json"}), InlineError::Remote),
+            (json!({"$ref": "other.json#/x"}), InlineError::Remote),
+            (json!({"$ref": "#/$defs/None"}), InlineError::Missing),
+            (json!({"$ref": "#anchor"}), InlineError::Missing),
+            (large, InlineError::Large),
+            (deep, InlineError::Deep),
         ] {
             assert_eq!(inline(&piece, &root), Err(why));
         }
@@ -218,7 +218,7 @@ mod tests {
         let root = json!({"$defs": {"wide": {"type": "string", "definitions": skipped}}});
         let refers = json!({"$ref": "#/$defs/wide"});
         assert_eq!(inline(&refers, &root), Ok(json!({"type": "string"})));
-        assert_eq!(inline(&json!({ "anyOf": vec![refers; 100] }), &root), Err(NotKept::Large));
+        assert_eq!(inline(&json!({ "anyOf": vec![refers; 100] }), &root), Err(InlineError::Large));
     }
 
     proptest! {

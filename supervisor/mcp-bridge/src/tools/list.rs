@@ -26,9 +26,9 @@ pub(crate) enum ListError {
     #[error("its answer to tools/list holds no list of tools")]
     NoList,
     #[error("its list of tools goes round in circles: it names the page that it just gave as the next one")]
-    Circle,
+    CursorLoop,
     #[error("its list of tools has no end: {MAX_PAGES} pages were read")]
-    Endless,
+    TooManyPages,
     #[error("its list of tools is larger than {MAX_LIST_BYTES} bytes")]
     Large,
 }
@@ -58,9 +58,9 @@ pub(crate) async fn tools(peer: &Peer<RoleClient>) -> Result<Vec<Value>, ListErr
             return Ok(tools);
         }
         if cursor.as_ref() == Some(&next) {
-            return Err(ListError::Circle);
+            return Err(ListError::CursorLoop);
         }
         cursor = Some(next);
     }
-    Err(ListError::Endless)
+    Err(ListError::TooManyPages)
 }

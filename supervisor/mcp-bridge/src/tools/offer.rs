@@ -21,16 +21,16 @@ const MAX_TOTAL_BYTES: usize = 3 << 20;
 /// The most parameters of all tools together: each costs six fields, and the supervisor takes 100,000.
 const MAX_TOTAL_PARAMETERS: usize = 10_000;
 /// What every tool gets in any case: its names, the beginning of its description, one parameter.
-const LEAST_BYTES: usize = 1536;
-const LEAST_DESCRIPTION_BYTES: usize = 1024;
+const RESERVED_BYTES: usize = 1536;
+const MIN_DESCRIPTION_BYTES: usize = 1024;
 /// The overhead around a parameter's texts.
 const PARAMETER_BYTES: usize = 32;
 /// How many skipped tools are named in the log.
-const MAX_TOLD: usize = 8;
+const MAX_LOGGED: usize = 8;
 
 /// A tool as an action.
 #[derive(Debug, Clone)]
-pub(crate) struct Offer {
+pub(crate) struct OfferedTool {
     /// The server's name for it.
     pub(crate) tool: String,
     /// The action that is declared to the host.
@@ -46,12 +46,12 @@ struct Budget {
 }
 
 /// The server's tools as actions; only those in `only`, if it is set.
-pub(crate) fn offers(tools: &[Value], only: Option<&[String]>) -> Vec<Offer> {
-    let mut offers: Vec<Offer> = Vec::new();
+pub(crate) fn offers(tools: &[Value], only: Option<&[String]>) -> Vec<OfferedTool> {
+    let mut offers: Vec<OfferedTool> = Vec::new();
     let mut left_out = Vec::new();
     let expected = tools.len().min(MAX_TOOLS);
     let mut budget = Budget {
-        bytes: MAX_TOTAL_BYTES - expected * LEAST_BYTES,
+        bytes: MAX_TOTAL_BYTES - expected * RESERVED_BYTES,
         parameters: MAX_TOTAL_PARAMETERS - expected,
     };
     for tool in tools {
@@ -68,14 +68,14 @@ pub(crate) fn offers(tools: &[Value], only: Option<&[String]>) -> Vec<Offer> {
         } else if offers.iter().any(|offer| offer.action.name == action) {
             "there is another one of its name"
         } else {
-            offers.push(budget.fit(name, action, tool));
+            offers.push(budget.offer(name, action, tool));
             continue;
         };
         left_out.push(format!("{} ({why})", cut(name, 64)));
     }
     if !left_out.is_empty() {
         let (count, named) =
-            (left_out.len(), left_out.iter().take(MAX_TOLD).cloned().collect::<Vec<_>>().join(", "));
+            (left_out.len(), left_out.iter().take(MAX_LOGGED).cloned().collect::<Vec<_>>().join(", "));
         tracing::warn!("{count} tools of the MCP server are not offered: {named}");
     }
     for wanted in only.unwrap_or_default() {
@@ -88,20 +88,20 @@ pub(crate) fn offers(tools: &[Value], only: Option<&[String]>) -> Vec<Offer> {
 
 impl Budget {
     /// The tool as an action; with fewer details if all would exceed the budget.
-    fn fit(&mut self, name: &str, action: String, tool: &Value) -> Offer {
+    fn offer(&mut self, name: &str, action: String, tool: &Value) -> OfferedTool {
         let empty = Value::Object(serde_json::Map::new());
         let schema = tool.get("inputSchema").unwrap_or(&empty);
         let whole = (description(tool), Parameters::of(schema), output_schema(name, tool));
-        let (described, parameters, output_schema) = if self.pays(&whole) {
+        let (described, parameters, output_schema) = if self.try_spend(&whole) {
             whole
         } else {
             let (described, parameters, _) = whole;
             let shorter = (described, parameters.without_schemas(), String::new());
-            if self.pays(&shorter) {
+            if self.try_spend(&shorter) {
                 shorter
             } else {
                 let anything = Parameters::whole(&Value::Bool(true)).without_schemas();
-                (cut(&shorter.0, LEAST_DESCRIPTION_BYTES), anything, String::new())
+                (cut(&shorter.0, MIN_DESCRIPTION_BYTES), anything, String::new())
             }
         };
         let reader = Reader::new(&parameters);
@@ -115,11 +115,11 @@ impl Budget {
             output_schema,
             ..Action::default()
         };
-        Offer { tool: name.to_owned(), action, reader }
+        OfferedTool { tool: name.to_owned(), action, reader }
     }
 
     /// Deducts what this costs beyond the minimum, if the budget allows it.
-    fn pays(&mut self, (described, parameters, output_schema): &(String, Parameters, String)) -> bool {
+    fn try_spend(&mut self, (described, parameters, output_schema): &(String, Parameters, String)) -> bool {
         let size = |p: &Parameter| p.name.len() + p.description.len() + p.schema.len() + PARAMETER_BYTES;
         let bytes = described.len() + output_schema.len() + parameters.list.iter().map(size).sum::<usize>();
         let count = parameters.list.len().saturating_sub(1);

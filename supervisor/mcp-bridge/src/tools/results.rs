@@ -8,10 +8,10 @@ use rmcp::model::ErrorData;
 use serde_json::Value;
 use talon_sdk::{IntoOutput, Output, ToolError};
 
-use crate::text::{MAX_TOLD_BYTES, cut};
+use crate::text::{MAX_SERVER_TEXT_BYTES, cut};
 
 /// How much of a name, a URI or a type is shown.
-const MAX_WORD_BYTES: usize = 400;
+const MAX_LABEL_BYTES: usize = 400;
 /// The most items of one result that are processed.
 const MAX_ITEMS: usize = 10_000;
 /// The longest answer that is assembled, in bytes; the SDK refuses a longer one with an error that says so.
@@ -28,7 +28,7 @@ pub(crate) fn answer(result: Value) -> Result<Output, ToolError> {
             ));
         }
         Some(other) => {
-            let other = cut(other, MAX_WORD_BYTES);
+            let other = cut(other, MAX_LABEL_BYTES);
             return Err(ToolError::new(format!(
                 "the tool answered with a `{other}` instead of a result, which is not understood here"
             )));
@@ -48,7 +48,7 @@ pub(crate) fn answer(result: Value) -> Result<Output, ToolError> {
         Some(structured) => Output::text(text).structured(structured),
         None if text.is_empty() && result.get("content").is_none() => Err(ToolError::new(format!(
             "the tool's result holds no content: {}",
-            cut(&result.to_string(), MAX_WORD_BYTES)
+            cut(&result.to_string(), MAX_LABEL_BYTES)
         ))),
         None => Ok(Output::text(text)),
     }
@@ -57,10 +57,10 @@ pub(crate) fn answer(result: Value) -> Result<Output, ToolError> {
 /// A server's error response.
 pub(crate) fn refusal(error: &ErrorData) -> ToolError {
     let data = match &error.data {
-        Some(data) if !data.is_null() => format!(" ({})", cut(&data.to_string(), MAX_WORD_BYTES)),
+        Some(data) if !data.is_null() => format!(" ({})", cut(&data.to_string(), MAX_LABEL_BYTES)),
         _ => String::new(),
     };
-    let message = cut(&error.message, MAX_TOLD_BYTES);
+    let message = cut(&error.message, MAX_SERVER_TEXT_BYTES);
     ToolError::new(format!("the MCP server answers with error {}: {message}{data}", error.code.0))
 }
 
@@ -81,8 +81,9 @@ fn content(result: &Value) -> String {
 }
 
 fn described(item: &Value) -> String {
-    let word =
-        |from: &Value, key: &str| from.get(key).and_then(Value::as_str).map(|text| cut(text, MAX_WORD_BYTES));
+    let word = |from: &Value, key: &str| {
+        from.get(key).and_then(Value::as_str).map(|text| cut(text, MAX_LABEL_BYTES))
+    };
     let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
     match kind {
         "text" => item.get("text").and_then(Value::as_str).unwrap_or_default().to_owned(),
@@ -112,7 +113,7 @@ fn described(item: &Value) -> String {
                 (None, None) => format!("[resource {uri}{mime}, empty]"),
             }
         }
-        _ => format!("[content of the unknown type {:?}, not shown]", cut(kind, MAX_WORD_BYTES)),
+        _ => format!("[content of the unknown type {:?}, not shown]", cut(kind, MAX_LABEL_BYTES)),
     }
 }
 

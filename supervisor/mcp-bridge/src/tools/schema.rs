@@ -8,7 +8,7 @@
 use serde_json::{Map, Value};
 use talon_sdk::proto::Parameter;
 
-use super::inline::{NotKept, inline};
+use super::inline::{InlineError, inline};
 use super::kind::{Kind, drop_null};
 use crate::text::cut;
 
@@ -112,13 +112,17 @@ fn parameter(name: &str, piece: &Value, root: &Value, required: bool) -> Paramet
         }
         Err(why) => {
             let said = text(piece, "description").or_else(|| text(piece, "title")).unwrap_or_default();
-            (noted(&cut(&said, MAX_DESCRIPTION_BYTES), why), Kind::of_schema(piece), String::new())
+            (
+                describe_omission(&cut(&said, MAX_DESCRIPTION_BYTES), why),
+                Kind::of_schema(piece),
+                String::new(),
+            )
         }
     };
     Parameter { name: name.to_owned(), description, r#type: kind.word().to_owned(), required, schema }
 }
 
-fn noted(description: &str, why: NotKept) -> String {
+fn describe_omission(description: &str, why: InlineError) -> String {
     let gap = if description.is_empty() { "" } else { " " };
     format!("{description}{gap}(Its schema is not shown: {why}. The server checks what it gets.)")
 }

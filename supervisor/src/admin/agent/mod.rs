@@ -12,8 +12,8 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tonic::transport::Channel;
 
-use crate::agent::Keeper;
-use crate::service::KeeperState;
+use crate::agent::AgentSupervisor;
+use crate::service::ManagedServiceState;
 
 /// How long a page waits for the answer. The agent only reads counters; if it takes longer, it is busy, and
 /// the answer is used for the next page.
@@ -24,16 +24,16 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// Requests the agent's metrics.
-pub(super) struct Numbers {
-    agent: Option<(Keeper, AgentClient<Channel>)>,
+pub(super) struct AgentMetrics {
+    agent: Option<(AgentSupervisor, AgentClient<Channel>)>,
     latest: Arc<Mutex<Arc<str>>>,
     /// Allows one request at a time.
     turn: Arc<Semaphore>,
 }
 
-impl Numbers {
+impl AgentMetrics {
     /// Uses this supervisor's agent. Must be called within a tokio runtime.
-    pub(super) fn new(keeper: Option<Keeper>) -> Self {
+    pub(super) fn new(keeper: Option<AgentSupervisor>) -> Self {
         let agent = keeper.map(|keeper| {
             let client = AgentClient::new(keeper.channel()).max_decoding_message_size(MAX_ANSWER_BYTES);
             (keeper, client)
@@ -44,7 +44,7 @@ impl Numbers {
     /// The metrics as text for the page; empty without a running agent.
     pub(super) async fn read(&self) -> Arc<str> {
         let Some((keeper, client)) = &self.agent else { return Arc::from("") };
-        if keeper.status().state != KeeperState::Serving {
+        if keeper.status().state != ManagedServiceState::Serving {
             *lock(&self.latest) = Arc::from("");
         } else if let Ok(turn) = Arc::clone(&self.turn).try_acquire_owned() {
             let (mut client, latest) = (client.clone(), Arc::clone(&self.latest));

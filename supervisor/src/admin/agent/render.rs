@@ -48,7 +48,7 @@ pub(super) fn text(families: Vec<MetricFamily>) -> String {
                 continue;
             }
         };
-        if !is_own(&family.name) || !names.insert(family.name.clone()) {
+        if !has_agent_prefix(&family.name) || !names.insert(family.name.clone()) {
             dropped += family.samples.len();
             continue;
         }
@@ -70,7 +70,7 @@ pub(super) fn text(families: Vec<MetricFamily>) -> String {
     text
 }
 
-fn is_own(name: &str) -> bool {
+fn has_agent_prefix(name: &str) -> bool {
     name.starts_with(PREFIX)
         && is_name(name)
         && !PARTS.iter().any(|part| name.ends_with(part))

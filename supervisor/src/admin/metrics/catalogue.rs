@@ -3,7 +3,7 @@
 
 /// The kind of a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum MetricKind {
     /// Only increases; starts at 0 with the supervisor, or with the plugin's registration.
     Counter,
     /// A current value.
@@ -12,10 +12,10 @@ pub enum Kind {
     Histogram(&'static [f64]),
 }
 
-impl Kind {
+impl MetricKind {
     /// The name of the kind for `# TYPE`.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn type_name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
             Self::Gauge => "gauge",
@@ -30,7 +30,7 @@ pub struct Metric {
     /// Its name with the unit.
     pub name: &'static str,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// The labels of each sample, in order.
     pub labels: &'static [&'static str],
     /// A description of one sentence.
@@ -51,11 +51,11 @@ const LAYERS: &[f64] = &[
 const STARTS: &[f64] = &[0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 
 const fn counter(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Counter, labels, help }
+    Metric { name, kind: MetricKind::Counter, labels, help }
 }
 
 const fn gauge(name: &'static str, labels: &'static [&'static str], help: &'static str) -> Metric {
-    Metric { name, kind: Kind::Gauge, labels, help }
+    Metric { name, kind: MetricKind::Gauge, labels, help }
 }
 
 const fn histogram(
@@ -64,7 +64,7 @@ const fn histogram(
     labels: &'static [&'static str],
     help: &'static str,
 ) -> Metric {
-    Metric { name, kind: Kind::Histogram(buckets), labels, help }
+    Metric { name, kind: MetricKind::Histogram(buckets), labels, help }
 }
 
 /// The label of a plugin's configured name.
@@ -202,7 +202,11 @@ pub const ALL: &[Metric] = &[
     gauge("talon_audit_failing", &[], "1 while the audit log cannot be written"),
     counter("talon_events_total", &[], "Events sent to subscribers"),
     counter("talon_events_lost_total", &[], "Events that followers lost because they read too slowly"),
-    counter("talon_log_lines_dropped_total", &[], "Lines of the supervisor's own log that were not read in time"),
+    counter(
+        "talon_log_lines_dropped_total",
+        &[],
+        "Lines of the supervisor's own log that were not read in time",
+    ),
     counter("talon_scrapes_total", &[], "Answers to /metrics, this one included"),
     gauge("talon_scrape_duration_seconds", &[], "How long it took to gather what this answer says"),
 ];
@@ -220,7 +224,7 @@ pub fn table() -> String {
     for Metric { name, kind, labels, help } in ALL {
         let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
         let labels = labels.join(", ");
-        table.push_str(&format!("| `{name}` | {} | {labels} | {help} |\n", kind.word()));
+        table.push_str(&format!("| `{name}` | {} | {labels} | {help} |\n", kind.type_name()));
     }
     table
 }
@@ -250,12 +254,12 @@ mod tests {
         assert_eq!(names.len(), ALL.len(), "a name stands there twice");
         for Metric { name, kind, labels, help } in ALL {
             assert!(name.starts_with("talon_") && !help.ends_with('.'), "{name}");
-            assert_eq!(*kind == Kind::Counter, name.ends_with("_total"), "{name}");
+            assert_eq!(*kind == MetricKind::Counter, name.ends_with("_total"), "{name}");
             assert!(
                 !labels.contains(&"instance") && !labels.contains(&"le"),
                 "{name}: a label of Prometheus' own"
             );
-            if let Kind::Histogram(buckets) = kind {
+            if let MetricKind::Histogram(buckets) = kind {
                 assert!(buckets.is_sorted(), "{name}");
             }
         }

@@ -11,11 +11,11 @@ use super::catalogue::{self, Metric};
 pub(in crate::admin) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// A page under construction.
-pub(in crate::admin) struct Page {
+pub(in crate::admin) struct MetricsPage {
     families: BTreeMap<&'static str, (&'static Metric, String)>,
 }
 
-impl Page {
+impl MetricsPage {
     /// A page without samples.
     pub(in crate::admin) fn new() -> Self {
         let families = catalogue::ALL.iter().map(|metric| (metric.name, (metric, String::new())));
@@ -72,14 +72,14 @@ impl Page {
         let mut text = String::new();
         for (metric, lines) in self.families.values().filter(|(_, lines)| !lines.is_empty()) {
             write_help_line(&mut text, metric.name, None, None, metric.help);
-            write_type_line(&mut text, metric.name, None, None, metric.kind.word());
+            write_type_line(&mut text, metric.name, None, None, metric.kind.type_name());
             text.push_str(lines);
         }
         text
     }
 }
 
-impl Default for Page {
+impl Default for MetricsPage {
     fn default() -> Self {
         Self::new()
     }
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn samples_of_one_metric_stand_together() {
-        let mut page = Page::new();
+        let mut page = MetricsPage::new();
         page.sample("talon_calls_shed_total", &["a"], 1);
         page.sample("talon_ready", &[], 1);
         page.sample("talon_calls_shed_total", &["b\"\n\\"], 2);
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn buckets_add_up() {
-        let mut page = Page::new();
+        let mut page = MetricsPage::new();
         page.histogram("talon_plugin_start_duration_seconds", &["a"], &[0.5, 1.0], &[2, 0, 3], 7.25);
         let text = page.finish();
         let lines: Vec<&str> = text.lines().skip(2).collect();

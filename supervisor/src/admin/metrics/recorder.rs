@@ -14,8 +14,8 @@ use metrics::{
 };
 use metrics_util::registry::{Registry, Storage};
 
-use super::catalogue::{self, Kind, Metric, PLUGIN};
-use super::page::Page;
+use super::catalogue::{self, Metric, MetricKind, PLUGIN};
+use super::page::MetricsPage;
 
 /// The process's series.
 static SERIES: OnceLock<Arc<Series>> = OnceLock::new();
@@ -23,18 +23,18 @@ static SERIES: OnceLock<Arc<Series>> = OnceLock::new();
 /// Installs the recorder; what was registered before is not recorded. A second call returns the same series.
 pub fn install() -> Arc<Series> {
     let series = SERIES.get_or_init(|| {
-        let series = Arc::new(Series { kept: Registry::new(Fresh) });
+        let series = Arc::new(Series { registry: Registry::new(SeriesStorage) });
         // If a program that embeds us has installed another recorder, there is nothing to show from the
         // facade.
         let _ = metrics::set_global_recorder(Arc::clone(&series));
-        begin();
+        register_series();
         series
     });
     Arc::clone(series)
 }
 
 /// Registers the supervisor's own series, so that they are on every page from the first one on.
-fn begin() {
+fn register_series() {
     for name in ["talon_watchdog_pings_total", "talon_watchdog_withheld_total"] {
         metrics::counter!(name).increment(0);
     }
@@ -50,13 +50,13 @@ fn begin() {
 
 /// All recorded series.
 pub struct Series {
-    kept: Registry<Key, Fresh>,
+    registry: Registry<Key, SeriesStorage>,
 }
 
 /// Creates storage for new series.
-struct Fresh;
+struct SeriesStorage;
 
-impl Storage<Key> for Fresh {
+impl Storage<Key> for SeriesStorage {
     type Counter = Arc<AtomicU64>;
     type Gauge = Arc<AtomicU64>;
     type Histogram = Arc<Buckets>;
@@ -71,7 +71,7 @@ impl Storage<Key> for Fresh {
 
     fn histogram(&self, key: &Key) -> Self::Histogram {
         let bounds = match catalogue::find(key.name()).map(|metric| metric.kind) {
-            Some(Kind::Histogram(bounds)) => bounds,
+            Some(MetricKind::Histogram(bounds)) => bounds,
             _ => &[],
         };
         Arc::new(Buckets::new(bounds))
@@ -113,7 +113,7 @@ fn metric(key: &Key) -> Option<&'static Metric> {
     (key.labels().len() == metric.labels.len() && key.labels().all(known)).then_some(metric)
 }
 
-fn is(key: &Key, wanted: impl Fn(Kind) -> bool) -> bool {
+fn has_kind(key: &Key, wanted: impl Fn(MetricKind) -> bool) -> bool {
     let known = metric(key).is_some_and(|metric| wanted(metric.kind));
     if !known {
         tracing::debug!(name = key.name(), "a metric that is not in the catalogue is not kept");
@@ -128,52 +128,52 @@ impl Recorder for Series {
     fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
 
     fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
-        if !is(key, |kind| kind == Kind::Counter) {
+        if !has_kind(key, |kind| kind == MetricKind::Counter) {
             return Counter::noop();
         }
-        self.kept.get_or_create_counter(key, |counter| Counter::from_arc(Arc::clone(counter)))
+        self.registry.get_or_create_counter(key, |counter| Counter::from_arc(Arc::clone(counter)))
     }
 
     fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
-        if !is(key, |kind| kind == Kind::Gauge) {
+        if !has_kind(key, |kind| kind == MetricKind::Gauge) {
             return Gauge::noop();
         }
-        self.kept.get_or_create_gauge(key, |gauge| Gauge::from_arc(Arc::clone(gauge)))
+        self.registry.get_or_create_gauge(key, |gauge| Gauge::from_arc(Arc::clone(gauge)))
     }
 
     fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
-        if !is(key, |kind| matches!(kind, Kind::Histogram(_))) {
+        if !has_kind(key, |kind| matches!(kind, MetricKind::Histogram(_))) {
             return Histogram::noop();
         }
-        self.kept.get_or_create_histogram(key, |histogram| Histogram::from_arc(Arc::clone(histogram)))
+        self.registry.get_or_create_histogram(key, |histogram| Histogram::from_arc(Arc::clone(histogram)))
     }
 }
 
 impl Series {
     /// Deletes the series of plugins that no longer exist.
-    pub(in crate::admin) fn forget(&self, is_there: impl Fn(&str) -> bool) {
+    pub(in crate::admin) fn retain_plugins(&self, is_there: impl Fn(&str) -> bool) {
         let stays = |key: &Key| {
             let plugin = key.labels().find(|label| label.key() == PLUGIN);
             plugin.is_none_or(|label| is_there(label.value()))
         };
-        self.kept.retain_counters(|key, _| stays(key));
-        self.kept.retain_gauges(|key, _| stays(key));
-        self.kept.retain_histograms(|key, _| stays(key));
+        self.registry.retain_counters(|key, _| stays(key));
+        self.registry.retain_gauges(|key, _| stays(key));
+        self.registry.retain_histograms(|key, _| stays(key));
     }
 
     /// Adds all series to a page. A plugin's counter or histogram is shown from its first count on: most
     /// reasons and outcomes never occur.
-    pub(in crate::admin) fn show(&self, page: &mut Page) {
-        self.kept.visit_counters(|key, counter| {
+    pub(in crate::admin) fn write_to(&self, page: &mut MetricsPage) {
+        self.registry.visit_counters(|key, counter| {
             let count = counter.load(Ordering::Relaxed);
             if count > 0 || !key.labels().any(|label| label.key() == PLUGIN) {
                 page.sample(key.name(), &values(key), count);
             }
         });
-        self.kept.visit_gauges(|key, gauge| {
+        self.registry.visit_gauges(|key, gauge| {
             page.sample(key.name(), &values(key), f64::from_bits(gauge.load(Ordering::Relaxed)));
         });
-        self.kept.visit_histograms(|key, buckets| {
+        self.registry.visit_histograms(|key, buckets| {
             let counts = buckets.counts();
             if counts.iter().any(|count| *count > 0) {
                 let sum = f64::from_bits(buckets.sum.load(Ordering::Relaxed));
@@ -195,14 +195,14 @@ mod tests {
     use super::*;
 
     fn series(record: impl FnOnce()) -> Series {
-        let series = Series { kept: Registry::new(Fresh) };
+        let series = Series { registry: Registry::new(SeriesStorage) };
         metrics::with_local_recorder(&series, record);
         series
     }
 
     fn shown(series: &Series) -> Vec<String> {
-        let mut page = Page::new();
-        series.show(&mut page);
+        let mut page = MetricsPage::new();
+        series.write_to(&mut page);
         page.finish().lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect()
     }
 
@@ -229,7 +229,7 @@ mod tests {
             }
             metrics::counter!("talon_watchdog_pings_total").increment(1);
         });
-        series.forget(|name| name == "here");
+        series.retain_plugins(|name| name == "here");
         let shown = shown(&series);
         assert!(!shown.iter().any(|line| line.contains("gone")), "{shown:?}");
         assert_eq!(shown.iter().filter(|line| line.contains("here")).count(), 2 + 13 + 2, "{shown:?}");

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use clap::Args;
 use talon_proto::agent::{AskRequest, Attempt, Done, Error};
-use talon_sanitize::{Raw, Sanitizer, Tally, inert};
+use talon_sanitize::{FamilyCounts, Raw, Sanitizer, inert};
 
 use super::super::failure::Failure;
-use super::super::output::Out;
-use super::super::{Global, ask, call};
+use super::super::output::Output;
+use super::super::{Global, call, confirm};
+use super::connection::AgentConnection;
+use super::formatting::{exit_code, single_line};
 use super::json;
-use super::reach::Reach;
-use super::turn::{End, How, Stop, Told, Wanted, follow, footer};
-use super::words::{exit_code, one};
+use super::turn::{DisplayFilter, FollowOptions, StopReason, TurnEnd, TurnOutcome, follow, footer};
 use crate::exit;
 
 /// The longest text of a turn; the agent's own limit is the same.
@@ -43,7 +43,7 @@ pub(in crate::cli) struct AskArgs {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     #[command(flatten)]
-    wishes: Wishes,
+    overrides: SessionOverrides,
     /// The answer has to fit the JSON Schema in this file; `-` reads stdin.
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
@@ -66,7 +66,7 @@ pub(in crate::cli) struct AskArgs {
 
 /// What a turn or a session overrides of the configuration.
 #[derive(Debug, Clone, Default, Args)]
-pub(super) struct Wishes {
+pub(super) struct SessionOverrides {
     /// The model: PROVIDER/NAME or an alias, as listed by `talon model list`. Otherwise the agent chooses.
     #[arg(long, value_name = "MODEL")]
     pub(super) model: Option<String>,
@@ -79,23 +79,23 @@ pub(super) struct Wishes {
 }
 
 impl AskArgs {
-    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         if self.stream && !out.is_json() {
             return Err(Failure::usage("--stream is for programs: add --output json"));
         }
         let request = self.request()?;
-        let reach = Reach::connect(global).await?;
+        let reach = AgentConnection::connect(global).await?;
         let json = out.is_json();
-        let how = How {
-            wanted: Wanted {
+        let how = FollowOptions {
+            filter: DisplayFilter {
                 text: !json && !self.fits_schema() && stdout().is_terminal(),
                 thoughts: !json && !self.quiet && stderr().is_terminal(),
                 lines: !json && !self.quiet,
                 notices: !json,
             },
             chunks: self.stream,
-            asks: !json && ask::can_be_asked(),
-            waits: !self.no_wait,
+            prompts_approvals: !json && confirm::is_interactive(),
+            waits_for_approvals: !self.no_wait,
             timeout: self.timeout,
         };
         let told = follow(reach.agent.turn(request), Vec::new(), &reach, how, out).await?;
@@ -103,7 +103,7 @@ impl AskArgs {
             let value = json::result(&told, self.fits_schema());
             if self.stream { out.json_line(&value) } else { out.json(&value) }
         }
-        Ok(self.ended(told, how, out))
+        Ok(self.print_end(told, how, out))
     }
 
     fn fits_schema(&self) -> bool {
@@ -127,54 +127,58 @@ impl AskArgs {
         Ok(AskRequest {
             session_id: self.session.clone().unwrap_or_default(),
             text,
-            model: self.wishes.model.clone().unwrap_or_default(),
-            thinking: self.wishes.thinking.clone().unwrap_or_default(),
-            schema: self.schema.as_deref().map(schema).transpose()?.unwrap_or_default(),
-            tools: self.wishes.tools.clone(),
+            model: self.overrides.model.clone().unwrap_or_default(),
+            thinking: self.overrides.thinking.clone().unwrap_or_default(),
+            schema: self.schema.as_deref().map(read_schema).transpose()?.unwrap_or_default(),
+            tools: self.overrides.tools.clone(),
             no_tools: self.no_tools,
             channel: String::new(),
         })
     }
 
     /// Prints the end of the turn for people and returns the exit code.
-    fn ended(&self, told: Told, how: How, out: &mut Out) -> u8 {
+    fn print_end(&self, told: TurnOutcome, how: FollowOptions, out: &mut Output) -> u8 {
         let json = out.is_json();
-        let session_id = told.heard.session_id;
+        let session_id = told.record.session_id;
         let code = match told.end {
-            End::Done(done) => {
+            TurnEnd::Done(done) => {
                 if !json {
-                    self.answered(&done, &session_id, how, out);
+                    self.print_answer(&done, &session_id, how, out);
                 }
                 exit::OK
             }
-            End::Error(error) => {
+            TurnEnd::Error(error) => {
                 if json {
                     exit_code(&error.reason)
                 } else {
-                    if !how.wanted.text && !error.partial.is_empty() {
+                    if !how.filter.text && !error.partial.is_empty() {
                         out.text(&Raw::from(&error.partial).text());
                     }
-                    let code = unanswered(&error, out);
+                    let code = print_error(&error, out);
                     if !session_id.is_empty() {
-                        let id = one(&session_id);
-                        out.say(inert!("  what was done is in session {}: go on with --session {}", id, id));
+                        let id = single_line(&session_id);
+                        out.err_line(inert!(
+                            "  what was done is in session {}: go on with --session {}",
+                            id,
+                            id
+                        ));
                     }
                     code
                 }
             }
-            End::Failed(failure) => failure.print(out),
-            End::Stopped => exit::HOST_FAULT,
-            End::Parked(_) => {
+            TurnEnd::Failed(failure) => failure.print(out),
+            TurnEnd::Stopped => exit::HOST_FAULT,
+            TurnEnd::Parked(_) => {
                 if !json {
-                    let id = one(&session_id);
-                    out.say(inert!("the turn waits; then follow it with `talon chat --session {}`", id));
+                    let id = single_line(&session_id);
+                    out.err_line(inert!("the turn waits; then follow it with `talon chat --session {}`", id));
                 }
                 exit::REFUSED
             }
         };
         match told.stop {
-            Some(Stop::Interrupted) => exit::INTERRUPTED,
-            Some(Stop::TimedOut) => {
+            Some(StopReason::Interrupted) => exit::INTERRUPTED,
+            Some(StopReason::TimedOut) => {
                 Failure::new(
                     exit::HOST_FAULT,
                     "the turn was cancelled: it took longer than --timeout; give it more time, or ask for less at once",
@@ -185,38 +189,44 @@ impl AskArgs {
         }
     }
 
-    fn answered(&self, done: &Done, session_id: &str, how: How, out: &mut Out) {
-        if !how.wanted.text {
+    fn print_answer(&self, done: &Done, session_id: &str, how: FollowOptions, out: &mut Output) {
+        if !how.filter.text {
             // An answer that fits a schema stays JSON.
-            let fits = self
-                .fits_schema()
-                .then(|| Sanitizer::default().sanitize_json(done.text.as_str(), &mut Tally::default()));
+            let fits = self.fits_schema().then(|| {
+                Sanitizer::default().sanitize_json(done.text.as_str(), &mut FamilyCounts::default())
+            });
             out.text(&fits.flatten().unwrap_or_else(|| Raw::from(&done.text).text()));
         }
         if !self.quiet || done.scripted {
-            out.say(footer(done, session_id));
+            out.err_line(footer(done, session_id));
         }
     }
 }
 
 /// Prints why there is no answer and which attempts were made; returns the exit code.
-pub(super) fn unanswered(error: &Error, out: &mut Out) -> u8 {
-    let failure = Failure::new(exit_code(&error.reason), sentence(error));
+pub(super) fn print_error(error: &Error, out: &mut Output) -> u8 {
+    let failure = Failure::new(exit_code(&error.reason), error_summary(error));
     failure.print(out);
-    for (attempt, times) in told_apart(&error.attempts) {
+    for (attempt, times) in distinct_attempts(&error.attempts) {
         let how = match attempt.success {
             true => "answered".into(),
-            false => inert!("{}: {}", one(&attempt.error_class), one(&attempt.error)),
+            false => inert!("{}: {}", single_line(&attempt.error_class), single_line(&attempt.error)),
         };
         let often = if times > 1 { inert!(" ({} times)", times) } else { "".into() };
-        out.say(inert!("  {}/{}: {}{}", one(&attempt.provider), one(&attempt.model), how, often));
+        out.err_line(inert!(
+            "  {}/{}: {}{}",
+            single_line(&attempt.provider),
+            single_line(&attempt.model),
+            how,
+            often
+        ));
     }
     failure.code()
 }
 
 /// The agent's error message without repetition: drops a prefix that occurs twice, and the attempts if they get their
 /// own lines.
-fn sentence(error: &Error) -> String {
+fn error_summary(error: &Error) -> String {
     /// What introduces the attempts, which end the message.
     const ATTEMPTS: &str = ". Tried: ";
     let mut message = error.message.as_str();
@@ -235,7 +245,7 @@ fn sentence(error: &Error) -> String {
 }
 
 /// Attempts that differ in more than duration and cost, in order, each with how often it occurred.
-fn told_apart(attempts: &[Attempt]) -> Vec<(&Attempt, usize)> {
+fn distinct_attempts(attempts: &[Attempt]) -> Vec<(&Attempt, usize)> {
     let said = |one: &Attempt| {
         let Attempt { provider, model, success, error_class, error, .. } = one.clone();
         (provider, model, success, error_class, error)
@@ -250,7 +260,7 @@ fn told_apart(attempts: &[Attempt]) -> Vec<(&Attempt, usize)> {
     apart
 }
 
-fn schema(file: &Path) -> Result<String, Failure> {
+fn read_schema(file: &Path) -> Result<String, Failure> {
     let text = if file == Path::new("-") {
         read("stdin", stdin().lock(), MAX_SCHEMA_BYTES, "schema")?
     } else {
@@ -319,7 +329,7 @@ mod tests {
             ),
             ("", vec![], ""),
         ] {
-            assert_eq!(sentence(&of(message, attempts)), wanted);
+            assert_eq!(error_summary(&of(message, attempts)), wanted);
         }
     }
 
@@ -331,7 +341,7 @@ mod tests {
             attempt("m", "refused", 2),
             attempt("m", "timeout", 3),
         ];
-        let apart: Vec<(&str, &str, usize)> = told_apart(&attempts)
+        let apart: Vec<(&str, &str, usize)> = distinct_attempts(&attempts)
             .iter()
             .map(|(one, times)| (one.model.as_str(), one.error.as_str(), *times))
             .collect();

@@ -11,13 +11,13 @@
 mod approval;
 mod ask;
 mod chat;
+mod connection;
+mod formatting;
 mod json;
 mod memory;
 mod model;
-mod reach;
 mod session;
 mod turn;
-mod words;
 
 pub(super) use approval::ApprovalVerb;
 pub(super) use ask::AskArgs;

@@ -7,11 +7,11 @@ use talon_proto::agent::{ListModelsRequest, ListModelsResponse, Model};
 
 use super::super::Global;
 use super::super::failure::Failure;
-use super::super::output::Out;
+use super::super::output::Output;
 use super::super::table::{Cell, Column, Table};
+use super::connection::AgentConnection;
+use super::formatting::count;
 use super::json as on_wire;
-use super::reach::Reach;
-use super::words::count;
 use crate::exit;
 
 /// Look at the models that the agent can use.
@@ -33,11 +33,11 @@ pub(in crate::cli) enum ModelVerb {
 pub(in crate::cli) struct ListArgs {}
 
 impl ModelVerb {
-    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let Self::List(ListArgs {}) = self;
-        let reach = Reach::connect(global).await?;
+        let reach = AgentConnection::connect(global).await?;
         let answer =
-            reach.ask(|mut agent| async move { agent.list_models(ListModelsRequest {}).await }).await?;
+            reach.query(|mut agent| async move { agent.list_models(ListModelsRequest {}).await }).await?;
         if out.is_json() {
             out.json(&json!({
                 "models": answer.models.iter().map(on_wire::model).collect::<Value>(),
@@ -51,7 +51,7 @@ impl ModelVerb {
 }
 
 /// Prints both tables; chats use this, too.
-pub(super) fn print(answer: &ListModelsResponse, out: &mut Out) {
+pub(super) fn print(answer: &ListModelsResponse, out: &mut Output) {
     if answer.models.is_empty() {
         out.line("no models: name some under models.catalog; see docs/models.md");
     } else {
@@ -74,7 +74,7 @@ pub(super) fn print(answer: &ListModelsResponse, out: &mut Out) {
     out.table(&table);
 }
 
-fn models(models: &[Model], out: &mut Out) {
+fn models(models: &[Model], out: &mut Output) {
     let mut table = Table::of(&[
         Column::text("MODEL", 0),
         Column::text("ALIAS", 6),

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use talon_audit::{Lines, files_of};
+use talon_audit::{LineReader, files_of};
 use talon_proto::host::GetStatusRequest;
 
 use super::super::client::Client;
 use super::super::failure::Failure;
 use super::super::{Global, serve};
 use crate::audit;
-use crate::config::Surroundings;
+use crate::config::Environment;
 
 /// The directory that the packaged service uses.
 const SYSTEM_DIR: &str = "/var/log/talon/audit";
@@ -33,16 +33,16 @@ pub(super) fn files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, bool), Failure> 
 }
 
 /// The named paths; otherwise the running supervisor's directory, or else the configuration's.
-pub(super) async fn named_or_found(named: Vec<PathBuf>, global: &Global) -> Result<Vec<PathBuf>, Failure> {
+pub(super) async fn resolve_paths(named: Vec<PathBuf>, global: &Global) -> Result<Vec<PathBuf>, Failure> {
     if !named.is_empty() {
         return Ok(named);
     }
     // Prefer the supervisor over the configuration: the service manager can override the directory.
-    if let Some(dir) = of_supervisor(global).await {
+    if let Some(dir) = supervisor_dir(global).await {
         return Ok(vec![dir]);
     }
     let loaded = serve::load(&serve::load_options(global)).ok();
-    let configured = loaded.map(|loaded| audit::directory(&loaded.config, &Surroundings::of_process()));
+    let configured = loaded.map(|loaded| audit::directory(&loaded.config, &Environment::of_process()));
     let candidates = configured.iter().map(PathBuf::as_path).chain([Path::new(SYSTEM_DIR)]);
     let found = candidates.clone().find(|dir| dir.is_dir());
     found.map(|dir| vec![dir.to_owned()]).ok_or_else(|| {
@@ -54,7 +54,7 @@ pub(super) async fn named_or_found(named: Vec<PathBuf>, global: &Global) -> Resu
     })
 }
 
-async fn of_supervisor(global: &Global) -> Option<PathBuf> {
+async fn supervisor_dir(global: &Global) -> Option<PathBuf> {
     let mut client = Client::connect_if_there(global).await.ok()??;
     let status = client.host.get_status(GetStatusRequest {}).await.ok()?.into_inner();
     let file = PathBuf::from(status.audit?.file);
@@ -85,7 +85,7 @@ pub(super) fn since(text: &str) -> Result<u64, String> {
 /// the clock did not jump.
 pub(super) fn files_since(files: Vec<PathBuf>, since: u64) -> Vec<PathBuf> {
     let began = |file: &PathBuf| {
-        let line = Lines::new(vec![file.clone()]).next_line().ok()??;
+        let line = LineReader::new(vec![file.clone()]).next_line().ok()??;
         let record: serde_json::Value = serde_json::from_slice(&line.bytes).ok()?;
         record["unix_ms"].as_u64()
     };

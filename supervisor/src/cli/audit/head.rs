@@ -8,7 +8,7 @@ use talon_sanitize::inert;
 
 use super::super::Global;
 use super::super::failure::Failure;
-use super::super::output::{Out, shown};
+use super::super::output::{Output, sanitized_line};
 use super::find;
 use crate::exit;
 
@@ -27,8 +27,8 @@ pub(in crate::cli) struct HeadArgs {
 }
 
 impl HeadArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let found = find::named_or_found(self.dir.into_iter().collect(), global).await?;
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let found = find::resolve_paths(self.dir.into_iter().collect(), global).await?;
         let head = talon_audit::head(&found[0]).map_err(|error| Failure::failed(error.to_string()))?;
         if out.is_json() {
             out.json(&json!({
@@ -38,7 +38,7 @@ impl HeadArgs {
                 "file": head.file.display().to_string(),
             }));
         } else {
-            out.line(inert!("{}:{}", head.seq, shown(head.hash)));
+            out.line(inert!("{}:{}", head.seq, sanitized_line(head.hash)));
         }
         Ok(exit::OK)
     }

@@ -8,7 +8,7 @@ mod verify;
 use clap::Subcommand;
 
 use super::failure::Failure;
-use super::output::Out;
+use super::output::Output;
 use super::{Global, block_on};
 
 /// Verify and read the audit log: who called what, and who did what to plugins.
@@ -24,7 +24,7 @@ pub(super) enum AuditVerb {
 }
 
 impl AuditVerb {
-    pub(super) fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         block_on(async {
             match self {
                 Self::Verify(args) => args.run(global, out).await,

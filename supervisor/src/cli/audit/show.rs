@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use anstyle::AnsiColor;
 use clap::Args;
 use serde_json::Value;
-use talon_audit::Lines;
+use talon_audit::LineReader;
 use talon_sanitize::inert;
 
 use super::super::failure::Failure;
 use super::super::line::Line;
-use super::super::output::{Out, shown};
+use super::super::output::{Output, sanitized_line};
 use super::super::{Global, show};
 use super::find;
 use crate::exit;
@@ -50,21 +50,21 @@ pub(in crate::cli) struct ShowArgs {
 }
 
 impl ShowArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let paths = find::named_or_found(self.paths.clone(), global).await?;
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let paths = find::resolve_paths(self.paths.clone(), global).await?;
         let (mut files, _) = find::files(&paths)?;
         if let Some(since) = self.since {
             files = find::files_since(files, since);
         }
-        let mut lines = Lines::new(files);
+        let mut lines = LineReader::new(files);
         let mut last = VecDeque::new();
         while !out.is_closed() {
             let line = lines.next_line().map_err(|(path, error)| find::unreadable(&path, &error))?;
             let Some(line) = line else { break };
             let record = serde_json::from_slice(&line.bytes).unwrap_or(Value::Null);
-            if record.is_null() && line.ended {
-                let place = inert!("{}:{}", shown(lines.path(line.file).display()), line.number);
-                out.say(inert!("{} is no record; see `talon audit verify`", place));
+            if record.is_null() && line.has_newline {
+                let place = inert!("{}:{}", sanitized_line(lines.path(line.file).display()), line.number);
+                out.err_line(inert!("{} is no record; see `talon audit verify`", place));
             } else if self.wants(&record) {
                 match self.last {
                     None => print(&record, out),
@@ -92,7 +92,7 @@ impl ShowArgs {
     }
 }
 
-fn print(record: &Value, out: &mut Out) {
+fn print(record: &Value, out: &mut Output) {
     if out.is_json() {
         out.json_line(record);
         return;
@@ -119,10 +119,10 @@ fn print(record: &Value, out: &mut Out) {
     out.line(
         Line::styled(
             AnsiColor::BrightBlack.on_default(),
-            show::stamp(record["unix_ms"].as_u64().unwrap_or_default()),
+            show::timestamp(record["unix_ms"].as_u64().unwrap_or_default()),
         )
-        .and(inert!(" {} {} ", record["seq"].as_u64().unwrap_or_default(), shown(who)))
-        .and_styled(AnsiColor::Cyan.on_default(), shown(what.trim()))
-        .and(inert!(" {}", shown(rest.join(" ")))),
+        .and(inert!(" {} {} ", record["seq"].as_u64().unwrap_or_default(), sanitized_line(who)))
+        .and_styled(AnsiColor::Cyan.on_default(), sanitized_line(what.trim()))
+        .and(inert!(" {}", sanitized_line(rest.join(" ")))),
     );
 }

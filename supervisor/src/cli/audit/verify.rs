@@ -6,13 +6,13 @@ use std::str::FromStr;
 use anstyle::AnsiColor;
 use clap::Args;
 use serde_json::json;
-use talon_audit::{Begins, Broken, Hash, Request, Verified, VerifyError};
+use talon_audit::{BrokenChain, ChainStart, Hash, VerifiedChain, VerifyError, VerifyRequest};
 use talon_sanitize::inert;
 
 use super::super::Global;
 use super::super::failure::Failure;
 use super::super::line::Line;
-use super::super::output::{Out, shown};
+use super::super::output::{Output, sanitized_line};
 use super::find;
 use crate::exit;
 
@@ -54,21 +54,21 @@ impl FromStr for Anchor {
 }
 
 impl VerifyArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let paths = find::named_or_found(self.paths, global).await?;
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let paths = find::resolve_paths(self.paths, global).await?;
         let (files, all) = find::files(&paths)?;
         let (files, all) = match self.since {
             Some(since) => (find::files_since(files, since), false),
             None => (files, all),
         };
         let anchor = self.anchor.map(|Anchor(seq, hash)| (seq, hash));
-        match talon_audit::verify(&Request { files, all, anchor }) {
+        match talon_audit::verify(&VerifyRequest { files, all, anchor }) {
             Ok(verified) => {
-                whole(&verified, out);
+                print_intact(&verified, out);
                 Ok(exit::OK)
             }
             Err(VerifyError::Broken(broken)) => {
-                tell(&broken, out);
+                print_broken(&broken, out);
                 Ok(exit::TOOL_ERROR)
             }
             Err(error) => Err(Failure::failed(error.to_string())),
@@ -76,12 +76,12 @@ impl VerifyArgs {
     }
 }
 
-fn whole(verified: &Verified, out: &mut Out) {
+fn print_intact(verified: &VerifiedChain, out: &mut Output) {
     let (seq, hash) = verified.head;
-    let (begins, first) = match verified.begins {
-        Begins::AtTheBeginning => ("at_the_beginning", 1),
-        Begins::AfterDeleted(seq) => ("after_deleted", seq),
-        Begins::WithFirstGiven(seq) => ("with_first_given", seq),
+    let (begins, first) = match verified.start {
+        ChainStart::FirstRecord => ("at_the_beginning", 1),
+        ChainStart::AfterDeleted(seq) => ("after_deleted", seq),
+        ChainStart::FirstGivenFile(seq) => ("with_first_given", seq),
     };
     if out.is_json() {
         out.json(&json!({
@@ -96,12 +96,12 @@ fn whole(verified: &Verified, out: &mut Out) {
         }));
         return;
     }
-    let from = match verified.begins {
-        Begins::AtTheBeginning => inert!("from its very beginning"),
-        Begins::AfterDeleted(seq) => {
+    let from = match verified.start {
+        ChainStart::FirstRecord => inert!("from its very beginning"),
+        ChainStart::AfterDeleted(seq) => {
             inert!("from record {}; what came before was deleted by rotation, as the log says", seq)
         }
-        Begins::WithFirstGiven(seq) => inert!("from record {}; what came before was not looked at", seq),
+        ChainStart::FirstGivenFile(seq) => inert!("from record {}; what came before was not looked at", seq),
     };
     let (records, files) = (verified.records, verified.files);
     out.line(Line::styled(AnsiColor::Green.on_default(), "whole").and(inert!(
@@ -110,7 +110,7 @@ fn whole(verified: &Verified, out: &mut Out) {
         files,
         from
     )));
-    out.line(inert!("head {}:{}", seq, shown(hash)));
+    out.line(inert!("head {}:{}", seq, sanitized_line(hash)));
     if verified.lost > 0 {
         out.line(inert!(
             "{} records were lost when they could not be written in time; the log says where",
@@ -118,12 +118,12 @@ fn whole(verified: &Verified, out: &mut Out) {
         ));
     }
     for note in &verified.notes {
-        out.line(inert!("note: {}", shown(note)));
+        out.line(inert!("note: {}", sanitized_line(note)));
     }
 }
 
-fn tell(broken: &Broken, out: &mut Out) {
-    let Broken { file, line, fault, expected, found, records_before } = broken;
+fn print_broken(broken: &BrokenChain, out: &mut Output) {
+    let BrokenChain { file, line, fault, expected, found, records_before } = broken;
     if out.is_json() {
         out.json(&json!({
             "whole": false,
@@ -138,11 +138,11 @@ fn tell(broken: &Broken, out: &mut Out) {
     }
     out.line(Line::styled(AnsiColor::Red.on_default().bold(), "broken").and(inert!(
         ": {}:{}: {}",
-        shown(file.display()),
+        sanitized_line(file.display()),
         *line,
         fault.word()
     )));
-    out.line(inert!("  expected {}", shown(expected)));
-    out.line(inert!("  found    {}", shown(found)));
+    out.line(inert!("  expected {}", sanitized_line(expected)));
+    out.line(inert!("  found    {}", sanitized_line(found)));
     out.line(inert!("{} records before it are as they were written", *records_before));
 }

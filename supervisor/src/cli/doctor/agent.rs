@@ -6,7 +6,7 @@ use std::path::Path;
 
 use talon_proto::host::{AgentStatus, GetStatusResponse};
 
-use super::check::{Check, Of, Section};
+use super::check::{Check, CheckBuilder, Section};
 use crate::config::Config;
 use crate::state::AGENT_DIR;
 
@@ -25,25 +25,25 @@ pub(super) fn checks(config: &Config) -> Vec<Check> {
 
 /// What the running supervisor reports; `None` if it has no agent.
 pub(super) fn running(status: &GetStatusResponse) -> Option<Check> {
-    let of = Of(Section::Supervisor, "agent");
+    let of = CheckBuilder(Section::Supervisor, "agent");
     let AgentStatus { state, pid, uid, problems, .. } =
         status.agent.as_ref().filter(|agent| agent.state != "off")?;
     let said = problems.join("; ");
     Some(match (state.as_str(), problems.is_empty()) {
         ("serving", true) => of.ok(format!("serving (pid {pid}, uid {uid})")),
         ("serving", false) => of.warn(format!("serving, and complains: {said}")),
-        ("starting", _) => of.warn("it is being started").fix("look again in some seconds"),
+        ("starting", _) => of.warn("it is being started").with_fix("look again in some seconds"),
         _ => of
             .fail(format!("{state}: {said}"))
-            .because("no client can reach it; plugins are not affected")
-            .fix("see its lines in the supervisor's log (plugin=talon-agent)"),
+            .with_reason("no client can reach it; plugins are not affected")
+            .with_fix("see its lines in the supervisor's log (plugin=talon-agent)"),
     })
 }
 
 /// Whether the agent can read its workspace; a missing one is reported by the configuration's own checks. The owner of
 /// `home`, the agent's directory, is the uid that the agent runs as.
 fn workspace(dir: &Path, home: Option<&Metadata>) -> Option<Check> {
-    let of = Of(Section::Files, "workspace");
+    let of = CheckBuilder(Section::Files, "workspace");
     let about = dir.metadata().ok().filter(Metadata::is_dir)?;
     // A missing file is not needed.
     let inside = FILES.iter().map(|name| dir.join(name));
@@ -53,8 +53,8 @@ fn workspace(dir: &Path, home: Option<&Metadata>) -> Option<Check> {
         None => of.ok(dir.display().to_string()),
         Some((path, _)) => of
             .warn(format!("the agent may not read {}", path.display()))
-            .because("built-in texts stand for what it cannot read")
-            .fix(format!("chmod -R o=rX {}, if nothing in it is secret", dir.display())),
+            .with_reason("built-in texts stand for what it cannot read")
+            .with_fix(format!("chmod -R o=rX {}, if nothing in it is secret", dir.display())),
     })
 }
 
@@ -91,7 +91,7 @@ mod tests {
         std::fs::write(&soul, "be kind").unwrap();
         std::fs::set_permissions(&soul, Permissions::from_mode(0o600)).unwrap();
         let check = workspace(&place, None).unwrap();
-        assert!(check.verdict == Verdict::Warn && check.says.contains("SOUL.md"), "{check:?}");
+        assert!(check.verdict == Verdict::Warn && check.message.contains("SOUL.md"), "{check:?}");
         // The owner may read.
         let owned = workspace(&place, place.metadata().ok().as_ref());
         assert_eq!(owned.unwrap().verdict, Verdict::Ok);
@@ -114,6 +114,6 @@ mod tests {
         assert_eq!(running(&with("serving", &[])).unwrap().verdict, Verdict::Ok);
         assert_eq!(running(&with("serving", &["a key is missing"])).unwrap().verdict, Verdict::Warn);
         let failed = running(&with("backoff", &["it ended"])).unwrap();
-        assert!(failed.verdict == Verdict::Fail && failed.says.contains("it ended"), "{failed:?}");
+        assert!(failed.verdict == Verdict::Fail && failed.message.contains("it ended"), "{failed:?}");
     }
 }

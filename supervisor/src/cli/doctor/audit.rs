@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
-use talon_audit::{Request, VerifyError, files_of, verify};
+use talon_audit::{VerifyError, VerifyRequest, files_of, verify};
 use talon_proto::host::GetStatusResponse;
 
-use super::check::{Check, Of, Section};
+use super::check::{Check, CheckBuilder, Section};
 use super::files::directory;
 use crate::audit;
-use crate::config::{Config, Surroundings};
+use crate::config::{Config, Environment};
 
 /// The largest file to read here; `talon audit verify` has no limit.
 const MAX_FILE_BYTES: u64 = 256 << 20;
 
-const OF: Of = Of(Section::Logs, "audit");
-const CHAIN: Of = Of(Section::Logs, "audit chain");
+const CHECK: CheckBuilder = CheckBuilder(Section::Logs, "audit");
+const CHAIN_CHECK: CheckBuilder = CheckBuilder(Section::Logs, "audit chain");
 
 pub(super) fn checks(config: Option<&Config>, status: Option<&GetStatusResponse>) -> Vec<Check> {
     let mut checks = Vec::new();
@@ -23,8 +23,8 @@ pub(super) fn checks(config: Option<&Config>, status: Option<&GetStatusResponse>
     // Prefer the supervisor over the configuration: the service manager can override the directory.
     let told = status.and_then(|status| status.audit.as_ref()).map(|audit| Path::new(&audit.file));
     let dir = told.filter(|file| file.is_file()).and_then(Path::parent).map(Path::to_owned);
-    let dir = dir.unwrap_or_else(|| audit::directory(config, &Surroundings::of_process()));
-    checks.push(directory(Of(Section::Files, "audit dir"), &dir));
+    let dir = dir.unwrap_or_else(|| audit::directory(config, &Environment::of_process()));
+    checks.push(directory(CheckBuilder(Section::Files, "audit dir"), &dir));
     checks.extend(chain(&dir));
     checks
 }
@@ -33,15 +33,15 @@ pub(super) fn checks(config: Option<&Config>, status: Option<&GetStatusResponse>
 fn written(status: &GetStatusResponse) -> Option<Check> {
     let audit = status.audit.as_ref()?;
     Some(match audit.state.as_str() {
-        "failing" => OF
+        "failing" => CHECK
             .fail(format!("calls are not recorded: {}", audit.problem))
-            .because("there is no record of who called what")
-            .fix("see docs/audit.md"),
-        _ if audit.lost > 0 => OF
+            .with_reason("there is no record of who called what")
+            .with_fix("see docs/audit.md"),
+        _ if audit.lost > 0 => CHECK
             .warn(format!("{} calls have no record, because the disk was too slow", audit.lost))
-            .fix("give it a faster disk (audit.dir), or raise audit.wait"),
-        "off" => OF.ok("off (audit.enabled)"),
-        state => OF.ok(format!("{state}: {} records", audit.records)),
+            .with_fix("give it a faster disk (audit.dir), or raise audit.wait"),
+        "off" => CHECK.ok("off (audit.enabled)"),
+        state => CHECK.ok(format!("{state}: {} records", audit.records)),
     })
 }
 
@@ -50,19 +50,21 @@ fn chain(dir: &Path) -> Option<Check> {
     let latest = files_of(dir).ok()?.pop()?;
     let shown = latest.display().to_string();
     if latest.metadata().ok()?.len() > MAX_FILE_BYTES {
-        return Some(CHAIN.ok(format!("{shown} is too large to be read here; `talon audit verify` does")));
+        return Some(
+            CHAIN_CHECK.ok(format!("{shown} is too large to be read here; `talon audit verify` does")),
+        );
     }
-    Some(match verify(&Request { files: vec![latest], all: false, anchor: None }) {
-        Ok(whole) => CHAIN.ok(format!(
+    Some(match verify(&VerifyRequest { files: vec![latest], all: false, anchor: None }) {
+        Ok(whole) => CHAIN_CHECK.ok(format!(
             "{shown}: {} records, each as it was; `talon audit verify` reads all files",
             whole.records
         )),
-        Err(VerifyError::Broken(broken)) => CHAIN
+        Err(VerifyError::Broken(broken)) => CHAIN_CHECK
             .fail(format!("{shown}:{} is not what was written: {}", broken.line, broken.fault.word()))
-            .because("somebody changed it, or the disk did")
-            .fix("keep a copy, then `talon audit verify` and docs/audit.md"),
+            .with_reason("somebody changed it, or the disk did")
+            .with_fix("keep a copy, then `talon audit verify` and docs/audit.md"),
         Err(VerifyError::Empty) => return None,
-        Err(error) => CHAIN.warn(error.to_string()),
+        Err(error) => CHAIN_CHECK.warn(error.to_string()),
     })
 }
 

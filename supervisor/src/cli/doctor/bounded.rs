@@ -7,7 +7,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
 /// How long another program may take to answer, so that `talon doctor` never hangs.
-pub(super) const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// The most bytes to read of a program's output.
 const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 
@@ -24,9 +24,9 @@ pub(super) async fn output_of(command: &mut Command) -> Result<String, String> {
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
-    match tokio::time::timeout(PATIENCE, reading).await {
+    match tokio::time::timeout(ANSWER_TIMEOUT, reading).await {
         Ok(read) => read,
-        Err(_) => Err(format!("no answer within {} seconds", PATIENCE.as_secs())),
+        Err(_) => Err(format!("no answer within {} seconds", ANSWER_TIMEOUT.as_secs())),
     }
 }
 

@@ -87,11 +87,11 @@ impl Section {
 #[derive(Debug)]
 pub(super) struct Check {
     pub(super) section: Section,
-    pub(super) what: String,
+    pub(super) subject: String,
     pub(super) verdict: Verdict,
-    pub(super) says: String,
+    pub(super) message: String,
     /// Why it matters; empty if the check is ok or the reason is obvious.
-    pub(super) why: &'static str,
+    pub(super) reason: &'static str,
     /// What to do; empty if there is nothing to do, or if `message` ends with it.
     pub(super) fix: String,
 }
@@ -103,24 +103,24 @@ impl Check {
         verdict: Verdict,
         says: impl Into<String>,
     ) -> Self {
-        Self { section, what: what.into(), verdict, says: says.into(), why: "", fix: String::new() }
+        Self { section, subject: what.into(), verdict, message: says.into(), reason: "", fix: String::new() }
     }
 
-    pub(super) fn because(self, why: &'static str) -> Self {
-        Self { why, ..self }
+    pub(super) fn with_reason(self, why: &'static str) -> Self {
+        Self { reason: why, ..self }
     }
 
-    pub(super) fn fix(self, fix: impl Into<String>) -> Self {
+    pub(super) fn with_fix(self, fix: impl Into<String>) -> Self {
         Self { fix: fix.into(), ..self }
     }
 
     pub(super) fn json(&self) -> Value {
         json!({
             "section": self.section.word(),
-            "check": self.what,
+            "check": self.subject,
             "status": self.verdict.word(),
-            "message": self.says,
-            "why": self.why,
+            "message": self.message,
+            "why": self.reason,
             "do": self.fix,
         })
     }
@@ -128,9 +128,9 @@ impl Check {
 
 /// Creates the checks of one section.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Of(pub(super) Section, pub(super) &'static str);
+pub(super) struct CheckBuilder(pub(super) Section, pub(super) &'static str);
 
-impl Of {
+impl CheckBuilder {
     pub(super) fn ok(self, says: impl Into<String>) -> Check {
         Check::new(self.0, self.1, Verdict::Ok, says)
     }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{AccessFlags, Gid, Group, User, access};
 
-use super::check::{Check, Of, Section};
-use crate::config::{Engine, Loaded, State, Surroundings};
+use super::check::{Check, CheckBuilder, Section};
+use crate::config::{Engine, Environment, Loaded, State};
 use crate::host::SOCKET_NAME;
 use crate::state;
 use crate::{admin, agent};
@@ -14,35 +14,35 @@ use crate::{admin, agent};
 /// Write permission for others.
 const OTHERS_WRITE: u32 = 0o002;
 
-const fn of(what: &'static str) -> Of {
-    Of(Section::Files, what)
+const fn check_named(what: &'static str) -> CheckBuilder {
+    CheckBuilder(Section::Files, what)
 }
 
 pub(super) fn checks(loaded: &Loaded) -> Vec<Check> {
     let config = &loaded.config;
     let mut checks = vec![
-        directory(of("runtime dir"), &config.runtime_dir),
+        directory(check_named("runtime dir"), &config.runtime_dir),
         data_dir(&config.state.data_dir, config.talon_plugin_settings().uid_range.is_some()),
     ];
     if let Some(dir) = &config.log.dir {
-        checks.push(directory(of("log dir"), dir));
+        checks.push(directory(check_named("log dir"), dir));
     }
     checks.push(plugin_dir(config.plugins.tools.plugin_dir.as_deref()));
-    checks.extend(socket(of("host.sock"), &config.runtime_dir.join(SOCKET_NAME)));
-    checks.extend(socket(of("agent.sock"), &config.runtime_dir.join(agent::SOCKET_NAME)));
-    checks.extend(socket(of("admin.sock"), &config.runtime_dir.join(admin::SOCKET_NAME)));
-    checks.extend(group(of("host.group"), config.host.group.as_deref()));
-    checks.extend(group(of("admin.group"), config.admin.group.as_deref()));
-    checks.extend(kept_state(&config.state));
+    checks.extend(socket(check_named("host.sock"), &config.runtime_dir.join(SOCKET_NAME)));
+    checks.extend(socket(check_named("agent.sock"), &config.runtime_dir.join(agent::SOCKET_NAME)));
+    checks.extend(socket(check_named("admin.sock"), &config.runtime_dir.join(admin::SOCKET_NAME)));
+    checks.extend(group(check_named("host.group"), config.host.group.as_deref()));
+    checks.extend(group(check_named("admin.group"), config.admin.group.as_deref()));
+    checks.extend(stored_state(&config.state));
     checks
 }
 
 /// A directory that the supervisor creates and writes to.
-pub(super) fn directory(of: Of, dir: &Path) -> Check {
+pub(super) fn directory(of: CheckBuilder, dir: &Path) -> Check {
     let shown = dir.display();
     // It would be created below the nearest existing ancestor.
     let Some(existing) = dir.ancestors().find(|ancestor| ancestor.exists()) else {
-        return of.fail(format!("{shown} has no parent directory")).fix("name another one");
+        return of.fail(format!("{shown} has no parent directory")).with_fix("name another one");
     };
     if existing == dir
         && let Ok(about) = dir.metadata()
@@ -50,22 +50,22 @@ pub(super) fn directory(of: Of, dir: &Path) -> Check {
     {
         return of
             .fail(format!("everybody may write to {shown}"))
-            .because("anyone who may write there can replace Talon's sockets and files")
-            .fix(format!("chmod o-w {shown}"));
+            .with_reason("anyone who may write there can replace Talon's sockets and files")
+            .with_fix(format!("chmod o-w {shown}"));
     }
     match access(existing, AccessFlags::W_OK | AccessFlags::X_OK) {
         Ok(()) if existing == dir => of.ok(shown.to_string()),
         Ok(()) => of.ok(format!("{shown} (made at the start)")),
         Err(error) => of
             .warn(format!("this user may not write to {}: {error}", existing.display()))
-            .fix("nothing, if the supervisor runs as another user; `sudo talon doctor` looks as root"),
+            .with_fix("nothing, if the supervisor runs as another user; `sudo talon doctor` looks as root"),
     }
 }
 
 /// The state directory. The supervisor refuses to start if others may read it; if plugins have their own uids, others
 /// may have execute permission on it.
 fn data_dir(dir: &Path, own_uids: bool) -> Check {
-    let of = of("data dir");
+    let of = check_named("data dir");
     let (mode, forbidden) = if own_uids { (0o711, 0o066) } else { (0o700, 0o077) };
     match dir.metadata() {
         Ok(about) if about.is_dir() && about.mode() & forbidden != 0 => of
@@ -74,28 +74,28 @@ fn data_dir(dir: &Path, own_uids: bool) -> Check {
                 dir.display(),
                 about.mode() & 0o7777
             ))
-            .because("it holds the plugins' state, and the supervisor does not start with it")
-            .fix(format!("chmod {mode:o} {}", dir.display())),
+            .with_reason("it holds the plugins' state, and the supervisor does not start with it")
+            .with_fix(format!("chmod {mode:o} {}", dir.display())),
         _ => directory(of, dir),
     }
 }
 
 fn plugin_dir(dir: Option<&Path>) -> Check {
-    let of = of("plugin dir");
+    let of = check_named("plugin dir");
     let Some(dir) = dir else {
-        return of.warn("none").fix("set plugins.tools.plugin_dir, or name plugins one by one");
+        return of.warn("none").with_fix("set plugins.tools.plugin_dir, or name plugins one by one");
     };
     match std::fs::read_dir(dir) {
         Ok(entries) => of.ok(format!("{} ({} entries)", dir.display(), entries.count())),
         Err(error) => of
             .fail(format!("cannot read {}: {error}", dir.display()))
-            .because("no plugin is found there")
-            .fix("create it, or change plugins.tools.plugin_dir"),
+            .with_reason("no plugin is found there")
+            .with_fix("create it, or change plugins.tools.plugin_dir"),
     }
 }
 
 /// A socket of the supervisor, if it exists.
-fn socket(of: Of, path: &Path) -> Option<Check> {
+fn socket(of: CheckBuilder, path: &Path) -> Option<Check> {
     let about = path.symlink_metadata().ok()?;
     let mode = about.permissions().mode() & 0o777;
     let group = Group::from_gid(Gid::from_raw(about.gid())).ok().flatten();
@@ -105,7 +105,7 @@ fn socket(of: Of, path: &Path) -> Option<Check> {
         of.ok(says)
     } else {
         // The supervisor checks the peer of each connection, so this only lets others connect.
-        of.warn(says).because("users without any role can use up its connections").fix(format!(
+        of.warn(says).with_reason("users without any role can use up its connections").with_fix(format!(
             "chmod o= {}, and find out who changed it: the supervisor makes it 0660",
             path.display()
         ))
@@ -113,7 +113,7 @@ fn socket(of: Of, path: &Path) -> Option<Check> {
 }
 
 /// A group that may use a socket, and its members.
-fn group(of: Of, name: Option<&str>) -> Option<Check> {
+fn group(of: CheckBuilder, name: Option<&str>) -> Option<Check> {
     let name = name?;
     Some(match Group::from_name(name) {
         Ok(Some(group)) => {
@@ -123,31 +123,33 @@ fn group(of: Of, name: Option<&str>) -> Option<Check> {
             let members: Vec<String> = group.mem.iter().cloned().chain(own).collect();
             if members.is_empty() {
                 of.warn(format!("{name} has no members"))
-                    .because("only root and the supervisor's own user can connect")
-                    .fix(format!("adduser NAME {name}; it counts from the next login on"))
+                    .with_reason("only root and the supervisor's own user can connect")
+                    .with_fix(format!("adduser NAME {name}; it counts from the next login on"))
             } else {
                 of.ok(format!("{name}: {}", members.join(", ")))
             }
         }
         Ok(None) => of
             .fail(format!("there is no group {name}"))
-            .because("the supervisor cannot give it its socket, and does not start")
-            .fix(format!("groupadd --system {name}, or name another one")),
-        Err(error) => of.warn(format!("cannot look up {name}: {error}")).fix("look at /etc/nsswitch.conf"),
+            .with_reason("the supervisor cannot give it its socket, and does not start")
+            .with_fix(format!("groupadd --system {name}, or name another one")),
+        Err(error) => {
+            of.warn(format!("cannot look up {name}: {error}")).with_fix("look at /etc/nsswitch.conf")
+        }
     })
 }
 
 /// The state store, and data of another program that could be imported.
-fn kept_state(settings: &State) -> Vec<Check> {
-    let of = of("state");
+fn stored_state(settings: &State) -> Vec<Check> {
+    let of = check_named("state");
     if settings.engine == Engine::Off {
         return vec![of.warn("off: plugins cannot keep anything (state.engine)")];
     }
     let importable = |dir: PathBuf| {
         let dir = dir.display();
-        of.warn(format!("{dir} can be taken over")).fix(format!("talon import {dir} (--dry-run first)"))
+        of.warn(format!("{dir} can be taken over")).with_fix(format!("talon import {dir} (--dry-run first)"))
     };
-    let home = Surroundings::of_process().home;
+    let home = Environment::of_process().home;
     let imports = state::to_import(&settings.data_dir, home.as_deref());
     imports.into_iter().map(importable).collect()
 }
@@ -160,11 +162,11 @@ mod tests {
     #[test]
     fn a_directory_that_will_be_made_is_fine_and_one_for_everybody_is_not() {
         let dir = tempfile::tempdir().unwrap();
-        let check = directory(of("data dir"), &dir.path().join("a/b"));
+        let check = directory(check_named("data dir"), &dir.path().join("a/b"));
         assert_eq!(check.verdict, Verdict::Ok);
-        assert!(check.says.contains("made at the start"));
+        assert!(check.message.contains("made at the start"));
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert_eq!(directory(of("data dir"), dir.path()).verdict, Verdict::Fail);
+        assert_eq!(directory(check_named("data dir"), dir.path()).verdict, Verdict::Fail);
     }
 
     #[test]
@@ -193,22 +195,22 @@ mod tests {
 
     #[test]
     fn a_group_has_to_be_there() {
-        assert!(group(of("host.group"), None).is_none());
-        let missing = group(of("host.group"), Some("no-such-group-here")).unwrap();
+        assert!(group(check_named("host.group"), None).is_none());
+        let missing = group(check_named("host.group"), Some("no-such-group-here")).unwrap();
         assert_eq!(missing.verdict, Verdict::Fail);
         assert!(missing.fix.contains("groupadd"), "{}", missing.fix);
-        assert_ne!(group(of("host.group"), Some("root")).unwrap().verdict, Verdict::Fail);
+        assert_ne!(group(check_named("host.group"), Some("root")).unwrap().verdict, Verdict::Fail);
     }
 
     #[test]
     fn a_socket_for_everybody_is_told() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("host.sock");
-        assert!(socket(of("host.sock"), &path).is_none());
+        assert!(socket(check_named("host.sock"), &path).is_none());
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         for (mode, verdict) in [(0o660, Verdict::Ok), (0o666, Verdict::Warn)] {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(socket(of("host.sock"), &path).unwrap().verdict, verdict);
+            assert_eq!(socket(check_named("host.sock"), &path).unwrap().verdict, verdict);
         }
     }
 }

@@ -4,25 +4,25 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
-use talon_jail::{Available, Machine, Mode, Stage, StageError, Status};
+use talon_jail::{Machine, Mode, ProtectionSupport, Stage, StageError, Status};
 use talon_plugin::entry::SandboxMode;
 use talon_proto::host::{GetStatusResponse, Plugin};
 
 use super::super::table::{Cell, Table};
-use super::check::{Check, Of, Section, Verdict};
+use super::check::{Check, CheckBuilder, Section, Verdict};
 use super::wrap::wrapped_on;
 use crate::config::Config;
 use crate::serve::find_plugins;
 
 /// Everything known about the jails on this machine.
-pub(super) struct Jails {
+pub(super) struct JailReport {
     machine: Machine,
-    asked: Asked,
-    running: Option<Running>,
+    requested: RequestedModes,
+    running: Option<RunningPlugins>,
 }
 
 /// The configured modes.
-struct Asked {
+struct RequestedModes {
     /// `sandbox.mode`.
     mode: Mode,
     /// The effective mode of each plugin that would run.
@@ -30,43 +30,47 @@ struct Asked {
 }
 
 /// The plugins of the running supervisor that have a process.
-struct Running {
+struct RunningPlugins {
     plugins: Vec<Plugin>,
 }
 
 /// For how many plugins one protection is in force.
 #[derive(Debug, PartialEq, Eq)]
-struct Holds {
+struct EnforcementCount {
     plugins: usize,
     enforced: usize,
     stand_in: usize,
 }
 
-impl Jails {
+impl JailReport {
     /// Inspects the machine and the configured plugins. Blocking.
-    pub(super) fn look(
+    pub(super) fn inspect(
         config: Option<&Config>,
         status: Option<&GetStatusResponse>,
     ) -> Result<Self, StageError> {
         let machine = talon_jail::probe(&Stage::from_current_exe()?);
-        Ok(Self { machine, asked: Asked::by(config), running: status.map(Running::on) })
+        Ok(Self {
+            machine,
+            requested: RequestedModes::from_config(config),
+            running: status.map(RunningPlugins::from_status),
+        })
     }
 
     pub(super) fn checks(&self) -> Vec<Check> {
-        vec![self.tier(), self.asked.check()]
+        vec![self.tier(), self.requested.check()]
     }
 
     fn tier(&self) -> Check {
         let machine = &self.machine;
         let mut says = format!("{}: {}", machine.tier.name(), machine.tier.describe());
         let accepted = machine.accepted_by_enforce();
-        let verdict = match (accepted, self.asked.enforce()) {
+        let verdict = match (accepted, self.requested.enforce()) {
             (true, _) => Verdict::Ok,
             (false, false) => Verdict::Warn,
             (false, true) => Verdict::Fail,
         };
         if !accepted {
-            let refused: Vec<_> = machine.refused().map(|line| line.name).collect();
+            let refused: Vec<_> = machine.missing().map(|line| line.name).collect();
             let _ = write!(
                 says,
                 "; sandbox.mode: enforce refuses plugins here, for lack of {}",
@@ -80,31 +84,31 @@ impl Jails {
     }
 
     /// For how many plugins a protection is in force.
-    fn holds(&self, name: &str) -> Option<Holds> {
-        self.running.as_ref().map(|running| running.holds(name))
+    fn enforcement(&self, name: &str) -> Option<EnforcementCount> {
+        self.running.as_ref().map(|running| running.enforcement(name))
     }
 
     pub(super) fn table(&self, page: usize) -> Table {
-        let asked = self.asked.word();
+        let asked = self.requested.word();
         let mut table = Table::new(&["PROTECTION", "AVAILABLE", "ASKED", "ENFORCED", ""]);
         let column =
             |title: &str, cells: &mut dyn Iterator<Item = usize>| cells.fold(title.len(), usize::max);
-        let used = column("PROTECTION", &mut self.machine.lines.iter().map(|line| line.name.len()))
+        let used = column("PROTECTION", &mut self.machine.protections.iter().map(|line| line.name.len()))
             + "AVAILABLE".len()
             + column("ASKED", &mut [asked.len()].into_iter())
             + column(
                 "ENFORCED",
-                &mut self.machine.lines.iter().map(|line| enforced(self.holds(line.name)).len()),
+                &mut self.machine.protections.iter().map(|line| enforced(self.enforcement(line.name)).len()),
             )
             + 4 * 2;
-        for line in &self.machine.lines {
-            let holds = self.holds(line.name);
-            let texts = wrapped_on(page, line.says(), used);
+        for line in &self.machine.protections {
+            let holds = self.enforcement(line.name);
+            let texts = wrapped_on(page, line.detail(), used);
             let mut first = Some([
                 line.name.into(),
                 self.available(line),
                 asked.as_str().into(),
-                Cell::styled(enforced(self.holds(line.name)), holds_style(holds.as_ref())),
+                Cell::styled(enforced(self.enforcement(line.name)), enforcement_style(holds.as_ref())),
             ]);
             for text in texts {
                 let mut row = first.take().unwrap_or_default().to_vec();
@@ -119,7 +123,7 @@ impl Jails {
     pub(super) fn remedies(&self, page: usize) -> Table {
         let mut table = Table::new(&["TO GET", ""]);
         let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
-        for line in self.machine.lines.iter().filter(|line| !line.remedy.is_empty()) {
+        for line in self.machine.protections.iter().filter(|line| !line.remedy.is_empty()) {
             match told.iter_mut().find(|(remedy, _)| *remedy == line.remedy) {
                 Some((_, names)) => names.push(line.name),
                 None => told.push((&line.remedy, vec![line.name])),
@@ -135,10 +139,10 @@ impl Jails {
         table
     }
 
-    fn available(&self, line: &Available) -> Cell {
+    fn available(&self, line: &ProtectionSupport) -> Cell {
         let color = match &line.status {
             Status::Enforced => AnsiColor::Green,
-            Status::Missing(_) if self.asked.enforce() => AnsiColor::Red,
+            Status::Missing(_) if self.requested.enforce() => AnsiColor::Red,
             Status::StandIn(_) | Status::Missing(_) => AnsiColor::Yellow,
         };
         Cell::styled(word(&line.status), color.on_default())
@@ -153,28 +157,32 @@ impl Jails {
             "accepted_by_enforce": machine.accepted_by_enforce(),
             "kernel": machine.kernel,
         });
-        let plugins =
-            self.asked.plugins.iter().map(|(name, mode)| json!({ "name": name, "mode": mode_word(*mode) }));
-        value["asked"] = json!({ "mode": mode_word(self.asked.mode), "plugins": plugins.collect::<Value>() });
-        let protection = |line: &Available| {
-            let enforced = self.holds(line.name).map(|holds| {
+        let plugins = self
+            .requested
+            .plugins
+            .iter()
+            .map(|(name, mode)| json!({ "name": name, "mode": mode_word(*mode) }));
+        value["asked"] =
+            json!({ "mode": mode_word(self.requested.mode), "plugins": plugins.collect::<Value>() });
+        let protection = |line: &ProtectionSupport| {
+            let enforced = self.enforcement(line.name).map(|holds| {
                 json!({ "plugins": holds.plugins, "enforced": holds.enforced, "stand_in": holds.stand_in })
             });
             json!({
                 "protection": line.name,
                 "available": word(&line.status),
-                "says": line.says(),
+                "says": line.detail(),
                 "remedy": line.remedy,
-                "asked": self.asked.word(),
+                "asked": self.requested.word(),
                 "enforced": enforced,
             })
         };
-        value["protections"] = machine.lines.iter().map(protection).collect();
+        value["protections"] = machine.protections.iter().map(protection).collect();
     }
 }
 
-impl Asked {
-    fn by(config: Option<&Config>) -> Self {
+impl RequestedModes {
+    fn from_config(config: Option<&Config>) -> Self {
         let Some(config) = config else { return Self { mode: Mode::Enforce, plugins: Vec::new() } };
         let plugins = find_plugins(config).plugins;
         let plugins = plugins.into_iter().map(|spec| (spec.name.to_string(), spec.sandbox.mode));
@@ -221,21 +229,21 @@ impl Asked {
             says.push_str("; plugins run without a jail: set sandbox.mode to enforce");
         }
         {
-            let of = Of(Section::Sandbox, "jail: mode");
+            let of = CheckBuilder(Section::Sandbox, "jail: mode");
             if less { of.warn(says) } else { of.ok(says) }
         }
     }
 }
 
-impl Running {
-    fn on(status: &GetStatusResponse) -> Self {
+impl RunningPlugins {
+    fn from_status(status: &GetStatusResponse) -> Self {
         let running = |plugin: &&Plugin| plugin.instances.iter().any(|instance| instance.pid != 0);
         Self { plugins: status.plugins.iter().filter(running).cloned().collect() }
     }
 
     /// A plugin's report lists the protections that are not in force; all others are.
-    fn holds(&self, name: &str) -> Holds {
-        let mut holds = Holds { plugins: self.plugins.len(), enforced: 0, stand_in: 0 };
+    fn enforcement(&self, name: &str) -> EnforcementCount {
+        let mut holds = EnforcementCount { plugins: self.plugins.len(), enforced: 0, stand_in: 0 };
         for plugin in &self.plugins {
             let mut texts = plugin.not_enforced.iter();
             match texts.find_map(|text| text.strip_prefix(name)?.strip_prefix(": ")) {
@@ -249,22 +257,26 @@ impl Running {
 }
 
 /// "2 of 2", "1 of 2, 1 stand-in"; "-" if nothing runs.
-fn enforced(holds: Option<Holds>) -> String {
+fn enforced(holds: Option<EnforcementCount>) -> String {
     match holds {
-        None | Some(Holds { plugins: 0, .. }) => "-".to_owned(),
-        Some(Holds { plugins, enforced: 0, stand_in }) if stand_in == plugins => "stand-in".to_owned(),
-        Some(Holds { plugins, enforced, stand_in: 0 }) => format!("{enforced} of {plugins}"),
-        Some(Holds { plugins, enforced, stand_in }) => {
+        None | Some(EnforcementCount { plugins: 0, .. }) => "-".to_owned(),
+        Some(EnforcementCount { plugins, enforced: 0, stand_in }) if stand_in == plugins => {
+            "stand-in".to_owned()
+        }
+        Some(EnforcementCount { plugins, enforced, stand_in: 0 }) => format!("{enforced} of {plugins}"),
+        Some(EnforcementCount { plugins, enforced, stand_in }) => {
             format!("{enforced} of {plugins}, {stand_in} stand-in")
         }
     }
 }
 
-fn holds_style(holds: Option<&Holds>) -> Style {
+fn enforcement_style(holds: Option<&EnforcementCount>) -> Style {
     match holds {
-        None | Some(Holds { plugins: 0, .. }) => Style::new(),
-        Some(Holds { plugins, enforced, .. }) if enforced == plugins => AnsiColor::Green.on_default(),
-        Some(Holds { plugins, enforced, stand_in }) if enforced + stand_in == *plugins => {
+        None | Some(EnforcementCount { plugins: 0, .. }) => Style::new(),
+        Some(EnforcementCount { plugins, enforced, .. }) if enforced == plugins => {
+            AnsiColor::Green.on_default()
+        }
+        Some(EnforcementCount { plugins, enforced, stand_in }) if enforced + stand_in == *plugins => {
             AnsiColor::Yellow.on_default()
         }
         Some(_) => AnsiColor::Red.on_default(),
@@ -280,7 +292,7 @@ fn word(status: &Status) -> &'static str {
 }
 
 fn mode_word(mode: Mode) -> &'static str {
-    SandboxMode::from(mode).word()
+    SandboxMode::from(mode).as_str()
 }
 
 #[cfg(test)]

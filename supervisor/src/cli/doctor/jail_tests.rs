@@ -2,8 +2,8 @@ use talon_proto::host::Instance;
 
 use super::*;
 
-fn asked(mode: Mode, plugins: &[(&str, Mode)]) -> Asked {
-    Asked { mode, plugins: plugins.iter().map(|(name, mode)| ((*name).to_owned(), *mode)).collect() }
+fn asked(mode: Mode, plugins: &[(&str, Mode)]) -> RequestedModes {
+    RequestedModes { mode, plugins: plugins.iter().map(|(name, mode)| ((*name).to_owned(), *mode)).collect() }
 }
 
 fn plugin(pid: u32, not_enforced: &[&str]) -> Plugin {
@@ -20,13 +20,13 @@ fn plugins_that_differ_are_counted_and_named() {
     let some = asked(Mode::Enforce, &all);
     assert_eq!(some.word(), "enforce, 1 best-effort, 1 off");
     let check = some.check();
-    assert_eq!(check.says, "enforce; 3 plugins, 1 best-effort: c, 1 off: b");
+    assert_eq!(check.message, "enforce; 3 plugins, 1 best-effort: c, 1 off: b");
     assert_eq!(check.verdict, Verdict::Warn);
     assert_eq!(asked(Mode::Enforce, &all[..1]).check().verdict, Verdict::Ok);
-    assert_eq!(asked(Mode::Enforce, &[]).check().says, "enforce; no plugins");
+    assert_eq!(asked(Mode::Enforce, &[]).check().message, "enforce; no plugins");
     assert!(asked(Mode::BestEffort, &all).enforce(), "one plugin is enough");
     assert!(!asked(Mode::Off, &all[1..]).enforce());
-    assert!(asked(Mode::Off, &[]).check().says.contains("without a jail"));
+    assert!(asked(Mode::Off, &[]).check().message.contains("without a jail"));
 }
 
 #[test]
@@ -39,12 +39,12 @@ fn what_a_report_does_not_name_is_in_force() {
         ],
         ..GetStatusResponse::default()
     };
-    let running = Running::on(&status);
-    let shown = |name| enforced(Some(running.holds(name)));
+    let running = RunningPlugins::from_status(&status);
+    let shown = |name| enforced(Some(running.enforcement(name)));
     assert_eq!(shown("landlock"), "1 of 2");
     assert_eq!(shown("own-uid"), "0 of 2, 1 stand-in");
     assert_eq!(shown("network"), "2 of 2", "the word must match whole");
-    assert_eq!(enforced(Some(Holds { plugins: 2, enforced: 0, stand_in: 2 })), "stand-in");
-    assert_eq!(enforced(Some(Holds { plugins: 0, enforced: 0, stand_in: 0 })), "-");
+    assert_eq!(enforced(Some(EnforcementCount { plugins: 2, enforced: 0, stand_in: 2 })), "stand-in");
+    assert_eq!(enforced(Some(EnforcementCount { plugins: 0, enforced: 0, stand_in: 0 })), "-");
     assert_eq!(enforced(None), "-");
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use talon_proto::host::GetStatusResponse;
 
 use super::super::show;
-use super::check::{Check, Of, Section};
+use super::check::{Check, CheckBuilder, Section};
 
 /// The oldest kernel on which plugins can start: it needs close_range, and pidfds that can be waited for.
 const OLDEST_KERNEL: (u32, u32) = (5, 9);
@@ -16,8 +16,8 @@ const EARLIEST_UNIX_SECONDS: u64 = 1_767_225_600;
 /// How far in the future a past time may seem to be: clocks are often adjusted by some seconds.
 const CLOCK_SLACK: Duration = Duration::from_secs(120);
 
-const fn of(what: &'static str) -> Of {
-    Of(Section::Machine, what)
+const fn check_named(what: &'static str) -> CheckBuilder {
+    CheckBuilder(Section::Machine, what)
 }
 
 pub(super) fn checks(status: Option<&GetStatusResponse>) -> Vec<Check> {
@@ -26,7 +26,7 @@ pub(super) fn checks(status: Option<&GetStatusResponse>) -> Vec<Check> {
 }
 
 fn kernel(release: &str) -> Check {
-    let of = of("kernel");
+    let of = check_named("kernel");
     let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
     let Some(version) = numbers.next().zip(numbers.next()) else {
         return of.warn(format!("{release}: not a version that can be read"));
@@ -34,33 +34,35 @@ fn kernel(release: &str) -> Check {
     if version < OLDEST_KERNEL {
         return of
             .fail(format!("Linux {release}"))
-            .because("plugins cannot be started safely on it")
-            .fix(format!("Linux {}.{} or newer", OLDEST_KERNEL.0, OLDEST_KERNEL.1));
+            .with_reason("plugins cannot be started safely on it")
+            .with_fix(format!("Linux {}.{} or newer", OLDEST_KERNEL.0, OLDEST_KERNEL.1));
     }
     if version < GOOD_KERNEL {
         return of
             .warn(format!("Linux {release}"))
-            .because("its Landlock does not yet confine signals and abstract sockets; other means stand in")
-            .fix(format!("Linux {}.{} or newer", GOOD_KERNEL.0, GOOD_KERNEL.1));
+            .with_reason(
+                "its Landlock does not yet confine signals and abstract sockets; other means stand in",
+            )
+            .with_fix(format!("Linux {}.{} or newer", GOOD_KERNEL.0, GOOD_KERNEL.1));
     }
     of.ok(format!("Linux {release}"))
 }
 
 fn clock(now: SystemTime, supervisor_started_unix_ms: Option<u64>) -> Check {
-    let of = of("clock");
+    let of = check_named("clock");
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let shown = show::stamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
+    let shown = show::timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX));
     let why = "times in logs and the audit log are wrong, and certificates seem not to hold yet";
     let fix = "set it: `timedatectl set-ntp true`, or as this machine does it";
     if since.as_secs() < EARLIEST_UNIX_SECONDS {
-        return of.fail(format!("{shown} lies before this program was made")).because(why).fix(fix);
+        return of.fail(format!("{shown} lies before this program was made")).with_reason(why).with_fix(fix);
     }
-    let started = supervisor_started_unix_ms.map(show::at);
+    let started = supervisor_started_unix_ms.map(show::system_time);
     if started.is_some_and(|started| started > now + CLOCK_SLACK) {
         return of
             .warn(format!("{shown}, and the supervisor was started later than that: it was set back"))
-            .because(why)
-            .fix(fix);
+            .with_reason(why)
+            .with_fix(fix);
     }
     of.ok(shown.as_str())
 }

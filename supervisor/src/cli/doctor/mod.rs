@@ -8,12 +8,12 @@ mod audit;
 mod bounded;
 mod check;
 mod config;
+mod connectivity;
 mod files;
 mod jail;
 mod machine;
 mod process;
 mod programs;
-mod reach;
 mod service;
 mod supervisor;
 pub(super) mod wrap;
@@ -22,12 +22,12 @@ use anstyle::Style;
 use clap::Args;
 use serde_json::json;
 
-use self::check::{Check, Of, SECTIONS, Section, Verdict};
-use self::jail::Jails;
+use self::check::{Check, CheckBuilder, SECTIONS, Section, Verdict};
+use self::jail::JailReport;
 use self::wrap::wrapped_on;
 use super::failure::Failure;
 use super::line::Line;
-use super::output::Out;
+use super::output::Output;
 use super::table::{Cell, Table};
 use super::{Global, serve};
 use crate::exit;
@@ -51,7 +51,7 @@ const MAX_COLUMNS: usize = 100;
 pub(super) struct DoctorArgs {}
 
 impl DoctorArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut checks = Vec::new();
         let loaded = serve::load(&serve::load_options(global));
         match &loaded {
@@ -60,7 +60,9 @@ impl DoctorArgs {
                 checks.extend(files::checks(loaded));
                 checks.extend(agent::checks(&loaded.config));
             }
-            Err(failure) => checks.push(Of(Section::Configuration, "config").fail(failure.to_string())),
+            Err(failure) => {
+                checks.push(CheckBuilder(Section::Configuration, "config").fail(failure.to_string()))
+            }
         }
         // Without a configuration the defaults apply.
         let config = loaded.ok().map(|loaded| loaded.config);
@@ -69,16 +71,16 @@ impl DoctorArgs {
         checks.extend(found);
         if let Some(status) = &status {
             checks.extend(process::checks(status));
-            checks.extend(reach::healthz(status).await);
+            checks.extend(connectivity::healthz(status).await);
         }
         checks.extend(service::checks(status.as_ref()).await);
-        checks.extend(reach::checks(config.as_ref(), status.as_ref()).await);
+        checks.extend(connectivity::checks(config.as_ref(), status.as_ref()).await);
         checks.extend(audit::checks(config.as_ref(), status.as_ref()));
         checks.extend(machine::checks(status.as_ref()));
-        let jails = Jails::look(config.as_ref(), status.as_ref());
+        let jails = JailReport::inspect(config.as_ref(), status.as_ref());
         match &jails {
             Ok(jails) => checks.extend(jails.checks()),
-            Err(error) => checks.push(Of(Section::Sandbox, "jail: tier").fail(error.to_string())),
+            Err(error) => checks.push(CheckBuilder(Section::Sandbox, "jail: tier").fail(error.to_string())),
         }
         let jails = jails.ok();
 
@@ -97,7 +99,7 @@ impl DoctorArgs {
     }
 }
 
-fn print(checks: &[Check], jails: Option<&Jails>, out: &mut Out) {
+fn print(checks: &[Check], jails: Option<&JailReport>, out: &mut Output) {
     let page = out.columns().min(MAX_COLUMNS);
     let mut first = true;
     for section in SECTIONS {
@@ -128,18 +130,18 @@ fn print(checks: &[Check], jails: Option<&Jails>, out: &mut Out) {
         count(Verdict::Warn),
         count(Verdict::Fail)
     );
-    out.line(super::output::shown(text));
+    out.line(super::output::sanitized_line(text));
 }
 
 fn table(checks: &[&Check], page: usize) -> Table {
     let mut table = Table::new(&[]);
-    let widest = checks.iter().map(|check| check.what.len()).max().unwrap_or_default();
+    let widest = checks.iter().map(|check| check.subject.len()).max().unwrap_or_default();
     // A verdict, a name and their gaps precede the text.
     let used = "fail".len() + widest + 4;
     for check in checks {
         let mut head = Some((
             Cell::styled(check.verdict.word(), check.verdict.style()),
-            Cell::from(check.what.as_str()),
+            Cell::from(check.subject.as_str()),
         ));
         let mut lines = |text: &str| {
             for line in wrapped_on(page, text, used) {
@@ -147,9 +149,9 @@ fn table(checks: &[&Check], page: usize) -> Table {
                 table.row(vec![verdict, what, line.into()]);
             }
         };
-        lines(&check.says);
-        if !check.why.is_empty() {
-            lines(&format!("why: {}", check.why));
+        lines(&check.message);
+        if !check.reason.is_empty() {
+            lines(&format!("why: {}", check.reason));
         }
         if !check.fix.is_empty() {
             lines(&format!("do: {}", check.fix));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use talon_proto::host::GetStatusResponse;
 
-use super::check::{Check, Of, Section};
+use super::check::{Check, CheckBuilder, Section};
 
 /// Capabilities that the jail needs if the supervisor is not root: the kernel's numbers, and their purpose.
 const CAPABILITIES: [(u8, &str); 6] =
@@ -17,8 +17,8 @@ const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
 /// Where cgroup v2 is mounted, alone or next to v1.
 const CGROUP_ROOTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
-const fn of(what: &'static str) -> Of {
-    Of(Section::Supervisor, what)
+const fn check_named(what: &'static str) -> CheckBuilder {
+    CheckBuilder(Section::Supervisor, what)
 }
 
 pub(super) fn checks(status: &GetStatusResponse) -> Vec<Check> {
@@ -27,16 +27,16 @@ pub(super) fn checks(status: &GetStatusResponse) -> Vec<Check> {
     match fs::read_to_string(proc.join("status")) {
         Ok(text) => checks.extend(user(&text)),
         Err(error) => {
-            checks.push(of("user").warn(format!("cannot look at process {}: {error}", status.pid)));
+            checks.push(check_named("user").warn(format!("cannot look at process {}: {error}", status.pid)));
             return checks;
         }
     }
     match fs::read_to_string(proc.join("limits")) {
         Ok(text) => checks.extend(files(&text)),
         // Only root can read the files of another user's process.
-        Err(error) => {
-            checks.push(of("open files").warn(format!("not looked at: {error}")).fix("sudo talon doctor"))
-        }
+        Err(error) => checks.push(
+            check_named("open files").warn(format!("not looked at: {error}")).with_fix("sudo talon doctor"),
+        ),
     }
     if let Ok(text) = fs::read_to_string(proc.join("cgroup")) {
         checks.push(cgroup(&text));
@@ -50,7 +50,7 @@ fn field<'t>(status: &'t str, name: &str) -> Option<&'t str> {
 }
 
 fn user(status: &str) -> Option<Check> {
-    let of = of("user");
+    let of = check_named("user");
     // Real, effective, saved, file system.
     let uid: u32 = field(status, "Uid:")?.split_whitespace().nth(1)?.parse().ok()?;
     let held = u64::from_str_radix(field(status, "CapEff:")?, 16).ok()?;
@@ -62,45 +62,45 @@ fn user(status: &str) -> Option<Check> {
         of.ok(format!("{name}, with the capabilities that the jail needs"))
     } else if missing.len() == CAPABILITIES.len() {
         of.warn(format!("{name}, without capabilities"))
-            .because("its plugins share its uid, or have one in a user namespace; see SANDBOX")
-            .fix("run it by the unit of the package, which gives it those that it needs and no others")
+            .with_reason("its plugins share its uid, or have one in a user namespace; see SANDBOX")
+            .with_fix("run it by the unit of the package, which gives it those that it needs and no others")
     } else {
         of.fail(format!("{name}, without {}", missing.join(", ")))
-            .because("it has only some of the capabilities that the jail needs: plugins with their own uids cannot start")
-            .fix("give it all (AmbientCapabilities= and CapabilityBoundingSet= as in the unit of the package), or none")
+            .with_reason("it has only some of the capabilities that the jail needs: plugins with their own uids cannot start")
+            .with_fix("give it all (AmbientCapabilities= and CapabilityBoundingSet= as in the unit of the package), or none")
     })
 }
 
 fn files(limits: &str) -> Option<Check> {
-    let of = of("open files");
+    let of = check_named("open files");
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     let soft = line.split_whitespace().next()?;
     Some(match soft.parse::<u64>() {
         Ok(count) if count < FEW_FILES => of
             .warn(format!("{count} at most"))
-            .because("every client, plugin and log file takes some; past the limit clients are refused")
-            .fix("LimitNOFILE=524288 in the unit, as the package has it; ulimit -n without systemd"),
+            .with_reason("every client, plugin and log file takes some; past the limit clients are refused")
+            .with_fix("LimitNOFILE=524288 in the unit, as the package has it; ulimit -n without systemd"),
         _ => of.ok(format!("{soft} at most")),
     })
 }
 
 /// The controllers of the service's cgroup.
 fn cgroup(text: &str) -> Check {
-    let of = of("cgroup");
+    let of = check_named("cgroup");
     let unlimited =
         "memory, processor time and processes of plugins are watched and not limited by the kernel";
     let Some(path) = text.lines().find_map(|line| line.strip_prefix("0::/")) else {
         return of
             .warn("this machine has no cgroup v2")
-            .because(unlimited)
-            .fix("boot with systemd.unified_cgroup_hierarchy=1");
+            .with_reason(unlimited)
+            .with_fix("boot with systemd.unified_cgroup_hierarchy=1");
     };
     let root = CGROUP_ROOTS.map(PathBuf::from).into_iter().find(|root| root.join("cgroup.procs").exists());
     let Some(root) = root else {
         return of
             .warn("cgroup v2 is not mounted where it usually is")
-            .because(unlimited)
-            .fix("mount it at /sys/fs/cgroup");
+            .with_reason(unlimited)
+            .with_fix("mount it at /sys/fs/cgroup");
     };
     let own = root.join(path);
     // If the supervisor has moved itself into a leaf, its parent group is the one that is divided among plugins.
@@ -112,8 +112,8 @@ fn cgroup(text: &str) -> Check {
         return of.ok(format!("{} has cpu, memory and pids", base.display()));
     }
     of.warn(format!("{} lacks {}", base.display(), missing.join(", ")))
-        .because(unlimited)
-        .fix("Delegate=yes in the unit; what cgroup v1 uses of the controllers is missing in v2")
+        .with_reason(unlimited)
+        .with_fix("Delegate=yes in the unit; what cgroup v1 uses of the controllers is missing in v2")
 }
 
 fn controllers(group: &Path) -> Vec<String> {

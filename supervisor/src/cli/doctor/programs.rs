@@ -5,9 +5,9 @@ use std::path::Path;
 use tokio::process::Command;
 
 use super::bounded::output_of;
-use super::check::{Check, Of, Section};
+use super::check::{Check, CheckBuilder, Section};
 use crate::config::{Config, Engine};
-use crate::{agent, installed, state};
+use crate::{agent, program_lookup, state};
 
 /// The programs, and what is missing without them.
 const PROGRAMS: [(&str, &str); 4] = [
@@ -19,35 +19,37 @@ const PROGRAMS: [(&str, &str); 4] = [
 
 pub(super) async fn checks(config: Option<&Config>) -> Vec<Check> {
     let mut checks = Vec::new();
-    let of = Of(Section::Programs, "talon-state");
+    let of = CheckBuilder(Section::Programs, "talon-state");
     if let Some(config) = config.filter(|config| config.state.engine != Engine::Off) {
         checks.push(match state::find_program(config.state.program.as_deref()) {
             Ok(program) => version(of, &program).await,
             Err(missing) => of
                 .fail(missing.to_string())
-                .because("plugins cannot keep anything, and `talon export` and its kin fail"),
+                .with_reason("plugins cannot keep anything, and `talon export` and its kin fail"),
         });
     }
-    let of = Of(Section::Programs, "talon-agent");
+    let of = CheckBuilder(Section::Programs, "talon-agent");
     let wanted = config.filter(|config| config.agent.enabled);
     let program = agent::find_program(wanted.and_then(|config| config.agent.program.as_deref()));
     checks.push(match (program, wanted) {
         (Ok(program), _) => version(of, &program).await,
-        (Err(missing), Some(_)) => of.fail(missing.to_string()).because("the agent does not run"),
-        (Err(missing), None) => of.warn(missing.to_string()).because("there can be no agent (agent.enabled)"),
+        (Err(missing), Some(_)) => of.fail(missing.to_string()).with_reason("the agent does not run"),
+        (Err(missing), None) => {
+            of.warn(missing.to_string()).with_reason("there can be no agent (agent.enabled)")
+        }
     });
     for (name, why) in PROGRAMS {
-        let of = Of(Section::Programs, name);
-        checks.push(match installed::find(name) {
+        let of = CheckBuilder(Section::Programs, name);
+        checks.push(match program_lookup::find(name) {
             Ok(program) => version(of, &program).await,
-            Err(missing) => of.warn(missing.to_string()).because(why),
+            Err(missing) => of.warn(missing.to_string()).with_reason(why),
         });
     }
     checks
 }
 
 /// Whether a program has the same version as this one.
-async fn version(of: Of, program: &Path) -> Check {
+async fn version(of: CheckBuilder, program: &Path) -> Check {
     const OWN: &str = env!("CARGO_PKG_VERSION");
     let shown = program.display();
     // Talon's programs need no environment to print their version.
@@ -56,11 +58,11 @@ async fn version(of: Of, program: &Path) -> Check {
         Ok(text) => {
             let said = text.lines().next().unwrap_or("nothing");
             of.fail(format!("{shown} is not of version {OWN}: it says {said:?}"))
-                .because("parts of different versions do not understand each other")
-                .fix("install all of one version, then restart the supervisor")
+                .with_reason("parts of different versions do not understand each other")
+                .with_fix("install all of one version, then restart the supervisor")
         }
         Err(error) => {
-            of.fail(format!("{shown} cannot be run: {error}")).fix("install it again, beside talon")
+            of.fail(format!("{shown} cannot be run: {error}")).with_fix("install it again, beside talon")
         }
     }
 }
@@ -75,7 +77,7 @@ mod tests {
     #[tokio::test]
     async fn another_version_is_told() {
         let dir = tempfile::tempdir().unwrap();
-        let of = Of(Section::Programs, "talon-top");
+        let of = CheckBuilder(Section::Programs, "talon-top");
         for (says, verdict) in [
             (format!("talon-top {}", env!("CARGO_PKG_VERSION")), Verdict::Ok),
             ("talon-top 0.0.9".to_owned(), Verdict::Fail),

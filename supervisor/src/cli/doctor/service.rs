@@ -6,91 +6,93 @@ use talon_proto::host::GetStatusResponse;
 use tokio::process::Command;
 
 use super::bounded::output_of;
-use super::check::{Check, Of, Section};
+use super::check::{Check, CheckBuilder, Section};
 
 /// The unit's name unless the supervisor reports another one.
 const UNIT: &str = "talon.service";
 
 /// The expected value of a property, and its purpose.
-struct Wanted {
+struct ExpectedProperty {
     property: &'static str,
-    fits: fn(&str) -> bool,
+    matches: fn(&str) -> bool,
     /// The line in the unit file.
     line: &'static str,
-    why: &'static str,
+    reason: &'static str,
 }
 
-const WANTED: [Wanted; 8] = [
-    Wanted {
+const EXPECTED_PROPERTIES: [ExpectedProperty; 8] = [
+    ExpectedProperty {
         property: "Type",
-        fits: |value| value.starts_with("notify"),
+        matches: |value| value.starts_with("notify"),
         line: "Type=notify",
-        why: "systemd takes it for ready before its plugins are",
+        reason: "systemd takes it for ready before its plugins are",
     },
-    Wanted {
+    ExpectedProperty {
         property: "NotifyAccess",
-        fits: |value| value == "main",
+        matches: |value| value == "main",
         line: "NotifyAccess=main",
-        why: "only the supervisor may say how the service is",
+        reason: "only the supervisor may say how the service is",
     },
-    Wanted {
+    ExpectedProperty {
         property: "WatchdogUSec",
-        fits: |value| !matches!(value, "" | "0" | "infinity"),
+        matches: |value| !matches!(value, "" | "0" | "infinity"),
         line: "WatchdogSec=30",
-        why: "a supervisor that hangs is not found out",
+        reason: "a supervisor that hangs is not found out",
     },
-    Wanted {
+    ExpectedProperty {
         property: "Delegate",
-        fits: |value| value == "yes",
+        matches: |value| value == "yes",
         line: "Delegate=yes",
-        why: "plugins' memory and processor time cannot be limited by the kernel",
+        reason: "plugins' memory and processor time cannot be limited by the kernel",
     },
-    Wanted {
+    ExpectedProperty {
         property: "KillMode",
-        fits: |value| value == "process",
+        matches: |value| value == "process",
         line: "KillMode=process",
-        why: "a restart would kill the plugins that the next supervisor is to take over",
+        reason: "a restart would kill the plugins that the next supervisor is to take over",
     },
-    Wanted {
+    ExpectedProperty {
         property: "FileDescriptorStoreMax",
-        fits: |value| value.parse::<u32>().is_ok_and(|most| most > 0),
+        matches: |value| value.parse::<u32>().is_ok_and(|most| most > 0),
         line: "FileDescriptorStoreMax=4",
-        why: "a restart cannot keep the plugins' sockets, and starts them anew",
+        reason: "a restart cannot keep the plugins' sockets, and starts them anew",
     },
-    Wanted {
+    ExpectedProperty {
         property: "LimitNOFILE",
-        fits: |value| value == "infinity" || value.parse::<u64>().is_ok_and(|most| most >= 65_536),
+        matches: |value| value == "infinity" || value.parse::<u64>().is_ok_and(|most| most >= 65_536),
         line: "LimitNOFILE=524288",
-        why: "every client, plugin and log file takes some, and a handover takes all of the plugins' at once",
+        reason: "every client, plugin and log file takes some, and a handover takes all of the plugins' at once",
     },
-    Wanted {
+    ExpectedProperty {
         property: "StateDirectoryMode",
-        fits: |value| u32::from_str_radix(value, 8).is_ok_and(|mode| mode & 0o066 == 0),
+        matches: |value| u32::from_str_radix(value, 8).is_ok_and(|mode| mode & 0o066 == 0),
         line: "StateDirectoryMode=0711",
-        why: "others could read or change what plugins keep",
+        reason: "others could read or change what plugins keep",
     },
 ];
 
-const fn of(what: &'static str) -> Of {
-    Of(Section::Service, what)
+const fn check_named(what: &'static str) -> CheckBuilder {
+    CheckBuilder(Section::Service, what)
 }
 
 /// The unit's checks; none without systemd.
 pub(super) async fn checks(status: Option<&GetStatusResponse>) -> Vec<Check> {
     // The same test as sd_booted(3).
     if !std::path::Path::new("/run/systemd/system").exists() {
-        return vec![of("systemd").ok("this machine was not booted with systemd: no unit to look at")];
+        return vec![
+            check_named("systemd").ok("this machine was not booted with systemd: no unit to look at"),
+        ];
     }
     let unit = status.and_then(|status| unit_of(status.pid)).unwrap_or_else(|| UNIT.to_owned());
     let properties: Vec<&str> = ["LoadState", "ActiveState", "MainPID", "NeedDaemonReload", "NRestarts"]
         .into_iter()
-        .chain(WANTED.iter().map(|wanted| wanted.property))
+        .chain(EXPECTED_PROPERTIES.iter().map(|wanted| wanted.property))
         .collect();
     let mut command = Command::new("systemctl");
     command.args(["show", &unit, "--property", &properties.join(",")]);
     match output_of(&mut command).await {
         Ok(text) => unit_checks(&unit, &parse(&text), status.map(|status| status.pid)),
-        Err(error) => vec![of("systemd").warn(format!("systemctl does not answer: {error}"))],
+        Err(error) => vec![check_named("systemd").warn(format!("systemctl does not answer: {error}"))],
     }
 }
 
@@ -109,46 +111,52 @@ fn unit_checks(unit: &str, shown: &HashMap<&str, &str>, running: Option<u32>) ->
     let value = |property: &str| shown.get(property).copied().unwrap_or_default();
     if value("LoadState") != "loaded" {
         return vec![match running {
-            Some(_) => of("unit")
+            Some(_) => check_named("unit")
                 .warn(format!("the supervisor runs, and not as {unit}"))
-                .because("it is not restarted when it exits, nor started at boot")
-                .fix("install the package, or a unit of your own; docs/operations.md"),
-            None => of("unit")
+                .with_reason("it is not restarted when it exits, nor started at boot")
+                .with_fix("install the package, or a unit of your own; docs/operations.md"),
+            None => check_named("unit")
                 .warn(format!("{unit} is not installed"))
-                .fix("install the package; docs/operations.md"),
+                .with_fix("install the package; docs/operations.md"),
         }];
     }
-    let mut checks = vec![of("unit").ok(format!("{unit} is {}", value("ActiveState")))];
+    let mut checks = vec![check_named("unit").ok(format!("{unit} is {}", value("ActiveState")))];
     if running.is_some_and(|pid| value("MainPID") != pid.to_string()) {
         checks.push(
-            of("main process")
+            check_named("main process")
                 .warn(format!(
                     "the supervisor that answers is not {unit}'s (its main process is {})",
                     value("MainPID")
                 ))
-                .fix("stop the one that was started by hand"),
+                .with_fix("stop the one that was started by hand"),
         );
     }
     if value("NeedDaemonReload") == "yes" {
         checks.push(
-            of("unit file").warn("it was changed after systemd read it").fix("systemctl daemon-reload"),
+            check_named("unit file")
+                .warn("it was changed after systemd read it")
+                .with_fix("systemctl daemon-reload"),
         );
     }
     if value("NRestarts").parse::<u32>().is_ok_and(|count| count > 0) {
         checks.push(
-            of("restarts").warn(format!("systemd has started it again {} times", value("NRestarts"))).fix(
-                format!("journalctl -u {unit} says why; `systemctl reset-failed {unit}` forgets the count"),
-            ),
+            check_named("restarts")
+                .warn(format!("systemd has started it again {} times", value("NRestarts")))
+                .with_fix(format!(
+                    "journalctl -u {unit} says why; `systemctl reset-failed {unit}` forgets the count"
+                )),
         );
     }
-    for wanted in &WANTED {
+    for wanted in &EXPECTED_PROPERTIES {
         let now = value(wanted.property);
-        let of = Of(Section::Service, wanted.property);
-        checks.push(if (wanted.fits)(now) {
+        let of = CheckBuilder(Section::Service, wanted.property);
+        checks.push(if (wanted.matches)(now) {
             of.ok(now)
         } else {
             let now = if now.is_empty() { "not set" } else { now };
-            of.warn(now).because(wanted.why).fix(format!("{} (`systemctl edit {unit}`)", wanted.line))
+            of.warn(now)
+                .with_reason(wanted.reason)
+                .with_fix(format!("{} (`systemctl edit {unit}`)", wanted.line))
         });
     }
     checks
@@ -168,16 +176,16 @@ mod tests {
         let checks = unit_checks("talon.service", &parse(SHIPPED), Some(7));
         assert!(checks.iter().all(|check| check.verdict == Verdict::Ok), "{checks:#?}");
         // The packaged unit file has to satisfy these checks.
-        for wanted in &WANTED {
+        for wanted in &EXPECTED_PROPERTIES {
             let (property, value) = wanted.line.split_once('=').unwrap();
             let shown = if property == "WatchdogSec" { "30s" } else { value };
-            assert!((wanted.fits)(shown), "{}", wanted.line);
+            assert!((wanted.matches)(shown), "{}", wanted.line);
         }
     }
 
     #[test]
     fn each_line_that_differs_says_why_it_matters_and_what_to_write() {
-        for wanted in &WANTED {
+        for wanted in &EXPECTED_PROPERTIES {
             let text: String = SHIPPED
                 .lines()
                 .filter(|line| !line.starts_with(&format!("{}=", wanted.property)))
@@ -185,16 +193,16 @@ mod tests {
                 .collect();
             let checks = unit_checks("talon.service", &parse(&text), Some(7));
             let told = checks.iter().find(|check| check.verdict == Verdict::Warn).unwrap();
-            assert_eq!(told.what, wanted.property);
-            assert!(!told.why.is_empty() && told.fix.contains(wanted.line), "{told:?}");
+            assert_eq!(told.subject, wanted.property);
+            assert!(!told.reason.is_empty() && told.fix.contains(wanted.line), "{told:?}");
         }
     }
 
     #[test]
     fn a_supervisor_beside_its_unit_is_told() {
         let checks = unit_checks("talon.service", &parse(SHIPPED), Some(8));
-        assert!(checks.iter().any(|check| check.what == "main process"), "{checks:#?}");
+        assert!(checks.iter().any(|check| check.subject == "main process"), "{checks:#?}");
         let none = unit_checks("talon.service", &parse("LoadState=not-found\n"), Some(8));
-        assert!(none[0].says.contains("not as talon.service"), "{none:#?}");
+        assert!(none[0].message.contains("not as talon.service"), "{none:#?}");
     }
 }

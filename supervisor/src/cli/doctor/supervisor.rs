@@ -5,13 +5,13 @@ use talon_proto::host::{GetStatusRequest, GetStatusResponse};
 use super::super::client::Client;
 use super::super::{Global, socket};
 use super::agent;
-use super::check::{Check, Of, Section};
+use super::check::{Check, CheckBuilder, Section};
 
-const OF: Of = Of(Section::Supervisor, "supervisor");
+const CHECK: CheckBuilder = CheckBuilder(Section::Supervisor, "supervisor");
 
 /// The checks, and the supervisor's status if it runs.
 pub(super) async fn checks(global: &Global) -> (Vec<Check>, Option<GetStatusResponse>) {
-    let none = |says: String| (vec![OF.warn(says)], None);
+    let none = |says: String| (vec![CHECK.warn(says)], None);
     let Ok(path) = socket::find(global) else {
         return none("not looked for: the configuration does not say where".into());
     };
@@ -31,7 +31,7 @@ pub(super) async fn checks(global: &Global) -> (Vec<Check>, Option<GetStatusResp
         status.state,
         path.display()
     );
-    let mut checks = vec![OF.ok(says)];
+    let mut checks = vec![CHECK.ok(says)];
     checks.extend(version(&status));
     checks.extend(config(&status));
     checks.extend(refused(&status));
@@ -43,24 +43,24 @@ pub(super) async fn checks(global: &Global) -> (Vec<Check>, Option<GetStatusResp
 fn version(status: &GetStatusResponse) -> Option<Check> {
     const OWN: &str = env!("CARGO_PKG_VERSION");
     (status.version != OWN).then(|| {
-        Of(Section::Supervisor, "version")
+        CheckBuilder(Section::Supervisor, "version")
             .warn(format!("it is talon {}, and this is talon {OWN}", status.version))
-            .because("what was installed does not run yet")
-            .fix("restart it: `systemctl restart talon`, or `talon serve --takeover` without systemd; plugins go on")
+            .with_reason("what was installed does not run yet")
+            .with_fix("restart it: `systemctl restart talon`, or `talon serve --takeover` without systemd; plugins go on")
     })
 }
 
 fn config(status: &GetStatusResponse) -> Option<Check> {
     (!status.config_problem.is_empty()).then(|| {
-        Of(Section::Supervisor, "last config")
+        CheckBuilder(Section::Supervisor, "last config")
             .fail(format!("refused: {}", status.config_problem))
-            .because("the one before it holds, and the next start would fail")
-            .fix("mend it, look with `talon config check`, then `talon reload`")
+            .with_reason("the one before it holds, and the next start would fail")
+            .with_fix("mend it, look with `talon config check`, then `talon reload`")
     })
 }
 
 fn refused(status: &GetStatusResponse) -> impl Iterator<Item = Check> {
-    let of = Of(Section::Supervisor, "refused");
+    let of = CheckBuilder(Section::Supervisor, "refused");
     status
         .refused
         .iter()
@@ -69,7 +69,7 @@ fn refused(status: &GetStatusResponse) -> impl Iterator<Item = Check> {
 
 /// Only counts them: `talon status` lists each.
 fn plugins(status: &GetStatusResponse) -> Check {
-    let of = Of(Section::Supervisor, "plugins");
+    let of = CheckBuilder(Section::Supervisor, "plugins");
     let wrong = |state: &str| matches!(state, "failed" | "refused" | "unhealthy" | "backoff" | "quarantined");
     let names: Vec<&str> = status
         .plugins
@@ -81,5 +81,5 @@ fn plugins(status: &GetStatusResponse) -> Check {
         return of.ok(format!("{}, none of them failed", status.plugins.len()));
     }
     of.warn(format!("{} of {} are not well: {}", names.len(), status.plugins.len(), names.join(", ")))
-        .fix("`talon status` says why, and what to do for each")
+        .with_fix("`talon status` says why, and what to do for each")
 }

@@ -13,7 +13,7 @@ use talon_sanitize::{Raw, inert};
 use super::super::failure::Failure;
 use super::super::json;
 use super::super::line::Line;
-use super::super::output::Out;
+use super::super::output::Output;
 use crate::exit;
 
 /// The largest text to read. Web pages and tool results have megabytes at most; this keeps a wrong file,
@@ -80,7 +80,7 @@ impl From<Mode> for EnvelopeMode {
 }
 
 impl CheckArgs {
-    pub(super) fn run(self, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(self, out: &mut Output) -> Result<u8, Failure> {
         let settings = GuardSettings {
             forbidden_patterns: self.patterns.clone(),
             envelope: self.envelope.map(Into::into).unwrap_or_default(),
@@ -93,11 +93,11 @@ impl CheckArgs {
         } else {
             self.sanitize(&guard, &text, out)
         };
-        self.tell(&report, out);
+        self.write_report(&report, out);
         Ok(if report.neutralised_any() { exit::TOOL_ERROR } else { exit::OK })
     }
 
-    fn sanitize(&self, guard: &Guard, text: &str, out: &mut Out) -> Report {
+    fn sanitize(&self, guard: &Guard, text: &str, out: &mut Output) -> Report {
         let as_json = self.json.then(|| guard.json(text)).flatten();
         let (text, report) = as_json.unwrap_or_else(|| {
             let (text, mut report) = guard.text(text);
@@ -108,7 +108,7 @@ impl CheckArgs {
         report
     }
 
-    fn write(&self, text: &Sanitized, report: &Report, out: &mut Out) {
+    fn write(&self, text: &Sanitized, report: &Report, out: &mut Output) {
         if out.is_json() {
             out.json(&json!({ "text": text.as_str(), "report": json::guard_report(report) }));
         } else {
@@ -116,8 +116,8 @@ impl CheckArgs {
         }
     }
 
-    fn wrap(&self, guard: &Guard, text: String, out: &mut Out) -> Report {
-        let answer = guard.answer("", SOURCE, "", talon_guard::Answer::of_tool(text));
+    fn wrap(&self, guard: &Guard, text: String, out: &mut Output) -> Report {
+        let answer = guard.answer("", SOURCE, "", talon_guard::Answer::from_tool(text));
         let report = answer.report().clone();
         if out.is_json() {
             let value = json!({ "report": json::guard_report(&report) });
@@ -128,32 +128,32 @@ impl CheckArgs {
         report
     }
 
-    fn tell(&self, report: &Report, out: &mut Out) {
+    fn write_report(&self, report: &Report, out: &mut Output) {
         match self.report {
-            Some(ReportFormat::Json) => out.say_json(&json::guard_report(report)),
-            Some(ReportFormat::Text) => words(report, out),
+            Some(ReportFormat::Json) => out.err_json(&json::guard_report(report)),
+            Some(ReportFormat::Text) => print_report(report, out),
             None => {}
         }
     }
 }
 
 /// Prints the report for people.
-fn words(report: &Report, out: &mut Out) {
+fn print_report(report: &Report, out: &mut Output) {
     let head = || Line::styled(AnsiColor::Yellow.on_default(), "talon:").and(" ");
     if report.neutralised.is_empty() {
-        out.say(head().and("nothing to make inert"));
+        out.err_line(head().and("nothing to make inert"));
     }
     for ((family, kind), count) in &report.kinds {
-        out.say(head().and(inert!("neutralized: {} × {} ({})", count, *family, *kind)));
+        out.err_line(head().and(inert!("neutralized: {} × {} ({})", count, *family, *kind)));
     }
     for flag in &report.flags {
-        out.say(head().and(inert!("left as it is: text in {}", *flag)));
+        out.err_line(head().and(inert!("left as it is: text in {}", *flag)));
     }
     if report.structured_as_text {
-        out.say(head().and("it is no JSON that could be kept in shape, and was taken as text"));
+        out.err_line(head().and("it is no JSON that could be kept in shape, and was taken as text"));
     }
     if report.truncated() {
-        out.say(head().and(inert!("{} bytes left out", report.bytes_left_out)));
+        out.err_line(head().and(inert!("{} bytes left out", report.bytes_left_out)));
     }
 }
 

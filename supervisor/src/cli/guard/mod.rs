@@ -6,7 +6,7 @@ mod raw;
 use clap::Subcommand;
 
 use super::failure::Failure;
-use super::output::Out;
+use super::output::Output;
 use super::{Global, block_on};
 
 /// Run the guard on a text without a supervisor, or show answers as plugins sent them.
@@ -20,7 +20,7 @@ pub(super) enum GuardVerb {
 }
 
 impl GuardVerb {
-    pub(super) fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         match self {
             Self::Check(args) => args.run(out),
             Self::Raw(args) => block_on(args.run(global, out)),

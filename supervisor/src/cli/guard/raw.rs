@@ -9,7 +9,7 @@ use talon_sanitize::{Raw, inert};
 
 use super::super::client::Client;
 use super::super::failure::Failure;
-use super::super::output::{Out, shown};
+use super::super::output::{Output, sanitized_line};
 use super::super::table::Table;
 use super::super::{Global, show};
 use crate::exit;
@@ -33,7 +33,7 @@ pub(in crate::cli) struct RawArgs {
 }
 
 impl RawArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
         let Some(call_id) = self.call_id else {
             let response = client.host.list_raw_answers(ListRawAnswersRequest {}).await;
@@ -44,7 +44,7 @@ impl RawArgs {
         let response = client.host.get_raw_answer(GetRawAnswerRequest { call_id }).await;
         let response = response.map_err(|status| client.failure(&status))?.into_inner();
         if self.message {
-            out.bytes_for_a_file(&response.message)?;
+            out.raw_bytes(&response.message)?;
         } else {
             print(&response, out);
         }
@@ -52,10 +52,10 @@ impl RawArgs {
     }
 }
 
-fn list(answers: &[RawAnswer], kept_bytes: u64, out: &mut Out) {
+fn list(answers: &[RawAnswer], kept_bytes: u64, out: &mut Output) {
     if out.is_json() {
         out.json(
-            &json!({ "answers": answers.iter().map(about).collect::<Value>(), "kept_bytes": kept_bytes }),
+            &json!({ "answers": answers.iter().map(metadata).collect::<Value>(), "kept_bytes": kept_bytes }),
         );
         return;
     }
@@ -73,7 +73,7 @@ fn list(answers: &[RawAnswer], kept_bytes: u64, out: &mut Out) {
             answer.call_id.as_str().into(),
             answer.plugin.as_str().into(),
             answer.action.as_str().into(),
-            show::stamp(answer.unix_ms).into(),
+            show::timestamp(answer.unix_ms).into(),
             answer.bytes.into(),
             answer.digest.as_str().into(),
         ]);
@@ -81,7 +81,7 @@ fn list(answers: &[RawAnswer], kept_bytes: u64, out: &mut Out) {
     out.table(&table);
 }
 
-fn about(answer: &RawAnswer) -> Value {
+fn metadata(answer: &RawAnswer) -> Value {
     json!({
         "call_id": answer.call_id,
         "plugin": answer.plugin,
@@ -92,9 +92,9 @@ fn about(answer: &RawAnswer) -> Value {
     })
 }
 
-fn print(response: &GetRawAnswerResponse, out: &mut Out) {
+fn print(response: &GetRawAnswerResponse, out: &mut Output) {
     let decoded = ToolResultResponse::decode(response.message.as_slice());
-    let about = response.about.as_ref().map(about).unwrap_or_default();
+    let about = response.about.as_ref().map(metadata).unwrap_or_default();
     if out.is_json() {
         let fields = decoded.ok().map(|answer| {
             json!({
@@ -110,7 +110,11 @@ fn print(response: &GetRawAnswerResponse, out: &mut Out) {
     match decoded {
         Err(error) => {
             let count = response.message.len();
-            out.line(inert!("{} bytes that are no answer ({}); --message writes them", count, shown(error)));
+            out.line(inert!(
+                "{} bytes that are no answer ({}); --message writes them",
+                count,
+                sanitized_line(error)
+            ));
         }
         Ok(answer) => {
             let fields = [

@@ -1,8 +1,8 @@
 //! `talon jail`: the jail without a plugin, for plugin authors.
 
 mod grants;
-mod learning;
 mod options;
+mod profile_recorder;
 mod profiles;
 mod program;
 mod relay;
@@ -12,7 +12,7 @@ mod run;
 use clap::Subcommand;
 
 use super::failure::Failure;
-use super::output::Out;
+use super::output::Output;
 
 /// Run any command in the jail, and list the profiles.
 #[derive(Debug, Subcommand)]
@@ -25,7 +25,7 @@ pub(super) enum JailVerb {
 }
 
 impl JailVerb {
-    pub(super) fn run(self, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(self, out: &mut Output) -> Result<u8, Failure> {
         match self {
             Self::Run(args) => args.run(out),
             Self::Profiles(args) => args.run(out),

@@ -8,14 +8,14 @@ use clap::{Arg, Command, ValueEnum};
 use talon_jail::{Mode, Network, Profile};
 
 use super::super::failure::Failure;
-use super::run::NOT_BUILT;
+use super::run::JAIL_FAILED;
 
 /// The largest profile file to read; the jail itself refuses much smaller ones by their number of bytes.
 const PROFILE_FILE_MAX_BYTES: u64 = 4 << 20;
 
 /// What a jailed command may connect to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum NetworkWord {
+pub(super) enum NetworkArg {
     /// Nothing.
     None,
     /// Itself, over a private loopback interface.
@@ -24,30 +24,30 @@ pub(super) enum NetworkWord {
     Full,
 }
 
-impl From<NetworkWord> for Network {
-    fn from(word: NetworkWord) -> Self {
+impl From<NetworkArg> for Network {
+    fn from(word: NetworkArg) -> Self {
         match word {
-            NetworkWord::None => Self::None,
-            NetworkWord::Loopback => Self::Loopback,
-            NetworkWord::Full => Self::Host { connect: None, bind: None },
+            NetworkArg::None => Self::None,
+            NetworkArg::Loopback => Self::Loopback,
+            NetworkArg::Full => Self::Host { connect: None, bind: None },
         }
     }
 }
 
 /// What happens when a protection is not available.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum ModeWord {
+pub(super) enum ModeArg {
     /// The command does not run.
     Enforce,
     /// The command runs without it, and the output says so.
     BestEffort,
 }
 
-impl From<ModeWord> for Mode {
-    fn from(word: ModeWord) -> Self {
+impl From<ModeArg> for Mode {
+    fn from(word: ModeArg) -> Self {
         match word {
-            ModeWord::Enforce => Self::Enforce,
-            ModeWord::BestEffort => Self::BestEffort,
+            ModeArg::Enforce => Self::Enforce,
+            ModeArg::BestEffort => Self::BestEffort,
         }
     }
 }
@@ -93,7 +93,7 @@ pub(super) fn profile(word: &str) -> Result<Profile, Failure> {
         return Err(unreadable(&format!("it has {size} bytes, the most is {PROFILE_FILE_MAX_BYTES}")));
     }
     let text = std::fs::read_to_string(path).map_err(|error| unreadable(&error))?;
-    Profile::parse(&text, word).map_err(|error| Failure::new(NOT_BUILT, error.to_string()))
+    Profile::parse(&text, word).map_err(|error| Failure::new(JAIL_FAILED, error.to_string()))
 }
 
 #[cfg(test)]
@@ -114,6 +114,6 @@ mod tests {
         std::fs::write(file, "description = \"mine\"\nextends = \"strict\"\n").unwrap();
         assert!(profile(file).is_ok());
         std::fs::write(file, "nonsense").unwrap();
-        assert_eq!(profile(file).err().unwrap().code(), NOT_BUILT);
+        assert_eq!(profile(file).err().unwrap().code(), JAIL_FAILED);
     }
 }

@@ -5,8 +5,8 @@ use serde_json::json;
 use talon_jail::Profile;
 
 use super::super::failure::Failure;
-use super::super::generated::Generated;
-use super::super::output::Out;
+use super::super::generated::GeneratedText;
+use super::super::output::Output;
 use super::super::table::Table;
 use super::options::ProfileParser;
 use crate::exit;
@@ -26,7 +26,7 @@ pub(in crate::cli) struct ProfilesArgs {
 }
 
 impl ProfilesArgs {
-    pub(super) fn run(self, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(self, out: &mut Output) -> Result<u8, Failure> {
         match self.name {
             None => list(out),
             Some(name) => print(&name, out)?,
@@ -35,7 +35,7 @@ impl ProfilesArgs {
     }
 }
 
-fn list(out: &mut Out) {
+fn list(out: &mut Output) {
     let profiles: Vec<Profile> = Profile::names().filter_map(Profile::builtin).collect();
     if out.is_json() {
         let one = |profile: &Profile| json!({ "name": profile.name(), "description": profile.description() });
@@ -49,7 +49,7 @@ fn list(out: &mut Out) {
     out.table(&table);
 }
 
-fn print(name: &str, out: &mut Out) -> Result<(), Failure> {
+fn print(name: &str, out: &mut Output) -> Result<(), Failure> {
     let Some(text) = Profile::builtin_text(name) else {
         let names: Vec<_> = Profile::names().collect();
         return Err(Failure::usage(format!("there is no profile {name:?}: there are {}", names.join(", "))));
@@ -57,7 +57,7 @@ fn print(name: &str, out: &mut Out) -> Result<(), Failure> {
     if out.is_json() {
         out.json(&json!({ "name": name, "text": text }));
     } else {
-        out.generated(&Generated::Profile(text))?;
+        out.generated(&GeneratedText::Profile(text))?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use super::run::{NOT_EXECUTABLE, NOT_FOUND};
 
 /// The program to execute.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct ResolvedProgram {
     pub(super) program: Program,
     /// Passed to the jail for [`Program::Descriptor`].
     pub(super) file: Option<File>,
@@ -27,10 +27,10 @@ pub(super) struct Found {
 /// A program that the view already contains is executed by path. A script is added at its own path, because its
 /// interpreter opens it by path. Any other program is executed by descriptor and appears alone at its path, without the
 /// files next to it.
-pub(super) fn find(command: &OsStr, view: &mut View, namespaces: bool) -> Result<Found, Failure> {
+pub(super) fn find(command: &OsStr, view: &mut View, namespaces: bool) -> Result<ResolvedProgram, Failure> {
     let path = look_up(command)?;
-    if !namespaces || view.runs(&path) {
-        return Ok(Found { program: Program::Path(path), file: None });
+    if !namespaces || view.can_execute(&path) {
+        return Ok(ResolvedProgram { program: Program::Path(path), file: None });
     }
     let file = File::open(&path).map_err(|error| {
         let text =
@@ -39,13 +39,13 @@ pub(super) fn find(command: &OsStr, view: &mut View, namespaces: bool) -> Result
     })?;
     if !is_script(&file) {
         view.program_at = Some(path);
-        return Ok(Found { program: Program::Descriptor, file: Some(file) });
+        return Ok(ResolvedProgram { program: Program::Descriptor, file: Some(file) });
     }
     view.grant(&path, Access::Execute);
     if let Some(missing) = missing_interpreter(&file, view) {
         return Err(Failure::new(NOT_EXECUTABLE, interpreter_outside(&path, &missing)));
     }
-    Ok(Found { program: Program::Path(path), file: None })
+    Ok(ResolvedProgram { program: Program::Path(path), file: None })
 }
 
 fn interpreter_outside(script: &Path, interpreter: &Path) -> String {
@@ -60,14 +60,14 @@ fn interpreter_outside(script: &Path, interpreter: &Path) -> String {
 fn look_up(command: &OsStr) -> Result<PathBuf, Failure> {
     if command.as_bytes().contains(&b'/') {
         let shown = Path::new(command).display();
-        let path = absolute(Path::new(command)).map_err(|error| not_there(&format!("{shown}: {error}")))?;
+        let path = absolute(Path::new(command)).map_err(|error| not_found(&format!("{shown}: {error}")))?;
         return match executable(&path) {
             Ok(true) => Ok(path),
             Ok(false) => Err(Failure::new(
                 NOT_EXECUTABLE,
                 format!("{shown} is no executable file: make it one with chmod +x"),
             )),
-            Err(error) => Err(not_there(&format!("{shown}: {error}"))),
+            Err(error) => Err(not_found(&format!("{shown}: {error}"))),
         };
     }
     let dirs = env::var_os("PATH").unwrap_or_default();
@@ -75,11 +75,11 @@ fn look_up(command: &OsStr) -> Result<PathBuf, Failure> {
     let found = candidates.into_iter().find(|path| executable(path).unwrap_or(false));
     found.ok_or_else(|| {
         let shown = command.display();
-        not_there(&format!("{shown} is not on the PATH; for a file in this directory write ./{shown}"))
+        not_found(&format!("{shown} is not on the PATH; for a file in this directory write ./{shown}"))
     })
 }
 
-fn not_there(why: &str) -> Failure {
+fn not_found(why: &str) -> Failure {
     Failure::new(NOT_FOUND, format!("cannot find the command: {why}"))
 }
 
@@ -132,7 +132,7 @@ mod tests {
         let script = file(dir.path(), "script", "#!/bin/sh\n", 0o755);
         let found = find(script.as_os_str(), &mut view, true).unwrap();
         assert!(matches!(found.program, Program::Path(path) if path == script));
-        assert!(view.runs(&script) && !view.runs(&program.with_file_name("other")));
+        assert!(view.can_execute(&script) && !view.can_execute(&program.with_file_name("other")));
     }
 
     #[test]

@@ -19,13 +19,13 @@ const FORWARDED: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP,
 const GONE_TIMEOUT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
 /// Receives signals through a descriptor. Create it before any other thread, so that all threads block these signals.
-pub(super) struct Signals {
+pub(super) struct SignalRelay {
     set: SigSet,
     incoming: SignalFd,
 }
 
-impl Signals {
-    pub(super) fn take() -> io::Result<Self> {
+impl SignalRelay {
+    pub(super) fn install() -> io::Result<Self> {
         let set: SigSet = FORWARDED.into_iter().collect();
         set.thread_block()?;
         let incoming = SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
@@ -56,7 +56,7 @@ impl Signals {
     }
 }
 
-impl Drop for Signals {
+impl Drop for SignalRelay {
     /// Unblocks the signals, so that they end this process again: it may still be waiting for a pager.
     fn drop(&mut self) {
         let _ = self.set.thread_unblock();
@@ -64,7 +64,7 @@ impl Drop for Signals {
 }
 
 /// Waits until all processes of the command are gone, but not longer than [`GONE_TIMEOUT`].
-pub(super) fn gone(monitor: &Monitor) -> io::Result<()> {
+pub(super) fn wait_until_gone(monitor: &Monitor) -> io::Result<()> {
     let pidfd = monitor.pidfd();
     let mut polled = [PollFd::new(&pidfd, PollFlags::IN)];
     retry_on_intr(|| poll(&mut polled, Some(&GONE_TIMEOUT)))?;

@@ -2,16 +2,16 @@
 
 use anstyle::AnsiColor;
 use serde_json::{Value, json};
-use talon_jail::{ExitStatus, Jailed, Report, Status};
+use talon_jail::{ExitStatus, JailedProgram, Report, Status};
 use talon_sanitize::inert;
 
-use super::super::output::{Out, shown};
+use super::super::output::{Output, sanitized_line};
 use super::super::table::{Cell, Table};
 
 /// Prints the protections in force to stderr; stdout belongs to the command.
-pub(super) fn begun(jailed: &Jailed, uid: u32, out: &mut Out) {
+pub(super) fn print_start(jailed: &JailedProgram, uid: u32, out: &mut Output) {
     if out.is_json() {
-        out.say_json(&json!({ "pid": jailed.pid, "uid": uid, "protections": protections(&jailed.report) }));
+        out.err_json(&json!({ "pid": jailed.pid, "uid": uid, "protections": protections(&jailed.report) }));
         return;
     }
     let mut table = Table::new(&["PROTECTION", "HOLDS", ""]);
@@ -23,24 +23,28 @@ pub(super) fn begun(jailed: &Jailed, uid: u32, out: &mut Out) {
         };
         table.row(vec![protection.name.as_str().into(), Cell::styled(word, color.on_default()), text.into()]);
     }
-    out.say(inert!("talon: pid {}, uid {}", jailed.pid, uid));
-    out.say_table(&table);
+    out.err_line(inert!("talon: pid {}, uid {}", jailed.pid, uid));
+    out.err_table(&table);
 }
 
 /// Prints how the command ended.
-pub(super) fn ended(status: ExitStatus, out: &mut Out) {
+pub(super) fn print_end(status: ExitStatus, out: &mut Output) {
     if out.is_json() {
-        out.say_json(&json!({ "ended": status.to_string() }));
+        out.err_json(&json!({ "ended": status.to_string() }));
     } else {
-        out.say(inert!("talon: {}", shown(status)));
+        out.err_line(inert!("talon: {}", sanitized_line(status)));
     }
 }
 
 /// Prints missing protections even without --report; only `--mode best-effort` gets this far.
-pub(super) fn missing(report: &Report, out: &mut Out) {
+pub(super) fn print_missing(report: &Report, out: &mut Output) {
     for protection in report {
         if let Status::Missing(why) = &protection.status {
-            out.say(inert!("talon: not enforced: {}: {}", shown(&protection.name), shown(why)));
+            out.err_line(inert!(
+                "talon: not enforced: {}: {}",
+                sanitized_line(&protection.name),
+                sanitized_line(why)
+            ));
         }
     }
 }

@@ -8,21 +8,21 @@ use std::time::Duration;
 use clap::Args;
 use nix::unistd::{Uid, User, getegid, geteuid};
 use talon_jail::{
-    Access, ExitStatus, Given, Identity, Isolation, JailSpec, Jailed, Limits, Machine, Network, SpawnError,
-    Stage, Status, View,
+    Access, ExitStatus, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits, Machine, Network,
+    SpawnError, Stage, Status, View,
 };
 use talon_sanitize::inert;
 
 use super::super::failure::Failure;
-use super::super::output::{Out, shown, write_stderr};
-use super::learning::Learning;
-use super::options::{ModeWord, NetworkWord, ProfileParser, profile};
-use super::relay::Signals;
+use super::super::output::{Output, sanitized_line, write_stderr};
+use super::options::{ModeArg, NetworkArg, ProfileParser, profile};
+use super::profile_recorder::ProfileRecorder;
+use super::relay::SignalRelay;
 use super::{grants, program, relay, report};
 use crate::units::ByteSize;
 
 /// Exit codes for failures other than the command's, as in env(1), timeout(1) and shells: the jail failed, …
-pub(super) const NOT_BUILT: u8 = 125;
+pub(super) const JAIL_FAILED: u8 = 125;
 /// … the command was found but cannot be executed, …
 pub(super) const NOT_EXECUTABLE: u8 = 126;
 /// … the command was not found.
@@ -42,7 +42,7 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Where programs are looked up in the jail if PATH is not set.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Variables that a command inherits: language, time zone, terminal type.
-const KEPT_VARIABLES: [&str; 5] = ["PATH", "LANG", "LC_ALL", "TZ", "TERM"];
+const INHERITED_VARIABLES: [&str; 5] = ["PATH", "LANG", "LC_ALL", "TZ", "TERM"];
 
 /// Run a command in the jail that plugins get.
 ///
@@ -66,8 +66,8 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_name = "PROFILE", default_value = "strict", value_parser = ProfileParser)]
     profile: String,
     /// What the command may connect to.
-    #[arg(long, value_enum, default_value_t = NetworkWord::None)]
-    network: NetworkWord,
+    #[arg(long, value_enum, default_value_t = NetworkArg::None)]
+    network: NetworkArg,
     /// A file or directory that the command may read.
     #[arg(long, value_name = "PATH")]
     read: Vec<PathBuf>,
@@ -87,8 +87,8 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_name = "BYTES")]
     memory: Option<ByteSize>,
     /// What happens when a protection is not available here.
-    #[arg(long, value_enum, default_value_t = ModeWord::Enforce)]
-    mode: ModeWord,
+    #[arg(long, value_enum, default_value_t = ModeArg::Enforce)]
+    mode: ModeArg,
     /// Allow executing files written to /tmp, as PyInstaller's programs need.
     #[arg(long)]
     tmp_exec: bool,
@@ -117,12 +117,15 @@ fn variable(text: &str) -> Result<(OsString, OsString), String> {
 }
 
 impl RunArgs {
-    pub(super) fn run(mut self, out: &mut Out) -> Result<u8, Failure> {
-        let failed = |error: &dyn std::fmt::Display| Failure::new(NOT_BUILT, error.to_string());
+    pub(super) fn run(mut self, out: &mut Output) -> Result<u8, Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::new(JAIL_FAILED, error.to_string());
         let network = Network::from(self.network);
         let profile = profile(&self.profile)?;
-        let learning =
-            self.learn.take().map(|file| Learning::into(file, &profile, &self.command)).transpose()?;
+        let learning = self
+            .learn
+            .take()
+            .map(|file| ProfileRecorder::create(file, &profile, &self.command))
+            .transpose()?;
         let compiled = match &learning {
             Some(_) => profile.compile_learning(&network),
             None => profile.compile(&network),
@@ -130,7 +133,7 @@ impl RunArgs {
         let compiled = compiled.map_err(|error| failed(&error))?;
         let stage = Stage::from_current_exe().map_err(|error| failed(&error))?;
         let machine = talon_jail::probe(&stage);
-        let namespaces = gives(&machine, "namespaces");
+        let namespaces = is_available(&machine, "namespaces");
 
         let identity = self.identity(&machine)?;
         let ids = identity.map_or_else(
@@ -160,16 +163,16 @@ impl RunArgs {
             isolation: Some(Isolation { view, network, profile: compiled }),
         };
 
-        let signals = Signals::take().map_err(|error| failed(&error))?;
-        let given = Given { program: found.file.as_ref().map(AsFd::as_fd), ..Given::default() };
+        let signals = SignalRelay::install().map_err(|error| failed(&error))?;
+        let given = InheritedFds { program: found.file.as_ref().map(AsFd::as_fd), ..InheritedFds::default() };
         let jailed =
-            talon_jail::spawn(&stage, &spec, &given, START_TIMEOUT).map_err(|error| refused(&error))?;
+            talon_jail::spawn(&stage, &spec, &given, START_TIMEOUT).map_err(|error| spawn_failure(&error))?;
         if self.report {
-            report::begun(&jailed, ids.0, out);
+            report::print_start(&jailed, ids.0, out);
         } else {
-            report::missing(&jailed.report, out);
+            report::print_missing(&jailed.report, out);
         }
-        let Jailed { stdout, stderr, monitor, learner, .. } = jailed;
+        let JailedProgram { stdout, stderr, monitor, learner, .. } = jailed;
         let relayed = relay::copy(stdout, std::io::stdout())
             .and_then(|copied| Ok([copied, relay::copy(stderr, std::io::stderr())?]))
             .map_err(|error| failed(&error))?;
@@ -179,9 +182,9 @@ impl RunArgs {
             // A copy thread that panicked has printed why; the exit status stays.
             let _ = copied.join();
         }
-        relay::gone(&monitor).map_err(|error| failed(&error))?;
+        relay::wait_until_gone(&monitor).map_err(|error| failed(&error))?;
         if self.report {
-            report::ended(status, out);
+            report::print_end(status, out);
         }
         if let (Some(learning), Some(learner)) = (learning, learner) {
             learning.finish(&learner.finish())?;
@@ -191,10 +194,10 @@ impl RunArgs {
 
     fn identity(&self, machine: &Machine) -> Result<Option<Identity>, Failure> {
         let same = |uid| Some(Identity { uid, gid: uid });
-        match (self.uid, gives(machine, "own-uid")) {
+        match (self.uid, is_available(machine, "own-uid")) {
             (Some(uid), true) => Ok(same(uid)),
             (Some(_), false) => Err(Failure::new(
-                NOT_BUILT,
+                JAIL_FAILED,
                 "--uid needs root, or its capabilities (see `talon doctor`); without --uid it keeps your own",
             )),
             (None, true) => Ok(same(unused_uid(std::process::id()))),
@@ -206,7 +209,7 @@ impl RunArgs {
     /// ones.
     fn environment(&self, view: &View, namespaces: bool) -> Vec<(OsString, OsString)> {
         let mut env = std::collections::BTreeMap::from([(OsString::from("PATH"), DEFAULT_PATH.into())]);
-        for name in KEPT_VARIABLES {
+        for name in INHERITED_VARIABLES {
             env.extend(std::env::var_os(name).map(|value| (name.into(), value)));
         }
         if namespaces {
@@ -219,8 +222,8 @@ impl RunArgs {
 }
 
 /// Whether a protection is fully available.
-fn gives(machine: &Machine, name: &str) -> bool {
-    machine.lines.iter().any(|line| line.name == name && line.status == Status::Enforced)
+fn is_available(machine: &Machine, name: &str) -> bool {
+    machine.protections.iter().any(|line| line.name == name && line.status == Status::Enforced)
 }
 
 fn unused_uid(pid: u32) -> u32 {
@@ -239,13 +242,13 @@ fn home(view: &View) -> PathBuf {
 /// The current directory if it is visible in the jail; otherwise the home.
 fn directory(view: &View, namespaces: bool) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_else(|_| Path::new("/").into());
-    if !namespaces || view.shows(&here) { here } else { home(view) }
+    if !namespaces || view.contains(&here) { here } else { home(view) }
 }
 
-fn refused(error: &SpawnError) -> Failure {
+fn spawn_failure(error: &SpawnError) -> Failure {
     let code = match error {
         SpawnError::Step { step, .. } if step == "program" => NOT_EXECUTABLE,
-        _ => NOT_BUILT,
+        _ => JAIL_FAILED,
     };
     Failure::new(code, format!("the command was not run: {error}"))
 }
@@ -262,12 +265,12 @@ fn code(status: ExitStatus) -> Result<u8, Failure> {
             } else {
                 "; allow more with --memory"
             };
-            write_stderr(inert!("talon: {}{}", shown(status), advice), false);
+            write_stderr(inert!("talon: {}{}", sanitized_line(status), advice), false);
             BY_SIGNAL + nix::sys::signal::Signal::SIGKILL as i32
         }
         ExitStatus::MonitorLost => {
             return Err(Failure::new(
-                NOT_BUILT,
+                JAIL_FAILED,
                 "it is unknown how the command ended, because its monitor was killed; all its processes were killed then",
             ));
         }
@@ -301,6 +304,6 @@ mod tests {
         assert_eq!(code(ExitStatus::Code(3)).unwrap(), 3);
         assert_eq!(code(ExitStatus::Signal { signal: 9, core_dumped: false }).unwrap(), 137);
         assert_eq!(code(ExitStatus::OutOfMemory { bytes: 2, limit: 1 }).unwrap(), 137);
-        assert_eq!(code(ExitStatus::MonitorLost).unwrap_err().code(), NOT_BUILT);
+        assert_eq!(code(ExitStatus::MonitorLost).unwrap_err().code(), JAIL_FAILED);
     }
 }

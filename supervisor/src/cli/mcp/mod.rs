@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::Global;
 use super::failure::Failure;
-use super::output::Out;
+use super::output::Output;
 
 /// Offer the plugins' actions to an MCP host, such as an editor, on standard input and output.
 ///
@@ -36,7 +36,7 @@ enum McpVerb {
 }
 
 impl McpArgs {
-    pub(super) fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         match self.verb {
             None => self.offer.run(global),
             Some(McpVerb::Import(args)) => args.run(out),

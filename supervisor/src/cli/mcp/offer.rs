@@ -20,7 +20,7 @@ use super::super::failure::Failure;
 use super::super::{Global, block_on, serve, socket};
 use crate::config::{KeyPath, LoadOptions, Loaded, Source};
 use crate::host::SOCKET_NAME;
-use crate::{exit, installed};
+use crate::{exit, program_lookup};
 
 /// The program that speaks MCP.
 const PROGRAM: &str = "talon-mcp";
@@ -52,17 +52,17 @@ fn pattern(text: &str) -> Result<String, String> {
 
 impl OfferArgs {
     pub(super) fn run(self, global: &Global) -> Result<u8, Failure> {
-        let program = installed::find(PROGRAM).map_err(|error| Failure::failed(error.to_string()))?;
+        let program = program_lookup::find(PROGRAM).map_err(|error| Failure::failed(error.to_string()))?;
         let mut command = Command::new(program);
         for (flag, patterns) in [("--allow", &self.allow), ("--deny", &self.deny)] {
             for pattern in patterns {
                 command.arg(flag).arg(pattern);
             }
         }
-        match block_on(running(global, self.own))? {
+        match block_on(find_running(global, self.own))? {
             // It may belong to another client's window and exit with it; then this client has to start one.
             Some(path) if self.own => {
-                let own = Own::new(global)?;
+                let own = PrivateSupervisor::new(global)?;
                 command.arg("--socket").arg(&path);
                 if path == own.socket() {
                     command.arg("--").args(own.command);
@@ -72,7 +72,7 @@ impl OfferArgs {
                 command.arg("--socket").arg(path);
             }
             None if self.own => {
-                let own = Own::new(global)?;
+                let own = PrivateSupervisor::new(global)?;
                 command.arg("--socket").arg(own.socket()).arg("--").args(own.command);
             }
             None => {
@@ -94,7 +94,7 @@ impl OfferArgs {
 
 /// The socket of a running supervisor. With `own` and an explicit configuration, only one that runs with that
 /// configuration: another one has other plugins.
-async fn running(global: &Global, own: bool) -> Result<Option<PathBuf>, Failure> {
+async fn find_running(global: &Global, own: bool) -> Result<Option<PathBuf>, Failure> {
     let Some(mut client) = Client::connect_if_there(global).await? else { return Ok(None) };
     let path = client.path().to_owned();
     let Some(named) = global.config.as_ref().filter(|_| own && !socket::is_named(global)) else {
@@ -109,19 +109,19 @@ async fn running(global: &Global, own: bool) -> Result<Option<PathBuf>, Failure>
 }
 
 /// A private supervisor: where its socket is, and how to start it.
-struct Own {
+struct PrivateSupervisor {
     runtime_dir: PathBuf,
     command: Vec<OsString>,
 }
 
-impl Own {
+impl PrivateSupervisor {
     fn new(global: &Global) -> Result<Self, Failure> {
         let options = serve::load_options(global);
         // Report configuration errors here, where the exit code can express them.
         let loaded = serve::load(&options)?;
         let (runtime_dir, private) = runtime_dir(&loaded, &options);
         if private {
-            make_private(&runtime_dir).map_err(Failure::failed)?;
+            create_private_dir(&runtime_dir).map_err(Failure::failed)?;
         }
         let talon = std::env::current_exe().map_err(|error| {
             Failure::failed(format!("cannot find talon itself: {error}; install it again"))
@@ -153,7 +153,7 @@ fn runtime_dir(loaded: &Loaded, options: &LoadOptions) -> (PathBuf, bool) {
         return (loaded.config.runtime_dir.clone(), false);
     }
     let file = loaded.file.clone().unwrap_or_default();
-    let file = options.surroundings.cwd.join(file);
+    let file = options.environment.cwd.join(file);
     let file = file.canonicalize().unwrap_or(file);
     let digest = hex::encode(Sha256::digest(file.as_os_str().as_bytes()));
     let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -164,7 +164,7 @@ fn runtime_dir(loaded: &Loaded, options: &LoadOptions) -> (PathBuf, bool) {
 }
 
 /// Creates the directory, or reports its owner: its name is predictable, so another user may have created it first.
-fn make_private(path: &Path) -> Result<(), String> {
+fn create_private_dir(path: &Path) -> Result<(), String> {
     let advice = "remove it, or set XDG_RUNTIME_DIR or runtime_dir to a directory of your own";
     let made = DirBuilder::new().mode(private_mode()).create(path);
     // Undo the umask. This process owns the directory, so it cannot have been replaced.
@@ -204,16 +204,16 @@ mod tests {
     fn the_private_directory_is_nobody_elses() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("own");
-        make_private(&path).unwrap();
+        create_private_dir(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, private_mode());
-        make_private(&path).expect("the second window of an editor");
+        create_private_dir(&path).expect("the second window of an editor");
         fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
-        assert!(make_private(&path).unwrap_err().contains("others may use it (its mode is 0755)"));
+        assert!(create_private_dir(&path).unwrap_err().contains("others may use it (its mode is 0755)"));
         symlink(&path, dir.path().join("link")).unwrap();
-        assert!(make_private(&dir.path().join("link")).unwrap_err().contains("no directory"));
+        assert!(create_private_dir(&dir.path().join("link")).unwrap_err().contains("no directory"));
         if geteuid().is_root() {
             std::os::unix::fs::chown(&path, Some(54_321), None).unwrap();
-            assert!(make_private(&path).unwrap_err().contains("uid 54321"));
+            assert!(create_private_dir(&path).unwrap_err().contains("uid 54321"));
         }
     }
 }

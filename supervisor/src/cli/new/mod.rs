@@ -14,7 +14,7 @@ use talon_sanitize::inert;
 
 use super::failure::Failure;
 use super::line::Line;
-use super::output::{Out, shown};
+use super::output::{Output, sanitized_line};
 use crate::exit;
 use setup::Step;
 
@@ -82,7 +82,7 @@ impl Language {
 }
 
 impl NewArgs {
-    pub(super) fn run(self, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(self, out: &mut Output) -> Result<u8, Failure> {
         let name = PluginName::new(&self.name).map_err(|error| Failure::usage(error.to_string()))?;
         let name = name.as_str();
         if self.sdk.is_some() && self.language != Language::Rust {
@@ -98,10 +98,10 @@ impl NewArgs {
             _ => None,
         };
         let dir = self.dir.clone().unwrap_or_else(|| PathBuf::from(name));
-        let written = write::plugin(self.language, name, &dir, sdk.as_ref())?;
+        let written = write::write_plugin(self.language, name, &dir, sdk.as_ref())?;
         if !out.is_json() {
             let count = written.len();
-            out.line(inert!("Wrote {} files below {}.", count, shown(dir.display())));
+            out.line(inert!("Wrote {} files below {}.", count, sanitized_line(dir.display())));
         }
         let steps = setup::steps(self.language, name);
         if !self.no_install {
@@ -113,7 +113,7 @@ impl NewArgs {
         Ok(exit::OK)
     }
 
-    fn report(&self, name: &str, dir: &Path, written: &[&str], steps: &[Step], out: &mut Out) {
+    fn report(&self, name: &str, dir: &Path, written: &[&str], steps: &[Step], out: &mut Output) {
         let here = quoted(dir);
         let target = match self.language {
             Language::Rust => quoted(&built(dir).join("debug").join(name)),
@@ -140,13 +140,13 @@ impl NewArgs {
         if self.no_install && !setup.is_empty() {
             out.line("Set it up with:");
             for command in &setup {
-                out.line(Line::from("  ").and(shown(command)));
+                out.line(Line::from("  ").and(sanitized_line(command)));
             }
         }
         out.line("Test it with:");
-        out.line(Line::from("  ").and(shown(&tests)));
+        out.line(Line::from("  ").and(sanitized_line(&tests)));
         out.line("Try it with:");
-        out.line(Line::from("  ").and(shown(&call)));
+        out.line(Line::from("  ").and(sanitized_line(&call)));
     }
 }
 

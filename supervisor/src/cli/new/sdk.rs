@@ -38,7 +38,7 @@ pub(super) struct Sdk {
 /// Finds the SDK at the given path, or at the default locations.
 pub(super) fn find(said: Option<&Path>) -> Result<Sdk, Failure> {
     if let Some(path) = said {
-        return at(path).ok_or_else(|| {
+        return open_at(path).ok_or_else(|| {
             Failure::usage(format!(
                 "there is no talon-sdk in {}: --sdk names the directory with its Cargo.toml, sdk/ of Talon's source",
                 path.display()
@@ -48,7 +48,7 @@ pub(super) fn find(said: Option<&Path>) -> Result<Sdk, Failure> {
     let own = std::env::current_exe().unwrap_or_default();
     let dir = own.parent().unwrap_or(Path::new("/"));
     let above = dir.ancestors().take(MAX_ABOVE + 1).map(|tree| tree.join("sdk"));
-    std::iter::once(dir.join(PACKAGED)).chain(above).find_map(|path| at(&path)).ok_or_else(|| {
+    std::iter::once(dir.join(PACKAGED)).chain(above).find_map(|path| open_at(&path)).ok_or_else(|| {
         Failure::failed(format!(
             "talon-sdk is neither in {} nor in a source tree around {}: say where it is with --sdk PATH (sdk/ of Talon's source)",
             dir.join(PACKAGED).display(),
@@ -57,7 +57,7 @@ pub(super) fn find(said: Option<&Path>) -> Result<Sdk, Failure> {
     })
 }
 
-fn at(path: &Path) -> Option<Sdk> {
+fn open_at(path: &Path) -> Option<Sdk> {
     let manifest = fs::read_to_string(path.join("Cargo.toml")).ok()?;
     if !manifest.lines().any(|line| line.trim() == "name = \"talon-sdk\"") {
         return None;

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use talon_sanitize::inert;
 
 use super::super::failure::Failure;
-use super::super::output::{Out, shown};
+use super::super::output::{Output, sanitized_line};
 use super::{Language, quoted};
 
 /// How many of the last lines of a failed program are shown.
@@ -24,7 +24,7 @@ const GO_LIBRARIES: [(&str, &str); 3] = [
 
 /// One command in the plugin's directory.
 pub(super) struct Step {
-    what: &'static str,
+    title: &'static str,
     program: PathBuf,
     args: Vec<String>,
     /// The packages that it needs.
@@ -41,7 +41,7 @@ fn style() -> ProgressStyle {
 /// The steps of a language, in order.
 pub(super) fn steps(language: Language, name: &str) -> Vec<Step> {
     let step = |what, program: PathBuf, args: &[&str], packages| Step {
-        what,
+        title: what,
         program,
         args: args.iter().map(|&arg| arg.to_owned()).collect(),
         packages,
@@ -96,8 +96,8 @@ fn system_or(name: &str) -> PathBuf {
 
 impl Step {
     /// Runs the command. Its output is shown only if it fails. Ctrl-C interrupts it.
-    pub(super) fn run(&self, dir: &Path, out: &mut Out) -> Result<(), Failure> {
-        out.say(inert!("{}", self.what));
+    pub(super) fn run(&self, dir: &Path, out: &mut Output) -> Result<(), Failure> {
+        out.err_line(inert!("{}", self.title));
         if self.program == Path::new("./go.sh") {
             self.check_go(dir)?;
         }
@@ -121,7 +121,7 @@ impl Step {
         let said = String::from_utf8_lossy(&said);
         let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
         for line in &lines[lines.len().saturating_sub(MAX_LINES_SHOWN)..] {
-            out.say(inert!("  {}", shown(line)));
+            out.err_line(inert!("  {}", sanitized_line(line)));
         }
         Err(self.failed(dir, &format!("{} ended with {}", self.program.display(), output.status)))
     }

@@ -10,7 +10,7 @@ use super::sdk::Sdk;
 use super::{Language, files, setup};
 
 /// Writes a plugin into an empty or missing directory; returns the relative paths of its files.
-pub(super) fn plugin(
+pub(super) fn write_plugin(
     language: Language,
     name: &str,
     dir: &Path,
@@ -41,7 +41,7 @@ pub(super) fn plugin(
     let mut written = Vec::new();
     for file in files::of(language) {
         let path = dir.join(file.path);
-        let text = filled(language, name, file.path, file.text, sdk);
+        let text = substituted(language, name, file.path, file.text, sdk);
         create(&path, text.as_bytes()).map_err(|error| failed(&path, error))?;
         written.push(file.path);
     }
@@ -66,7 +66,7 @@ fn create(path: &Path, text: &[u8]) -> std::io::Result<()> {
 }
 
 /// Replaces the example's name and paths by those of the new plugin.
-fn filled(language: Language, name: &str, path: &str, text: &str, sdk: Option<&Sdk>) -> String {
+fn substituted(language: Language, name: &str, path: &str, text: &str, sdk: Option<&Sdk>) -> String {
     // The helper is copied unchanged.
     if path.contains("talon_plugin/") || path.contains("talonplugin/") || path.contains("talon-plugin/") {
         return text.to_owned();
@@ -114,7 +114,7 @@ mod tests {
         for language in ALL {
             let dir = tempfile::tempdir().unwrap();
             let sdk = (language == Language::Rust).then(sdk);
-            let written = plugin(language, "my-tool", dir.path(), sdk.as_ref()).unwrap();
+            let written = write_plugin(language, "my-tool", dir.path(), sdk.as_ref()).unwrap();
             assert!(written.len() >= 5, "{written:?}");
             let mut named = 0;
             for path in written {
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_path_of_the_sdk_is_toml() {
         let dir = tempfile::tempdir().unwrap();
-        plugin(Language::Rust, "my-tool", dir.path(), Some(&sdk())).unwrap();
+        write_plugin(Language::Rust, "my-tool", dir.path(), Some(&sdk())).unwrap();
         let text = fs::read_to_string(dir.path().join("Cargo.toml")).unwrap();
         assert!(text.contains(r#"path = "/opt/a \"b\"/sdk""#), "{text}");
     }
@@ -144,9 +144,10 @@ mod tests {
     fn what_is_there_stays() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("mine"), "").unwrap();
-        let error = plugin(Language::Go, "my-tool", dir.path(), None).unwrap_err().to_string();
+        let error = write_plugin(Language::Go, "my-tool", dir.path(), None).unwrap_err().to_string();
         assert!(error.contains("not empty"), "{error}");
-        let error = plugin(Language::Go, "my-tool", &dir.path().join("mine"), None).unwrap_err().to_string();
+        let error =
+            write_plugin(Language::Go, "my-tool", &dir.path().join("mine"), None).unwrap_err().to_string();
         assert!(error.contains("no directory"), "{error}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
     }

@@ -9,8 +9,8 @@ use talon_sanitize::inert;
 
 use super::super::client::Client;
 use super::super::failure::Failure;
-use super::super::output::{Out, shown};
-use super::super::{Global, ask, json};
+use super::super::output::{Output, sanitized_line};
+use super::super::{Global, confirm, json};
 use super::show;
 use crate::exit;
 
@@ -37,7 +37,7 @@ pub(in crate::cli) struct ApproveArgs {
 }
 
 impl ApproveArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
         let asked = GetPluginRequest { name: self.name.clone(), for_model: false };
         let seen =
@@ -45,7 +45,7 @@ impl ApproveArgs {
         let digests = self.shown(&seen, out);
         let nothing = digests.is_empty() && seen.capabilities.is_some();
         if !digests.values().all(String::is_empty) && !self.is_confirmed(out)? {
-            out.say("nothing was changed");
+            out.err_line("nothing was changed");
             return Ok(exit::OK);
         }
         let response = if nothing {
@@ -61,20 +61,20 @@ impl ApproveArgs {
         } else if let Some(plugin) = response.plugin {
             let what = match response.approved.as_slice() {
                 [] => "nothing of that had changed".into(),
-                approved => inert!("approved {}", shown(approved.join(", "))),
+                approved => inert!("approved {}", sanitized_line(approved.join(", "))),
             };
             let left = match plugin.changed_actions.len() {
                 0 => "".into(),
                 left => inert!("; {} more changed actions are not approved", left),
             };
-            out.line(inert!("{}: {}{}", shown(&plugin.name), what, left));
+            out.line(inert!("{}: {}{}", sanitized_line(&plugin.name), what, left));
         }
         Ok(exit::OK)
     }
 
     /// Shows the requested changed actions; returns their digests, and an empty digest for an action that did not
     /// change.
-    fn shown(&self, seen: &GetPluginResponse, out: &mut Out) -> BTreeMap<String, String> {
+    fn shown(&self, seen: &GetPluginResponse, out: &mut Output) -> BTreeMap<String, String> {
         let mut digests = seen.declaration_digests.clone();
         if !self.actions.is_empty() {
             digests.retain(|action, _| self.actions.contains(action));
@@ -94,10 +94,10 @@ impl ApproveArgs {
         digests
     }
 
-    fn is_confirmed(&self, out: &mut Out) -> Result<bool, Failure> {
-        if self.yes || !ask::can_be_asked() {
+    fn is_confirmed(&self, out: &mut Output) -> Result<bool, Failure> {
+        if self.yes || !confirm::is_interactive() {
             return Ok(true);
         }
-        ask::is_confirmed(inert!("Approve that of {}?", shown(&self.name)), out)
+        confirm::is_confirmed(inert!("Approve that of {}?", sanitized_line(&self.name)), out)
     }
 }

@@ -5,7 +5,7 @@ use talon_proto::host::ListPluginsRequest;
 
 use super::super::client::Client;
 use super::super::failure::Failure;
-use super::super::output::Out;
+use super::super::output::Output;
 use super::super::{Global, json, show};
 use crate::exit;
 
@@ -15,7 +15,7 @@ use crate::exit;
 pub(in crate::cli) struct ListArgs {}
 
 impl ListArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
         let response = client.host.list_plugins(ListPluginsRequest {}).await;
         let plugins = response.map_err(|status| client.failure(&status))?.into_inner().plugins;

@@ -8,7 +8,7 @@ use talon_sanitize::inert;
 use super::super::client::Client;
 use super::super::failure::Failure;
 use super::super::line::Line;
-use super::super::output::{Out, shown};
+use super::super::output::{Output, sanitized_line};
 use super::super::{Global, json, show};
 use crate::exit;
 
@@ -30,7 +30,7 @@ pub(in crate::cli) struct LogsArgs {
 }
 
 impl LogsArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
         let request =
             LogsRequest { plugin: self.name, follow: self.follow, tail: self.tail.unwrap_or_default() };
@@ -51,14 +51,15 @@ impl LogsArgs {
     }
 }
 
-fn print(line: &LogLine, out: &mut Out) {
-    let who = inert!(" {}/{} {}: ", shown(&line.plugin), line.instance, shown(&line.stream));
+fn print(line: &LogLine, out: &mut Output) {
+    let who =
+        inert!(" {}/{} {}: ", sanitized_line(&line.plugin), line.instance, sanitized_line(&line.stream));
     out.line(
-        Line::styled(AnsiColor::BrightBlack.on_default(), show::stamp(line.unix_ms))
+        Line::styled(AnsiColor::BrightBlack.on_default(), show::timestamp(line.unix_ms))
             .and(" ")
-            .and_styled(level_style(&line.level), inert!("{:5}", shown(&line.level)))
+            .and_styled(level_style(&line.level), inert!("{:5}", sanitized_line(&line.level)))
             .and(who)
-            .and(shown(&line.text)),
+            .and(sanitized_line(&line.text)),
     );
 }
 

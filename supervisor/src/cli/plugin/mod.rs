@@ -10,7 +10,7 @@ use clap::Subcommand;
 
 use super::Global;
 use super::failure::Failure;
-use super::output::Out;
+use super::output::Output;
 
 /// List, inspect and operate plugins.
 #[derive(Debug, Subcommand)]
@@ -27,7 +27,7 @@ pub(super) enum PluginVerb {
 }
 
 impl PluginVerb {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         match self {
             Self::List(args) => args.run(global, out).await,
             Self::Show(args) => args.run(global, out).await,

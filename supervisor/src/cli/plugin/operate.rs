@@ -9,8 +9,8 @@ use talon_sanitize::inert;
 
 use super::super::client::Client;
 use super::super::failure::Failure;
-use super::super::output::{Out, shown};
-use super::super::waiting::Waiting;
+use super::super::output::{Output, sanitized_line};
+use super::super::spinner::Spinner;
 use super::super::{Global, json};
 use crate::exit;
 
@@ -60,7 +60,7 @@ pub(in crate::cli) struct RefreshArgs {
 }
 
 impl StartArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
         let response = client.host.start(StartRequest { name: self.name }).await;
         print(response.map_err(|status| client.failure(&status))?.into_inner().plugin, out);
@@ -69,7 +69,7 @@ impl StartArgs {
 }
 
 impl StopArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
         let response = client.host.stop(StopRequest { name: self.name }).await;
         print(response.map_err(|status| client.failure(&status))?.into_inner().plugin, out);
@@ -78,7 +78,7 @@ impl StopArgs {
 }
 
 impl RestartArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
         let response = client.host.restart(RestartRequest { name: self.name }).await;
         print(response.map_err(|status| client.failure(&status))?.into_inner().plugin, out);
@@ -87,9 +87,10 @@ impl RestartArgs {
 }
 
 impl ReloadArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
-        let waiting = Waiting::for_text(format!("waiting until the new {} is ready", shown(&self.name)));
+        let waiting =
+            Spinner::with_text(format!("waiting until the new {} is ready", sanitized_line(&self.name)));
         let response = client.host.reload_plugin(ReloadPluginRequest { name: self.name }).await;
         drop(waiting);
         let response = response.map_err(|status| client.failure(&status))?.into_inner();
@@ -108,14 +109,17 @@ impl ReloadArgs {
                 false => "another program",
             };
             let took = response.duration_ms;
-            out.line(shown(format_args!("{}: {} in {took} ms, {what}", plugin.name, response.outcome)));
+            out.line(sanitized_line(format_args!(
+                "{}: {} in {took} ms, {what}",
+                plugin.name, response.outcome
+            )));
         }
         Ok(exit::OK)
     }
 }
 
 impl RefreshArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
         let request = RefreshCapabilitiesRequest { name: self.name };
         let response =
@@ -130,18 +134,18 @@ impl RefreshArgs {
             } else {
                 inert!("does not support refreshing; its {} actions stay as they were", plugin.actions)
             };
-            out.line(inert!("{}: {}", shown(&plugin.name), what));
+            out.line(inert!("{}: {}", sanitized_line(&plugin.name), what));
         }
         Ok(exit::OK)
     }
 }
 
-fn print(plugin: Option<Plugin>, out: &mut Out) {
+fn print(plugin: Option<Plugin>, out: &mut Output) {
     let plugin = plugin.unwrap_or_default();
     if out.is_json() {
         out.json(&json::plugin(&plugin));
         return;
     }
     let reason = if plugin.reason.is_empty() { String::new() } else { format!(": {}", plugin.reason) };
-    out.line(shown(format_args!("{}: {}{reason}", plugin.name, plugin.state)));
+    out.line(sanitized_line(format_args!("{}: {}{reason}", plugin.name, plugin.state)));
 }

@@ -10,7 +10,7 @@ use talon_sanitize::{Raw, inert};
 
 use super::super::client::Client;
 use super::super::failure::Failure;
-use super::super::output::Out;
+use super::super::output::Output;
 use super::super::table::{Cell, Table};
 use super::super::{Global, json, show};
 use crate::exit;
@@ -27,12 +27,12 @@ pub(in crate::cli) struct ShowArgs {
 }
 
 impl ShowArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
         let response = client.host.get_plugin(GetPluginRequest { name: self.name, for_model: false }).await;
         let response = response.map_err(|status| client.failure(&status))?.into_inner();
         if out.is_json() {
-            out.json(&json::shown(&response));
+            out.json(&json::plugin_details(&response));
         } else {
             print(&response, out);
         }
@@ -40,7 +40,7 @@ impl ShowArgs {
     }
 }
 
-fn print(response: &GetPluginResponse, out: &mut Out) {
+fn print(response: &GetPluginResponse, out: &mut Output) {
     if let Some(plugin) = &response.plugin {
         let description = response.capabilities.as_ref().map_or("", |capabilities| &capabilities.description);
         facts(plugin, response.settings.as_ref(), description, out);
@@ -61,7 +61,7 @@ fn print(response: &GetPluginResponse, out: &mut Out) {
     }
 }
 
-fn facts(plugin: &Plugin, settings: Option<&Settings>, description: &str, out: &mut Out) {
+fn facts(plugin: &Plugin, settings: Option<&Settings>, description: &str, out: &mut Output) {
     let mut table = Table::new(&[]);
     let mut row = |key: &str, value: Cell| table.row(vec![key.into(), value]);
     row("plugin", Cell::styled(plugin.name.as_str(), Style::new().bold()));
@@ -156,7 +156,7 @@ fn facts(plugin: &Plugin, settings: Option<&Settings>, description: &str, out: &
     out.table(&table);
 }
 
-fn instances(plugin: &Plugin, out: &mut Out) {
+fn instances(plugin: &Plugin, out: &mut Output) {
     if plugin.instances.is_empty() {
         return;
     }
@@ -200,7 +200,7 @@ fn bounded(text: &str) -> Cell {
 
 /// The actions with their parameters, for `plugin show` and `exec --list`; actions that differ from what was approved
 /// are marked and shown in full.
-pub(in crate::cli) fn actions(capabilities: &PluginCapabilities, changed: &[String], out: &mut Out) {
+pub(in crate::cli) fn actions(capabilities: &PluginCapabilities, changed: &[String], out: &mut Output) {
     let mut table = Table::new(&["ACTION", "TYPE", "", "DESCRIPTION"]);
     for action in &capabilities.actions {
         let is_changed = changed.contains(&action.name);
@@ -241,7 +241,7 @@ pub(in crate::cli) fn actions(capabilities: &PluginCapabilities, changed: &[Stri
 const MAX_ENTRIES_SHOWN: usize = 32;
 
 /// The plugin's description of itself, if it differs from what was approved.
-pub(super) fn texts(said: &PluginCapabilities, out: &mut Out) {
+pub(super) fn texts(said: &PluginCapabilities, out: &mut Output) {
     let mut table = Table::new(&["ITS OWN TEXTS", "CHANGED"]);
     for (what, text) in
         [("description", &said.description), ("system prompt addition", &said.system_prompt_addition)]

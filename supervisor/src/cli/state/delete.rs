@@ -7,9 +7,9 @@ use talon_sanitize::inert;
 
 use super::super::Global;
 use super::super::failure::Failure;
-use super::super::output::{Out, shown};
+use super::super::output::{Output, sanitized_line};
+use super::access::{Purpose, StateAccess};
 use super::name;
-use super::reach::{Purpose, Reach};
 use crate::exit;
 
 /// Delete a key and its value.
@@ -29,9 +29,9 @@ pub(in crate::cli) struct DeleteArgs {
 }
 
 impl DeleteArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let plugin = name::plugin(&self.plugin)?;
-        let mut operator = Reach::find(global).await?.plugins(Purpose::Use).await?;
+        let mut operator = StateAccess::find(global).await?.plugins(Purpose::Use).await?;
         let request = DeleteEntryRequest { plugin: plugin.clone(), key: self.key.clone() };
         let response = operator.client.delete_entry(request).await;
         let existed = response.map_err(|status| operator.failure(&status))?.into_inner().existed;
@@ -41,7 +41,7 @@ impl DeleteArgs {
         if out.is_json() {
             out.json(&json!({ "plugin": plugin, "key": self.key, "deleted": true }));
         } else {
-            out.line(inert!("deleted {} of {}", name::key(&self.key), shown(plugin)));
+            out.line(inert!("deleted {} of {}", name::key(&self.key), sanitized_line(plugin)));
         }
         Ok(exit::OK)
     }

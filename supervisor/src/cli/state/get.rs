@@ -7,9 +7,9 @@ use talon_sanitize::{Raw, inert};
 
 use super::super::Global;
 use super::super::failure::Failure;
-use super::super::output::{Out, shown};
+use super::super::output::{Output, sanitized_line};
+use super::access::{Purpose, StateAccess};
 use super::name;
-use super::reach::{Purpose, Reach};
 use crate::exit;
 
 /// Show the value of a key.
@@ -34,9 +34,9 @@ pub(in crate::cli) struct GetArgs {
 }
 
 impl GetArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let plugin = name::plugin(&self.plugin)?;
-        let mut operator = Reach::find(global).await?.plugins(Purpose::Use).await?;
+        let mut operator = StateAccess::find(global).await?.plugins(Purpose::Use).await?;
         let request = GetEntryRequest { plugin: plugin.clone(), key: self.key.clone() };
         let response = operator.client.get_entry(request).await;
         let response = response.map_err(|status| operator.failure(&status))?.into_inner();
@@ -44,7 +44,7 @@ impl GetArgs {
             return Err(name::no_such_key(&plugin, &self.key));
         };
         if self.raw {
-            out.bytes_for_a_file(&value)?;
+            out.raw_bytes(&value)?;
             return Ok(exit::OK);
         }
         let text = std::str::from_utf8(&value).ok();
@@ -55,7 +55,7 @@ impl GetArgs {
         match text {
             Some(text) => out.text(&Raw::from(text).text()),
             None => {
-                let bytes = shown(name::counted(value.len() as u64, "byte"));
+                let bytes = sanitized_line(name::counted(value.len() as u64, "byte"));
                 out.line(inert!("no text: {}; --raw writes them", bytes));
             }
         }

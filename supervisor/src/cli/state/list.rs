@@ -8,10 +8,10 @@ use talon_sanitize::inert;
 
 use super::super::Global;
 use super::super::failure::Failure;
-use super::super::output::{Out, shown};
+use super::super::output::{Output, sanitized_line};
 use super::super::table::Table;
+use super::access::{Operator, Purpose, StateAccess};
 use super::name;
-use super::reach::{Operator, Purpose, Reach};
 use crate::exit;
 
 /// Entries per request; the service may return fewer.
@@ -41,9 +41,9 @@ pub(in crate::cli) struct ListArgs {
 }
 
 impl ListArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let plugin = self.plugin.as_deref().map(name::plugin).transpose()?;
-        let mut operator = Reach::find(global).await?.plugins(Purpose::Use).await?;
+        let mut operator = StateAccess::find(global).await?.plugins(Purpose::Use).await?;
         match plugin {
             None => plugins(&mut operator, out).await?,
             Some(plugin) => entries(&mut operator, plugin, self.prefix.unwrap_or_default(), out).await?,
@@ -52,7 +52,7 @@ impl ListArgs {
     }
 }
 
-async fn plugins(operator: &mut Operator, out: &mut Out) -> Result<(), Failure> {
+async fn plugins(operator: &mut Operator, out: &mut Output) -> Result<(), Failure> {
     let mut plugins: Vec<PluginUsage> = Vec::new();
     let mut page_token = String::new();
     loop {
@@ -87,7 +87,7 @@ async fn entries(
     operator: &mut Operator,
     plugin: String,
     prefix: String,
-    out: &mut Out,
+    out: &mut Output,
 ) -> Result<(), Failure> {
     let mut entries: Vec<EntrySize> = Vec::new();
     let mut page_token = String::new();
@@ -119,7 +119,7 @@ async fn entries(
     }
     if entries.is_empty() {
         let what = if whole.keys == 0 { "keeps nothing" } else { "has no key that begins so" };
-        out.line(inert!("{} {}", shown(plugin), what));
+        out.line(inert!("{} {}", sanitized_line(plugin), what));
         return Ok(());
     }
     let mut table = Table::new(&["KEY", "BYTES"]);
@@ -129,8 +129,8 @@ async fn entries(
     }
     out.table(&table);
     out.line("");
-    let size = shown(HumanBytes(whole.bytes));
-    let keys = shown(name::counted(whole.keys, "key"));
+    let size = sanitized_line(HumanBytes(whole.bytes));
+    let keys = sanitized_line(name::counted(whole.keys, "key"));
     out.line(inert!("{} of {}; {} in all, keys included", listed, keys, size));
     Ok(())
 }

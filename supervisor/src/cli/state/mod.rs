@@ -1,19 +1,19 @@
 //! `talon state`: the plugins' stored state.
 
+pub(super) mod access;
 mod delete;
 mod get;
 mod list;
 pub(super) mod name;
-mod private;
+mod private_service;
 mod purge;
-pub(super) mod reach;
 pub(super) mod scratch;
 mod set;
 
 use clap::Subcommand;
 
 use super::failure::Failure;
-use super::output::Out;
+use super::output::Output;
 use super::{Global, block_on_pool};
 
 /// Show and change the state that plugins store.
@@ -39,7 +39,7 @@ pub(super) enum StateVerb {
 }
 
 impl StateVerb {
-    pub(super) fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         block_on_pool(async {
             match self {
                 Self::List(args) => args.run(global, out).await,

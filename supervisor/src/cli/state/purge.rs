@@ -7,10 +7,10 @@ use talon_proto::state::{ListEntriesRequest, PluginUsage, PurgeRequest};
 use talon_sanitize::inert;
 
 use super::super::failure::Failure;
-use super::super::output::{Out, shown};
-use super::super::{Global, ask};
+use super::super::output::{Output, sanitized_line};
+use super::super::{Global, confirm};
+use super::access::{Operator, Purpose, StateAccess};
 use super::name;
-use super::reach::{Operator, Purpose, Reach};
 use crate::exit;
 
 /// Delete everything that a plugin has stored.
@@ -30,16 +30,16 @@ pub(in crate::cli) struct PurgeArgs {
 }
 
 impl PurgeArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let plugin = name::plugin(&self.plugin)?;
-        let mut operator = Reach::find(global).await?.plugins(Purpose::Use).await?;
+        let mut operator = StateAccess::find(global).await?.plugins(Purpose::Use).await?;
         let kept = usage(&mut operator, &plugin).await?;
         if kept.keys == 0 {
             let text = format!("{plugin} keeps nothing: `talon state list` lists the plugins that do");
             return Err(Failure::new(exit::REFUSED, text));
         }
         if !self.yes && !is_confirmed(&plugin, &kept, out)? {
-            out.say("nothing was changed");
+            out.err_line("nothing was changed");
             return Ok(exit::OK);
         }
         let response = operator.client.purge(PurgeRequest { plugin: plugin.clone() }).await;
@@ -48,7 +48,7 @@ impl PurgeArgs {
         if out.is_json() {
             out.json(&json!({ "plugin": plugin, "keys": purged.keys, "bytes": purged.bytes }));
         } else {
-            out.line(inert!("purged {}: {}", shown(plugin), shown(amount(&purged))));
+            out.line(inert!("purged {}: {}", sanitized_line(plugin), sanitized_line(amount(&purged))));
         }
         Ok(exit::OK)
     }
@@ -66,12 +66,15 @@ fn amount(usage: &PluginUsage) -> String {
     format!("{}, {}", name::counted(usage.keys, "key"), HumanBytes(usage.bytes))
 }
 
-fn is_confirmed(plugin: &str, kept: &PluginUsage, out: &mut Out) -> Result<bool, Failure> {
+fn is_confirmed(plugin: &str, kept: &PluginUsage, out: &mut Output) -> Result<bool, Failure> {
     let amount = amount(kept);
-    if !ask::can_be_asked() {
+    if !confirm::is_interactive() {
         let text =
             format!("this would forget all state of {plugin} ({amount}) for ever: say --yes if it should");
         return Err(Failure::usage(text));
     }
-    ask::is_confirmed(inert!("Forget all state of {} ({}) for ever?", shown(plugin), shown(amount)), out)
+    confirm::is_confirmed(
+        inert!("Forget all state of {} ({}) for ever?", sanitized_line(plugin), sanitized_line(amount)),
+        out,
+    )
 }

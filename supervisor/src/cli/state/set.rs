@@ -11,9 +11,9 @@ use talon_sanitize::inert;
 
 use super::super::Global;
 use super::super::failure::Failure;
-use super::super::output::{Out, shown};
+use super::super::output::{Output, sanitized_line};
+use super::access::{Purpose, StateAccess};
 use super::name;
-use super::reach::{Purpose, Reach};
 use crate::exit;
 
 /// The largest value that the store accepts. Larger ones are refused before they are sent.
@@ -43,18 +43,18 @@ pub(in crate::cli) struct SetArgs {
 }
 
 impl SetArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let plugin = name::plugin(&self.plugin)?;
         let value = value(self.value, self.file)?;
         let bytes = value.len();
-        let mut operator = Reach::find(global).await?.plugins(Purpose::Add).await?;
+        let mut operator = StateAccess::find(global).await?.plugins(Purpose::Add).await?;
         let request = SetEntryRequest { plugin: plugin.clone(), key: self.key.clone(), value };
         operator.client.set_entry(request).await.map_err(|status| operator.failure(&status))?;
         if out.is_json() {
             out.json(&json!({ "plugin": plugin, "key": self.key, "bytes": bytes }));
         } else {
-            let bytes = shown(name::counted(bytes as u64, "byte"));
-            out.line(inert!("set {} of {}: {}", name::key(&self.key), shown(plugin), bytes));
+            let bytes = sanitized_line(name::counted(bytes as u64, "byte"));
+            out.line(inert!("set {} of {}: {}", name::key(&self.key), sanitized_line(plugin), bytes));
         }
         Ok(exit::OK)
     }

@@ -7,25 +7,25 @@ use super::super::show;
 
 /// One problem.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct AttentionItem {
     /// A plugin, or a part of the supervisor.
-    pub(super) who: String,
+    pub(super) subject: String,
     /// The problem, and at the end what to do next.
-    pub(super) says: String,
+    pub(super) message: String,
 }
 
-impl Item {
+impl AttentionItem {
     fn new(who: &str, says: impl Into<String>) -> Self {
-        Self { who: who.to_owned(), says: says.into() }
+        Self { subject: who.to_owned(), message: says.into() }
     }
 
     pub(super) fn json(&self) -> Value {
-        json!({ "about": self.who, "message": self.says })
+        json!({ "about": self.subject, "message": self.message })
     }
 }
 
 /// All problems; the supervisor's own come first.
-pub(super) fn attention(status: &GetStatusResponse) -> Vec<Item> {
+pub(super) fn attention(status: &GetStatusResponse) -> Vec<AttentionItem> {
     let mut items = Vec::new();
     if !status.config_problem.is_empty() {
         let says = format!(
@@ -33,7 +33,7 @@ pub(super) fn attention(status: &GetStatusResponse) -> Vec<Item> {
              then `talon reload`",
             status.config_problem
         );
-        items.push(Item::new("config", says));
+        items.push(AttentionItem::new("config", says));
     }
     if let Some(kept) = &status.state_service
         && matches!(kept.state.as_str(), "unavailable" | "backoff")
@@ -42,51 +42,54 @@ pub(super) fn attention(status: &GetStatusResponse) -> Vec<Item> {
             "{}: plugins cannot read or write what they keep; see `talon doctor` and the supervisor's log",
             kept.state
         );
-        items.push(Item::new("plugin state", says));
+        items.push(AttentionItem::new("plugin state", says));
     }
     status.agent.as_ref().into_iter().for_each(|agent| of_agent(agent, &mut items));
     if let Some(audit) = &status.audit {
         if audit.state == "failing" {
             let says = format!("calls are not recorded: {}; see docs/audit.md", audit.problem);
-            items.push(Item::new("audit", says));
+            items.push(AttentionItem::new("audit", says));
         }
         if audit.lost > 0 {
             let says = format!(
                 "{} calls have no record, because the disk was too slow; give it a faster one (audit.dir), or raise audit.wait",
                 audit.lost
             );
-            items.push(Item::new("audit", says));
+            items.push(AttentionItem::new("audit", says));
         }
     }
     status.plugins.iter().for_each(|plugin| of_plugin(plugin, &mut items));
     for refused in &status.refused {
-        items.push(Item::new(&refused.name, format!("refused: {} ({})", refused.reason, refused.path)));
+        items.push(AttentionItem::new(
+            &refused.name,
+            format!("refused: {} ({})", refused.reason, refused.path),
+        ));
     }
     items
 }
 
 /// Notes that need no action: remarks of running plugins.
-pub(super) fn notes(status: &GetStatusResponse) -> Vec<Item> {
+pub(super) fn notes(status: &GetStatusResponse) -> Vec<AttentionItem> {
     let well = status.plugins.iter().filter(|plugin| plugin.state == "ready" && !plugin.reason.is_empty());
-    well.map(|plugin| Item::new(&plugin.name, plugin.reason.clone())).collect()
+    well.map(|plugin| AttentionItem::new(&plugin.name, plugin.reason.clone())).collect()
 }
 
 /// The agent's problems; and if it does not run without giving a reason, that.
-fn of_agent(agent: &AgentStatus, items: &mut Vec<Item>) {
+fn of_agent(agent: &AgentStatus, items: &mut Vec<AttentionItem>) {
     let down = matches!(agent.state.as_str(), "failed" | "backoff");
     let state = if down { format!("{}: ", agent.state) } else { String::new() };
     for problem in &agent.problems {
-        items.push(Item::new("agent", format!("{state}{problem}")));
+        items.push(AttentionItem::new("agent", format!("{state}{problem}")));
     }
     if down {
         let says = "no client can reach it: see `talon doctor`, and its lines in the supervisor's log (plugin=talon-agent)";
-        items.push(Item::new("agent", says));
+        items.push(AttentionItem::new("agent", says));
     }
 }
 
-fn of_plugin(plugin: &Plugin, items: &mut Vec<Item>) {
+fn of_plugin(plugin: &Plugin, items: &mut Vec<AttentionItem>) {
     let name = &plugin.name;
-    let mut push = |says: String| items.push(Item::new(name, says));
+    let mut push = |says: String| items.push(AttentionItem::new(name, says));
     if matches!(plugin.state.as_str(), "failed" | "refused" | "unhealthy" | "backoff") {
         let reason = if plugin.reason.is_empty() { "for no reason that is known" } else { &plugin.reason };
         // Most reasons end with what to do.
@@ -172,7 +175,7 @@ mod tests {
         };
         let items = attention(&wrong);
         assert_eq!(items.len(), 13, "{items:#?}");
-        for Item { who, says } in items {
+        for AttentionItem { subject: who, message: says } in items {
             let next =
                 says.contains('`') || says.contains("docs/") || says.contains("audit.wait") || who == "twin";
             assert!(next, "{who}: {says}");

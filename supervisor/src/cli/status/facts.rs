@@ -22,30 +22,31 @@ pub(super) fn table(status: &GetStatusResponse) -> Table {
     row("data dir", status.data_dir.as_str().into());
     if let Some(kept) = &status.state_service {
         row("plugin state", show::state(&kept.state, ""));
-        let about = about(kept);
+        let about = state_summary(kept);
         if !about.is_empty() {
             row("", about.into());
         }
     }
     if let Some(agent) = status.agent.as_ref().filter(|agent| agent.state != "off") {
         row("agent", show::state(&agent.state, ""));
-        for about in [about_agent(agent), at_work(agent), providers(agent)] {
+        for about in [agent_summary(agent), agent_activity(agent), providers(agent)] {
             if !about.is_empty() {
                 row("", about.into());
             }
         }
     }
     if let Some(audit) = &status.audit {
-        row("audit", audited(audit).into());
+        row("audit", audit_summary(audit).into());
     }
     if !status.tier.is_empty() {
         row("sandbox", status.tier.as_str().into());
     }
     if let Some(usage) = &status.usage {
-        row("uses", uses(usage).into());
+        row("uses", usage_summary(usage).into());
     }
     if status.log_lines_dropped > 0 {
-        let text = format!("{} of its log lines were lost: the receiver was too slow", status.log_lines_dropped);
+        let text =
+            format!("{} of its log lines were lost: the receiver was too slow", status.log_lines_dropped);
         row("log", text.into());
     }
     if let Some(you) = &status.you {
@@ -66,7 +67,7 @@ fn supervisor(status: &GetStatusResponse) -> String {
 }
 
 /// The service that stores the plugins' state, or why there is none.
-fn about(kept: &StateStatus) -> String {
+fn state_summary(kept: &StateStatus) -> String {
     let mut parts = service(&kept.engine, &kept.place, (kept.pid, kept.uid), kept.restarts);
     if !kept.problem.is_empty() {
         parts.push(kept.problem.clone());
@@ -75,12 +76,12 @@ fn about(kept: &StateStatus) -> String {
 }
 
 /// The agent's process and database. Its problems are listed under attention.
-fn about_agent(agent: &AgentStatus) -> String {
+fn agent_summary(agent: &AgentStatus) -> String {
     service(&agent.engine, &agent.place, (agent.pid, agent.uid), agent.restarts).join("; ")
 }
 
 /// The agent's current work, and pending approvals.
-fn at_work(agent: &AgentStatus) -> String {
+fn agent_activity(agent: &AgentStatus) -> String {
     let number = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let turns = agent.turns_running.map(|count| number(count, "turn") + " under way");
     let waiting = agent.approvals_pending.map(|count| match count {
@@ -114,7 +115,7 @@ fn service(engine: &str, place: &str, (pid, uid): (u32, u32), restarts: u64) -> 
     parts
 }
 
-fn audited(audit: &AuditStatus) -> String {
+fn audit_summary(audit: &AuditStatus) -> String {
     let mut text = audit.state.clone();
     if !audit.file.is_empty() {
         text.push_str(&format!(": {} records, now to {}", audit.records, audit.file));
@@ -125,13 +126,13 @@ fn audited(audit: &AuditStatus) -> String {
     text
 }
 
-fn uses(usage: &Usage) -> String {
+fn usage_summary(usage: &Usage) -> String {
     let cpu = show::short(Duration::from_micros(usage.cpu_us));
     format!("{} of memory, {cpu} of processor time", show::bytes(usage.memory_bytes))
 }
 
 fn since(unix_ms: u64) -> Duration {
-    SystemTime::now().duration_since(show::at(unix_ms)).unwrap_or_default()
+    SystemTime::now().duration_since(show::system_time(unix_ms)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -141,7 +142,7 @@ mod tests {
     #[test]
     fn what_the_agent_does_is_told_once_it_has_said_so() {
         let quiet = AgentStatus::default();
-        assert_eq!((at_work(&quiet), providers(&quiet)), (String::new(), String::new()));
+        assert_eq!((agent_activity(&quiet), providers(&quiet)), (String::new(), String::new()));
         let provider = |name: &str, state: &str, why: &str| AgentProvider {
             name: name.into(),
             state: state.into(),
@@ -153,9 +154,9 @@ mod tests {
             providers: vec![provider("a", "ready", ""), provider("b", "down", "no key")],
             ..AgentStatus::default()
         };
-        assert_eq!(at_work(&busy), "1 turn under way; 2 approvals pending: see `talon approval list`");
+        assert_eq!(agent_activity(&busy), "1 turn under way; 2 approvals pending: see `talon approval list`");
         assert_eq!(providers(&busy), "providers: a ready, b down (no key)");
         let idle = AgentStatus { turns_running: Some(0), approvals_pending: Some(0), ..quiet };
-        assert_eq!(at_work(&idle), "0 turns under way; nothing waits for an approval");
+        assert_eq!(agent_activity(&idle), "0 turns under way; nothing waits for an approval");
     }
 }

@@ -16,11 +16,11 @@ use super::client::Client;
 use super::doctor::wrap::wrapped_on;
 use super::failure::Failure;
 use super::line::Line;
-use super::output::{Out, shown};
+use super::output::{Output, sanitized_line};
 use super::table::Table;
 use super::{Global, json, show};
 use crate::exit;
-use crate::sentence::{self, One};
+use crate::status_summary::{self, PluginStatus};
 
 /// Show the supervisor's state, its plugins (the worst first), what needs attention, and which protections are missing.
 ///
@@ -38,7 +38,7 @@ pub(super) struct StatusArgs {
 }
 
 impl StatusArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(global).await?;
         let response =
             client.host.get_status(GetStatusRequest {}).await.map_err(|status| client.failure(&status))?;
@@ -46,7 +46,7 @@ impl StatusArgs {
         let attention = attention(status);
         if out.is_json() {
             let mut value = json::status(status);
-            value["attention"] = attention.iter().map(attention::Item::json).collect();
+            value["attention"] = attention.iter().map(attention::AttentionItem::json).collect();
             out.json(&value);
         } else {
             print(status, &attention, out);
@@ -55,19 +55,19 @@ impl StatusArgs {
     }
 }
 
-fn one(plugin: &Plugin) -> One<'_> {
-    One { name: &plugin.name, state: &plugin.state, reason: &plugin.reason }
+fn one(plugin: &Plugin) -> PluginStatus<'_> {
+    PluginStatus { name: &plugin.name, state: &plugin.state, reason: &plugin.reason }
 }
 
 /// A refused plugin file counts as a failed plugin.
-fn refused(refused: &RefusedPlugin) -> One<'_> {
-    One { name: &refused.name, state: "refused", reason: &refused.reason }
+fn refused(refused: &RefusedPlugin) -> PluginStatus<'_> {
+    PluginStatus { name: &refused.name, state: "refused", reason: &refused.reason }
 }
 
-fn print(status: &GetStatusResponse, attention: &[attention::Item], out: &mut Out) {
+fn print(status: &GetStatusResponse, attention: &[attention::AttentionItem], out: &mut Output) {
     let refused = status.refused.iter().map(refused);
-    let sentence = sentence::plugins(status.plugins.iter().map(one).chain(refused));
-    let state = shown(&status.state);
+    let sentence = status_summary::summarize(status.plugins.iter().map(one).chain(refused));
+    let state = sanitized_line(&status.state);
     out.line(match show::state_style(&status.state) {
         Some(style) => Line::styled(style, state).and(inert!(": {}", sentence)),
         None => Line::from(inert!("{}: {}", state, sentence)),
@@ -85,15 +85,15 @@ fn print(status: &GetStatusResponse, attention: &[attention::Item], out: &mut Ou
     not_enforced(status, out);
 }
 
-fn items(title: &'static str, items: &[attention::Item], out: &mut Out) {
+fn items(title: &'static str, items: &[attention::AttentionItem], out: &mut Output) {
     if items.is_empty() {
         return;
     }
     let mut table = Table::new(&[]);
-    let used = items.iter().map(|item| item.who.len()).max().unwrap_or_default() + 2;
+    let used = items.iter().map(|item| item.subject.len()).max().unwrap_or_default() + 2;
     for item in items {
-        let mut who = Some(item.who.as_str());
-        for line in wrapped_on(out.columns(), &item.says, used) {
+        let mut who = Some(item.subject.as_str());
+        for line in wrapped_on(out.columns(), &item.message, used) {
             table.row(vec![who.take().unwrap_or_default().into(), line.into()]);
         }
     }
@@ -103,10 +103,10 @@ fn items(title: &'static str, items: &[attention::Item], out: &mut Out) {
 }
 
 /// The widest list of names next to a text; more plugins are counted, and `talon plugin show` has the details.
-const MAX_WHOM: usize = 24;
+const MAX_NAMES_COLUMNS: usize = 24;
 
 /// Missing protections come last, where they are noticed; plugins with the same ones share a line.
-fn not_enforced(status: &GetStatusResponse, out: &mut Out) {
+fn not_enforced(status: &GetStatusResponse, out: &mut Output) {
     let mut lacking: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for plugin in &status.plugins {
         for text in &plugin.not_enforced {
@@ -124,7 +124,7 @@ fn not_enforced(status: &GetStatusResponse, out: &mut Out) {
             "every plugin".to_owned()
         } else {
             let names = plugins.join(", ");
-            if names.len() > MAX_WHOM { format!("{} plugins", plugins.len()) } else { names }
+            if names.len() > MAX_NAMES_COLUMNS { format!("{} plugins", plugins.len()) } else { names }
         };
         rows.push((whom, text));
     }

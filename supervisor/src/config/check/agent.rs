@@ -28,12 +28,12 @@ const MAX_SCHEMA_BYTES: usize = 64 << 10;
 
 /// How long a check of a directory may take: one on an unreachable server never answers, and a reload must
 /// not block.
-const LOOK_WITHIN: Duration = Duration::from_secs(3);
+const DIRECTORY_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of threads that hang in such checks; beyond it, a directory counts as not answering.
 const MAX_HANGING: usize = 4;
 
 /// The result of the work, if it comes in time.
-fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+fn run_with_timeout<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     static HANGING: AtomicUsize = AtomicUsize::new(0);
     if HANGING.fetch_add(1, Ordering::Relaxed) >= MAX_HANGING {
         HANGING.fetch_sub(1, Ordering::Relaxed);
@@ -48,7 +48,7 @@ fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Opti
     if looks.is_err() {
         HANGING.fetch_sub(1, Ordering::Relaxed);
     }
-    told.recv_timeout(LOOK_WITHIN).ok()
+    told.recv_timeout(DIRECTORY_TIMEOUT).ok()
 }
 
 impl Check<'_> {
@@ -67,7 +67,7 @@ impl Check<'_> {
             trusted_plugins,
         } = &config.agent;
         if *enabled {
-            self.somebody_to_ask(config, path);
+            self.check_approver(config, path);
             if config.state.engine == Engine::Off {
                 let message =
                     "with state.engine: off it has nowhere to keep its sessions, and is not started";
@@ -83,7 +83,7 @@ impl Check<'_> {
             self.problem(&path.key("program"), message, "correct the path, or remove it");
         }
         if let Some(dir) = workspace {
-            let (what, help) = match in_time({
+            let (what, help) = match run_with_timeout({
                 let dir = dir.clone();
                 move || dir.is_dir()
             }) {
@@ -110,7 +110,7 @@ impl Check<'_> {
                 );
             }
         }
-        self.known(trusted_plugins, &config.plugins.tools, &path.key("trusted_plugins"));
+        self.check_plugin_names(trusted_plugins, &config.plugins.tools, &path.key("trusted_plugins"));
         for (name, entry) in &subagents.agents {
             self.subagent(name, entry, catalog, &path.key("subagents").key("agents").key(name));
         }
@@ -118,7 +118,7 @@ impl Check<'_> {
 
     /// A name of a plugin that is not configured is probably a typo. With a plugin directory it may also be
     /// found there.
-    fn known(&mut self, trusted: &[String], tools: &Tools, path: &KeyPath) {
+    fn check_plugin_names(&mut self, trusted: &[String], tools: &Tools, path: &KeyPath) {
         let named = || tools.plugins.keys().chain(tools.overrides.keys()).map(String::as_str);
         if tools.plugins.is_empty() {
             return;
@@ -134,7 +134,7 @@ impl Check<'_> {
 
     /// Only a warning: the agent starts all the same, so that existing sessions can be read, and a reload can
     /// fix it.
-    fn somebody_to_ask(&mut self, config: &Config, path: &KeyPath) {
+    fn check_approver(&mut self, config: &Config, path: &KeyPath) {
         let key = path.key("enabled");
         if config.models.providers.0.is_empty() {
             let help = "add one under models.providers, such as ollama: { kind: ollama }, and its models under models.catalog";

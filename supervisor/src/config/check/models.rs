@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use talon_agent_settings::catalog::{Catalog, UnknownModel};
+use talon_agent_settings::catalog::{Catalog, UnknownModelError};
 use talon_agent_settings::{Budget, ModelKeys};
 use talon_plugin::document::origin::KeyPath;
 
@@ -53,7 +53,7 @@ impl Check<'_> {
     /// Checks that a name refers to a model. Without a valid catalog this is unknown, and not reported.
     pub(super) fn model(&mut self, name: &str, catalog: Option<&Catalog>, path: &KeyPath) {
         let Some(Err(unknown)) = catalog.map(|catalog| catalog.find(name)) else { return };
-        let UnknownModel { asked, ambiguous, nearest } = unknown;
+        let UnknownModelError { asked, ambiguous, nearest } = unknown;
         if !ambiguous.is_empty() {
             let message = format!("several models are called {asked:?}: {}", ambiguous.join(", "));
             return self.problem(path, message, "write the provider with it");

@@ -16,10 +16,10 @@ use super::Check;
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// Maximum number of names in a message: enough to see which range is meant.
-const NAMED: usize = 3;
+const MAX_NAMES: usize = 3;
 
 /// Ranges that systemd assigns, or that must not be used, on every machine (<https://systemd.io/UIDS-GIDS/>).
-const GIVEN_AWAY: [(RangeInclusive<u32>, &str); 7] = [
+const RESERVED: [(RangeInclusive<u32>, &str); 7] = [
     (60_001..=60_513, "home directories that systemd manages"),
     (60_514..=60_577, "users that systemd shows in containers"),
     (61_184..=65_519, "services with DynamicUser=yes"),
@@ -30,7 +30,7 @@ const GIVEN_AWAY: [(RangeInclusive<u32>, &str); 7] = [
 ];
 
 /// Uids of future accounts; no account needs to exist yet.
-const WILL_BE_GIVEN: RangeInclusive<u32> = 1..=60_000;
+const FUTURE_ACCOUNTS: RangeInclusive<u32> = 1..=60_000;
 
 /// The files with the assigned uids and gids.
 pub(super) struct Users {
@@ -65,15 +65,15 @@ impl Users {
             if names.is_empty() {
                 return;
             }
-            let more = if names.len() > NAMED { ", …" } else { "" };
-            names.truncate(NAMED);
+            let more = if names.len() > MAX_NAMES { ", …" } else { "" };
+            names.truncate(MAX_NAMES);
             taken.push(format!("{what} lie in it: {}{more}", names.join(", ")));
         };
         report("accounts of this machine", numbered(&self.passwd, range));
         report("groups of this machine", numbered(&self.group, range));
-        report("subordinate uids that /etc/subuid lends", lent(&self.subuid, range));
-        report("subordinate gids that /etc/subgid lends", lent(&self.subgid, range));
-        let given = GIVEN_AWAY.iter().filter(|(given, _)| overlap(given, range));
+        report("subordinate uids that /etc/subuid lends", subordinate_ranges(&self.subuid, range));
+        report("subordinate gids that /etc/subgid lends", subordinate_ranges(&self.subgid, range));
+        let given = RESERVED.iter().filter(|(given, _)| overlap(given, range));
         taken
             .extend(given.map(|(given, to)| format!("{}-{} in it are for {to}", given.start(), given.end())));
         taken
@@ -87,8 +87,8 @@ impl Check<'_> {
         for taken in users.within(range) {
             self.problem(path, taken, HELP);
         }
-        if overlap(&WILL_BE_GIVEN, range) {
-            let message = format!("accounts that are made later get uids up to {}", WILL_BE_GIVEN.end());
+        if overlap(&FUTURE_ACCOUNTS, range) {
+            let message = format!("accounts that are made later get uids up to {}", FUTURE_ACCOUNTS.end());
             self.found.warning(path, message, HELP);
         }
     }
@@ -110,7 +110,7 @@ fn numbered(path: &Path, range: &RangeInclusive<u32>) -> Vec<String> {
 }
 
 /// Names in a subuid or subgid file (lines of `name:first:count`) that may use part of a range.
-fn lent(path: &Path, range: &RangeInclusive<u32>) -> Vec<String> {
+fn subordinate_ranges(path: &Path, range: &RangeInclusive<u32>) -> Vec<String> {
     let entry = |line: &str| {
         let mut fields = line.split(':');
         let name = fields.next()?;

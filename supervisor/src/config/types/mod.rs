@@ -23,13 +23,13 @@ pub use self::host::{Host, Origin, Peer, Role};
 pub use self::log::{Log, LogFormat};
 pub use self::reload::Reload;
 pub use self::sandbox::Sandbox;
-pub use self::state::{Engine, OwnQuota, Quota, State};
+pub use self::state::{Engine, Quota, QuotaOverride, State};
 pub use self::tools::{ConfiguredPlugin, Credential, Grants, Lifecycle, Override, Tools};
 pub use self::traces::Traces;
 
 use talon_agent_settings::{AgentKeys, ModelKeys, OrchestratorKeys};
 
-use super::surroundings::Places;
+use super::environment::DefaultPaths;
 
 /// The configuration of a supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -91,7 +91,7 @@ pub struct Plugins {
 impl Config {
     /// The built-in defaults.
     #[must_use]
-    pub fn built_in(places: &Places) -> Self {
+    pub fn built_in(places: &DefaultPaths) -> Self {
         Self {
             runtime_dir: places.runtime_dir.path.clone(),
             guard: Guard::default(),

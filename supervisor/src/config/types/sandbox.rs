@@ -95,7 +95,7 @@ impl Default for Sandbox {
 
 impl Sandbox {
     /// These settings as those of a single plugin.
-    pub(crate) fn words(&self) -> PluginSandbox {
+    pub(crate) fn as_plugin_sandbox(&self) -> PluginSandbox {
         PluginSandbox {
             mode: Some(self.mode),
             profile: Some(self.profile.clone()),
@@ -112,10 +112,10 @@ impl Sandbox {
     pub(crate) fn settings(&self) -> SandboxSettings {
         let mut settings = SandboxSettings {
             profile_dir: self.profile_dir.clone(),
-            limits: self.limits.within(talon_jail::Limits::default()),
+            limits: self.limits.with_defaults(talon_jail::Limits::default()),
             ..SandboxSettings::default()
         };
-        self.words().apply(&mut settings);
+        self.as_plugin_sandbox().apply(&mut settings);
         settings
     }
 }

@@ -81,7 +81,7 @@ pub struct Quota {
 /// What one plugin may keep, where it differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct OwnQuota {
+pub struct QuotaOverride {
     /// Bytes of keys and values together; otherwise `state.quota.bytes`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<ByteSize>,
@@ -115,7 +115,7 @@ impl Default for Quota {
 impl Quota {
     /// The quota of a plugin with an override.
     #[must_use]
-    pub fn with(self, own: OwnQuota) -> Self {
+    pub fn with(self, own: QuotaOverride) -> Self {
         Self { bytes: own.bytes.unwrap_or(self.bytes), keys: own.keys.unwrap_or(self.keys) }
     }
 }

@@ -10,7 +10,7 @@ use talon_plugin::entry::{self, CallLimits, PluginSettings};
 use talon_plugin::spec::LifecycleSettings;
 use talon_plugin::units::Duration;
 
-use super::state::OwnQuota;
+use super::state::QuotaOverride;
 use crate::config::secret::Secret;
 
 /// Tool plugins: where they are found, how they run, and what differs for single ones.
@@ -169,7 +169,7 @@ pub struct Grants {
     /// How much state it may keep, where that differs from `state.quota`.
     #[schemars(example = serde_json::json!({ "bytes": "512MiB" }))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub state_quota: Option<OwnQuota>,
+    pub state_quota: Option<QuotaOverride>,
 }
 
 /// One header that travels with a plugin's calls.
@@ -231,7 +231,7 @@ impl From<&Lifecycle> for LifecycleSettings {
             backoff_max: life.backoff_max.get(),
             grace_period: life.grace_period.get(),
             ready_wait: life.ready_wait.get(),
-            kill_overdue_after: life.kill_overdue_after.and_then(entry::overdue),
+            kill_overdue_after: life.kill_overdue_after.and_then(entry::overdue_limit),
         }
     }
 }

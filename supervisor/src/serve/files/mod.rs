@@ -15,10 +15,10 @@
 //! | the config file changes | the configuration is reloaded |
 //! | events were lost | everything is scanned |
 
-mod act;
-mod look;
-mod places;
-mod settle;
+mod apply;
+mod debounce;
+mod scan;
+mod watcher;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,14 +28,14 @@ use talon_plugin::PluginName;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::task::AbortOnDropHandle;
 
-use self::look::{Found, Now};
-use self::places::Places;
-use self::settle::Settle;
+use self::debounce::Debounce;
+use self::scan::{FileScan, SubjectState};
+use self::watcher::FileWatcher;
 use super::reload::Reloader;
 
 /// The time from an event to the first scan, and between scans until two agree. Half a second is longer than
 /// the pauses between two writes of editors, compilers and copies, and short enough for a person.
-const QUIET: Duration = Duration::from_millis(500);
+const SETTLE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What is watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,80 +44,81 @@ enum Subject {
     PluginDir,
     Plugin(PluginName),
     /// A refused entry of the plugin directory that is not a running plugin.
-    Stranger(PathBuf),
+    Unregistered(PathBuf),
 }
 
 /// Watches files until the handle is dropped.
 pub(super) fn follow(reloader: Reloader) -> AbortOnDropHandle<()> {
     AbortOnDropHandle::new(tokio::spawn(async move {
-        let (known, places) = (BTreeMap::new(), Places::new());
-        Watch { reloader, known, places }.run().await;
+        let (known, places) = (BTreeMap::new(), FileWatcher::new());
+        Watch { reloader, subjects: known, watcher: places }.run().await;
     }))
 }
 
 struct Watch {
     reloader: Reloader,
-    places: Places,
-    known: BTreeMap<Subject, Settle>,
+    watcher: FileWatcher,
+    subjects: BTreeMap<Subject, Debounce>,
 }
 
 impl Watch {
     async fn run(mut self) {
         let mut reloads = self.reloader.subscribe();
-        self.follow_what_is_there().await;
+        self.adopt_existing().await;
         // The time of the next scan; without events there are no scans.
         let mut next: Option<Instant> = None;
         loop {
             tokio::select! {
-                () = self.places.happened() => {
-                    next.get_or_insert_with(|| Instant::now() + QUIET);
+                () = self.watcher.changed() => {
+                    next.get_or_insert_with(|| Instant::now() + SETTLE_INTERVAL);
                 }
                 Ok(()) = reloads.changed() => {
                     // The set of watched paths may have changed, and there were no events while it was being
                     // replaced.
-                    self.follow_what_is_there().await;
-                    next.get_or_insert_with(|| Instant::now() + QUIET);
+                    self.adopt_existing().await;
+                    next.get_or_insert_with(|| Instant::now() + SETTLE_INTERVAL);
                 }
                 () = until(next) => {
-                    next = self.look().await.then(|| Instant::now() + QUIET);
+                    next = self.scan().await.then(|| Instant::now() + SETTLE_INTERVAL);
                 }
             }
         }
     }
 
     /// Takes the current state of newly watched subjects as their base.
-    async fn follow_what_is_there(&mut self) {
+    async fn adopt_existing(&mut self) {
         // Watch first, so that no change after the scan is missed.
-        self.places.watch(self.reloader.config(), self.reloader.clone()).await;
-        let found = look::look(&self.reloader).await.how;
-        self.known.retain(|subject, _| found.contains_key(subject));
+        self.watcher.watch(self.reloader.config(), self.reloader.clone()).await;
+        let found = scan::scan(&self.reloader).await.states;
+        self.subjects.retain(|subject, _| found.contains_key(subject));
         for (subject, now) in found {
-            self.known.entry(subject).or_insert_with(|| Settle::at(now));
+            self.subjects.entry(subject).or_insert_with(|| Debounce::at(now));
         }
     }
 
     /// Scans everything, applies settled changes, and returns whether some have not settled.
-    async fn look(&mut self) -> bool {
-        let Found { how: mut found, refused } = look::look(&self.reloader).await;
-        for subject in self.known.keys() {
-            found.entry(subject.clone()).or_insert(Now::Gone);
+    async fn scan(&mut self) -> bool {
+        let FileScan { states: mut found, refused } = scan::scan(&self.reloader).await;
+        for subject in self.subjects.keys() {
+            found.entry(subject.clone()).or_insert(SubjectState::Gone);
         }
         let (mut open, mut settled) = (false, Vec::new());
         for (subject, now) in found {
             // A new subject counts as changed from absent.
-            let known = self.known.entry(subject.clone()).or_insert_with(|| Settle::at(Now::Gone));
+            let known =
+                self.subjects.entry(subject.clone()).or_insert_with(|| Debounce::at(SubjectState::Gone));
             match known.step(now) {
-                settle::Step::Same => {}
-                settle::Step::Open => open = true,
-                settle::Step::Settled(now) => settled.push((subject, now)),
+                debounce::DebounceStep::Unchanged => {}
+                debounce::DebounceStep::Pending => open = true,
+                debounce::DebounceStep::Settled(now) => settled.push((subject, now)),
             }
         }
         if !settled.is_empty() {
-            self.act(settled).await;
+            self.apply(settled).await;
             self.reloader.note_refused(refused);
             // Absent subjects need no entry.
-            self.known.retain(|_, known| !known.is_gone());
-            self.places.watch(self.reloader.config(), self.reloader.clone()).await;
+            self.subjects.retain(|_, known| !known.is_gone());
+            self.watcher.watch(self.reloader.config(), self.reloader.clone()).await;
             // There were no events while the watches were being replaced.
             open = true;
         }

@@ -4,9 +4,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 
 use serde::{Deserialize, Serialize};
-use talon_control::parcel::{self, NotThere, OpenError, Packer, SealError, Ticket};
+use talon_control::fd_bundle::{self, FdIndex, MissingFdError, OpenError, Packer, SealError};
 use talon_plugin::PluginName;
-use talon_plugin::handover::{HandOverError, Handed, Inherited};
+use talon_plugin::handover::{HandoverDocument, HandoverError, ReceivedHandover};
 
 use crate::host::FileIdentity;
 
@@ -22,36 +22,36 @@ pub(super) struct Document {
     pid: u32,
     /// The version of its program, for the log.
     talon: String,
-    host: Socket,
+    host: SocketRecord,
     /// `agent.sock`, if there is an agent.
     #[serde(default)]
-    agent: Option<Socket>,
+    agent: Option<SocketRecord>,
     /// Quarantined plugins, each with its amount of neutralized syntax.
     #[serde(default)]
     quarantined: Vec<(String, u32)>,
-    processes: Handed,
+    processes: HandoverDocument,
 }
 
 /// A listening socket, such as `host.sock`.
 #[derive(Debug, Serialize, Deserialize)]
-struct Socket {
-    listener: Ticket,
+struct SocketRecord {
+    listener: FdIndex,
     /// The file, if the supervisor created it.
     file: Option<FileIdentity>,
 }
 
 /// Everything that a supervisor hands over.
-pub(super) struct Contents {
+pub(super) struct HandoverContents {
     pub(super) host: OwnedFd,
     pub(super) file: Option<FileIdentity>,
     pub(super) agent: Option<(OwnedFd, Option<FileIdentity>)>,
     pub(super) quarantined: Vec<(PluginName, u32)>,
-    pub(super) processes: Handed,
+    pub(super) processes: HandoverDocument,
 }
 
 /// Everything that a supervisor receives.
 #[derive(Debug)]
-pub(super) struct Received {
+pub(super) struct SupervisorHandover {
     /// The pid of the old supervisor.
     pub(super) pid: u32,
     /// The version of its program.
@@ -60,14 +60,14 @@ pub(super) struct Received {
     pub(super) file: Option<FileIdentity>,
     pub(super) agent: Option<(UnixListener, Option<FileIdentity>)>,
     pub(super) quarantined: Vec<(String, u32)>,
-    pub(super) processes: Inherited,
+    pub(super) processes: ReceivedHandover,
 }
 
 /// Why the state could not be packed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PackError {
     #[error(transparent)]
-    Processes(#[from] HandOverError),
+    Processes(#[from] HandoverError),
     #[error("host.sock cannot be duplicated: {0}")]
     Host(#[source] std::io::Error),
     #[error("agent.sock cannot be duplicated: {0}")]
@@ -88,7 +88,7 @@ pub(super) enum UnpackError {
     #[error("what was handed over is of version {0}, and this program reads version {VERSION}")]
     Version(u32),
     #[error(transparent)]
-    NotThere(#[from] NotThere),
+    MissingFd(#[from] MissingFdError),
     #[error("host.sock cannot be used: {0}")]
     Host(#[source] std::io::Error),
     #[error("agent.sock cannot be used: {0}")]
@@ -101,11 +101,11 @@ struct Versioned {
     version: u32,
 }
 
-impl Contents {
+impl HandoverContents {
     /// Seals everything into one descriptor, with what the packer holds already.
     pub(super) fn seal(self, mut packer: Packer) -> Result<OwnedFd, PackError> {
-        let host = Socket { listener: packer.add(self.host), file: self.file };
-        let agent = self.agent.map(|(listener, file)| Socket { listener: packer.add(listener), file });
+        let host = SocketRecord { listener: packer.add(self.host), file: self.file };
+        let agent = self.agent.map(|(listener, file)| SocketRecord { listener: packer.add(listener), file });
         let quarantined = self.quarantined.into_iter().map(|(name, count)| (name.to_string(), count));
         let document = Document {
             version: VERSION,
@@ -116,14 +116,14 @@ impl Contents {
             quarantined: quarantined.collect(),
             processes: self.processes,
         };
-        Ok(parcel::seal(&serde_json::to_vec(&document)?, packer)?)
+        Ok(fd_bundle::seal(&serde_json::to_vec(&document)?, packer)?)
     }
 }
 
-impl Received {
+impl SupervisorHandover {
     /// Opens a bundle, which remains unchanged.
-    pub(super) fn open(parcel: impl AsFd) -> Result<Self, UnpackError> {
-        let (document, mut unpacker) = parcel::open(parcel.as_fd())?;
+    pub(super) fn open(bundle: impl AsFd) -> Result<Self, UnpackError> {
+        let (document, mut unpacker) = fd_bundle::open(bundle.as_fd())?;
         let Versioned { version } = serde_json::from_slice(&document)?;
         if version != VERSION {
             return Err(UnpackError::Version(version));
@@ -133,14 +133,14 @@ impl Received {
         let listener = UnixListener::from(unpacker.take(host.listener)?);
         listener.set_nonblocking(true).map_err(UnpackError::Host)?;
         let agent = match agent {
-            Some(Socket { listener, file }) => {
+            Some(SocketRecord { listener, file }) => {
                 let listener = UnixListener::from(unpacker.take(listener)?);
                 listener.set_nonblocking(true).map_err(UnpackError::Agent)?;
                 Some((listener, file))
             }
             None => None,
         };
-        let processes = Inherited { handed: processes, unpacker };
+        let processes = ReceivedHandover { document: processes, unpacker };
         Ok(Self { pid, talon, host: listener, file: host.file, agent, quarantined, processes })
     }
 }

@@ -4,23 +4,23 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use talon_control::parcel::Packer;
+use talon_control::fd_bundle::Packer;
 use talon_plugin::{EventKind, NewEvent};
 use tokio::time::Instant;
 
-use super::document::{Contents, PackError};
+use super::document::{HandoverContents, PackError};
 use crate::host::{FileIdentity, HostSocket, SocketFile};
-use crate::serve::running::Running;
-use crate::serve::{ServeFailure, kept};
+use crate::serve::running::RunningSupervisor;
+use crate::serve::{ServeFailure, state_service};
 
-impl Running {
+impl RunningSupervisor {
     /// Accepts no more calls and closes what only one supervisor may have open. Calls in flight may finish
     /// within the grace period. Clients that connect from now on wait for the next server, in this supervisor
     /// or another. May be called again, and is cancel safe.
     pub(super) async fn freeze(&mut self, grace: Duration) {
         let began = Instant::now();
         self.events.emit(NewEvent::new(EventKind::Supervisor, "handing over"));
-        self.pulse.send_replace(None);
+        self.liveness.send_replace(None);
         self.closing.hand_over();
         // Concurrently, since the agent's calls are among those that may finish.
         let served = async {
@@ -33,17 +33,17 @@ impl Running {
         if !all_answered {
             tracing::warn!("not all requests were answered within the grace period; they are cut off");
         }
-        let left = self.door.drain(grace.saturating_sub(began.elapsed())).await;
+        let left = self.dispatcher.drain(grace.saturating_sub(began.elapsed())).await;
         if left > 0 {
             tracing::warn!(
                 calls = left,
                 "calls are still in flight after the grace period; they are cut off"
             );
         }
-        if let Some(service) = self.kept.take() {
+        if let Some(service) = self.state_service.take() {
             service.stop().await;
         }
-        self.watched.close().await;
+        self.admin.close().await;
         self.audit.close().await;
     }
 
@@ -51,11 +51,11 @@ impl Running {
     pub(super) async fn pack(&self) -> Result<OwnedFd, PackError> {
         let mut packer = Packer::default();
         let processes = self.registry.hand_over(&mut packer).await?;
-        let contents = Contents {
+        let contents = HandoverContents {
             host: self.socket.listener.as_fd().try_clone_to_owned().map_err(PackError::Host)?,
             file: self.socket.file.as_ref().map(SocketFile::identity),
             agent: self.agent.socket().map(duplicate).transpose().map_err(PackError::Agent)?,
-            quarantined: self.door.quarantined(),
+            quarantined: self.dispatcher.quarantined(),
             processes,
         };
         contents.seal(packer)
@@ -67,25 +67,25 @@ impl Running {
             return Ok(());
         }
         self.registry.resume();
-        if let Some(keeper) = &self.keeper {
+        if let Some(keeper) = &self.state {
             keeper.reopen();
             let config = self.config();
             let uids = config.talon_plugin_settings().uid_range;
-            self.kept = Some(kept::run(&config, uids, &self.registry, keeper)?);
+            self.state_service = Some(state_service::run(&config, uids, &self.registry, keeper)?);
         }
-        self.door.resume();
+        self.dispatcher.resume();
         self.open().await?;
         self.events.emit(NewEvent::new(EventKind::Supervisor, "the handover failed; serving again"));
         Ok(())
     }
 
     /// Releases the processes, which belong to another supervisor now, and leaves every file in place.
-    pub(in crate::serve) async fn let_go(self) {
+    pub(in crate::serve) async fn release(self) {
         self.registry.release().await;
         if let Some(file) = self.socket.file {
-            file.keep();
+            file.retain();
         }
-        self.agent.keep();
+        self.agent.release();
     }
 }
 

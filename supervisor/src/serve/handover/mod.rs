@@ -20,14 +20,14 @@
 //! Opening a bundle does not consume it, so that it stays complete if a successor fails. Under a service
 //! manager the store still has it then, and otherwise the old supervisor has not released anything yet.
 
-mod arrive;
+mod acquire;
 mod document;
 mod freeze;
-mod meeting;
+mod rendezvous;
 mod store;
 mod takeover;
 mod wire;
 
-pub use arrive::TakeoverError;
-pub(super) use arrive::{Arrival, arrive};
-pub(super) use takeover::Outcome;
+pub use acquire::TakeoverError;
+pub(super) use acquire::{AcquiredState, acquire};
+pub(super) use takeover::TakeoverOutcome;

@@ -4,7 +4,7 @@ use std::os::fd::AsFd;
 
 use super::document::PackError;
 use crate::serve::notify::Manager;
-use crate::serve::running::Running;
+use crate::serve::running::RunningSupervisor;
 
 /// Why the manager did not get the bundle.
 #[derive(Debug, thiserror::Error)]
@@ -15,13 +15,13 @@ pub(super) enum StoreError {
     Store(#[source] std::io::Error),
 }
 
-impl Running {
+impl RunningSupervisor {
     /// Freezes this supervisor and stores everything with the manager. Returns true on success; then only
     /// [`let_go`](Self::let_go) is left to do. Otherwise the reason is logged, and everything has to be
     /// stopped.
     pub(in crate::serve) async fn store(&mut self, manager: &Manager) -> bool {
         self.freeze(self.grace()).await;
-        match self.give(manager).await {
+        match self.send(manager).await {
             Ok(()) => {
                 tracing::info!("handed over: the service manager keeps the plugins for the next start");
                 true
@@ -33,10 +33,10 @@ impl Running {
         }
     }
 
-    async fn give(&self, manager: &Manager) -> Result<(), StoreError> {
-        let parcel = self.pack().await?;
+    async fn send(&self, manager: &Manager) -> Result<(), StoreError> {
+        let bundle = self.pack().await?;
         let manager = manager.clone();
-        let stored = tokio::task::spawn_blocking(move || manager.store(parcel.as_fd()));
+        let stored = tokio::task::spawn_blocking(move || manager.store(bundle.as_fd()));
         match stored.await {
             Ok(stored) => stored.map_err(StoreError::Store),
             Err(panic) => std::panic::resume_unwind(panic.into_panic()),

@@ -20,7 +20,7 @@ const MAX_WHY_BYTES: usize = 1 << 10;
 
 /// One message.
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct Word {
+pub(super) struct HandoverMessage {
     #[prost(enumeration = "Kind", tag = "1")]
     kind: i32,
     /// The reason; with [`Kind::Failed`].
@@ -41,11 +41,11 @@ pub(super) enum Kind {
 
 /// The connection of the two supervisors.
 #[derive(Debug)]
-pub(super) struct Line(Control<Word, Word>);
+pub(super) struct HandoverConnection(Control<HandoverMessage, HandoverMessage>);
 
 /// Why no (further) message came. In each case the other supervisor does not continue the handover.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum LineError {
+pub(super) enum HandoverConnectionError {
     #[error("it ended without a word; see its log")]
     Ended,
     #[error("it said nothing for {} s", .0.as_secs())]
@@ -58,42 +58,53 @@ pub(super) enum LineError {
     Control(#[from] ControlError),
 }
 
-impl Line {
+impl HandoverConnection {
     pub(super) fn new(socket: OwnedFd) -> io::Result<Self> {
         Control::new(socket).map(Self)
     }
 
-    pub(super) async fn offer(&self, parcel: BorrowedFd<'_>) -> Result<(), LineError> {
-        self.say(Kind::Offer, "", Some(parcel)).await
+    pub(super) async fn offer(&self, bundle: BorrowedFd<'_>) -> Result<(), HandoverConnectionError> {
+        self.send(Kind::Offer, "", Some(bundle)).await
     }
 
-    pub(super) async fn taken(&self) -> Result<(), LineError> {
-        self.say(Kind::Taken, "", None).await
+    pub(super) async fn taken(&self) -> Result<(), HandoverConnectionError> {
+        self.send(Kind::Taken, "", None).await
     }
 
-    pub(super) async fn gone(&self) -> Result<(), LineError> {
-        self.say(Kind::Gone, "", None).await
+    pub(super) async fn gone(&self) -> Result<(), HandoverConnectionError> {
+        self.send(Kind::Gone, "", None).await
     }
 
-    pub(super) async fn failed(&self, why: &str) -> Result<(), LineError> {
-        self.say(Kind::Failed, Raw::from(why).line_within(MAX_WHY_BYTES).as_str(), None).await
+    pub(super) async fn failed(&self, why: &str) -> Result<(), HandoverConnectionError> {
+        self.send(Kind::Failed, Raw::from(why).line_within(MAX_WHY_BYTES).as_str(), None).await
     }
 
-    async fn say(&self, kind: Kind, why: &str, with: Option<BorrowedFd<'_>>) -> Result<(), LineError> {
-        Ok(self.0.send(&Word { kind: kind.into(), why: why.to_owned() }, with).await?)
+    async fn send(
+        &self,
+        kind: Kind,
+        why: &str,
+        with: Option<BorrowedFd<'_>>,
+    ) -> Result<(), HandoverConnectionError> {
+        Ok(self.0.send(&HandoverMessage { kind: kind.into(), why: why.to_owned() }, with).await?)
     }
 
     /// The next message, which must be of this kind, and its descriptor.
-    pub(super) async fn hear(&self, kind: Kind, within: Duration) -> Result<Option<OwnedFd>, LineError> {
-        let packet = timeout(within, self.0.receive()).await.map_err(|_| LineError::Silent(within))??;
-        let packet = packet.ok_or(LineError::Ended)?;
+    pub(super) async fn receive(
+        &self,
+        kind: Kind,
+        within: Duration,
+    ) -> Result<Option<OwnedFd>, HandoverConnectionError> {
+        let packet = timeout(within, self.0.receive())
+            .await
+            .map_err(|_| HandoverConnectionError::Silent(within))??;
+        let packet = packet.ok_or(HandoverConnectionError::Ended)?;
         match packet.message.kind() {
             Kind::Failed => {
                 let why = Raw::from(packet.message.why.as_str()).line_within(MAX_WHY_BYTES);
-                Err(LineError::Failed(why))
+                Err(HandoverConnectionError::Failed(why))
             }
             heard if heard == kind => Ok(packet.descriptor),
-            _ => Err(LineError::Unexpected),
+            _ => Err(HandoverConnectionError::Unexpected),
         }
     }
 }
@@ -106,39 +117,39 @@ mod tests {
 
     const SOON: Duration = Duration::from_secs(10);
 
-    fn lines() -> (Line, Line) {
+    fn lines() -> (HandoverConnection, HandoverConnection) {
         let (one, other) = talon_control::pair().unwrap();
-        (Line::new(one).unwrap(), Line::new(other).unwrap())
+        (HandoverConnection::new(one).unwrap(), HandoverConnection::new(other).unwrap())
     }
 
     #[tokio::test]
     async fn a_word_out_of_turn_ends_it() {
         let (old, new) = lines();
         new.taken().await.unwrap();
-        assert!(matches!(old.hear(Kind::Gone, SOON).await, Err(LineError::Unexpected)));
+        assert!(matches!(old.receive(Kind::Gone, SOON).await, Err(HandoverConnectionError::Unexpected)));
     }
 
     #[tokio::test]
     async fn a_failure_says_why_in_one_line_and_an_end_is_one() {
         let (old, new) = lines();
         new.failed("no\nroom").await.unwrap();
-        let failed = old.hear(Kind::Taken, SOON).await.unwrap_err();
+        let failed = old.receive(Kind::Taken, SOON).await.unwrap_err();
         assert_eq!(failed.to_string(), "it failed: no\\nroom");
         drop(new);
-        assert!(matches!(old.hear(Kind::Taken, SOON).await, Err(LineError::Ended)));
+        assert!(matches!(old.receive(Kind::Taken, SOON).await, Err(HandoverConnectionError::Ended)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn silence_has_an_end() {
         let (old, _new) = lines();
-        assert!(matches!(old.hear(Kind::Taken, SOON).await, Err(LineError::Silent(_))));
+        assert!(matches!(old.receive(Kind::Taken, SOON).await, Err(HandoverConnectionError::Silent(_))));
     }
 
     #[tokio::test]
     async fn an_offer_brings_its_parcel() {
         let (old, new) = lines();
-        let (parcel, _other) = talon_control::pair().unwrap();
-        old.offer(parcel.as_fd()).await.unwrap();
-        assert!(new.hear(Kind::Offer, SOON).await.unwrap().is_some());
+        let (bundle, _other) = talon_control::pair().unwrap();
+        old.offer(bundle.as_fd()).await.unwrap();
+        assert!(new.receive(Kind::Offer, SOON).await.unwrap().is_some());
     }
 }

@@ -1,25 +1,25 @@
 //! Carries out a plan: all plugins concurrently, so that a failure does not delay the others.
 
 use futures_util::future::join_all;
-use talon_plugin::{IfDown, State};
+use talon_plugin::{DownPolicy, State};
 
-use super::answer::Change;
-use super::plan::{Plan, Step, What};
-use super::{Parts, Reloader};
+use super::outcome::PluginOutcome;
+use super::plan::{Plan, PlanStep, StepAction};
+use super::{Reloader, ReloaderParts};
 use crate::serve::discover;
 
 impl Reloader {
     /// The outcome for each plugin of the plan.
-    pub(super) async fn carry_out(&self, plan: Plan) -> Vec<Change> {
-        discover::tell_refused(&plan.refused, &self.parts().events);
+    pub(super) async fn carry_out(&self, plan: Plan) -> Vec<PluginOutcome> {
+        discover::report_refused(&plan.refused, &self.parts().events);
         join_all(plan.steps.into_iter().map(|step| self.step(step))).await
     }
 
-    async fn step(&self, step: Step) -> Change {
-        let change = Change::planned(&step);
-        let Parts { registry, .. } = self.parts();
-        match step.what {
-            What::Add(spec) => match registry.register(*spec) {
+    async fn step(&self, step: PlanStep) -> PluginOutcome {
+        let change = PluginOutcome::planned(&step);
+        let ReloaderParts { registry, .. } = self.parts();
+        match step.action {
+            StepAction::Add(spec) => match registry.register(*spec) {
                 Ok(plugin) => {
                     plugin.settled().await;
                     let snapshot = plugin.snapshot();
@@ -30,24 +30,24 @@ impl Reloader {
                 }
                 Err(error) => change.instead("refused", error),
             },
-            What::Remove => {
+            StepAction::Remove => {
                 registry.deregister(&step.plugin).await;
                 change
             }
-            What::Replace(spec) => match registry.replace(*spec, IfDown::Leave).await {
+            StepAction::Replace(spec) => match registry.replace(*spec, DownPolicy::StayDown).await {
                 Ok(_) => change,
                 Err(error) => change.instead("kept", error),
             },
-            What::Change(Some(spec)) => {
+            StepAction::Change(Some(spec)) => {
                 // Another reload of the same plugin may have come first, with the same outcome.
                 if !registry.adjust(*spec).await {
                     return change.instead("kept", "it was replaced or removed meanwhile; reload once more");
                 }
                 change
             }
-            What::Change(None) => change,
-            What::Refuse => {
-                registry.not_replaced(&step.plugin, &change.reason);
+            StepAction::Change(None) => change,
+            StepAction::Refuse => {
+                registry.record_refused_replacement(&step.plugin, &change.reason);
                 change
             }
         }

@@ -14,10 +14,10 @@
 //!
 //! One reload at a time: a further one waits, and then compares with the result of the first.
 
-mod answer;
 mod apply;
-mod hangup;
+mod outcome;
 mod plan;
+mod sighup;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -25,19 +25,21 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use talon_plugin::discover::Refused;
-use talon_plugin::{EventKind, Events, IfDown, NewEvent, PluginName, Registry, ReplaceError, Replaced};
+use talon_plugin::discover::RejectedPlugin;
+use talon_plugin::{
+    DownPolicy, EventKind, Events, NewEvent, PluginName, Registry, ReplaceError, Replacement,
+};
 use talon_sanitize::{Raw, Sanitized};
 
-pub(crate) use self::answer::{Change, Reloaded};
-pub(super) use self::hangup::Hangups;
+pub(crate) use self::outcome::{PluginOutcome, ReloadOutcome};
 use self::plan::Plan;
+pub(super) use self::sighup::ReloadSignals;
 use super::discover;
 use super::notify::Manager;
 use crate::audit::Audit;
 use crate::config::{self, Config, ConfigErrors, LoadOptions, Loaded, PeerPolicy};
-use crate::door::Door;
-use crate::state::Keeper;
+use crate::dispatch::Dispatcher;
+use crate::state::StateSupervisor;
 use crate::{agent, host};
 
 /// Maximum length of the stored problems of a rejected configuration for `talon status`, in bytes: some ten
@@ -51,19 +53,19 @@ pub struct Reloader {
 }
 
 /// The parts that a reloader changes.
-pub(super) struct Parts {
+pub(super) struct ReloaderParts {
     pub(super) options: LoadOptions,
     pub(super) config: Arc<Config>,
     pub(super) config_file: Option<PathBuf>,
     pub(super) registry: Registry,
-    pub(super) door: Arc<Door>,
+    pub(super) dispatcher: Arc<Dispatcher>,
     pub(super) events: Events,
     pub(super) peers: Arc<ArcSwap<PeerPolicy>>,
-    pub(super) keeper: Option<Keeper>,
+    pub(super) state: Option<StateSupervisor>,
     /// Receives its part of the configuration.
-    pub(super) agent: Option<agent::Keeper>,
+    pub(super) agent: Option<agent::AgentSupervisor>,
     /// The plugins that were refused at the start.
-    pub(super) refused: Vec<Refused>,
+    pub(super) refused: Vec<RejectedPlugin>,
     /// The largest arguments that `host.sock` accepts, which is fixed when it starts to serve.
     pub(super) largest_arguments: usize,
     /// Records reloads that no client requested, too.
@@ -73,8 +75,8 @@ pub(super) struct Parts {
 }
 
 struct Inner {
-    parts: Parts,
-    running: ArcSwap<Running>,
+    parts: ReloaderParts,
+    running: ArcSwap<ActiveConfig>,
     problem: ArcSwapOption<Sanitized>,
     /// Held during a reload.
     turn: tokio::sync::Mutex<()>,
@@ -84,10 +86,10 @@ struct Inner {
 
 /// The active configuration.
 #[derive(Debug, Clone)]
-struct Running {
+struct ActiveConfig {
     config: Arc<Config>,
     at: SystemTime,
-    refused: Arc<Vec<Refused>>,
+    refused: Arc<Vec<RejectedPlugin>>,
 }
 
 /// Why a plugin was not replaced. The texts end with what to do next.
@@ -117,8 +119,8 @@ pub enum ReplaceFailure {
 }
 
 impl Reloader {
-    pub(super) fn new(parts: Parts) -> Self {
-        let running = Running {
+    pub(super) fn new(parts: ReloaderParts) -> Self {
+        let running = ActiveConfig {
             config: Arc::clone(&parts.config),
             at: SystemTime::now(),
             refused: Arc::new(parts.refused.clone()),
@@ -153,16 +155,16 @@ impl Reloader {
 
     /// The refused plugins of the latest scan.
     #[must_use]
-    pub fn refused(&self) -> Arc<Vec<Refused>> {
+    pub fn refused(&self) -> Arc<Vec<RejectedPlugin>> {
         Arc::clone(&self.inner.running.load().refused)
     }
 
     /// Stores the refused plugins of a scan.
-    pub(super) fn note_refused(&self, refused: Option<Vec<Refused>>) {
+    pub(super) fn note_refused(&self, refused: Option<Vec<RejectedPlugin>>) {
         let Some(refused) = refused.map(Arc::new) else { return };
         self.inner
             .running
-            .rcu(|running| Running { refused: Arc::clone(&refused), ..Running::clone(running) });
+            .rcu(|running| ActiveConfig { refused: Arc::clone(&refused), ..ActiveConfig::clone(running) });
     }
 
     pub(super) fn registry(&self) -> &Registry {
@@ -174,7 +176,7 @@ impl Reloader {
         self.parts().config_file.as_deref()
     }
 
-    fn parts(&self) -> &Parts {
+    fn parts(&self) -> &ReloaderParts {
         &self.inner.parts
     }
 
@@ -185,7 +187,7 @@ impl Reloader {
 
     /// Reloads the configuration, or (with `dry_run`) only reports what that would do. It runs to its end
     /// even if the caller stops waiting. A rejected configuration is a normal result, and changes nothing.
-    pub async fn reload(&self, dry_run: bool) -> Reloaded {
+    pub async fn reload(&self, dry_run: bool) -> ReloadOutcome {
         let reloader = self.clone();
         match tokio::spawn(async move { reloader.reload_now(dry_run).await }).await {
             Ok(reloaded) => reloaded,
@@ -194,7 +196,7 @@ impl Reloader {
     }
 
     /// A reload that no client requested: it is recorded in the audit log here.
-    pub(super) async fn reload_by_itself(&self, why: &str) {
+    pub(super) async fn reload_automatically(&self, why: &str) {
         let reloaded = self.reload(false).await;
         let problems = (!reloaded.accepted).then(|| reloaded.problems.join("; "));
         self.record("reload", why, problems.as_deref());
@@ -202,12 +204,12 @@ impl Reloader {
 
     /// Records an operation that no client requested.
     pub(super) fn record(&self, verb: &str, subject: &str, problem: Option<&str>) {
-        self.parts().audit.own_operation(verb, subject, problem.map_or(Ok(()), Err));
+        self.parts().audit.supervisor_operation(verb, subject, problem.map_or(Ok(()), Err));
     }
 
-    async fn reload_now(&self, dry_run: bool) -> Reloaded {
+    async fn reload_now(&self, dry_run: bool) -> ReloadOutcome {
         let _turn = self.inner.turn.lock().await;
-        let Parts { options, registry, door, .. } = &self.inner.parts;
+        let ReloaderParts { options, registry, dispatcher: door, .. } = &self.inner.parts;
         if door.is_draining() {
             return self.refuse(
                 vec!["the supervisor is stopping: nothing is reloaded any more".to_owned()],
@@ -221,7 +223,7 @@ impl Reloader {
             Err(errors) => return self.refuse(texts(&errors), dry_run),
         };
         let running = self.config();
-        let wanted = Arc::new(loaded.config.within(&running));
+        let wanted = Arc::new(loaded.config.applicable_to(&running));
         let looking = Arc::clone(&wanted);
         let found = blocking(move || discover::find(&looking)).await;
         let specs: Vec<_> = registry.list().iter().map(talon_plugin::Plugin::spec).collect();
@@ -235,7 +237,7 @@ impl Reloader {
         }
         reloaded.warnings.extend(self.beside_plugins(&running, &wanted).await);
         reloaded.plugins = self.carry_out(plan).await;
-        self.tell(&reloaded);
+        self.report(&reloaded);
         reloaded
     }
 
@@ -243,7 +245,11 @@ impl Reloader {
     ///
     /// # Errors
     /// `ReplaceFailure`; then the running version stays.
-    pub async fn replace(&self, name: &PluginName, if_down: IfDown) -> Result<Replaced, ReplaceFailure> {
+    pub async fn replace(
+        &self,
+        name: &PluginName,
+        if_down: DownPolicy,
+    ) -> Result<Replacement, ReplaceFailure> {
         let (config, plugin) = (self.config(), name.clone());
         let found = blocking(move || discover::find_one(&config, &plugin)).await;
         let plugin = || name.clone();
@@ -252,7 +258,7 @@ impl Reloader {
             Ok(None) => Err(ReplaceFailure::Gone { plugin: plugin() }),
             Err(refused) => {
                 let reason = Raw::from(&refused.reason).line();
-                self.parts().registry.not_replaced(name, &reason);
+                self.parts().registry.record_refused_replacement(name, &reason);
                 Err(ReplaceFailure::Refused { plugin: plugin(), reason })
             }
         }
@@ -262,20 +268,21 @@ impl Reloader {
     ///
     /// # Errors
     /// [`Refused`] if it does not pass its checks. That it has vanished again is not an error.
-    pub(super) async fn add(&self, name: &PluginName) -> Result<(), Refused> {
+    pub(super) async fn add(&self, name: &PluginName) -> Result<(), RejectedPlugin> {
         let (config, plugin) = (self.config(), name.clone());
         let Some(spec) = blocking(move || discover::find_one(&config, &plugin)).await? else { return Ok(()) };
         let path = spec.program.clone();
         match self.registry().register(spec) {
             Ok(_) => Ok(()),
-            Err(error) => Err(Refused { name: name.to_string(), path, reason: error.to_string() }),
+            Err(error) => Err(RejectedPlugin { name: name.to_string(), path, reason: error.to_string() }),
         }
     }
 
     /// Applies everything but plugins that either succeeds or changes nothing.
     fn bring_into_force(&self, running: &Config, wanted: &Arc<Config>, plan: &Plan) -> Result<(), String> {
-        let Parts { door, peers, keeper, .. } = self.parts();
-        door.adopt(Arc::clone(wanted)).map_err(|error| format!("guard.forbidden_patterns: {error}"))?;
+        let ReloaderParts { dispatcher: door, peers, state: keeper, .. } = self.parts();
+        door.apply_config(Arc::clone(wanted))
+            .map_err(|error| format!("guard.forbidden_patterns: {error}"))?;
         // Also without changes: names are looked up again in the user database.
         peers.store(Arc::new(wanted.peers()));
         if let Some(keeper) = keeper {
@@ -289,7 +296,7 @@ impl Reloader {
             tracing::error!(%error, "log.level stays as it was");
         }
         let refused = Arc::new(plan.refused.clone());
-        self.inner.running.store(Arc::new(Running {
+        self.inner.running.store(Arc::new(ActiveConfig {
             config: Arc::clone(wanted),
             at: SystemTime::now(),
             refused,
@@ -306,13 +313,13 @@ impl Reloader {
             let agent = self.parts().agent.is_some().then_some(agent::SOCKET_NAME);
             for name in [host::SOCKET_NAME].into_iter().chain(agent) {
                 let dir = dir.clone();
-                if let Err(error) = blocking(move || host::regroup(&dir, name, gid)).await {
+                if let Err(error) = blocking(move || host::set_group(&dir, name, gid)).await {
                     warnings.push(format!("host.group: {error}"));
                 }
             }
         }
         if let Some(agent) = &self.parts().agent {
-            warnings.extend(agent::hand_over(wanted, agent).await);
+            warnings.extend(agent::configure(wanted, agent).await);
         }
         let needed = super::largest_arguments(wanted, &self.parts().registry);
         if needed > self.parts().largest_arguments {
@@ -324,23 +331,23 @@ impl Reloader {
         warnings
     }
 
-    fn answer(&self, running: &Config, wanted: &Config, loaded: &Loaded, plan: &Plan) -> Reloaded {
+    fn answer(&self, running: &Config, wanted: &Config, loaded: &Loaded, plan: &Plan) -> ReloadOutcome {
         let keys = |found: std::collections::BTreeSet<config::KeyPath>| {
             found.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        Reloaded {
+        ReloadOutcome {
             accepted: true,
             problems: Vec::new(),
             warnings: loaded.warnings.iter().map(ToString::to_string).collect(),
             changed: keys(running.differences(wanted)),
             needs_restart: keys(wanted.differences(&loaded.config)),
-            plugins: plan.steps.iter().map(Change::planned).collect(),
+            plugins: plan.steps.iter().map(PluginOutcome::planned).collect(),
             left: plan.left,
             config_file: loaded.file.clone(),
         }
     }
 
-    fn refuse(&self, problems: Vec<String>, dry_run: bool) -> Reloaded {
+    fn refuse(&self, problems: Vec<String>, dry_run: bool) -> ReloadOutcome {
         if !dry_run {
             let text = problems.join("; ");
             let text = Raw::from(&text).line_within(MAX_PROBLEM_BYTES);
@@ -354,10 +361,10 @@ impl Reloader {
             metrics::gauge!("talon_config_refused").set(1.0);
         }
         let config_file = self.parts().config_file.clone();
-        Reloaded { problems, config_file, ..Reloaded::default() }
+        ReloadOutcome { problems, config_file, ..ReloadOutcome::default() }
     }
 
-    fn tell(&self, reloaded: &Reloaded) {
+    fn report(&self, reloaded: &ReloadOutcome) {
         self.inner.problem.store(None);
         metrics::counter!("talon_config_reloads_total", "outcome" => "accepted").increment(1);
         metrics::gauge!("talon_config_refused").set(0.0);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use talon_plugin::PluginName;
-use talon_plugin::discover::{Discovered, Refused};
+use talon_plugin::discover::{RejectedPlugin, ScanResult};
 use talon_plugin::spec::PluginSpec;
 
 use super::super::discover::is_about;
@@ -12,24 +12,24 @@ use crate::config::Config;
 /// The steps to take.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PlanStep>,
     /// The number of unaffected plugins.
     pub(super) left: usize,
     /// Refused plugins.
-    pub(super) refused: Vec<Refused>,
+    pub(super) refused: Vec<RejectedPlugin>,
 }
 
 /// The step for one plugin.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct PlanStep {
     pub(super) plugin: PluginName,
-    pub(super) what: What,
+    pub(super) action: StepAction,
     /// What differs.
     pub(super) why: String,
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum StepAction {
     Add(Box<PluginSpec>),
     Remove,
     /// By new processes, started beside the old ones.
@@ -45,9 +45,9 @@ pub(super) fn plan(
     running: &Config,
     wanted: &Config,
     registered: &[std::sync::Arc<PluginSpec>],
-    found: Discovered,
+    found: ScanResult,
 ) -> Plan {
-    let Discovered { plugins, refused } = found;
+    let ScanResult { plugins, refused } = found;
     let mut found: BTreeMap<PluginName, PluginSpec> = BTreeMap::new();
     for spec in plugins {
         // Of two with one name, the configured one has precedence, as at the start.
@@ -61,45 +61,50 @@ pub(super) fn plan(
         let step = match found.remove(name) {
             Some(new) => compare(running, wanted, old, new),
             None => match plan.refused.iter().find(|refused| is_about(refused, name)) {
-                Some(refused) => Some((What::Refuse, refused.reason.clone())),
+                Some(refused) => Some((StepAction::Refuse, refused.reason.clone())),
                 None if lost_dir && !is_configured(running, name) => {
-                    Some((What::Refuse, "plugin_dir cannot be read, so it stays as it is".to_owned()))
+                    Some((StepAction::Refuse, "plugin_dir cannot be read, so it stays as it is".to_owned()))
                 }
-                None => Some((What::Remove, "it is no longer there".to_owned())),
+                None => Some((StepAction::Remove, "it is no longer there".to_owned())),
             },
         };
         match step {
-            Some((what, why)) => plan.steps.push(Step { plugin: name.clone(), what, why }),
+            Some((what, why)) => plan.steps.push(PlanStep { plugin: name.clone(), action: what, why }),
             None => plan.left += 1,
         }
     }
     for (plugin, spec) in found.into_iter().filter(|(name, _)| !known.contains(name)) {
         let why = spec.source.clone();
-        plan.steps.push(Step { plugin, what: What::Add(Box::new(spec)), why });
+        plan.steps.push(PlanStep { plugin, action: StepAction::Add(Box::new(spec)), why });
     }
     plan.steps.sort_by(|a, b| a.plugin.cmp(&b.plugin));
     plan
 }
 
-fn compare(running: &Config, wanted: &Config, old: &PluginSpec, new: PluginSpec) -> Option<(What, String)> {
+fn compare(
+    running: &Config,
+    wanted: &Config,
+    old: &PluginSpec,
+    new: PluginSpec,
+) -> Option<(StepAction, String)> {
     let name = new.name.as_str();
-    let mut differs = old.differs_in(&new);
+    let mut differs = old.changed_settings(&new);
     let same_quota = running.state_quota(name) == wanted.state_quota(name);
     if !same_quota {
         differs.push("state_quota");
     }
-    if !old.same_process(&new) || !same_quota {
-        return Some((What::Replace(Box::new(new)), differs.join(", ")));
+    if !old.runs_same_process(&new) || !same_quota {
+        return Some((StepAction::Replace(Box::new(new)), differs.join(", ")));
     }
     if !differs.is_empty() {
-        return Some((What::Change(Some(Box::new(new))), differs.join(", ")));
+        return Some((StepAction::Change(Some(Box::new(new))), differs.join(", ")));
     }
     let same_guard = running.call_policy(name, old) == wanted.call_policy(name, &new);
-    (!same_guard).then(|| (What::Change(None), "guard".to_owned()))
+    (!same_guard).then(|| (StepAction::Change(None), "guard".to_owned()))
 }
 
 /// Whether the plugin directory is configured as before but cannot be read: then its plugins are unknown.
-fn lost_dir(running: &Config, wanted: &Config, refused: &[Refused]) -> bool {
+fn lost_dir(running: &Config, wanted: &Config, refused: &[RejectedPlugin]) -> bool {
     let dir = &wanted.plugins.tools.plugin_dir;
     *dir == running.plugins.tools.plugin_dir
         && refused.iter().any(|refused| dir.as_ref() == Some(&refused.path))

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::config::Surroundings;
+use crate::config::Environment;
 
 fn config() -> Config {
-    let mut config = Config::built_in(&Surroundings::of_process().places());
+    let mut config = Config::built_in(&Environment::of_process().default_paths());
     config.plugins.tools.plugin_dir = Some(PathBuf::from("/plugins"));
     config
 }
@@ -17,23 +17,28 @@ fn spec(name: &str) -> PluginSpec {
     config().spec_defaults().spec(PluginName::new(name).unwrap(), format!("/plugins/{name}"), "/plugins/x")
 }
 
-fn refused(name: &str, path: &str) -> Refused {
-    Refused { name: name.to_owned(), path: PathBuf::from(path), reason: "its sha256 differs".to_owned() }
+fn refused(name: &str, path: &str) -> RejectedPlugin {
+    RejectedPlugin {
+        name: name.to_owned(),
+        path: PathBuf::from(path),
+        reason: "its sha256 differs".to_owned(),
+    }
 }
 
 /// Each step as `plugin what why`.
-fn planned(wanted: &Config, registered: &[PluginSpec], found: Discovered) -> (Vec<String>, usize) {
+fn planned(wanted: &Config, registered: &[PluginSpec], found: ScanResult) -> (Vec<String>, usize) {
     let registered: Vec<_> = registered.iter().cloned().map(Arc::new).collect();
     let plan = plan(&config(), wanted, &registered, found);
-    let word = |what: &What| match what {
-        What::Add(_) => "add",
-        What::Remove => "remove",
-        What::Replace(_) => "replace",
-        What::Change(Some(_)) => "change",
-        What::Change(None) => "guard",
-        What::Refuse => "refuse",
+    let word = |what: &StepAction| match what {
+        StepAction::Add(_) => "add",
+        StepAction::Remove => "remove",
+        StepAction::Replace(_) => "replace",
+        StepAction::Change(Some(_)) => "change",
+        StepAction::Change(None) => "guard",
+        StepAction::Refuse => "refuse",
     };
-    let steps = plan.steps.iter().map(|step| format!("{} {} ({})", step.plugin, word(&step.what), step.why));
+    let steps =
+        plan.steps.iter().map(|step| format!("{} {} ({})", step.plugin, word(&step.action), step.why));
     (steps.collect(), plan.left)
 }
 
@@ -43,7 +48,7 @@ fn only_what_differs_is_touched() {
     let mut limits = spec("limits");
     limits.calls.timeout = Some(Duration::from_secs(1));
     let process = PluginSpec { args: vec!["-v".to_owned()], instances: 2, ..spec("process") };
-    let found = Discovered { plugins: vec![spec("same"), limits, process, spec("new")], refused: Vec::new() };
+    let found = ScanResult { plugins: vec![spec("same"), limits, process, spec("new")], refused: Vec::new() };
     let (steps, left) = planned(&config(), &old, found);
     assert_eq!(
         steps,
@@ -61,31 +66,31 @@ fn only_what_differs_is_touched() {
 fn guard_settings_take_no_new_process() {
     let mut wanted = config();
     wanted.guard.concurrency = 7;
-    let found = Discovered { plugins: vec![spec("a")], refused: Vec::new() };
+    let found = ScanResult { plugins: vec![spec("a")], refused: Vec::new() };
     assert_eq!(planned(&wanted, &[spec("a")], found).0, ["a guard (guard)"]);
 }
 
 #[test]
 fn what_is_refused_now_stays_as_it_is() {
     let found =
-        Discovered { plugins: Vec::new(), refused: vec![refused("my_tool.py", "/plugins/my_tool.py")] };
+        ScanResult { plugins: Vec::new(), refused: vec![refused("my_tool.py", "/plugins/my_tool.py")] };
     assert_eq!(planned(&config(), &[spec("my-tool")], found).0, ["my-tool refuse (its sha256 differs)"]);
 }
 
 #[test]
 fn a_plugin_directory_that_vanishes_stops_nothing() {
-    let lost = || Discovered { plugins: Vec::new(), refused: vec![refused("plugins", "/plugins")] };
+    let lost = || ScanResult { plugins: Vec::new(), refused: vec![refused("plugins", "/plugins")] };
     let (steps, _) = planned(&config(), &[spec("a")], lost());
     assert_eq!(steps, ["a refuse (plugin_dir cannot be read, so it stays as it is)"]);
     // A different directory is intended.
     let mut wanted = config();
     wanted.plugins.tools.plugin_dir = None;
-    assert_eq!(planned(&wanted, &[spec("a")], Discovered::default()).0, ["a remove (it is no longer there)"]);
+    assert_eq!(planned(&wanted, &[spec("a")], ScanResult::default()).0, ["a remove (it is no longer there)"]);
 }
 
 #[test]
 fn of_two_with_one_name_the_one_that_was_named_wins() {
     let named = PluginSpec { source: "plugins.tools.plugins.a".to_owned(), ..spec("a") };
-    let found = Discovered { plugins: vec![named.clone(), spec("a")], refused: Vec::new() };
+    let found = ScanResult { plugins: vec![named.clone(), spec("a")], refused: Vec::new() };
     assert_eq!(planned(&config(), &[named], found), (Vec::new(), 1));
 }

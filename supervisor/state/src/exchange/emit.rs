@@ -15,14 +15,14 @@ use super::limits::{BASE64_LINE, MAX_SIMPLE_KEY};
 
 /// A growing YAML text.
 #[derive(Debug, Default)]
-pub(super) struct Yaml {
+pub(super) struct YamlWriter {
     out: String,
     indent: usize,
     /// The next line begins an item of a list.
     dash: bool,
 }
 
-impl Yaml {
+impl YamlWriter {
     /// Returns what was written since the last call.
     pub(super) fn take(&mut self) -> String {
         std::mem::take(&mut self.out)
@@ -91,7 +91,7 @@ impl Yaml {
     /// A key without its value.
     pub(super) fn key(&mut self, key: &str) {
         self.line();
-        let written = if plain(key) { key.to_owned() } else { quoted(key) };
+        let written = if is_plain(key) { key.to_owned() } else { quote(key) };
         if written.chars().count() > MAX_SIMPLE_KEY {
             self.write(format_args!("? {written}\n"));
             self.spaces(self.indent);
@@ -112,7 +112,7 @@ impl Yaml {
             Value::Array(items) if !items.is_empty() => {
                 self.out.push('\n');
                 for item in items {
-                    self.listed(item);
+                    self.list_item(item);
                 }
             }
             Value::Object(fields) if !fields.is_empty() => {
@@ -127,7 +127,7 @@ impl Yaml {
         }
     }
 
-    fn listed(&mut self, item: &Value) {
+    fn list_item(&mut self, item: &Value) {
         match item {
             Value::Object(fields) if !fields.is_empty() => {
                 self.nested_item(|yaml| fields.iter().for_each(|(key, value)| yaml.json(key, value)));
@@ -143,11 +143,11 @@ impl Yaml {
     }
 
     fn scalar(&mut self, text: &str) {
-        if plain(text) {
+        if is_plain(text) {
             return self.write(format_args!(" {text}\n"));
         }
-        if !literal(text) {
-            return self.write(format_args!(" {}\n", quoted(text)));
+        if !is_literal(text) {
+            return self.write(format_args!(" {}\n", quote(text)));
         }
         self.out.push_str(if text.ends_with('\n') { " |\n" } else { " |-\n" });
         for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
@@ -179,37 +179,37 @@ impl Yaml {
 }
 
 /// Words that some YAML reader takes for a boolean, for null or for a number.
-const MEANING: &[&str] = &["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"];
+const RESERVED_WORDS: &[&str] = &["y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"];
 
 /// Whether a text needs no quotes. Only text that looks like words does not: it begins with a letter, so it is no
 /// number, date or YAML indicator.
-fn plain(text: &str) -> bool {
+fn is_plain(text: &str) -> bool {
     let inner = |c: char| {
         c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '/' | '@' | '+' | ',' | '(' | ')')
     };
     text.chars().next().is_some_and(char::is_alphabetic)
         && text.chars().all(inner)
         && !text.ends_with(' ')
-        && !MEANING.iter().any(|word| text.eq_ignore_ascii_case(word))
+        && !RESERVED_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 /// Whether every reader reads the same text from a literal block: several lines, none of them unusual.
-fn literal(text: &str) -> bool {
+fn is_literal(text: &str) -> bool {
     text.contains('\n')
         && !text.starts_with([' ', '\t', '\n'])
         && !text.ends_with("\n\n")
-        && text.chars().all(|c| c == '\n' || c == '\t' || printable(c))
+        && text.chars().all(|c| c == '\n' || c == '\t' || is_printable(c))
         && text.split('\n').all(|line| line.is_empty() || !line.trim().is_empty())
 }
 
 /// Whether a character needs no escape in a file.
-fn printable(c: char) -> bool {
+fn is_printable(c: char) -> bool {
     !c.is_control()
         && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
         && !matches!(u32::from(c) & 0xffff, 0xfffe | 0xffff)
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
     for c in text.chars() {
@@ -220,7 +220,7 @@ fn quoted(text: &str) -> String {
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
             '\0' => out.push_str("\\0"),
-            c if printable(c) => out.push(c),
+            c if is_printable(c) => out.push(c),
             c => {
                 let code = u32::from(c);
                 // Writing to a String does not fail.

@@ -6,15 +6,15 @@ use sha2::{Digest as _, Sha256};
 use talon_store::Key;
 use talon_store::limits::MAX_VALUE_BYTES;
 
+use super::excerpt::excerpt;
 use super::node::{Mark, Node, Problem};
-use super::shown::shown;
 
 /// The keys of a file, as prefixes of their digests: there may be a million of them.
 #[derive(Debug, Default)]
-pub(super) struct Seen(HashSet<[u8; 16]>);
+pub(super) struct SeenKeys(HashSet<[u8; 16]>);
 
-impl Seen {
-    fn first_time(&mut self, key: &Key) -> bool {
+impl SeenKeys {
+    fn insert(&mut self, key: &Key) -> bool {
         let digest = Sha256::digest(key.as_bytes());
         let mut short = [0; 16];
         short.copy_from_slice(&digest[..16]);
@@ -26,7 +26,7 @@ impl Seen {
 pub(super) type Entry = (Mark, Key, Vec<u8>);
 
 /// Reads an entry. Returns its name for reports, and the entry.
-pub(super) fn read(key: Node, value: Node, seen: &mut Seen) -> (String, Result<Entry, Problem>) {
+pub(super) fn read(key: Node, value: Node, seen: &mut SeenKeys) -> (String, Result<Entry, Problem>) {
     let at = key.at;
     let key = match key.text() {
         Ok(key) => key,
@@ -34,13 +34,13 @@ pub(super) fn read(key: Node, value: Node, seen: &mut Seen) -> (String, Result<E
             return (String::new(), Err(Problem { reason: format!("a key {}", problem.reason), ..problem }));
         }
     };
-    let record = shown(&key);
+    let record = excerpt(&key);
     (record, checked(at, key, value, seen))
 }
 
-fn checked(at: Mark, key: String, value: Node, seen: &mut Seen) -> Result<Entry, Problem> {
+fn checked(at: Mark, key: String, value: Node, seen: &mut SeenKeys) -> Result<Entry, Problem> {
     let key = Key::new(key).map_err(|error| Problem { at, reason: error.to_string() })?;
-    if !seen.first_time(&key) {
+    if !seen.insert(&key) {
         return Err(Problem { at, reason: "the key stands twice; the first one counts".into() });
     }
     let value_at = value.at;

@@ -6,7 +6,7 @@ use talon_proto::state::{
 use talon_store::{Error, Message, PluginId, Session, SessionId, Store};
 use tokio::sync::mpsc;
 
-use super::emit::Yaml;
+use super::emit::YamlWriter;
 use super::limits::CHUNK_BYTES;
 use super::{layout, memories, messages, sessions, source};
 
@@ -19,7 +19,7 @@ pub enum ExportError {
     Store(#[from] Error),
     /// The client has gone.
     #[error("the client no longer reads the export")]
-    Gone,
+    Disconnected,
     /// A session was deleted after a part of it was written.
     #[error("session {0} was deleted while it was exported; export again")]
     Deleted(SessionId),
@@ -34,7 +34,7 @@ pub enum ExportError {
 /// # Errors
 /// [`ExportError`]. The chunks that were sent before are incomplete then, and `done` was not sent.
 pub async fn export(store: &Store, layers: Layers, to: mpsc::Sender<ExportChunk>) -> Result<(), ExportError> {
-    let mut out = Out { to, buffer: Vec::new(), files: 0, records: 0 };
+    let mut out = ExportSink { to, buffer: Vec::new(), files: 0, records: 0 };
     match layers {
         Layers::KeyValues => key_values(store, &mut out).await?,
         Layers::Conversations => conversations(store, &mut out).await?,
@@ -44,7 +44,7 @@ pub async fn export(store: &Store, layers: Layers, to: mpsc::Sender<ExportChunk>
     out.send(What::Done(done)).await
 }
 
-async fn key_values(store: &Store, out: &mut Out) -> Result<(), ExportError> {
+async fn key_values(store: &Store, out: &mut ExportSink) -> Result<(), ExportError> {
     let store = store.key_values();
     let mut plugins: Vec<PluginId> = Vec::new();
     let mut after = None;
@@ -59,7 +59,7 @@ async fn key_values(store: &Store, out: &mut Out) -> Result<(), ExportError> {
     }
     out.send(What::Planned(ExportPlanned { files: plugins.len() as u64 })).await?;
     for plugin in plugins {
-        let mut file = File::new(layout::plugin(&plugin));
+        let mut file = ExportedFile::new(layout::plugin_path(&plugin));
         let mut after = None;
         loop {
             let page = source::entries(&*store, &plugin, after).await?;
@@ -77,7 +77,7 @@ async fn key_values(store: &Store, out: &mut Out) -> Result<(), ExportError> {
     Ok(())
 }
 
-async fn conversations(store: &Store, out: &mut Out) -> Result<(), ExportError> {
+async fn conversations(store: &Store, out: &mut ExportSink) -> Result<(), ExportError> {
     let (sessions, memory) = (store.sessions(), store.memory());
     let mut files = u64::from(!source::memories(&*memory, None).await?.items.is_empty());
     let mut after = None;
@@ -104,7 +104,7 @@ async fn conversations(store: &Store, out: &mut Out) -> Result<(), ExportError> 
             break;
         }
     }
-    let mut file = File::new(layout::MEMORIES.to_owned());
+    let mut file = ExportedFile::new(layout::MEMORIES.to_owned());
     let mut after = None;
     loop {
         let page = source::memories(&*memory, after).await?;
@@ -123,9 +123,9 @@ async fn conversations(store: &Store, out: &mut Out) -> Result<(), ExportError> 
 async fn conversation(
     store: &dyn talon_store::Sessions,
     session: &Session,
-    out: &mut Out,
+    out: &mut ExportSink,
 ) -> Result<(), ExportError> {
-    let mut file = File::new(layout::session(session.id));
+    let mut file = ExportedFile::new(layout::session_path(session.id));
     sessions::write_head(&mut file.yaml, session);
     file.yaml.key("messages");
     let mut any = false;
@@ -138,11 +138,11 @@ async fn conversation(
             page => page?,
         };
         for message in page.items {
-            let Some(message) = as_of(session, message) else { continue };
+            let Some(message) = message_as_of(session, message) else { continue };
             file.yaml.raw(if any { "" } else { "\n" });
             any = true;
             messages::write(&mut file.yaml, &message);
-            file.flow(out).await?;
+            file.send_full_chunks(out).await?;
         }
         after = page.next;
         if after.is_none() {
@@ -155,32 +155,32 @@ async fn conversation(
 }
 
 /// The message as it was when the session was read: a log only grows, so a higher number is newer.
-fn as_of(session: &Session, mut message: Message) -> Option<Message> {
+fn message_as_of(session: &Session, mut message: Message) -> Option<Message> {
     message.replaced_by = message.replaced_by.filter(|summary| *summary < session.next_sequence);
     (message.sequence < session.next_sequence).then_some(message)
 }
 
 /// One file. It begins with its first bytes: an empty file is not sent.
-struct File {
+struct ExportedFile {
     path: String,
-    yaml: Yaml,
+    yaml: YamlWriter,
     begun: bool,
     records: u64,
 }
 
-impl File {
+impl ExportedFile {
     fn new(path: String) -> Self {
-        Self { path, yaml: Yaml::default(), begun: false, records: 0 }
+        Self { path, yaml: YamlWriter::default(), begun: false, records: 0 }
     }
 
     /// Counts what was just written as one record.
-    async fn record(&mut self, out: &mut Out) -> Result<(), ExportError> {
+    async fn record(&mut self, out: &mut ExportSink) -> Result<(), ExportError> {
         self.records += 1;
-        self.flow(out).await
+        self.send_full_chunks(out).await
     }
 
     /// Sends all complete chunks.
-    async fn flow(&mut self, out: &mut Out) -> Result<(), ExportError> {
+    async fn send_full_chunks(&mut self, out: &mut ExportSink) -> Result<(), ExportError> {
         if !self.begun {
             self.begun = true;
             out.files += 1;
@@ -195,11 +195,11 @@ impl File {
         Ok(())
     }
 
-    async fn end(mut self, out: &mut Out) -> Result<(), ExportError> {
+    async fn end(mut self, out: &mut ExportSink) -> Result<(), ExportError> {
         if !self.begun {
             return Ok(());
         }
-        self.flow(out).await?;
+        self.send_full_chunks(out).await?;
         if !out.buffer.is_empty() {
             let rest = std::mem::take(&mut out.buffer);
             out.send(What::Data(rest)).await?;
@@ -209,7 +209,7 @@ impl File {
     }
 }
 
-struct Out {
+struct ExportSink {
     to: mpsc::Sender<ExportChunk>,
     /// Always shorter than a chunk.
     buffer: Vec<u8>,
@@ -217,8 +217,8 @@ struct Out {
     records: u64,
 }
 
-impl Out {
+impl ExportSink {
     async fn send(&self, what: What) -> Result<(), ExportError> {
-        self.to.send(ExportChunk { what: Some(what) }).await.map_err(|_| ExportError::Gone)
+        self.to.send(ExportChunk { what: Some(what) }).await.map_err(|_| ExportError::Disconnected)
     }
 }

@@ -6,7 +6,7 @@ use talon_store::Timestamp;
 use ulid::Ulid;
 
 /// An id made of the time of creation, so that ids sort by it, and 80 bits of a digest.
-pub(super) fn derived(kind: &str, at: Timestamp, parts: &[&str]) -> String {
+pub(super) fn derive_id(kind: &str, at: Timestamp, parts: &[&str]) -> String {
     let mut digest = Sha256::new();
     digest.update(kind);
     for part in parts {

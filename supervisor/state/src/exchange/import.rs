@@ -6,20 +6,20 @@ use talon_proto::state::{
 use talon_store::{Error, PluginId, Store, Timestamp};
 use tokio::sync::mpsc;
 
-use super::keep::{Keep, Outcome, Writes};
-use super::layout::Place;
-use super::left_out::LeftOut;
-use super::limits::{MAX_FILE_BYTES, MAX_RECORDS, READ_AHEAD, SHOWN_PATH_CHARS};
+use super::excerpt::{excerpt, excerpt_within};
+use super::layout::FileKind;
+use super::limits::{MAX_FILE_BYTES, MAX_RECORDS, PATH_EXCERPT_CHARS, READ_AHEAD};
 use super::node::{Mark, Problem};
+use super::omitted::OmittedFields;
 use super::read::{self, Item, Shape};
-use super::sessions::Reading;
-use super::shown::{shown, shown_within};
+use super::record_writer::{Outcome, PendingWrites, RecordWriter};
+use super::sessions::SessionReader;
 use super::{entries, memories, messages};
 
 /// Why an import cannot continue. An invalid record is not a reason: it is reported.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ImportStopped {
+pub enum ImportError {
     /// The store cannot be used. What was imported so far stays, and a second import continues from there.
     #[error(
         "the state cannot be written; what was imported so far is kept, and a second import continues from there"
@@ -27,14 +27,14 @@ pub enum ImportStopped {
     Store(#[from] Error),
     /// The client no longer reads the reports.
     #[error("the client no longer reads the import's reports")]
-    Gone,
+    Disconnected,
 }
 
 /// Imports files, one after the other.
 #[derive(Debug)]
 pub struct Importer {
     layers: Layers,
-    keep: Keep,
+    writer: RecordWriter,
     files: u64,
     counts: ImportCounts,
 }
@@ -44,33 +44,33 @@ impl Importer {
     /// what would be.
     #[must_use]
     pub fn new(store: Store, layers: Layers, dry_run: bool) -> Self {
-        Self { layers, keep: Keep::new(store, dry_run), files: 0, counts: ImportCounts::default() }
+        Self { layers, writer: RecordWriter::new(store, dry_run), files: 0, counts: ImportCounts::default() }
     }
 
     /// Imports one file. Sends a report for each record that is refused, then one for the file.
     ///
     /// # Errors
     /// [`ImportStopped`]; a part of the file may have been imported.
-    pub async fn file(
+    pub async fn import_file(
         &mut self,
         path: &str,
         bytes: Vec<u8>,
         to: &mpsc::Sender<ImportReport>,
-    ) -> Result<(), ImportStopped> {
-        let mut report = Report::of(path, to);
-        match Place::of(path) {
+    ) -> Result<(), ImportError> {
+        let mut report = FileReport::of(path, to);
+        match FileKind::parse(path) {
             Ok(place) if place.layers() != self.layers => {
                 let whose = match place {
-                    Place::Plugin(_) => "the plugins' key-values, which are not what is open here",
+                    FileKind::Plugin(_) => "the plugins' key-values, which are not what is open here",
                     _ => "the conversations and memories, which are not what is open here",
                 };
                 report
                     .refuse("", Problem { at: Mark::default(), reason: format!("belongs to {whose}") })
                     .await?;
             }
-            Ok(Place::Plugin(plugin)) => self.plugin(plugin, bytes, &mut report).await?,
-            Ok(Place::Memories) => self.memories(bytes, &mut report).await?,
-            Ok(Place::Session(stem)) => self.session(&stem, bytes, &mut report).await?,
+            Ok(FileKind::Plugin(plugin)) => self.plugin(plugin, bytes, &mut report).await?,
+            Ok(FileKind::Memories) => self.memories(bytes, &mut report).await?,
+            Ok(FileKind::Session(stem)) => self.session(&stem, bytes, &mut report).await?,
             Err(reason) => report.refuse("", Problem { at: Mark::default(), reason }).await?,
         }
         self.finish(report).await
@@ -80,12 +80,12 @@ impl Importer {
     ///
     /// # Errors
     /// [`ImportStopped::Gone`].
-    pub async fn too_large(
+    pub async fn refuse_large_file(
         &mut self,
         path: &str,
         to: &mpsc::Sender<ImportReport>,
-    ) -> Result<(), ImportStopped> {
-        let mut report = Report::of(path, to);
+    ) -> Result<(), ImportError> {
+        let mut report = FileReport::of(path, to);
         let reason = format!(
             "the file is larger than {MAX_FILE_BYTES} bytes, the most that is read, and nothing of it was imported: \
              spread its records over several imports"
@@ -94,7 +94,7 @@ impl Importer {
         self.finish(report).await
     }
 
-    async fn finish(&mut self, report: Report<'_>) -> Result<(), ImportStopped> {
+    async fn finish(&mut self, report: FileReport<'_>) -> Result<(), ImportError> {
         self.files += 1;
         self.counts.imported += report.counts.imported;
         self.counts.unchanged += report.counts.unchanged;
@@ -105,7 +105,7 @@ impl Importer {
 
     /// The last report.
     #[must_use]
-    pub fn done(self) -> ImportReport {
+    pub fn into_report(self) -> ImportReport {
         let done = ImportDone { files: self.files, counts: Some(self.counts) };
         ImportReport { what: Some(What::Done(done)) }
     }
@@ -114,19 +114,19 @@ impl Importer {
         &mut self,
         plugin: PluginId,
         bytes: Vec<u8>,
-        report: &mut Report<'_>,
-    ) -> Result<(), ImportStopped> {
-        let mut items = Items::read(bytes, Shape::Map);
-        let mut seen = entries::Seen::default();
-        self.keep.begin_plugin(plugin).await?;
-        let mut writes = Writes::default();
+        report: &mut FileReport<'_>,
+    ) -> Result<(), ImportError> {
+        let mut items = RecordStream::read(bytes, Shape::Map);
+        let mut seen = entries::SeenKeys::default();
+        self.writer.begin_plugin(plugin).await?;
+        let mut writes = PendingWrites::default();
         while let Some(item) = items.next().await {
             let Item::Entry(key, value) = item else { continue };
             let (record, entry) = entries::read(key, value, &mut seen);
             match entry {
                 Ok((at, key, value)) => {
-                    self.keep.entry(&mut writes, record, at, key, value).await?;
-                    report.written(writes.full().await?).await?;
+                    self.writer.entry(&mut writes, record, at, key, value).await?;
+                    report.report_write(writes.next_if_full().await?).await?;
                 }
                 Err(problem) => report.refuse(&record, problem).await?,
             }
@@ -135,24 +135,24 @@ impl Importer {
         items.end(report).await
     }
 
-    async fn memories(&mut self, bytes: Vec<u8>, report: &mut Report<'_>) -> Result<(), ImportStopped> {
-        let mut items = Items::read(bytes, Shape::List);
-        let mut left_out = LeftOut::default();
-        let mut writes = Writes::default();
+    async fn memories(&mut self, bytes: Vec<u8>, report: &mut FileReport<'_>) -> Result<(), ImportError> {
+        let mut items = RecordStream::read(bytes, Shape::List);
+        let mut left_out = OmittedFields::default();
+        let mut writes = PendingWrites::default();
         let now = Timestamp::now();
         while let Some(item) = items.next().await {
             let Item::Element(node) = item else { continue };
             let (record, at) = (memories::name(&node), node.at);
             match memories::read(node, now, &mut left_out) {
                 Ok(memory) => {
-                    self.keep.memory(&mut writes, record, at, memory).await?;
-                    report.written(writes.full().await?).await?;
+                    self.writer.memory(&mut writes, record, at, memory).await?;
+                    report.report_write(writes.next_if_full().await?).await?;
                 }
                 Err(problem) => report.refuse(&record, problem).await?,
             }
         }
         report.drain(&mut writes).await?;
-        report.left_out("", left_out).await?;
+        report.report_omitted("", left_out).await?;
         items.end(report).await
     }
 
@@ -160,10 +160,11 @@ impl Importer {
         &mut self,
         stem: &str,
         bytes: Vec<u8>,
-        report: &mut Report<'_>,
-    ) -> Result<(), ImportStopped> {
-        let mut items = Items::read(bytes, Shape::MapWith { items: "messages", skip: messages::FILES });
-        let mut reading = Reading::default();
+        report: &mut FileReport<'_>,
+    ) -> Result<(), ImportError> {
+        let mut items =
+            RecordStream::read(bytes, Shape::MapWith { items: "messages", skip: messages::FILES });
+        let mut reading = SessionReader::default();
         let mut any = false;
         while let Some(item) = items.next().await {
             any = true;
@@ -172,7 +173,7 @@ impl Importer {
                 Item::Element(message) => reading.message(message),
             }
         }
-        let record = reading.name().unwrap_or_else(|| shown(stem));
+        let record = reading.name().unwrap_or_else(|| excerpt(stem));
         if let Some(problem) = items.problem().await {
             return report.refuse(&record, problem).await;
         }
@@ -182,11 +183,11 @@ impl Importer {
         }
         match reading.finish(stem) {
             Ok((session, left_out)) => {
-                let outcome = self.keep.session(session).await?;
+                let outcome = self.writer.session(session).await?;
                 // The omitted fields of a refused session do not matter.
                 let taken = !matches!(outcome, Outcome::Refused(_));
-                report.written(Some((record.clone(), Mark { line: 1, column: 1 }, outcome))).await?;
-                if taken { report.left_out(&record, left_out).await } else { Ok(()) }
+                report.report_write(Some((record.clone(), Mark { line: 1, column: 1 }, outcome))).await?;
+                if taken { report.report_omitted(&record, left_out).await } else { Ok(()) }
             }
             Err(problem) => report.refuse(&record, problem).await,
         }
@@ -194,12 +195,12 @@ impl Importer {
 }
 
 /// The records of a file, parsed on a separate thread: parsing a long file takes much processor time.
-struct Items {
+struct RecordStream {
     items: mpsc::Receiver<Item>,
     reader: tokio::task::JoinHandle<Result<(), Problem>>,
 }
 
-impl Items {
+impl RecordStream {
     fn read(bytes: Vec<u8>, shape: Shape) -> Self {
         let (send, items) = mpsc::channel(READ_AHEAD);
         let reader = tokio::task::spawn_blocking(move || {
@@ -236,7 +237,7 @@ impl Items {
         }
     }
 
-    async fn end(self, report: &mut Report<'_>) -> Result<(), ImportStopped> {
+    async fn end(self, report: &mut FileReport<'_>) -> Result<(), ImportError> {
         match self.problem().await {
             Some(problem) => report.refuse("", problem).await,
             None => Ok(()),
@@ -245,22 +246,22 @@ impl Items {
 }
 
 /// The report on a file.
-struct Report<'a> {
+struct FileReport<'a> {
     path: String,
     counts: ImportCounts,
     to: &'a mpsc::Sender<ImportReport>,
 }
 
-impl<'a> Report<'a> {
+impl<'a> FileReport<'a> {
     fn of(path: &str, to: &'a mpsc::Sender<ImportReport>) -> Self {
-        Self { path: shown_within(path, SHOWN_PATH_CHARS), counts: ImportCounts::default(), to }
+        Self { path: excerpt_within(path, PATH_EXCERPT_CHARS), counts: ImportCounts::default(), to }
     }
 
-    async fn send(&self, what: What) -> Result<(), ImportStopped> {
-        self.to.send(ImportReport { what: Some(what) }).await.map_err(|_| ImportStopped::Gone)
+    async fn send(&self, what: What) -> Result<(), ImportError> {
+        self.to.send(ImportReport { what: Some(what) }).await.map_err(|_| ImportError::Disconnected)
     }
 
-    async fn refuse(&mut self, record: &str, problem: Problem) -> Result<(), ImportStopped> {
+    async fn refuse(&mut self, record: &str, problem: Problem) -> Result<(), ImportError> {
         self.counts.refused += 1;
         let Problem { at: Mark { line, column }, reason } = problem;
         self.send(What::Refused(ImportRefused {
@@ -273,7 +274,7 @@ impl<'a> Report<'a> {
         .await
     }
 
-    async fn left_out(&mut self, record: &str, left_out: LeftOut) -> Result<(), ImportStopped> {
+    async fn report_omitted(&mut self, record: &str, left_out: OmittedFields) -> Result<(), ImportError> {
         for (part, problem) in left_out.problems() {
             let record = if record.is_empty() { part } else { format!("{record}: {part}") };
             self.refuse(&record, problem).await?;
@@ -281,7 +282,7 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    async fn written(&mut self, written: Option<(String, Mark, Outcome)>) -> Result<(), ImportStopped> {
+    async fn report_write(&mut self, written: Option<(String, Mark, Outcome)>) -> Result<(), ImportError> {
         match written {
             None => Ok(()),
             Some((_, _, Outcome::Imported)) => {
@@ -298,9 +299,9 @@ impl<'a> Report<'a> {
         }
     }
 
-    async fn drain(&mut self, writes: &mut Writes) -> Result<(), ImportStopped> {
+    async fn drain(&mut self, writes: &mut PendingWrites) -> Result<(), ImportError> {
         while let Some(written) = writes.next().await? {
-            self.written(Some(written)).await?;
+            self.report_write(Some(written)).await?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ pub(super) const MEMORIES: &str = "memory/memories.yaml";
 
 /// The kind of a file, by its path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum FileKind {
     /// A conversation, with the name that the file gives it.
     Session(String),
     /// The memories.
@@ -19,9 +19,9 @@ pub(super) enum Place {
     Plugin(PluginId),
 }
 
-impl Place {
+impl FileKind {
     /// Parses a path. It opens no file.
-    pub(super) fn of(path: &str) -> Result<Self, String> {
+    pub(super) fn parse(path: &str) -> Result<Self, String> {
         if path.len() > MAX_PATH_BYTES {
             return Err(format!("the path has more than {MAX_PATH_BYTES} bytes"));
         }
@@ -54,11 +54,11 @@ impl Place {
 }
 
 /// The path of a session's file.
-pub(super) fn session(id: SessionId) -> String {
+pub(super) fn session_path(id: SessionId) -> String {
     format!("sessions/{id}.yaml")
 }
 
 /// The path of a plugin's file.
-pub(super) fn plugin(id: &PluginId) -> String {
+pub(super) fn plugin_path(id: &PluginId) -> String {
     format!("plugins/{id}/state.yaml")
 }

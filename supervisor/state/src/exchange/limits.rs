@@ -24,12 +24,12 @@ pub(super) const READ_AHEAD: usize = 4;
 /// How many records an export requests at once.
 pub(super) const PAGE: u32 = 500;
 /// How many characters of a foreign text a report shows.
-pub(super) const SHOWN_CHARS: usize = 120;
+pub(super) const EXCERPT_CHARS: usize = 120;
 /// How many characters of a path a report shows: all of it, even with the longest directory names that file systems
 /// allow.
-pub(super) const SHOWN_PATH_CHARS: usize = 300;
+pub(super) const PATH_EXCERPT_CHARS: usize = 300;
 /// How many kinds of omitted fields a file's report distinguishes; further ones are counted together.
-pub(super) const MAX_LEFT_OUT: usize = 32;
+pub(super) const MAX_OMITTED: usize = 32;
 /// A longer key is written with `? `: YAML readers search for the colon in the first 1,024 characters only.
 pub(super) const MAX_SIMPLE_KEY: usize = 1000;
 /// The length of the lines of base64.

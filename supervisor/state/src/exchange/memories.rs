@@ -10,22 +10,22 @@ use std::collections::BTreeSet;
 use talon_store::limits::{MAX_MEMORY_BYTES, MAX_TAGS};
 use talon_store::{MemoryId, StoredMemory, Timestamp, WORKFLOW_TAG, Workflow};
 
-use super::emit::Yaml;
+use super::emit::YamlWriter;
+use super::excerpt::excerpt;
 use super::ids;
-use super::left_out::LeftOut;
-use super::node::{Kind, Mark, Node, Problem};
+use super::node::{Mark, Node, NodeKind, Problem};
+use super::omitted::OmittedFields;
 use super::scalar;
 use super::sessions::{checked, text};
-use super::shown::shown;
 use super::workflow;
 
 /// The source of memories that have none.
 const SOURCE: &str = "import";
 /// The tag of memories that are tagged as workflows but cannot be parsed as one.
-pub(super) const TOLD_TAG: &str = "workflow-text";
+pub(super) const TEXT_WORKFLOW_TAG: &str = "workflow-text";
 
 /// Writes a memory as the next item of a list.
-pub(super) fn write(yaml: &mut Yaml, memory: &StoredMemory) {
+pub(super) fn write(yaml: &mut YamlWriter, memory: &StoredMemory) {
     yaml.item(|yaml| {
         yaml.bare("id", memory.id);
         yaml.text("content", &memory.content);
@@ -55,7 +55,7 @@ pub(super) fn write(yaml: &mut Yaml, memory: &StoredMemory) {
 
 /// The fields of a memory in a file.
 #[derive(Default)]
-struct Said {
+struct MemoryFields {
     id: Option<(String, Mark)>,
     content: String,
     content_at: Mark,
@@ -71,10 +71,12 @@ struct Said {
 
 /// The name of the memory in reports.
 pub(super) fn name(node: &Node) -> String {
-    let Kind::Map(entries) = &node.kind else { return String::new() };
+    let NodeKind::Map(entries) = &node.kind else { return String::new() };
     let of = |wanted: &str| {
         entries.iter().find_map(|(key, value)| match (&key.kind, &value.kind) {
-            (Kind::Scalar { text: key, .. }, Kind::Scalar { text, .. }) if key == wanted => Some(shown(text)),
+            (NodeKind::Scalar { text: key, .. }, NodeKind::Scalar { text, .. }) if key == wanted => {
+                Some(excerpt(text))
+            }
             _ => None,
         })
     };
@@ -82,14 +84,18 @@ pub(super) fn name(node: &Node) -> String {
 }
 
 /// Reads a memory.
-pub(super) fn read(node: Node, now: Timestamp, left_out: &mut LeftOut) -> Result<StoredMemory, Problem> {
+pub(super) fn read(
+    node: Node,
+    now: Timestamp,
+    left_out: &mut OmittedFields,
+) -> Result<StoredMemory, Problem> {
     let at = node.at;
-    let mut said = said(node, left_out)?;
+    let mut said = read_fields(node, left_out)?;
     let workflow = said.workflow(at)?;
     if workflow.is_some() {
         said.tags.insert(WORKFLOW_TAG.to_owned());
     } else if said.tags.remove(WORKFLOW_TAG) {
-        said.tags.insert(TOLD_TAG.to_owned());
+        said.tags.insert(TEXT_WORKFLOW_TAG.to_owned());
     }
     if said.tags.len() > MAX_TAGS {
         return Err(Problem {
@@ -98,7 +104,7 @@ pub(super) fn read(node: Node, now: Timestamp, left_out: &mut LeftOut) -> Result
         });
     }
     if let (true, Some(workflow)) = (said.content.is_empty(), &workflow) {
-        said.content = workflow.told();
+        said.content = workflow.describe();
     }
     if said.content.is_empty() {
         return Err(Problem { at, reason: "has no content".into() });
@@ -114,9 +120,9 @@ pub(super) fn read(node: Node, now: Timestamp, left_out: &mut LeftOut) -> Result
         Some((name, _)) if MemoryId::new(name).is_ok() => name.clone(),
         Some((name, at)) => {
             checked("the id", (name.clone(), *at))?;
-            ids::derived("memory", since, &[name, &said.content])
+            ids::derive_id("memory", since, &[name, &said.content])
         }
-        None => ids::derived("memory", since, &["", &said.content]),
+        None => ids::derive_id("memory", since, &["", &said.content]),
     };
     let id = MemoryId::new(&id).map_err(|error| Problem { at, reason: error.to_string() })?;
     Ok(StoredMemory {
@@ -131,8 +137,8 @@ pub(super) fn read(node: Node, now: Timestamp, left_out: &mut LeftOut) -> Result
     })
 }
 
-fn said(node: Node, left_out: &mut LeftOut) -> Result<Said, Problem> {
-    let mut said = Said::default();
+fn read_fields(node: Node, left_out: &mut OmittedFields) -> Result<MemoryFields, Problem> {
+    let mut said = MemoryFields::default();
     for (key, value) in node.fields("a memory")? {
         if value.is_null() {
             continue;
@@ -155,13 +161,13 @@ fn said(node: Node, left_out: &mut LeftOut) -> Result<Said, Problem> {
             "steps" => said.steps = Some(value),
             "outcome" => said.outcome = Some(text("outcome", value)?.0),
             _ if value.is_empty() => {}
-            _ => left_out.add(&format!("{} of memories", shown(&key)), at),
+            _ => left_out.add(&format!("{} of memories", excerpt(&key)), at),
         }
     }
     Ok(said)
 }
 
-impl Said {
+impl MemoryFields {
     fn workflow(&mut self, at: Mark) -> Result<Option<Workflow>, Problem> {
         if self.trigger.is_none() && self.steps.is_none() {
             let told = self.tags.contains(WORKFLOW_TAG).then(|| workflow::from_text(&self.content)).flatten();

@@ -4,18 +4,18 @@ use serde_json::Value;
 use talon_store::limits::{MAX_CONTENT_BYTES, MAX_TOOL_JSON_BYTES};
 use talon_store::{Message, Role, Timestamp};
 
-use super::emit::Yaml;
-use super::left_out::LeftOut;
+use super::emit::YamlWriter;
+use super::excerpt::excerpt;
 use super::node::{Mark, Node, Problem};
+use super::omitted::OmittedFields;
 use super::scalar;
-use super::sessions::{answers, text};
-use super::shown::shown;
+use super::sessions::{text, tool_result_reference};
 
 /// A field of which only the number of values is reported: pictures and the like, which the store does not hold.
 pub(super) const FILES: &str = "files";
 
 /// Writes a message as the next item of a list.
-pub(super) fn write(yaml: &mut Yaml, message: &Message) {
+pub(super) fn write(yaml: &mut YamlWriter, message: &Message) {
     yaml.item(|yaml| {
         yaml.bare("sequence", message.sequence);
         yaml.bare("role", word(message.role));
@@ -40,7 +40,7 @@ pub(super) fn write(yaml: &mut Yaml, message: &Message) {
 
 /// A message as in a file: number and time may be missing.
 #[derive(Debug, Default)]
-pub(super) struct Read {
+pub(super) struct ParsedMessage {
     pub(super) mark: Mark,
     pub(super) sequence: Option<(Mark, u64)>,
     pub(super) role: Option<Role>,
@@ -52,13 +52,13 @@ pub(super) struct Read {
     replaced_by: Option<u64>,
 }
 
-impl Read {
+impl ParsedMessage {
     /// The message that stands for messages which no longer exist.
     pub(super) fn summary(content: String, mark: Mark) -> Self {
         Self { role: Some(Role::System), content, mark, ..Self::default() }
     }
 
-    pub(super) fn at(self, sequence: u64, otherwise: Timestamp) -> Message {
+    pub(super) fn into_message(self, sequence: u64, otherwise: Timestamp) -> Message {
         let Self { role, content, tool_calls, tool_results, at, summarizes, replaced_by, .. } = self;
         Message {
             sequence,
@@ -74,8 +74,8 @@ impl Read {
 }
 
 /// Reads a message. Unknown fields are left out.
-pub(super) fn read(node: Node, left_out: &mut LeftOut) -> Result<Read, Problem> {
-    let mut message = Read { mark: node.at, ..Read::default() };
+pub(super) fn read(node: Node, left_out: &mut OmittedFields) -> Result<ParsedMessage, Problem> {
+    let mut message = ParsedMessage { mark: node.at, ..ParsedMessage::default() };
     let mut call = None;
     for (key, value) in node.fields("a message")? {
         let at = value.at;
@@ -102,14 +102,14 @@ pub(super) fn read(node: Node, left_out: &mut LeftOut) -> Result<Read, Problem> 
             "summarizes" => message.summarizes = Some(value.number().map_err(named)?),
             "replaced_by" => message.replaced_by = Some(value.number().map_err(named)?),
             _ if value.is_empty() => {}
-            _ => left_out.add(&format!("{} of messages", shown(&key)), at),
+            _ => left_out.add(&format!("{} of messages", excerpt(&key)), at),
         }
     }
     if message.role.is_none() {
         return Err(Problem { at: message.mark, reason: "has no role".into() });
     }
     if message.tool_results.is_none() {
-        message.tool_results = call.as_deref().map(answers);
+        message.tool_results = call.as_deref().map(tool_result_reference);
     }
     Ok(message)
 }
@@ -141,7 +141,7 @@ fn role((text, at): (String, Mark)) -> Result<Role, Problem> {
         "assistant" => Ok(Role::Assistant),
         "tool" => Ok(Role::Tool),
         _ => {
-            let reason = format!("the role must be system, user, assistant or tool, not {}", shown(&text));
+            let reason = format!("the role must be system, user, assistant or tool, not {}", excerpt(&text));
             Err(Problem { at, reason })
         }
     }

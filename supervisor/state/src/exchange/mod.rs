@@ -38,24 +38,24 @@
 
 mod emit;
 mod entries;
+mod excerpt;
 mod export;
 mod ids;
 mod import;
-mod keep;
 mod layout;
-mod left_out;
 pub mod limits;
 mod memories;
 mod messages;
 mod node;
+mod omitted;
 mod read;
+mod record_writer;
 mod scalar;
 mod sessions;
-mod shown;
 mod source;
 #[cfg(test)]
 mod tests;
 mod workflow;
 
 pub use export::{ExportError, export};
-pub use import::{ImportStopped, Importer};
+pub use import::{ImportError, Importer};

@@ -5,9 +5,9 @@ use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::{Map, Value};
 
+use super::excerpt::excerpt;
 use super::limits::{MAX_JSON_DEPTH, MAX_RECORD_WEIGHT};
 use super::scalar;
-use super::shown::shown;
 
 /// A position in a text: line and column in characters, counted from 1. Line 0 is the file as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,13 +27,13 @@ pub(super) struct Problem {
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) at: Mark,
-    pub(super) kind: Kind,
+    pub(super) kind: NodeKind,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum NodeKind {
     /// A scalar without its quotes.
-    Scalar { text: String, style: Style },
+    Scalar { text: String, style: ScalarForm },
     /// Values.
     List(Vec<Node>),
     /// Keys and values in their order; a key may stand twice.
@@ -45,7 +45,7 @@ pub(super) enum Kind {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum ScalarForm {
     /// Without quotes: `5` may be a number and `null` may be null.
     Plain,
     /// A text, whatever it looks like.
@@ -65,22 +65,22 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 impl Node {
     /// Whether it is `null`, or no value at all.
     pub(super) fn is_null(&self) -> bool {
-        matches!(&self.kind, Kind::Scalar { text, style: Style::Plain } if scalar::is_null(text))
+        matches!(&self.kind, NodeKind::Scalar { text, style: ScalarForm::Plain } if scalar::is_null(text))
     }
 
     /// Whether it is null, or an empty text, list or map.
     pub(super) fn is_empty(&self) -> bool {
         match &self.kind {
-            Kind::Scalar { text, .. } => text.is_empty() || self.is_null(),
-            Kind::List(items) => items.is_empty(),
-            Kind::Map(entries) => entries.is_empty(),
-            Kind::Skipped(values) => *values == 0,
-            Kind::TooLarge => false,
+            NodeKind::Scalar { text, .. } => text.is_empty() || self.is_null(),
+            NodeKind::List(items) => items.is_empty(),
+            NodeKind::Map(entries) => entries.is_empty(),
+            NodeKind::Skipped(values) => *values == 0,
+            NodeKind::TooLarge => false,
         }
     }
 
     pub(super) fn is_scalar(&self) -> bool {
-        matches!(self.kind, Kind::Scalar { .. })
+        matches!(self.kind, NodeKind::Scalar { .. })
     }
 
     /// The bytes of a scalar. Null gives no bytes, as in the founding files.
@@ -88,19 +88,19 @@ impl Node {
         let null = self.is_null();
         let at = self.at;
         match self.kind {
-            Kind::Scalar { .. } if null => Ok(Vec::new()),
-            Kind::Scalar { text, style: Style::Plain | Style::Text } => Ok(text.into_bytes()),
-            Kind::Scalar { text, style: Style::Binary } => {
+            NodeKind::Scalar { .. } if null => Ok(Vec::new()),
+            NodeKind::Scalar { text, style: ScalarForm::Plain | ScalarForm::Text } => Ok(text.into_bytes()),
+            NodeKind::Scalar { text, style: ScalarForm::Binary } => {
                 let packed: String = text.split_ascii_whitespace().collect();
                 BASE64
                     .decode(packed)
                     .map_err(|error| Problem { at, reason: format!("is not base64: {error}") })
             }
-            Kind::Scalar { style: Style::Tagged(tag), .. } => {
-                Err(Problem { at, reason: format!("has a tag that is not known here: {}", shown(&tag)) })
+            NodeKind::Scalar { style: ScalarForm::Tagged(tag), .. } => {
+                Err(Problem { at, reason: format!("has a tag that is not known here: {}", excerpt(&tag)) })
             }
-            Kind::TooLarge => Err(too_large(at)),
-            Kind::List(_) | Kind::Map(_) | Kind::Skipped(_) => {
+            NodeKind::TooLarge => Err(too_large(at)),
+            NodeKind::List(_) | NodeKind::Map(_) | NodeKind::Skipped(_) => {
                 Err(Problem { at, reason: "must be a text, not a list or a map".into() })
             }
         }
@@ -119,15 +119,15 @@ impl Node {
         let text = self.text()?;
         text.parse().ok().filter(|number| i64::try_from(*number).is_ok()).ok_or_else(|| Problem {
             at,
-            reason: format!("must be a whole number from 0 to {}, not {}", i64::MAX, shown(&text)),
+            reason: format!("must be a whole number from 0 to {}, not {}", i64::MAX, excerpt(&text)),
         })
     }
 
     /// The entries of a map; each key must be a text and must not repeat.
     pub(super) fn fields(self, what: &str) -> Result<Vec<(String, Node)>, Problem> {
         let entries = match self.kind {
-            Kind::Map(entries) => entries,
-            Kind::TooLarge => return Err(too_large(self.at)),
+            NodeKind::Map(entries) => entries,
+            NodeKind::TooLarge => return Err(too_large(self.at)),
             _ => {
                 return Err(Problem {
                     at: self.at,
@@ -143,7 +143,7 @@ impl Node {
                 .text()
                 .map_err(|problem| Problem { reason: format!("a key {}", problem.reason), ..problem })?;
             if !seen.insert(key.clone()) {
-                return Err(Problem { at, reason: format!("the key {} stands twice", shown(&key)) });
+                return Err(Problem { at, reason: format!("the key {} stands twice", excerpt(&key)) });
             }
             fields.push((key, value));
         }
@@ -152,7 +152,7 @@ impl Node {
 
     /// The entries of a map, unchecked; empty for other values.
     pub(super) fn entries(self) -> Vec<(Node, Node)> {
-        if let Kind::Map(entries) = self.kind { entries } else { Vec::new() }
+        if let NodeKind::Map(entries) = self.kind { entries } else { Vec::new() }
     }
 
     /// The values of a list. Null is an empty one.
@@ -161,8 +161,8 @@ impl Node {
             return Ok(Vec::new());
         }
         match self.kind {
-            Kind::List(items) => Ok(items),
-            Kind::TooLarge => Err(too_large(self.at)),
+            NodeKind::List(items) => Ok(items),
+            NodeKind::TooLarge => Err(too_large(self.at)),
             _ => Err(Problem { at: self.at, reason: format!("{what} must be a list") }),
         }
     }
@@ -178,19 +178,19 @@ impl Node {
             return Err(Problem { at, reason: format!("is nested more than {MAX_JSON_DEPTH} levels deep") });
         }
         match self.kind {
-            Kind::Scalar { text, style: Style::Plain } => Ok(scalar::resolve(text)),
-            Kind::Scalar { .. } => self.text().map(Value::String),
-            Kind::List(items) => {
+            NodeKind::Scalar { text, style: ScalarForm::Plain } => Ok(scalar::resolve(text)),
+            NodeKind::Scalar { .. } => self.text().map(Value::String),
+            NodeKind::List(items) => {
                 let items = items.into_iter().map(|item| item.json_within(depth - 1));
                 items.collect::<Result<_, _>>().map(Value::Array)
             }
-            Kind::Map(_) => {
+            NodeKind::Map(_) => {
                 let fields = self.fields("this")?.into_iter();
                 let fields = fields.map(|(key, value)| Ok((key, value.json_within(depth - 1)?)));
                 fields.collect::<Result<Map<_, _>, _>>().map(Value::Object)
             }
-            Kind::Skipped(_) => Ok(Value::Null),
-            Kind::TooLarge => Err(too_large(at)),
+            NodeKind::Skipped(_) => Ok(Value::Null),
+            NodeKind::TooLarge => Err(too_large(at)),
         }
     }
 }

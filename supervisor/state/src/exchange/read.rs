@@ -7,7 +7,7 @@
 use granit_parser::{Event, Parser, ScalarStyle, options};
 
 use super::limits::{MAX_DEPTH, MAX_FILE_BYTES, MAX_RECORD_WEIGHT};
-use super::node::{Kind, Mark, Node, Problem, Style};
+use super::node::{Mark, Node, NodeKind, Problem, ScalarForm};
 
 /// What a node weighs besides its text: about its size in memory.
 const NODE_WEIGHT: usize = 96;
@@ -76,7 +76,7 @@ fn events(text: &str) -> impl Iterator<Item = Result<(Event<'_>, Mark), Problem>
         Ok((event, span)) => Ok((event, Mark { line: span.start.line(), column: span.start.col() + 1 })),
         Err(error) => Err(Problem {
             at: Mark { line: error.marker().line(), column: error.marker().col() + 1 },
-            reason: format!("is not valid YAML: {}", super::shown::shown(&error.info().to_string())),
+            reason: format!("is not valid YAML: {}", super::excerpt::excerpt(&error.info().to_string())),
         }),
     })
 }
@@ -133,23 +133,23 @@ impl Reader {
             Event::Scalar(..) if self.root == Root::Before => {
                 let Some(node) = self.record.take(event, at) else { return Ok(None) };
                 // An empty file, or one of comments alone, has no records.
-                if node.is_null() { Ok(None) } else { Err(self.misshapen(at)) }
+                if node.is_null() { Ok(None) } else { Err(self.shape_problem(at)) }
             }
             Event::MappingStart(..) if self.root == Root::Before => match self.shape {
-                Shape::List => Err(self.misshapen(at)),
+                Shape::List => Err(self.shape_problem(at)),
                 Shape::Map | Shape::MapWith { .. } => {
                     self.root = Root::Map;
                     Ok(None)
                 }
             },
             Event::SequenceStart(..) if self.root == Root::Before => match self.shape {
-                Shape::Map | Shape::MapWith { .. } => Err(self.misshapen(at)),
+                Shape::Map | Shape::MapWith { .. } => Err(self.shape_problem(at)),
                 Shape::List => {
                     self.root = Root::List;
                     Ok(None)
                 }
             },
-            Event::SequenceStart(..) if self.opens() => {
+            Event::SequenceStart(..) if self.opens_records() => {
                 (self.inside, self.opened) = (true, true);
                 Ok(None)
             }
@@ -173,10 +173,10 @@ impl Reader {
     }
 
     /// Whether the list that begins now is the one that is yielded item by item.
-    fn opens(&self) -> bool {
+    fn opens_records(&self) -> bool {
         let Shape::MapWith { items, .. } = self.shape else { return false };
         let key = self.key.as_ref().map(|key| &key.kind);
-        !self.inside && !self.opened && matches!(key, Some(Kind::Scalar { text, .. }) if text == items)
+        !self.inside && !self.opened && matches!(key, Some(NodeKind::Scalar { text, .. }) if text == items)
     }
 
     fn finished(&mut self, node: Node) -> Option<Item> {
@@ -192,7 +192,7 @@ impl Reader {
         }
     }
 
-    fn misshapen(&self, at: Mark) -> Problem {
+    fn shape_problem(&self, at: Mark) -> Problem {
         let reason = match self.shape {
             Shape::List => "the file must be a list",
             Shape::Map | Shape::MapWith { .. } => "the file must be a map of keys and values",
@@ -204,7 +204,7 @@ impl Reader {
 /// A record that is being read.
 #[derive(Debug, Default)]
 struct Record {
-    open: Vec<Open>,
+    open: Vec<OpenCollection>,
     weight: usize,
     /// The record's key whose value is only counted.
     skip: Option<&'static str>,
@@ -216,7 +216,7 @@ struct Record {
 
 /// A collection that is not closed yet.
 #[derive(Debug)]
-struct Open {
+struct OpenCollection {
     at: Mark,
     /// In a map, keys and values alternate.
     nodes: Vec<Node>,
@@ -236,33 +236,33 @@ impl Record {
         match event {
             Event::Scalar(text, style, _, tag) => {
                 let style = match tag.as_deref() {
-                    None if style == ScalarStyle::Plain => Style::Plain,
-                    None => Style::Text,
+                    None if style == ScalarStyle::Plain => ScalarForm::Plain,
+                    None => ScalarForm::Text,
                     // The tags of the core schema, the timestamps of older YAML, and binary.
                     Some(tag) => match tag.suffix_in_namespace("tag:yaml.org,2002:").as_deref() {
-                        Some("binary") => Style::Binary,
-                        Some("str") => Style::Text,
-                        Some("int" | "float" | "bool" | "null" | "timestamp") => Style::Plain,
-                        _ => Style::Tagged(tag.original()),
+                        Some("binary") => ScalarForm::Binary,
+                        Some("str") => ScalarForm::Text,
+                        Some("int" | "float" | "bool" | "null" | "timestamp") => ScalarForm::Plain,
+                        _ => ScalarForm::Tagged(tag.original()),
                     },
                 };
                 self.weight += NODE_WEIGHT + text.len();
-                self.add(Node { at, kind: Kind::Scalar { text: text.into_owned(), style } })
+                self.add(Node { at, kind: NodeKind::Scalar { text: text.into_owned(), style } })
             }
             Event::SequenceStart(..) | Event::MappingStart(..) => {
-                if self.skips() {
+                if self.is_skipped() {
                     self.dropped = 1;
-                    self.instead = Some(Node { at, kind: Kind::Skipped(0) });
+                    self.instead = Some(Node { at, kind: NodeKind::Skipped(0) });
                     return None;
                 }
                 self.weight += NODE_WEIGHT;
                 let map = matches!(event, Event::MappingStart(..));
-                self.open.push(Open { at, nodes: Vec::new(), map });
-                self.bounded()
+                self.open.push(OpenCollection { at, nodes: Vec::new(), map });
+                self.drop_if_too_large()
             }
             Event::SequenceEnd | Event::MappingEnd => {
-                let Open { at, nodes, map } = self.open.pop()?;
-                let kind = if map { Kind::Map(pairs(nodes)) } else { Kind::List(nodes) };
+                let OpenCollection { at, nodes, map } = self.open.pop()?;
+                let kind = if map { NodeKind::Map(pairs(nodes)) } else { NodeKind::List(nodes) };
                 self.add(Node { at, kind })
             }
             _ => None,
@@ -270,33 +270,33 @@ impl Record {
     }
 
     /// Whether the value that begins now stands under the skipped key.
-    fn skips(&self) -> bool {
-        let [Open { nodes, map: true, .. }] = &self.open[..] else { return false };
+    fn is_skipped(&self) -> bool {
+        let [OpenCollection { nodes, map: true, .. }] = &self.open[..] else { return false };
         let key = nodes.last().filter(|_| nodes.len() % 2 == 1).map(|key| &key.kind);
-        matches!(key, Some(Kind::Scalar { text, .. }) if Some(text.as_str()) == self.skip)
+        matches!(key, Some(NodeKind::Scalar { text, .. }) if Some(text.as_str()) == self.skip)
     }
 
     fn add(&mut self, node: Node) -> Option<Node> {
         match self.open.last_mut() {
             None => Some(if self.weight > MAX_RECORD_WEIGHT {
-                Node { kind: Kind::TooLarge, ..node }
+                Node { kind: NodeKind::TooLarge, ..node }
             } else {
                 node
             }),
             Some(open) => {
                 open.nodes.push(node);
-                self.bounded()
+                self.drop_if_too_large()
             }
         }
     }
 
     /// Drops a record that grows too large; the rest of it is only counted.
-    fn bounded(&mut self) -> Option<Node> {
+    fn drop_if_too_large(&mut self) -> Option<Node> {
         if self.weight > MAX_RECORD_WEIGHT {
             self.dropped = self.open.len();
             let at = self.open.first().map(|open| open.at).unwrap_or_default();
             self.open.clear();
-            self.instead = Some(Node { at, kind: Kind::TooLarge });
+            self.instead = Some(Node { at, kind: NodeKind::TooLarge });
         }
         None
     }
@@ -304,7 +304,7 @@ impl Record {
     fn drop(&mut self, event: &Event<'_>) -> Option<Node> {
         if let (1, Event::Scalar(..) | Event::SequenceStart(..) | Event::MappingStart(..), Some(node)) =
             (self.dropped, event, &mut self.instead)
-            && let Kind::Skipped(values) = &mut node.kind
+            && let NodeKind::Skipped(values) = &mut node.kind
         {
             *values += 1;
         }

@@ -7,21 +7,21 @@ use serde_json::json;
 use talon_store::limits::{MAX_METADATA_ENTRIES, MAX_METADATA_VALUE_BYTES, MAX_NAME_BYTES};
 use talon_store::{ExportedSession, Message, Overrides, Session, SessionId, SessionState, Timestamp};
 
-use super::emit::Yaml;
+use super::emit::YamlWriter;
+use super::excerpt::excerpt;
 use super::ids;
-use super::left_out::LeftOut;
-use super::messages::{self, Read};
+use super::messages::{self, ParsedMessage};
 use super::node::{Mark, Node, Problem};
+use super::omitted::OmittedFields;
 use super::scalar;
-use super::shown::shown;
 
 /// The sender or channel of a session that has none.
-const UNKNOWN: &str = "import";
+const UNKNOWN_NAME: &str = "import";
 /// The metadata key for the id of a foreign session.
 pub(super) const IMPORTED_ID: &str = "imported_id";
 
 /// Writes everything but the messages.
-pub(super) fn write_head(yaml: &mut Yaml, session: &Session) {
+pub(super) fn write_head(yaml: &mut YamlWriter, session: &Session) {
     yaml.bare("id", session.id);
     yaml.text("sender", &session.sender);
     yaml.text("channel", &session.channel);
@@ -49,20 +49,20 @@ pub(super) fn write_head(yaml: &mut Yaml, session: &Session) {
 
 /// A session that is being read, field by field and message by message.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct SessionReader {
     fields: BTreeMap<String, Node>,
-    messages: Vec<Read>,
+    messages: Vec<ParsedMessage>,
     /// The first problem, and how many there are.
-    wrong: Option<(Problem, usize)>,
-    left_out: LeftOut,
+    problem: Option<(Problem, usize)>,
+    omitted: OmittedFields,
 }
 
-impl Reading {
+impl SessionReader {
     /// The name of the session in reports.
     pub(super) fn name(&self) -> Option<String> {
         let node = self.fields.get("id")?;
         match &node.kind {
-            super::node::Kind::Scalar { text, .. } if !text.is_empty() => Some(shown(text)),
+            super::node::NodeKind::Scalar { text, .. } if !text.is_empty() => Some(excerpt(text)),
             _ => None,
         }
     }
@@ -71,30 +71,32 @@ impl Reading {
         let at = key.at;
         match key.text() {
             Ok(key) if self.fields.contains_key(&key) => {
-                self.wrong(Problem { at, reason: format!("the key {} stands twice", shown(&key)) });
+                self.note_problem(Problem { at, reason: format!("the key {} stands twice", excerpt(&key)) });
             }
             Ok(key) => {
                 self.fields.insert(key, value);
             }
-            Err(problem) => self.wrong(Problem { reason: format!("a key {}", problem.reason), ..problem }),
+            Err(problem) => {
+                self.note_problem(Problem { reason: format!("a key {}", problem.reason), ..problem })
+            }
         }
     }
 
     pub(super) fn message(&mut self, node: Node) {
         let number = self.messages.len() + 1;
-        match messages::read(node, &mut self.left_out) {
+        match messages::read(node, &mut self.omitted) {
             Ok(message) => self.messages.push(message),
             Err(problem) => {
                 let reason = format!("its message {number}: {}", problem.reason);
-                self.wrong(Problem { reason, ..problem });
+                self.note_problem(Problem { reason, ..problem });
                 // To keep the numbers of later messages right.
-                self.messages.push(Read::default());
+                self.messages.push(ParsedMessage::default());
             }
         }
     }
 
-    fn wrong(&mut self, problem: Problem) {
-        match &mut self.wrong {
+    fn note_problem(&mut self, problem: Problem) {
+        match &mut self.problem {
             Some((_, count)) => *count += 1,
             none => *none = Some((problem, 1)),
         }
@@ -102,19 +104,19 @@ impl Reading {
 
     /// The session, and its omitted fields. A log with a gap would have another meaning, so one message that cannot be
     /// imported refuses the whole session.
-    pub(super) fn finish(mut self, stem: &str) -> Result<(ExportedSession, LeftOut), Problem> {
-        if let Some((problem, count)) = self.wrong.take() {
+    pub(super) fn finish(mut self, stem: &str) -> Result<(ExportedSession, OmittedFields), Problem> {
+        if let Some((problem, count)) = self.problem.take() {
             let more = if count > 1 { format!(", and {} more like this", count - 1) } else { String::new() };
             let reason = format!("{}{more}; a session is taken whole or not at all", problem.reason);
             return Err(Problem { reason, ..problem });
         }
-        let mut fields = Fields { fields: std::mem::take(&mut self.fields) };
+        let mut fields = UnreadFields { fields: std::mem::take(&mut self.fields) };
         if let Some(node) = fields.take("messages") {
             if !self.messages.is_empty() {
                 return Err(Problem { at: node.at, reason: "the key messages stands twice".into() });
             }
             node.items("messages")?.into_iter().for_each(|message| self.message(message));
-            if self.wrong.is_some() {
+            if self.problem.is_some() {
                 return self.finish(stem);
             }
         }
@@ -134,7 +136,7 @@ impl Reading {
             state: fields.state()?,
             active_model: fields.name("active_model")?,
             overrides: fields.overrides()?,
-            metadata: fields.metadata(known.into_iter().collect(), &mut self.left_out)?,
+            metadata: fields.metadata(known.into_iter().collect(), &mut self.omitted)?,
             created_at,
             updated_at,
             next_sequence: 1,
@@ -143,8 +145,8 @@ impl Reading {
         let next = fields.take("next_sequence").filter(|node| !node.is_empty());
         let next = next.map(|node| Ok((node.at, node.number()?))).transpose()?;
         name_speakers(&mut session, foreign.then_some(name.0.as_str()));
-        fields.rest(&mut session.metadata, &mut self.left_out);
-        let messages = number(self.messages, summary, created_at)?;
+        fields.rest(&mut session.metadata, &mut self.omitted);
+        let messages = assign_sequences(self.messages, summary, created_at)?;
         session.next_sequence = messages.last().map_or(1, |message| message.sequence + 1);
         if let Some((at, next)) = next {
             if next < session.next_sequence {
@@ -153,22 +155,22 @@ impl Reading {
             }
             session.next_sequence = next;
         }
-        Ok((ExportedSession { session, messages }, self.left_out))
+        Ok((ExportedSession { session, messages }, self.omitted))
     }
 }
 
 /// Numbers the messages that have no number, after the summary of the earlier ones.
-fn number(
-    read: Vec<Read>,
+fn assign_sequences(
+    read: Vec<ParsedMessage>,
     summary: Option<(String, Mark)>,
     created_at: Timestamp,
 ) -> Result<Vec<Message>, Problem> {
-    let summary = summary.map(|(content, at)| Read::summary(content, at));
+    let summary = summary.map(|(content, at)| ParsedMessage::summary(content, at));
     let mut messages: Vec<Message> = Vec::with_capacity(read.len() + 1);
     let mut last = 0;
     for message in summary.into_iter().chain(read) {
         let (at, sequence) = message.sequence.unwrap_or((message.mark, last + 1));
-        let message = message.at(sequence, created_at);
+        let message = message.into_message(sequence, created_at);
         if sequence <= last || i64::try_from(sequence).is_err() {
             let reason = format!("the sequence {sequence} must be above that of the message before, {last}");
             return Err(Problem { at, reason });
@@ -200,7 +202,7 @@ fn identify((name, at): &(String, Mark), created_at: Timestamp) -> Result<Sessio
     if name.split('/').any(|part| matches!(part, "." | "..")) {
         return refuse("the id must not lead out of a directory".into());
     }
-    SessionId::new(&ids::derived("session", created_at, &[name])).or_else(|error| refuse(error.to_string()))
+    SessionId::new(&ids::derive_id("session", created_at, &[name])).or_else(|error| refuse(error.to_string()))
 }
 
 /// Sets sender and channel from the fields, the metadata, or the id of a foreign session
@@ -212,20 +214,21 @@ fn name_speakers(session: &mut Session, foreign: Option<&str>) {
         keys.iter().find_map(|key| session.metadata.get(*key).map(String::as_str).filter(fits))
     };
     if session.sender.is_empty() {
-        session.sender = known(&["sender", "sender_id", "user", "user_id"]).unwrap_or(UNKNOWN).to_owned();
+        session.sender =
+            known(&["sender", "sender_id", "user", "user_id"]).unwrap_or(UNKNOWN_NAME).to_owned();
     }
     if session.channel.is_empty() {
         let prefix = foreign.and_then(|id| id.split_once(':')).map(|(channel, _)| channel).filter(fits);
-        session.channel = known(&["channel", "channel_id"]).or(prefix).unwrap_or(UNKNOWN).to_owned();
+        session.channel = known(&["channel", "channel_id"]).or(prefix).unwrap_or(UNKNOWN_NAME).to_owned();
     }
 }
 
 /// The fields that are not read yet.
-struct Fields {
+struct UnreadFields {
     fields: BTreeMap<String, Node>,
 }
 
-impl Fields {
+impl UnreadFields {
     fn take(&mut self, key: &str) -> Option<Node> {
         self.fields.remove(key).filter(|node| !node.is_null())
     }
@@ -249,9 +252,10 @@ impl Fields {
         match text.as_str() {
             "active" => Ok(SessionState::Active),
             "idle" => Ok(SessionState::Idle),
-            _ => {
-                Err(Problem { at, reason: format!("the state must be active or idle, not {}", shown(&text)) })
-            }
+            _ => Err(Problem {
+                at,
+                reason: format!("the state must be active or idle, not {}", excerpt(&text)),
+            }),
         }
     }
 
@@ -265,7 +269,8 @@ impl Fields {
                 "thinking" => &mut overrides.thinking,
                 "verbosity" => &mut overrides.verbosity,
                 _ => {
-                    let reason = format!("overrides are model, thinking and verbosity, not {}", shown(&key));
+                    let reason =
+                        format!("overrides are model, thinking and verbosity, not {}", excerpt(&key));
                     return Err(Problem { at, reason });
                 }
             };
@@ -280,31 +285,31 @@ impl Fields {
     fn metadata(
         &mut self,
         mut metadata: BTreeMap<String, String>,
-        left_out: &mut LeftOut,
+        left_out: &mut OmittedFields,
     ) -> Result<BTreeMap<String, String>, Problem> {
         let Some(node) = self.take("metadata") else { return Ok(metadata) };
         for (key, value) in node.fields("metadata")? {
-            keep(&mut metadata, key.clone(), &format!("metadata.{key}"), value, left_out);
+            keep_metadata(&mut metadata, key.clone(), &format!("metadata.{key}"), value, left_out);
         }
         Ok(metadata)
     }
 
     /// Fields that are not known here become metadata, if they are scalars and there is room.
-    fn rest(self, metadata: &mut BTreeMap<String, String>, left_out: &mut LeftOut) {
+    fn rest(self, metadata: &mut BTreeMap<String, String>, left_out: &mut OmittedFields) {
         for (key, value) in self.fields {
             if !value.is_empty() {
-                keep(metadata, key.clone(), &key, value, left_out);
+                keep_metadata(metadata, key.clone(), &key, value, left_out);
             }
         }
     }
 }
 
-fn keep(
+fn keep_metadata(
     metadata: &mut BTreeMap<String, String>,
     key: String,
     part: &str,
     value: Node,
-    left_out: &mut LeftOut,
+    left_out: &mut OmittedFields,
 ) {
     let at = value.at;
     let fits = !key.is_empty()
@@ -340,6 +345,6 @@ pub(super) fn checked(key: &str, (text, at): (String, Mark)) -> Result<String, P
 }
 
 /// The reference of a foreign message to the call that it answers.
-pub(super) fn answers(call: &str) -> serde_json::Value {
+pub(super) fn tool_result_reference(call: &str) -> serde_json::Value {
     json!({ "tool_call_id": call })
 }

@@ -10,7 +10,7 @@ mod times;
 use std::collections::BTreeMap;
 
 use talon_proto::state::{ExportChunk, ImportCounts, ImportRefused, Layers, export_chunk, import_report};
-use talon_store::{Engine, Open, Store};
+use talon_store::{Engine, Store, StoreOptions};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
@@ -27,7 +27,7 @@ struct Scratch {
 async fn scratch() -> Scratch {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("state/state.db");
-    Scratch { store: Open::new(Engine::Sqlite { path }).open().await.unwrap(), _directory: directory }
+    Scratch { store: StoreOptions::new(Engine::Sqlite { path }).open().await.unwrap(), _directory: directory }
 }
 
 async fn exported(store: &Store, layers: Layers) -> Files {
@@ -86,9 +86,9 @@ async fn import(store: &Store, layers: Layers, dry_run: bool, files: &[(&str, &[
     let mut importer = Importer::new(store.clone(), layers, dry_run);
     let task = tokio::spawn(async move {
         for (path, bytes) in files {
-            importer.file(&path, bytes, &to).await.unwrap();
+            importer.import_file(&path, bytes, &to).await.unwrap();
         }
-        importer.done()
+        importer.into_report()
     });
     let mut refused = Vec::new();
     let mut files = ImportCounts::default();

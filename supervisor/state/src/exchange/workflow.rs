@@ -13,11 +13,11 @@
 use talon_store::limits::MAX_MEMORY_BYTES;
 use talon_store::{Step, Timestamp, Workflow};
 
+use super::excerpt::excerpt;
 use super::node::{Mark, Node, Problem};
 use super::read::{self, Item, Shape};
 use super::scalar;
 use super::sessions::{checked, text};
-use super::shown::shown;
 
 /// Reads a list of steps. They are sorted, and numbered if they have no order.
 pub(super) fn steps(node: Node) -> Result<Vec<Step>, Problem> {
@@ -43,7 +43,7 @@ fn step(node: Node, place: u32) -> Result<Step, Problem> {
                     .ok_or(Problem { at, reason: "a step's order is too large".into() })?;
             }
             _ => {
-                let reason = format!("a step has plugin, action and order, not {}", shown(&key));
+                let reason = format!("a step has plugin, action and order, not {}", excerpt(&key));
                 return Err(Problem { at, reason });
             }
         }

@@ -17,17 +17,17 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
-use super::{Pieces, Scratch, next};
+use super::{ResponseStream, ScratchDir, next};
 use crate::database::Database;
-use crate::failure::{Asker, cut};
+use crate::failure::{Requester, truncate};
 use crate::limits::{CHUNK_BYTES, MAX_COPY_BYTES, MAX_STREAMED};
 
 /// Copies the database, and then sends the copy.
-pub(super) async fn backup(database: Arc<Database>) -> Result<Pieces<BackupChunk>, Status> {
+pub(super) async fn backup(database: Arc<Database>) -> Result<ResponseStream<BackupChunk>, Status> {
     let store = database.store()?;
-    let scratch = scratch(file(&database, POSTGRES_BACKUP)?).await?;
+    let scratch = scratch(database_file(&database, POSTGRES_BACKUP)?).await?;
     let copy = scratch.copy();
-    let made = store.backup(&copy).await.map_err(|error| database.failed(&error, Asker::Operator))?;
+    let made = store.backup(&copy).await.map_err(|error| database.failed(&error, Requester::Operator))?;
     let begin = BackupBegin {
         layers: database.layers.into(),
         schema_version: made.schema_version,
@@ -44,9 +44,9 @@ pub(super) async fn backup(database: Arc<Database>) -> Result<Pieces<BackupChunk
     Ok(ReceiverStream::new(pieces).boxed())
 }
 
-type ToOperator = mpsc::Sender<Result<BackupChunk, Status>>;
+type BackupSender = mpsc::Sender<Result<BackupChunk, Status>>;
 
-fn send(copy: &Path, begin: BackupBegin, to: &ToOperator) -> io::Result<()> {
+fn send(copy: &Path, begin: BackupBegin, to: &BackupSender) -> io::Result<()> {
     let give = |what| to.blocking_send(Ok(BackupChunk { what: Some(what) })).is_ok();
     let mut copy = File::open(copy)?;
     let mut digest = Sha256::new();
@@ -74,8 +74,8 @@ pub(super) async fn restore(
     database: &Database,
     mut from: Streaming<RestoreChunk>,
 ) -> Result<RestoreResponse, Status> {
-    let file = file(database, POSTGRES_RESTORE)?;
-    let Some(restore_chunk::What::Begin(begin)) = said(&mut from).await? else {
+    let file = database_file(database, POSTGRES_RESTORE)?;
+    let Some(restore_chunk::What::Begin(begin)) = next_part(&mut from).await? else {
         return Err(Status::invalid_argument("a restore begins with `begin`"));
     };
     if begin.layers() != database.layers {
@@ -93,12 +93,12 @@ pub(super) async fn restore(
     let scratch = scratch(file).await?;
     receive(&scratch.copy(), &begin, &mut from).await?;
     let restored = database.restore(&scratch.copy(), begin.check_only).await;
-    let restored = restored.map_err(|error| database.failed(&error, Asker::Operator))?;
+    let restored = restored.map_err(|error| database.failed(&error, Requester::Operator))?;
     let kept = restored.kept.map(|kept| kept.display().to_string()).unwrap_or_default();
     Ok(RestoreResponse { schema_version: restored.schema_version, kept })
 }
 
-async fn said(from: &mut Streaming<RestoreChunk>) -> Result<Option<restore_chunk::What>, Status> {
+async fn next_part(from: &mut Streaming<RestoreChunk>) -> Result<Option<restore_chunk::What>, Status> {
     Ok(next(from).await?.and_then(|chunk| chunk.what))
 }
 
@@ -112,11 +112,11 @@ async fn receive(
     let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(copy).map_err(written)?;
     let (mut digest, mut bytes) = (Sha256::new(), 0);
     loop {
-        match said(from).await? {
+        match next_part(from).await? {
             Some(restore_chunk::What::Data(data)) => {
                 bytes += data.len() as u64;
                 if bytes > begin.bytes {
-                    return Err(damaged("it is longer than announced"));
+                    return Err(damaged_copy("it is longer than announced"));
                 }
                 let work = move || {
                     digest.update(&data);
@@ -127,38 +127,38 @@ async fn receive(
             }
             Some(restore_chunk::What::End(RestoreEnd { sha256 })) => {
                 return if bytes < begin.bytes {
-                    Err(damaged("it is shorter than announced"))
+                    Err(damaged_copy("it is shorter than announced"))
                 } else if hex::encode(digest.finalize()) == sha256 {
                     Ok(())
                 } else {
-                    Err(damaged("its digest is another one"))
+                    Err(damaged_copy("its digest is another one"))
                 };
             }
             Some(restore_chunk::What::Begin(_)) => {
                 return Err(Status::invalid_argument("a restore has one copy"));
             }
-            None => return Err(damaged("it ends before its end")),
+            None => return Err(damaged_copy("it ends before its end")),
         }
     }
 }
 
-fn damaged(why: &str) -> Status {
+fn damaged_copy(why: &str) -> Status {
     Status::invalid_argument(format!("the copy did not arrive whole: {why}. Nothing was changed"))
 }
 
 /// The database's file. If the engine has none, the error says what to do instead.
-fn file(database: &Database, instead: &'static str) -> Result<PathBuf, Status> {
-    database.file.clone().ok_or_else(|| database.failed(&Error::Unsupported(instead), Asker::Operator))
+fn database_file(database: &Database, instead: &'static str) -> Result<PathBuf, Status> {
+    database.file.clone().ok_or_else(|| database.failed(&Error::Unsupported(instead), Requester::Operator))
 }
 
-async fn scratch(file: PathBuf) -> Result<Scratch, Status> {
-    let made = tokio::task::spawn_blocking(move || Scratch::beside(&file)).await;
+async fn scratch(file: PathBuf) -> Result<ScratchDir, Status> {
+    let made = tokio::task::spawn_blocking(move || ScratchDir::create_beside(&file)).await;
     made.map_err(|_| Status::internal("a thread failed"))?
         .map_err(|error| failed("a place for the copy cannot be made", &error))
 }
 
 fn failed(what: &str, error: &io::Error) -> Status {
-    let text = cut(format!("{what} beside the database: {error}"));
+    let text = truncate(format!("{what} beside the database: {error}"));
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Status::resource_exhausted(text),
         _ => Status::internal(text),

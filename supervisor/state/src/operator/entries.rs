@@ -22,7 +22,7 @@ impl Service {
         let key_values = self.database.key_values()?;
         let found = async { key_values.plugins(&page(&request.page_token, request.page_size)?).await };
         let Page { items, next } = found.await.map_err(|error| self.failed(&error))?;
-        let plugins = items.iter().map(|(plugin, usage)| told(plugin, *usage)).collect();
+        let plugins = items.iter().map(|(plugin, usage)| plugin_usage(plugin, *usage)).collect();
         Ok(ListPluginsResponse { plugins, next_page_token: token(next) })
     }
 
@@ -37,7 +37,7 @@ impl Service {
             let Page { items, next } = key_values.sizes(&plugin, &request.prefix, &page).await?;
             let size = |KeySize { key, bytes }| EntrySize { key: key.into(), value_bytes: bytes };
             let entries = items.into_iter().map(size).collect();
-            let usage = Some(told(&plugin, key_values.usage(&plugin).await?));
+            let usage = Some(plugin_usage(&plugin, key_values.usage(&plugin).await?));
             Ok(ListEntriesResponse { entries, next_page_token: token(next), usage })
         };
         found.await.map_err(|error: Error| self.failed(&error))
@@ -77,12 +77,12 @@ impl Service {
             let plugin = PluginId::new(&request.plugin)?;
             let usage = key_values.purge(&plugin).await?;
             tracing::info!(%plugin, bytes = usage.bytes, keys = usage.keys, "all of a plugin's state was purged");
-            Ok(PurgeResponse { purged: Some(told(&plugin, usage)) })
+            Ok(PurgeResponse { purged: Some(plugin_usage(&plugin, usage)) })
         };
         purged.await.map_err(|error: Error| self.failed(&error))
     }
 }
 
-fn told(plugin: &PluginId, usage: Usage) -> PluginUsage {
+fn plugin_usage(plugin: &PluginId, usage: Usage) -> PluginUsage {
     PluginUsage { plugin: plugin.to_string(), bytes: usage.bytes, keys: usage.keys }
 }

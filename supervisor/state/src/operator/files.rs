@@ -4,31 +4,31 @@ use std::future::{Future, ready};
 use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _};
-use talon_child::chain;
+use talon_child::error_chain;
 use talon_proto::state::{ExportChunk, ImportChunk, ImportFile, ImportOptions, ImportReport, import_chunk};
 use tokio::sync::{mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
-use super::{Pieces, next};
+use super::{ResponseStream, next};
 use crate::database::Database;
 use crate::exchange::limits::{MAX_FILE_BYTES, MAX_PATH_BYTES};
-use crate::exchange::{ExportError, ImportStopped, Importer, export as write_out};
-use crate::failure::{Asker, cut};
+use crate::exchange::{ExportError, ImportError, Importer, export as write_out};
+use crate::failure::{Requester, truncate};
 use crate::limits::MAX_STREAMED;
 
 /// Sends all records, as fast as the client reads.
 pub(super) fn export(
     database: Arc<Database>,
     closed: CancellationToken,
-) -> Result<Pieces<ExportChunk>, Status> {
+) -> Result<ResponseStream<ExportChunk>, Status> {
     let store = database.store()?.clone();
-    Ok(streamed(closed, move |to| async move {
+    Ok(stream_from(closed, move |to| async move {
         write_out(&store, database.layers, to).await.map_err(|error| match error {
-            ExportError::Store(error) => database.failed(&error, Asker::Operator),
+            ExportError::Store(error) => database.failed(&error, Requester::Operator),
             ExportError::Deleted(_) => Status::aborted(error.to_string()),
-            other => Status::internal(cut(chain(&other))),
+            other => Status::internal(truncate(error_chain(&other))),
         })
     }))
 }
@@ -38,33 +38,33 @@ pub(super) fn import(
     database: Arc<Database>,
     from: Streaming<ImportChunk>,
     closed: CancellationToken,
-) -> Result<Pieces<ImportReport>, Status> {
+) -> Result<ResponseStream<ImportReport>, Status> {
     let store = database.store()?.clone();
-    Ok(streamed(closed, move |to| async move {
+    Ok(stream_from(closed, move |to| async move {
         // One import at a time: each holds a whole file.
         let _turn = database.imports.lock().await;
-        let mut incoming = Incoming { from, put_back: None, skipping: false };
+        let mut incoming = FileAssembler { from, pending_header: None, skipping: false };
         let ImportOptions { dry_run } = incoming.options().await?;
         let mut importer = Importer::new(store, database.layers, dry_run);
         while let Some(file) = incoming.file().await? {
             let taken = match file {
-                Incomer::Whole { path, bytes } => importer.file(&path, bytes, &to).await,
-                Incomer::TooLarge { path } => importer.too_large(&path, &to).await,
+                ReceivedFile::Whole { path, bytes } => importer.import_file(&path, bytes, &to).await,
+                ReceivedFile::TooLarge { path } => importer.refuse_large_file(&path, &to).await,
             };
             taken.map_err(|error| match error {
-                ImportStopped::Store(error) => database.failed(&error, Asker::Operator),
+                ImportError::Store(error) => database.failed(&error, Requester::Operator),
                 other => Status::cancelled(other.to_string()),
             })?;
         }
         // A client that has gone needs no end message.
-        let _heard = to.send(importer.done()).await;
+        let _heard = to.send(importer.into_report()).await;
         Ok(())
     }))
 }
 
 /// Runs the task that fills a stream, and ends the stream with the task's error if it fails. The task ends with the
 /// process, and when the client has gone, since nothing can be sent then.
-fn streamed<T, F>(closed: CancellationToken, fill: impl FnOnce(mpsc::Sender<T>) -> F) -> Pieces<T>
+fn stream_from<T, F>(closed: CancellationToken, fill: impl FnOnce(mpsc::Sender<T>) -> F) -> ResponseStream<T>
 where
     T: Send + 'static,
     F: Future<Output = Result<(), Status>> + Send + 'static,
@@ -85,16 +85,16 @@ where
 }
 
 /// Assembles the chunks of a stream to files.
-struct Incoming {
+struct FileAssembler {
     from: Streaming<ImportChunk>,
     /// The header of the next file, which ended the one before.
-    put_back: Option<ImportFile>,
+    pending_header: Option<ImportFile>,
     /// The chunks until the next file belong to one that is refused.
     skipping: bool,
 }
 
 /// A received file.
-enum Incomer {
+enum ReceivedFile {
     Whole {
         path: String,
         bytes: Vec<u8>,
@@ -105,26 +105,26 @@ enum Incomer {
     },
 }
 
-impl Incoming {
-    async fn said(&mut self) -> Result<Option<import_chunk::What>, Status> {
+impl FileAssembler {
+    async fn next_part(&mut self) -> Result<Option<import_chunk::What>, Status> {
         let Some(chunk) = next(&mut self.from).await? else { return Ok(None) };
         chunk.what.map(Some).ok_or_else(|| Status::invalid_argument("a part of the import says nothing"))
     }
 
     async fn options(&mut self) -> Result<ImportOptions, Status> {
-        match self.said().await? {
+        match self.next_part().await? {
             Some(import_chunk::What::Options(options)) => Ok(options),
             _ => Err(Status::invalid_argument("an import begins with `options`")),
         }
     }
 
     /// The header of the next file.
-    async fn begin(&mut self) -> Result<Option<ImportFile>, Status> {
-        if let Some(begin) = self.put_back.take() {
+    async fn next_header(&mut self) -> Result<Option<ImportFile>, Status> {
+        if let Some(begin) = self.pending_header.take() {
             return Ok(Some(begin));
         }
         loop {
-            match self.said().await? {
+            match self.next_part().await? {
                 None => return Ok(None),
                 Some(import_chunk::What::Begin(begin)) => {
                     self.skipping = false;
@@ -137,24 +137,24 @@ impl Incoming {
     }
 
     /// The next file. At most the size limit is held in memory.
-    async fn file(&mut self) -> Result<Option<Incomer>, Status> {
-        let Some(ImportFile { path }) = self.begin().await? else { return Ok(None) };
+    async fn file(&mut self) -> Result<Option<ReceivedFile>, Status> {
+        let Some(ImportFile { path }) = self.next_header().await? else { return Ok(None) };
         if path.len() > MAX_PATH_BYTES {
             return Err(Status::invalid_argument(format!("a path may have {MAX_PATH_BYTES} bytes")));
         }
         let mut bytes = Vec::new();
         loop {
-            match self.said().await? {
+            match self.next_part().await? {
                 None => break,
                 Some(import_chunk::What::Data(data)) => {
                     if bytes.len() + data.len() > MAX_FILE_BYTES {
                         self.skipping = true;
-                        return Ok(Some(Incomer::TooLarge { path }));
+                        return Ok(Some(ReceivedFile::TooLarge { path }));
                     }
                     bytes.extend_from_slice(&data);
                 }
                 Some(import_chunk::What::Begin(begin)) => {
-                    self.put_back = Some(begin);
+                    self.pending_header = Some(begin);
                     break;
                 }
                 Some(import_chunk::What::Options(_)) => {
@@ -162,6 +162,6 @@ impl Incoming {
                 }
             }
         }
-        Ok(Some(Incomer::Whole { path, bytes }))
+        Ok(Some(ReceivedFile::Whole { path, bytes }))
     }
 }

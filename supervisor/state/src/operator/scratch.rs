@@ -9,21 +9,21 @@ use rustix::fs::{FlockOperation, flock};
 use ulid::Ulid;
 
 /// The part of such a directory's name behind the database's name.
-const MARK: &str = ".copying-";
+const NAME_INFIX: &str = ".copying-";
 
 /// A directory of mode 0700, removed when dropped.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub(crate) struct ScratchDir {
     path: PathBuf,
     /// Locked while the directory is used: the kernel releases the lock when the process ends, for whatever reason.
     _lock: File,
 }
 
-impl Scratch {
+impl ScratchDir {
     /// Creates a directory beside a database.
-    pub(super) fn beside(database: &Path) -> io::Result<Self> {
+    pub(super) fn create_beside(database: &Path) -> io::Result<Self> {
         let mut name = database.as_os_str().to_owned();
-        name.push(format!("{MARK}{}", Ulid::generate()));
+        name.push(format!("{NAME_INFIX}{}", Ulid::generate()));
         let path = PathBuf::from(name);
         DirBuilder::new().mode(0o700).create(&path)?;
         let lock = File::open(&path)?;
@@ -39,26 +39,26 @@ impl Scratch {
     /// Removes directories whose processes have ended.
     pub(crate) fn sweep(database: &Path) {
         let (Some(directory), Some(name)) = (database.parent(), database.file_name()) else { return };
-        let begins = format!("{}{MARK}", name.to_string_lossy());
+        let begins = format!("{}{NAME_INFIX}", name.to_string_lossy());
         let Ok(found) = fs::read_dir(directory) else { return };
         for entry in found.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(&begins))
         {
             let unused = File::open(entry.path())
                 .is_ok_and(|held| flock(&held, FlockOperation::NonBlockingLockExclusive).is_ok());
             if unused {
-                removed(&entry.path());
+                remove_dir(&entry.path());
             }
         }
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
-        removed(&self.path);
+        remove_dir(&self.path);
     }
 }
 
-fn removed(path: &Path) {
+fn remove_dir(path: &Path) {
     if let Err(error) = fs::remove_dir_all(path) {
         tracing::warn!(path = %path.display(), %error, "a copy that is not needed any more cannot be removed");
     }
@@ -72,12 +72,12 @@ mod tests {
     fn what_is_used_stays_and_what_was_left_goes() {
         let directory = tempfile::tempdir().unwrap();
         let database = directory.path().join("state.db");
-        let used = Scratch::beside(&database).unwrap();
+        let used = ScratchDir::create_beside(&database).unwrap();
         fs::write(used.copy(), "x").unwrap();
-        let left = directory.path().join(format!("state.db{MARK}left"));
+        let left = directory.path().join(format!("state.db{NAME_INFIX}left"));
         fs::create_dir(&left).unwrap();
         fs::write(left.join("copy.db"), "x").unwrap();
-        Scratch::sweep(&database);
+        ScratchDir::sweep(&database);
         assert!(used.copy().exists() && !left.exists());
         drop(used);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);

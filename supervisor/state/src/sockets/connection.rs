@@ -5,20 +5,20 @@ use std::pin::pin;
 
 use hyper::server::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use talon_listen::Prompt;
+use talon_listen::PrefaceTimeout;
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
 use tower_service::Service;
 
-use crate::gate::{Counted, Gate};
+use crate::gate::{CountedBody, Gate};
 use crate::limits::{FRAME_BYTES, MAX_HEADER_BYTES, MAX_STREAMS, WINDOW_BYTES};
 
 /// Serves a connection until its client closes it. After `closed` running requests are finished and no new ones
 /// accepted; dropping the future cuts the connection off.
 pub(super) async fn serve<S>(stream: UnixStream, gate: Gate<S>, closed: CancellationToken)
 where
-    S: Service<http::Request<Counted>, Response = http::Response<Body>, Error = Infallible>,
+    S: Service<http::Request<CountedBody>, Response = http::Response<Body>, Error = Infallible>,
     S: Clone + Send + 'static,
     S::Future: Send + 'static,
 {
@@ -30,7 +30,7 @@ where
         .max_frame_size(FRAME_BYTES)
         .max_concurrent_streams(MAX_STREAMS)
         .max_header_list_size(MAX_HEADER_BYTES);
-    let mut connection = pin!(server.serve_connection(TokioIo::new(Prompt::new(stream, ())), gate));
+    let mut connection = pin!(server.serve_connection(TokioIo::new(PrefaceTimeout::new(stream, ())), gate));
     let ended = tokio::select! {
         ended = &mut connection => ended,
         () = closed.cancelled() => {

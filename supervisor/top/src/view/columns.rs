@@ -4,7 +4,7 @@ use ratatui::style::Style;
 
 use super::theme::Theme;
 use super::units::{NONE, bytes, count, micros, rate};
-use crate::order::{By, badness};
+use crate::order::{SortKey, badness};
 use crate::rates::Rates;
 use crate::reading::Plugin;
 
@@ -22,7 +22,7 @@ pub(crate) struct Column {
     /// Columns with a smaller rank are also shown on narrow screens.
     rank: u8,
     /// The sort key that this column's title is marked for.
-    pub(crate) by: Option<By>,
+    pub(crate) by: Option<SortKey>,
     cell: fn(&Plugin, &Rates) -> String,
     style: fn(&Plugin, Theme) -> Style,
 }
@@ -31,7 +31,7 @@ const fn column(
     title: &'static str,
     width: u16,
     rank: u8,
-    by: Option<By>,
+    by: Option<SortKey>,
     cell: fn(&Plugin, &Rates) -> String,
 ) -> Column {
     Column { title, width, rank, by, cell, style: |_, _| Style::new() }
@@ -39,33 +39,33 @@ const fn column(
 
 /// In order of appearance. Of columns with equal rank the first is preferred.
 static COLUMNS: [Column; 15] = [
-    Column { style: state_style, ..column("STATE", 11, 0, Some(By::Worst), state) },
+    Column { style: state_style, ..column("STATE", 11, 0, Some(SortKey::Severity), state) },
     column("UP", 3, 9, None, |plugin, _| format!("{}/{}", plugin.ready(), plugin.instances.len())),
-    column("CALLS/S", 7, 0, Some(By::Calls), |_, rates| rate(rates.calls)),
+    column("CALLS/S", 7, 0, Some(SortKey::Calls), |_, rates| rate(rates.calls)),
     Column {
-        style: |plugin, theme| if plugin.counters.errors > 0 { theme.careful() } else { Style::new() },
-        ..column("ERR/S", 5, 1, Some(By::Errors), |_, rates| rate(rates.errors))
+        style: |plugin, theme| if plugin.counters.errors > 0 { theme.warning() } else { Style::new() },
+        ..column("ERR/S", 5, 1, Some(SortKey::Errors), |_, rates| rate(rates.errors))
     },
     column("P50", 6, 8, None, |plugin, _| micros(plugin.counters.p50_us)),
-    column("P99", 6, 2, Some(By::Latency), |plugin, _| micros(plugin.counters.p99_us)),
-    column("FLIGHT", 6, 3, Some(By::InFlight), |plugin, _| plugin.in_flight.to_string()),
+    column("P99", 6, 2, Some(SortKey::Latency), |plugin, _| micros(plugin.counters.p99_us)),
+    column("FLIGHT", 6, 3, Some(SortKey::InFlight), |plugin, _| plugin.in_flight.to_string()),
     column("QUEUE", 5, 6, None, |plugin, _| plugin.waiting.to_string()),
     Column {
         style: |plugin, theme| if plugin.breaker == "closed" { theme.dim() } else { theme.bad() },
         ..column("BREAKER", 9, 10, None, |plugin, _| or_none(&plugin.breaker))
     },
     column("DIED", 4, 5, None, |plugin, _| count(plugin.deaths())),
-    column("CPU%", 5, 4, Some(By::Cpu), |_, rates| rate(rates.cpu)),
-    column("MEMORY", 6, 4, Some(By::Memory), |plugin, _| {
+    column("CPU%", 5, 4, Some(SortKey::Cpu), |_, rates| rate(rates.cpu)),
+    column("MEMORY", 6, 4, Some(SortKey::Memory), |plugin, _| {
         bytes(plugin.usage().map(|usage| usage.memory_bytes))
     }),
     column("PIDS", 4, 12, None, |plugin, _| {
         plugin.usage().map_or(NONE.to_owned(), |usage| count(usage.processes.into()))
     }),
-    column("LOG/S", 5, 11, Some(By::LogLines), |_, rates| rate(rates.log_lines)),
+    column("LOG/S", 5, 11, Some(SortKey::LogLines), |_, rates| rate(rates.log_lines)),
     Column {
         style: |plugin, theme| {
-            if plugin.counters.log_lines_dropped > 0 { theme.careful() } else { Style::new() }
+            if plugin.counters.log_lines_dropped > 0 { theme.warning() } else { Style::new() }
         },
         ..column("DROPPED", 7, 13, None, |plugin, _| count(plugin.counters.log_lines_dropped))
     },
@@ -115,7 +115,7 @@ fn state(plugin: &Plugin, _: &Rates) -> String {
 fn state_style(plugin: &Plugin, theme: Theme) -> Style {
     match badness(plugin) {
         2 => theme.bad(),
-        1 => theme.careful(),
+        1 => theme.warning(),
         _ => theme.state(&plugin.state),
     }
 }

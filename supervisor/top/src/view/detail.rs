@@ -12,9 +12,9 @@ use unicode_width::UnicodeWidthStr as _;
 use super::theme::Theme;
 use super::units::{bytes, clock, micros, rate, short};
 use super::wrap::wrapped;
-use crate::happened::{Happened, Tone};
 use crate::model::Model;
 use crate::reading::{Plugin, Reading};
+use crate::timeline::{Severity, TimelineEntry};
 
 /// From this width on facts and timeline are side by side.
 const WIDE: u16 = 120;
@@ -39,7 +39,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Them
         (top, bottom, facts)
     };
     frame.render_widget(Paragraph::new(facts), facts_area);
-    past(frame, past_area, plugin, model, theme);
+    draw_timeline(frame, past_area, plugin, model, theme);
 }
 
 fn facts(plugin: &Plugin, reading: &Reading, model: &Model, width: u16, theme: Theme) -> Vec<Line<'static>> {
@@ -59,7 +59,7 @@ fn facts(plugin: &Plugin, reading: &Reading, model: &Model, width: u16, theme: T
     let wanted = if plugin.desired == "up" { "" } else { ", wanted down" };
     fact("state", &format!("{}{wanted}", plugin.state), theme.state(&plugin.state));
     if !plugin.reason.is_empty() {
-        fact("reason", &plugin.reason, theme.careful());
+        fact("reason", &plugin.reason, theme.warning());
     }
     if !plugin.replacement_problem.is_empty() {
         fact("not replaced", &plugin.replacement_problem, theme.bad());
@@ -76,7 +76,7 @@ fn facts(plugin: &Plugin, reading: &Reading, model: &Model, width: u16, theme: T
             "{} things are not what was approved: see `talon plugin show {}`",
             plugin.changed, plugin.name
         );
-        fact("changed", &text, theme.careful());
+        fact("changed", &text, theme.warning());
     }
     let counters = &plugin.counters;
     let rates = model.rates.of(&plugin.name);
@@ -93,7 +93,7 @@ fn facts(plugin: &Plugin, reading: &Reading, model: &Model, width: u16, theme: T
     fact("calls", &calls, plain);
     fact("took", &format!("p50 {}, p99 {}", micros(counters.p50_us), micros(counters.p99_us)), plain);
     let dropped = counters.log_lines_dropped;
-    let style = if dropped > 0 { theme.careful() } else { plain };
+    let style = if dropped > 0 { theme.warning() } else { plain };
     fact(
         "log",
         &format!("{} lines ({}/s), {dropped} dropped", counters.log_lines, rate(rates.log_lines)),
@@ -125,7 +125,7 @@ fn facts(plugin: &Plugin, reading: &Reading, model: &Model, width: u16, theme: T
     if !plugin.restarts.is_empty() {
         let deaths: Vec<String> =
             plugin.restarts.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-        fact("died", &deaths.join(", "), theme.careful());
+        fact("died", &deaths.join(", "), theme.warning());
     }
     if model.about == plugin.name.as_str() && !model.actions.is_empty() {
         let actions: Vec<&str> = model.actions.iter().map(|action| action.as_str()).collect();
@@ -134,27 +134,27 @@ fn facts(plugin: &Plugin, reading: &Reading, model: &Model, width: u16, theme: T
         fact("actions", &plugin.actions.to_string(), plain);
     }
     for text in &plugin.not_enforced {
-        fact("not enforced", text, theme.careful());
+        fact("not enforced", text, theme.warning());
     }
     lines
 }
 
 /// Draws events and log lines in chronological order; the latest ones that fit.
-fn past(frame: &mut Frame<'_>, area: Rect, plugin: &Plugin, model: &Model, theme: Theme) {
+fn draw_timeline(frame: &mut Frame<'_>, area: Rect, plugin: &Plugin, model: &Model, theme: Theme) {
     let own = plugin.name.as_str();
-    let mut all: Vec<&Happened> = model.events.iter().filter(|one| one.plugin == own).collect();
+    let mut all: Vec<&TimelineEntry> = model.events.iter().filter(|one| one.plugin == own).collect();
     if model.about == own {
         all.extend(model.lines.iter());
     }
     all.sort_by_key(|happened| happened.unix_ms);
     let mut lines: Vec<Line<'static>> = Vec::new();
     for happened in all {
-        let style = match happened.tone {
-            Tone::Plain => Style::new(),
-            Tone::Careful => theme.careful(),
-            Tone::Bad => theme.bad(),
+        let style = match happened.severity {
+            Severity::Plain => Style::new(),
+            Severity::Warning => theme.warning(),
+            Severity::Bad => theme.bad(),
         };
-        let head = format!(" {} {} ", clock(happened.unix_ms), happened.what);
+        let head = format!(" {} {} ", clock(happened.unix_ms), happened.kind);
         let room = usize::from(area.width).saturating_sub(head.width());
         let rest = " ".repeat(head.width());
         for (number, part) in wrapped(&happened.text, room).into_iter().enumerate() {
@@ -173,7 +173,7 @@ fn past(frame: &mut Frame<'_>, area: Rect, plugin: &Plugin, model: &Model, theme
     shown.push(Line::styled(format!("──{title}{rule}"), theme.dim()));
     room = room.saturating_sub(1);
     if let Some(why) = &model.withheld {
-        shown.push(Line::styled(format!(" {}", why.as_str()), theme.careful()));
+        shown.push(Line::styled(format!(" {}", why.as_str()), theme.warning()));
         room = room.saturating_sub(1);
     } else if lines.is_empty() {
         shown.push(Line::styled(" nothing since this was opened", theme.dim()));

@@ -9,25 +9,25 @@ use ratatui::widgets::{Clear, Paragraph};
 
 use super::theme::Theme;
 use super::units::{NONE, bytes, clock, rate, short};
-use crate::model::{Link, Model};
+use crate::model::{ConnectionState, Model};
 use crate::reading::{Reading, Usage};
 
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Theme) {
     let lines = match &model.reading {
         Some(reading) => {
-            vec![first(reading, theme), totals(reading, model, theme), more(reading, model, theme)]
+            vec![identity(reading, theme), totals(reading, model, theme), details(reading, model, theme)]
         }
         None => vec![Line::styled(" talon top", theme.title())],
     };
     frame.render_widget(Paragraph::new(lines), area);
-    if let Some(mark) = mark(model, theme) {
+    if let Some(mark) = warnings(model, theme) {
         // Covers the right end of the first line, because it is more important.
         let width = u16::try_from(mark.width()).unwrap_or(u16::MAX).min(area.width);
         let at = Rect { x: area.right().saturating_sub(width), width, height: area.height.min(1), ..area };
         frame.render_widget(Clear, at);
         frame.render_widget(Paragraph::new(mark).alignment(Alignment::Right), at);
     }
-    if let (Link::Gone(why), true) = (&model.link, area.height > 2) {
+    if let (ConnectionState::Gone(why), true) = (&model.connection, area.height > 2) {
         let at = Rect { y: area.y + 2, height: 1, ..area };
         frame.render_widget(Clear, at);
         frame.render_widget(Paragraph::new(Line::styled(format!(" {}", why.as_str()), theme.bad())), at);
@@ -35,21 +35,21 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Them
 }
 
 /// Warnings about the screen itself, such as a lost connection or a pause.
-fn mark(model: &Model, theme: Theme) -> Option<Line<'static>> {
+fn warnings(model: &Model, theme: Theme) -> Option<Line<'static>> {
     let mut spans = Vec::new();
-    if let Link::Gone(_) = model.link {
+    if let ConnectionState::Gone(_) = model.connection {
         spans.push(Span::styled(
             " the supervisor is gone; trying again ",
             theme.bad().patch(theme.selected()),
         ));
     }
     if model.paused {
-        spans.push(Span::styled(" paused ", theme.careful().patch(theme.selected())));
+        spans.push(Span::styled(" paused ", theme.warning().patch(theme.selected())));
     }
     (!spans.is_empty()).then(|| Line::from(spans))
 }
 
-fn first(reading: &Reading, theme: Theme) -> Line<'static> {
+fn identity(reading: &Reading, theme: Theme) -> Line<'static> {
     let supervisor = &reading.supervisor;
     let up = Duration::from_millis(reading.unix_ms.saturating_sub(supervisor.started_unix_ms));
     // The least important come last, where a narrow screen cuts them off.
@@ -80,7 +80,7 @@ fn totals(reading: &Reading, model: &Model, theme: Theme) -> Line<'static> {
     let used: Vec<Usage> = reading.plugins.iter().filter_map(|plugin| plugin.usage()).collect();
     let memory = used.iter().map(|usage| usage.memory_bytes).reduce(u64::saturating_add);
     let errors = rate(total.errors);
-    let style = if total.errors.is_some_and(|errors| errors > 0.0) { theme.careful() } else { theme.good() };
+    let style = if total.errors.is_some_and(|errors| errors > 0.0) { theme.warning() } else { theme.good() };
     let own = reading.supervisor.usage;
     Line::from(vec![
         Span::raw(format!(" calls {}/s  errors ", rate(total.calls))),
@@ -101,7 +101,7 @@ fn totals(reading: &Reading, model: &Model, theme: Theme) -> Line<'static> {
     ])
 }
 
-fn more(reading: &Reading, model: &Model, theme: Theme) -> Line<'static> {
+fn details(reading: &Reading, model: &Model, theme: Theme) -> Line<'static> {
     let supervisor = &reading.supervisor;
     let mut spans = vec![Span::raw(" ")];
     let mut word = |name: &str, word: &str| {
@@ -110,7 +110,7 @@ fn more(reading: &Reading, model: &Model, theme: Theme) -> Line<'static> {
         spans.push(Span::styled(format!("{word}  "), theme.state(word)));
     };
     word("audit", &supervisor.audit);
-    word("state", &supervisor.kept);
+    word("state", &supervisor.state_store);
     let tier = if supervisor.tier.is_empty() { NONE } else { supervisor.tier.as_str() };
     spans.push(Span::styled(format!("sandbox {tier}  every {}", seconds(model.interval)), theme.dim()));
     let mut wrong = Vec::new();
@@ -127,10 +127,10 @@ fn more(reading: &Reading, model: &Model, theme: Theme) -> Line<'static> {
         wrong.push(format!("{} own log lines lost", supervisor.log_lines_dropped));
     }
     if !wrong.is_empty() {
-        spans.push(Span::styled(format!("  {}: see `talon status`", wrong.join(", ")), theme.careful()));
+        spans.push(Span::styled(format!("  {}: see `talon status`", wrong.join(", ")), theme.warning()));
     }
     if let Some(unix_ms) = model.restarted_unix_ms {
-        spans.push(Span::styled(format!("  restarted, seen {}", clock(unix_ms)), theme.careful()));
+        spans.push(Span::styled(format!("  restarted, seen {}", clock(unix_ms)), theme.warning()));
     }
     if supervisor.taken_over > 0 {
         spans.push(Span::styled(format!("  took over {}", supervisor.taken_over), theme.dim()));

@@ -23,7 +23,7 @@ pub(super) fn foot(frame: &mut Frame<'_>, area: Rect, model: &Model, theme: Them
     } else {
         let mut spans = vec![Span::raw(" ")];
         let whole = if model.open { ("Esc", "back") } else { ("Enter", "whole") };
-        let sort = format!("sort: {}", model.by.name());
+        let sort = format!("sort: {}", model.sort_key.name());
         for (key, does) in
             [("q", "quit"), ("?", "help"), whole, ("/", "filter"), ("s", sort.as_str()), ("p", "pause")]
         {

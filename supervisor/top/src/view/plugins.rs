@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::columns::{Column, GAP, fitting};
 use super::theme::Theme;
 use super::wrap::cut;
-use crate::model::{Link, Model};
+use crate::model::{ConnectionState, Model};
 use crate::reading::Plugin;
 
 /// The column for the cursor.
@@ -38,20 +38,20 @@ fn first_row(at: usize, rows: usize, room: usize) -> usize {
 }
 
 fn nothing(model: &Model) -> &'static str {
-    match (&model.reading, &model.link) {
+    match (&model.reading, &model.connection) {
         (Some(reading), _) if reading.plugins.is_empty() => {
             " no plugins: put an executable into the plugin directory, or name one under plugins.tools.plugins"
         }
         (Some(_), _) => " no plugin has that in its name or state: Esc shows all",
-        (None, Link::Gone(_)) => " nothing was read yet",
+        (None, ConnectionState::Gone(_)) => " nothing was read yet",
         (None, _) => " asking the supervisor …",
     }
 }
 
 fn title(model: &Model, name: u16, columns: &[&Column], theme: Theme) -> Line<'static> {
-    let sorted = |by| model.by == by;
+    let sorted = |by| model.sort_key == by;
     let mark = |title: &str| format!("{title}{}", if model.reversed { "▴" } else { "▾" });
-    let first = if sorted(crate::order::By::Name) { mark("PLUGIN") } else { "PLUGIN".to_owned() };
+    let first = if sorted(crate::order::SortKey::Name) { mark("PLUGIN") } else { "PLUGIN".to_owned() };
     let mut spans = vec![Span::raw(" "), Span::styled(pad(&first, name, true), theme.title())];
     for column in columns {
         // In a full column the marker takes the gap before it.

@@ -17,7 +17,7 @@ impl Theme {
         self.of(Color::Green)
     }
 
-    pub(crate) fn careful(self) -> Style {
+    pub(crate) fn warning(self) -> Style {
         self.of(Color::Yellow)
     }
 
@@ -43,7 +43,7 @@ impl Theme {
             "ready" | "serving" | "on" => self.good(),
             "failed" | "refused" | "unhealthy" | "failing" | "quarantined" => self.bad(),
             "stopped" | "off" | "" => self.dim(),
-            _ => self.careful(),
+            _ => self.warning(),
         }
     }
 }

@@ -14,24 +14,24 @@ use rustix::process::{Pid as RustixPid, PidfdFlags, Signal, pidfd_open, pidfd_se
 pub(crate) const DYING: Duration = Duration::from_secs(5);
 
 /// The polling interval.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The state before an attack.
-pub(crate) struct Before {
+pub(crate) struct Baseline {
     mounts: BTreeSet<String>,
     files: BTreeSet<String>,
     cgroups: BTreeSet<String>,
     processes: BTreeSet<u32>,
 }
 
-impl Before {
+impl Baseline {
     /// Records the current state. Existing descendants belong to the harness.
-    pub(crate) fn look() -> Self {
+    pub(crate) fn capture() -> Self {
         Self { mounts: mounts(), files: files(), cgroups: cgroups(), processes: family() }
     }
 
     /// Lists what is there now and was not before. Waits for dying processes, then kills the others.
-    pub(crate) fn left(&self, dying: Duration) -> Vec<String> {
+    pub(crate) fn leftovers(&self, dying: Duration) -> Vec<String> {
         let processes = self.processes_after(dying);
         let mut all = Vec::new();
         if !processes.is_empty() {
@@ -57,7 +57,7 @@ impl Before {
             if left.is_empty() || Instant::now() > deadline {
                 return left;
             }
-            pause(LOOK);
+            pause(POLL_INTERVAL);
         }
     }
 }

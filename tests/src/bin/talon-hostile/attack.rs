@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use talon_jail::{ExitStatus, Group, Jailed};
+use talon_jail::{ExitStatus, Group, JailedProgram};
 
 /// How long an attack may take; the longest takes five seconds here.
 pub(crate) const ATTACK_TIME: Duration = Duration::from_secs(40);
@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_millis(100);
 /// A running program, in a jail or without one.
 pub(crate) enum Running {
     Plain { child: Child, pidfd: OwnedFd, stdout: OwnedFd },
-    Jailed { jailed: Box<Jailed>, group: Option<Group> },
+    Jailed { jailed: Box<JailedProgram>, group: Option<Group> },
 }
 
 /// How it ended.

@@ -31,8 +31,8 @@ impl Net {
 
 /// How an attack is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Held {
-    Not,
+pub(crate) enum Confinement {
+    Unconfined,
     Bubblewrap,
     Jailed(Net),
 }
@@ -65,17 +65,19 @@ impl Side {
 pub(crate) struct Column {
     pub(crate) name: String,
     pub(crate) side: Side,
-    pub(crate) held: Held,
+    pub(crate) held: Confinement,
 }
 
 /// All of them, in the table's order.
 pub(crate) fn all() -> Vec<Column> {
     let column = |name: &str, side, held| Column { name: name.to_owned(), side, held };
-    let mut columns =
-        vec![column("no jail", Side::User, Held::Not), column("bwrap", Side::User, Held::Bubblewrap)];
+    let mut columns = vec![
+        column("no jail", Side::User, Confinement::Unconfined),
+        column("bwrap", Side::User, Confinement::Bubblewrap),
+    ];
     for side in [Side::Root, Side::User] {
         for net in Net::ALL {
-            columns.push(column(&format!("{} {}", side.name(), net.name()), side, Held::Jailed(net)));
+            columns.push(column(&format!("{} {}", side.name(), net.name()), side, Confinement::Jailed(net)));
         }
     }
     columns

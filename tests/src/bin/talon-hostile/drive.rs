@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use talon_jail::{Groups, Stage};
 
 use crate::Choice;
-use crate::aftermath::{Before, DYING};
+use crate::aftermath::{Baseline, DYING};
 use crate::attack::{ATTACK_TIME, Running, first_line};
-use crate::column::{Column, Held, Side};
+use crate::column::{Column, Confinement, Side};
 use crate::expected::{self, Attack, Expectation, Verdict};
 use crate::jails::Jails;
 use crate::listeners::knock;
@@ -24,10 +24,10 @@ use crate::targets::{ATTACKER, LISTEN_ABSTRACT, LISTEN_PORT, OWN, SECRET, enviro
 use crate::verdict;
 
 /// How long an attack on its own end may run before it is stopped: some end before.
-const LEFT_ALONE: Duration = Duration::from_millis(150);
+const UNDISTURBED_TIME: Duration = Duration::from_millis(150);
 
 /// Long enough for a working jail to end the processes.
-const LEFT_ON_PURPOSE: Duration = Duration::from_millis(300);
+const SETTLE_TIME: Duration = Duration::from_millis(300);
 
 /// The result of one attack in one column.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ pub(crate) enum Line {
 }
 
 /// What the attacks of one column share.
-struct Stand<'c> {
+struct ColumnRun<'c> {
     column: &'c Column,
     jails: Option<Jails>,
     environment: Vec<(String, String)>,
@@ -82,15 +82,16 @@ pub(crate) fn run(side: &str, choice: &Choice) -> anyhow::Result<()> {
     let groups = Groups::open(&format!("hostile-{}", side.name())).ok();
     let mut parts = Some((Stage::from_current_exe()?, groups));
     for column in choice.columns().iter().filter(|column| column.side == side) {
-        if column.held == Held::Bubblewrap && Command::new("bwrap").arg("--version").output().is_err() {
-            tell(&Line::Skipped {
+        if column.held == Confinement::Bubblewrap && Command::new("bwrap").arg("--version").output().is_err()
+        {
+            send(&Line::Skipped {
                 column: column.name.clone(),
                 reason: "bwrap is not installed (install the package bubblewrap)".into(),
             })?;
             continue;
         }
         let own = parts.take().context("they are put back below")?;
-        let mut stand = Stand::set_up(column, own).with_context(|| format!("column {}", column.name))?;
+        let mut stand = ColumnRun::set_up(column, own).with_context(|| format!("column {}", column.name))?;
         for attack in expected.attacks().filter(|attack| choice.wants(&attack.name)) {
             // Whether a group limits its memory does not matter for this.
             if attack.expectation(column, true) == Expectation::Skip {
@@ -111,21 +112,21 @@ pub(crate) fn run(side: &str, choice: &Choice) -> anyhow::Result<()> {
                     record.slowest_ms
                 );
             }
-            tell(&Line::Record(record))?;
+            send(&Line::Record(record))?;
         }
         parts = Some(stand.take_down()?);
     }
     Ok(())
 }
 
-fn tell(line: &Line) -> anyhow::Result<()> {
+fn send(line: &Line) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     serde_json::to_writer(&mut out, line)?;
     writeln!(out)?;
     Ok(out.flush()?)
 }
 
-impl<'c> Stand<'c> {
+impl<'c> ColumnRun<'c> {
     fn set_up(column: &'c Column, (stage, groups): (Stage, Option<Groups>)) -> anyhow::Result<Self> {
         let mut environment = environment();
         let (stand_in, things) = stand_in(column.side)?;
@@ -135,13 +136,13 @@ impl<'c> Stand<'c> {
             environment.push((name.into(), things.next().unwrap_or("0").to_owned()));
         }
         let net = match column.held {
-            Held::Jailed(net) => net,
-            Held::Not | Held::Bubblewrap => crate::column::Net::None,
+            Confinement::Jailed(net) => net,
+            Confinement::Unconfined | Confinement::Bubblewrap => crate::column::Net::None,
         };
         let jails = Jails::new(stage, groups, column.side, net);
-        let (neighbour, socket) = if let Held::Jailed(_) = column.held {
+        let (neighbour, socket) = if let Confinement::Jailed(_) = column.held {
             let (neighbour, lines, socket) = jails.neighbour()?;
-            tell(&Line::Report { column: column.name.clone(), lines })?;
+            send(&Line::Report { column: column.name.clone(), lines })?;
             (neighbour, socket)
         } else {
             plain_neighbour()?
@@ -152,7 +153,7 @@ impl<'c> Stand<'c> {
     }
 
     fn attempt(&mut self, attack: &Attack) -> anyhow::Result<Record> {
-        let before = Before::look();
+        let before = Baseline::capture();
         self.questions.begin();
         let (mut running, _terminal) = self.start(attack)?;
         let mut record = Record {
@@ -166,16 +167,17 @@ impl<'c> Stand<'c> {
             slowest_ms: 0,
         };
         let knocking = attack.name.starts_with("listen-");
-        let line = if knocking { knocked(&running)? } else { first_line(running.stdout(), ATTACK_TIME)? };
-        let end = running.wait(if attack.lifecycle { LEFT_ALONE } else { ATTACK_TIME })?;
+        let line =
+            if knocking { wait_for_knock(&running)? } else { first_line(running.stdout(), ATTACK_TIME)? };
+        let end = running.wait(if attack.lifecycle { UNDISTURBED_TIME } else { ATTACK_TIME })?;
         let stopped = running.stop()?;
         // Without our jail, leftovers are expected: there is no need to wait for them.
-        let ours = matches!(self.column.held, Held::Jailed(_));
-        let left = before.left(if ours || !attack.lifecycle { DYING } else { LEFT_ON_PURPOSE });
+        let ours = matches!(self.column.held, Confinement::Jailed(_));
+        let left = before.leftovers(if ours || !attack.lifecycle { DYING } else { SETTLE_TIME });
         if attack.lifecycle {
-            verdict::lifecycle(&mut record, line.as_deref(), end.or(stopped), &left);
+            verdict::judge_lifecycle(&mut record, line.as_deref(), end.or(stopped), &left);
         } else {
-            verdict::said(&mut record, line.as_deref(), end);
+            verdict::judge_reported(&mut record, line.as_deref(), end);
             if end.is_none() {
                 record.trouble.push("it did not end".into());
             }
@@ -190,7 +192,7 @@ impl<'c> Stand<'c> {
 
     /// Starts it in its confinement. The second value lives as long as the attack.
     fn start(&self, attack: &Attack) -> anyhow::Result<(Running, Option<std::os::fd::OwnedFd>)> {
-        if let Held::Jailed(_) = self.column.held {
+        if let Confinement::Jailed(_) = self.column.held {
             let jails = self.jails.as_ref().context("it is there until the column is taken down")?;
             return jails.attack(&attack.name, &self.environment, attack.terminal);
         }
@@ -198,7 +200,7 @@ impl<'c> Stand<'c> {
         if attack.terminal {
             words.extend([attack_program(), "--helper".into(), "with-terminal".into()]);
         }
-        if self.column.held == Held::Bubblewrap {
+        if self.column.held == Confinement::Bubblewrap {
             words.extend(BWRAP.iter().map(|word| (*word).to_owned()));
         }
         words.extend([attack_program(), attack.name.clone()]);
@@ -271,7 +273,7 @@ fn plain_neighbour() -> anyhow::Result<(Running, PathBuf)> {
 }
 
 /// Connects to the attack's port and abstract name until it has output.
-fn knocked(running: &Running) -> anyhow::Result<Option<String>> {
+fn wait_for_knock(running: &Running) -> anyhow::Result<Option<String>> {
     loop {
         let line = first_line(running.stdout(), Duration::from_millis(10))?;
         if line.is_some() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-use crate::column::{Column, Held};
+use crate::column::{Column, Confinement};
 
 const TEXT: &str = include_str!("../../../jail/expected.toml");
 
@@ -100,9 +100,9 @@ impl Attack {
     /// `grouped`: whether a control group limits the column's memory.
     pub(crate) fn expectation(&self, column: &Column, grouped: bool) -> Expectation {
         match column.held {
-            Held::Not => self.none,
-            Held::Bubblewrap => self.bwrap,
-            Held::Jailed(network) => {
+            Confinement::Unconfined => self.none,
+            Confinement::Bubblewrap => self.bwrap,
+            Confinement::Jailed(network) => {
                 if self.once && !network.is_first() {
                     return Expectation::Skip;
                 }

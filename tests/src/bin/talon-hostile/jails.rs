@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use rustix::fs::{Mode as FileMode, OFlags};
 use talon_jail::{
-    Access, Given, Group, Groups, Identity, Isolation, JailSpec, Jailed, Limits, Mode, Network, Private,
-    Profile, Program, Shown, Stage, Status, View,
+    Access, BindMount, Group, Groups, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits,
+    Mode, Network, PrivateTmpfs, Profile, Program, Stage, Status, View,
 };
 
 use crate::attack::{ATTACK_TIME, Running, first_line};
@@ -72,7 +72,7 @@ impl Jails {
     }
 
     /// Another plugin, which serves; and the path of its socket outside.
-    pub(crate) fn neighbour(&self) -> anyhow::Result<(Running, Told, PathBuf)> {
+    pub(crate) fn neighbour(&self) -> anyhow::Result<(Running, JailReport, PathBuf)> {
         let place = Path::new(NEIGHBOUR);
         let inside = format!("{NEIGHBOUR}/s/plugin.sock");
         let arguments = ["attack", "--helper", "serve", &inside];
@@ -86,7 +86,7 @@ impl Jails {
         }
         let private = jailed.private.as_ref().context("the neighbour has no private directory")?;
         let socket = format!("/proc/self/fd/{}/s/plugin.sock", private.as_raw_fd());
-        let told = told(&jailed);
+        let told = report_lines(&jailed);
         Ok((Running::Jailed { jailed: Box::new(jailed), group }, told, socket.into()))
     }
 
@@ -94,10 +94,11 @@ impl Jails {
         &self,
         spec: &JailSpec,
         stdin: Option<BorrowedFd<'_>>,
-    ) -> anyhow::Result<(Jailed, Option<Group>)> {
+    ) -> anyhow::Result<(JailedProgram, Option<Group>)> {
         let program = File::open(attack_program())?;
-        let group = self.groups.as_ref().map(|groups| groups.make(&spec.name, &spec.limits)).transpose()?;
-        let given = Given { program: Some(program.as_fd()), stdin, group: group.as_ref().map(Group::procs) };
+        let group = self.groups.as_ref().map(|groups| groups.create(&spec.name, &spec.limits)).transpose()?;
+        let given =
+            InheritedFds { program: Some(program.as_fd()), stdin, group: group.as_ref().map(Group::procs) };
         let jailed =
             talon_jail::spawn(&self.stage, spec, &given, START_TIME).context("the jail was refused")?;
         Ok((jailed, group))
@@ -143,9 +144,18 @@ impl Jails {
         );
         let mut view = View::system(ids, &place.join("h"), &network);
         // A granted directory with a set-uid program.
-        view.shown.push(Shown { at: BIN.into(), from: BIN.into(), access: Access::Execute, needed: true });
-        view.private =
-            Private { at: place.into(), bytes: PRIVATE_BYTES, inodes: PRIVATE_INODES, ..Private::default() };
+        view.shown.push(BindMount {
+            at: BIN.into(),
+            from: BIN.into(),
+            access: Access::Execute,
+            needed: true,
+        });
+        view.private = PrivateTmpfs {
+            at: place.into(),
+            bytes: PRIVATE_BYTES,
+            inodes: PRIVATE_INODES,
+            ..PrivateTmpfs::default()
+        };
         view.program_at = Some(program_at.into());
         let profile = Profile::builtin("strict").context("there is no profile strict")?.compile(&network)?;
         Ok(Isolation { view, network, profile })
@@ -179,10 +189,10 @@ fn pseudo_terminal() -> anyhow::Result<(OwnedFd, OwnedFd)> {
 pub(crate) const ENFORCED: &str = "enforced";
 
 /// What a jail's report says, protection by protection.
-pub(crate) type Told = Vec<(String, String)>;
+pub(crate) type JailReport = Vec<(String, String)>;
 
 /// A report as pairs of texts, for the judge.
-fn told(jailed: &Jailed) -> Told {
+fn report_lines(jailed: &JailedProgram) -> JailReport {
     let words = |status: &Status| match status {
         Status::Enforced => ENFORCED.to_owned(),
         Status::StandIn(text) => format!("stand-in: {text}"),

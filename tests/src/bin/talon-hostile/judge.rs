@@ -8,7 +8,7 @@ use anyhow::{Context, bail, ensure};
 use talon_tests::{is_root, skip};
 
 use crate::Choice;
-use crate::column::{Column, Held, Side};
+use crate::column::{Column, Confinement, Side};
 use crate::drive::{Line, Record};
 use crate::expected::{self, Attack, Expectation, Verdict};
 use crate::jails::ENFORCED;
@@ -16,13 +16,13 @@ use crate::table;
 
 /// All results of the run.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct Evidence {
     records: BTreeMap<(String, String), Record>,
     pub(crate) skipped: BTreeMap<String, String>,
     pub(crate) reports: Vec<(String, Vec<(String, String)>)>,
 }
 
-impl Told {
+impl Evidence {
     /// Whether a control group limits the memory of what a column starts, as the jail's own report says.
     pub(crate) fn grouped(&self, column: &Column) -> bool {
         self.reports.iter().filter(|(name, _)| *name == column.name).any(|(_, lines)| {
@@ -37,7 +37,7 @@ impl Told {
 
 pub(crate) fn run(choice: &Choice) -> anyhow::Result<()> {
     let expected = expected::load()?;
-    let mut told = told(choice)?;
+    let mut told = collect(choice)?;
     let columns = choice.columns();
     if !is_root() {
         for column in columns.iter().filter(|column| column.side == Side::Root) {
@@ -71,7 +71,7 @@ pub(crate) fn run(choice: &Choice) -> anyhow::Result<()> {
 }
 
 /// One line about each deviation from the expected result.
-fn deviation(attack: &Attack, column: &Column, told: &Told) -> Option<String> {
+fn deviation(attack: &Attack, column: &Column, told: &Evidence) -> Option<String> {
     let wanted = attack.expectation(column, told.grouped(column));
     let place = format!("{} | {}", attack.name, column.name);
     let Some(record) = told.record(attack, column) else {
@@ -82,21 +82,22 @@ fn deviation(attack: &Attack, column: &Column, told: &Told) -> Option<String> {
         return Some(format!("{place} | {found} | {}", record.trouble.join("; ")));
     }
     // What cannot be tried even without a jail cannot be tried in one.
-    if record.verdict == Verdict::Untried && (column.held == Held::Not || untried_without_jail(attack, told))
+    if record.verdict == Verdict::Untried
+        && (column.held == Confinement::Unconfined || untried_without_jail(attack, told))
     {
         return None;
     }
     (!wanted.met_by(record.verdict)).then(|| format!("{place} | expected {wanted:?} | {found}"))
 }
 
-fn untried_without_jail(attack: &Attack, told: &Told) -> bool {
+fn untried_without_jail(attack: &Attack, told: &Evidence) -> bool {
     told.records
         .get(&(attack.name.clone(), "no jail".to_owned()))
         .is_some_and(|record| record.verdict == Verdict::Untried)
 }
 
 /// Runs the rest of the suite in new namespaces and reads its output.
-fn told(choice: &Choice) -> anyhow::Result<Told> {
+fn collect(choice: &Choice) -> anyhow::Result<Evidence> {
     let mut unshare = Command::new("unshare");
     if !is_root() {
         unshare.args(["--user", "--map-root-user"]);
@@ -112,7 +113,7 @@ fn told(choice: &Choice) -> anyhow::Result<Told> {
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot start unshare (install util-linux)")?;
-    let mut told = Told::default();
+    let mut told = Evidence::default();
     let lines = BufReader::new(child.stdout.take().context("its output is a pipe")?).lines();
     for line in lines {
         let line = line?;

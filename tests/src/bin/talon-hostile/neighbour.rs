@@ -11,10 +11,10 @@ use crate::listeners::echo;
 
 /// How long an answer may take. Not a matter of speed: an answer takes well below a millisecond, and a few on two cores
 /// with four spinning programs; a neighbour that an attack blocks does not answer at all.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The interval between two calls.
-const BETWEEN: Duration = Duration::from_millis(4);
+const QUESTION_INTERVAL: Duration = Duration::from_millis(4);
 
 /// How a neighbour answered during an attack.
 #[derive(Debug, Default, Clone)]
@@ -49,7 +49,7 @@ impl Questions {
                 served.slowest = served.slowest.max(begun.elapsed());
                 drop(served);
                 changed.notify_all();
-                if stopped.recv_timeout(BETWEEN) != Err(RecvTimeoutError::Timeout) {
+                if stopped.recv_timeout(QUESTION_INTERVAL) != Err(RecvTimeoutError::Timeout) {
                     return;
                 }
             }
@@ -68,8 +68,9 @@ impl Questions {
         let served = served.lock().unwrap_or_else(PoisonError::into_inner);
         // Two answers: the first call may have begun before the reset.
         let waits = |served: &mut Served| served.answers < 2 && served.failures.is_empty();
-        let (served, _) =
-            changed.wait_timeout_while(served, 2 * PATIENCE, waits).unwrap_or_else(PoisonError::into_inner);
+        let (served, _) = changed
+            .wait_timeout_while(served, 2 * ANSWER_TIMEOUT, waits)
+            .unwrap_or_else(PoisonError::into_inner);
         let mut served = served.clone();
         if served.answers == 0 && served.failures.is_empty() {
             served.failures.push("no answer at all".into());
@@ -89,7 +90,7 @@ impl Drop for Questions {
 
 fn ask(socket: &PathBuf) -> std::io::Result<()> {
     let mut stream = UnixStream::connect(socket)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
     echo(&mut stream)
 }

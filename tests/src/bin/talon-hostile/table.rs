@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::column::{Column, Net};
 use crate::drive::Record;
 use crate::expected::{Attack, Expectation, Expected, Verdict};
-use crate::judge::Told;
+use crate::judge::Evidence;
 
 /// Above the tables.
 const INTRODUCTION: &str = "\
@@ -25,7 +25,7 @@ the error that refused it, or the signal that ended it. `–`: not run there. Wh
 a jail of its own has to answer all the time; after it, no process, mount, file, socket or control group may be left.
 ";
 
-pub(crate) fn markdown(expected: &Expected, columns: &[Column], told: &Told) -> String {
+pub(crate) fn markdown(expected: &Expected, columns: &[Column], told: &Evidence) -> String {
     let mut text = INTRODUCTION.to_owned();
     for theme in &expected.theme {
         let _ = write!(text, "\n## {}\n\n| attack |", theme.name);
@@ -52,7 +52,7 @@ pub(crate) fn markdown(expected: &Expected, columns: &[Column], told: &Told) -> 
 }
 
 /// The reports of this run's jails: which protections are active differs from machine to machine.
-fn reports(told: &Told) -> String {
+fn reports(told: &Evidence) -> String {
     let mut text = "\n## What the jails of this run reported\n\n".to_owned();
     for (column, lines) in told.reports.iter().filter(|(column, _)| column.ends_with(Net::None.name())) {
         let _ = writeln!(text, "`{column}`:\n");
@@ -66,7 +66,7 @@ fn reports(told: &Told) -> String {
     text
 }
 
-fn cell(attack: &Attack, column: &Column, told: &Told) -> String {
+fn cell(attack: &Attack, column: &Column, told: &Evidence) -> String {
     if attack.expectation(column, told.grouped(column)) == Expectation::Skip {
         return "–".into();
     }

@@ -7,7 +7,7 @@ use crate::drive::Record;
 use crate::expected::Verdict;
 
 /// Judges an attack that reports its own result. One that was killed before its report was blocked.
-pub(crate) fn said(record: &mut Record, line: Option<&str>, end: Option<End>) {
+pub(crate) fn judge_reported(record: &mut Record, line: Option<&str>, end: Option<End>) {
     let line = line.unwrap_or_default();
     let (word, rest) = line.split_once(": ").unwrap_or((line, ""));
     match word {
@@ -39,7 +39,12 @@ pub(crate) fn said(record: &mut Record, line: Option<&str>, end: Option<End>) {
 const OUT_OF_MEMORY: &str = "memory limit";
 
 /// Judges an attack on its own end by what it leaves behind.
-pub(crate) fn lifecycle(record: &mut Record, line: Option<&str>, stopped: Option<End>, left: &[String]) {
+pub(crate) fn judge_lifecycle(
+    record: &mut Record,
+    line: Option<&str>,
+    stopped: Option<End>,
+    left: &[String],
+) {
     if line != Some("open: under way") {
         record.trouble.push(format!("it was not under way: {line:?}"));
     }

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context as _, bail};
 use hyper_util::rt::TokioIo;
-use talon_agent_settings::{Handed, MAX_HANDED_BYTES};
-use talon_control::{Control, memory};
+use talon_agent_settings::{MAX_BUNDLE_BYTES, SettingsBundle};
+use talon_control::{Control, memfd};
 use talon_proto::agent::agent_server::AgentServer;
 use talon_proto::agent::{
     AttachClient, Configure, FromAgent, HostConnection, NeedHost, Ready, ToAgent, from_agent, to_agent,
@@ -28,8 +28,8 @@ type Line = Control<FromAgent, ToAgent>;
 
 /// The agent's state.
 #[derive(Default)]
-struct Known {
-    handed: Handed,
+struct AgentState {
+    handed: SettingsBundle,
     /// How often it was configured.
     configured: u32,
     host: Option<Channel>,
@@ -37,21 +37,21 @@ struct Known {
     hosts: u32,
 }
 
-type Shared = Arc<Mutex<Known>>;
+type Shared = Arc<Mutex<AgentState>>;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let stdin: OwnedFd = std::io::stdin().as_fd().try_clone_to_owned()?;
     let line = Arc::new(Line::new(stdin)?);
     let known = Shared::default();
-    say(&line, from_agent::What::NeedHost(NeedHost { id: 1 })).await?;
+    send(&line, from_agent::What::NeedHost(NeedHost { id: 1 })).await?;
     // It ends when the control socket is closed.
     while let Some(packet) = line.receive().await? {
         let given = packet.descriptor;
         match packet.message.what {
             Some(to_agent::What::Configure(configure)) => {
                 let ready = configured(&known, configure, given.context("settings")?)?;
-                say(&line, from_agent::What::Ready(ready)).await?;
+                send(&line, from_agent::What::Ready(ready)).await?;
             }
             Some(to_agent::What::HostConnection(HostConnection { .. })) => {
                 let channel = channel(given.context("a connection")?)?;
@@ -68,15 +68,15 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn say(line: &Line, what: from_agent::What) -> anyhow::Result<()> {
+async fn send(line: &Line, what: from_agent::What) -> anyhow::Result<()> {
     Ok(line.send(&FromAgent { what: Some(what) }, None).await?)
 }
 
 /// It complains about the text of the rules, so that a test can choose the complaint.
 fn configured(known: &Shared, told: Configure, settings: OwnedFd) -> anyhow::Result<Ready> {
-    let bytes = memory::read(settings, u64::try_from(MAX_HANDED_BYTES)?)?;
+    let bytes = memfd::read(settings, u64::try_from(MAX_BUNDLE_BYTES)?)?;
     anyhow::ensure!(told.settings_bytes == u64::try_from(bytes.len())?, "the length is as it was told");
-    let handed = Handed::from_bytes(&bytes)?;
+    let handed = SettingsBundle::from_bytes(&bytes)?;
     let Some(open::Engine::Sqlite(sqlite)) = told.open.context("a database")?.engine else {
         bail!("a file was to be opened")
     };

@@ -28,7 +28,7 @@ use talon_proto::state::operator_client::OperatorClient;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 
-use super::{Line, Shared, say};
+use super::{Line, Shared, send};
 
 /// For one client.
 pub(super) struct Service {
@@ -55,7 +55,7 @@ impl Service {
             .ok_or_else(|| Status::unavailable("there is no host yet"))
     }
 
-    async fn obey(&self, words: &[&str]) -> Result<String, Status> {
+    async fn run_command(&self, words: &[&str]) -> Result<String, Status> {
         let known = || self.known.lock().map_err(failed);
         Ok(match words {
             ["identity"] => {
@@ -114,11 +114,11 @@ impl Service {
     }
 
     async fn need_host(&self, id: u64) -> Result<(), Status> {
-        say(&self.line, from_agent::What::NeedHost(NeedHost { id })).await.map_err(failed)
+        send(&self.line, from_agent::What::NeedHost(NeedHost { id })).await.map_err(failed)
     }
 }
 
-fn nothing<T>() -> Result<Response<T>, Status> {
+fn unimplemented<T>() -> Result<Response<T>, Status> {
     Err(Status::unimplemented("not by talon-test-agent"))
 }
 
@@ -130,7 +130,7 @@ impl Agent for Service {
     async fn get_loop(&self, request: Request<GetLoopRequest>) -> Result<Response<LoopState>, Status> {
         let words = request.into_inner().session_id;
         let words: Vec<&str> = words.split(' ').collect();
-        Ok(Response::new(LoopState { goal: self.obey(&words).await?, ..LoopState::default() }))
+        Ok(Response::new(LoopState { goal: self.run_command(&words).await?, ..LoopState::default() }))
     }
 
     async fn get_status(&self, _: Request<GetStatusRequest>) -> Result<Response<GetStatusResponse>, Status> {
@@ -167,84 +167,84 @@ impl Agent for Service {
     }
 
     async fn ask(&self, _: Request<AskRequest>) -> Result<Response<Self::AskStream>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn attach(&self, _: Request<AttachRequest>) -> Result<Response<Self::AttachStream>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn cancel(&self, _: Request<CancelRequest>) -> Result<Response<CancelResponse>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn create_session(&self, _: Request<CreateSessionRequest>) -> Result<Response<Session>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn list_sessions(
         &self,
         _: Request<ListSessionsRequest>,
     ) -> Result<Response<ListSessionsResponse>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn get_session(
         &self,
         _: Request<GetSessionRequest>,
     ) -> Result<Response<GetSessionResponse>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn update_session(&self, _: Request<UpdateSessionRequest>) -> Result<Response<Session>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn resume_session(
         &self,
         _: Request<ResumeSessionRequest>,
     ) -> Result<Response<ResumeSessionResponse>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn delete_session(
         &self,
         _: Request<DeleteSessionRequest>,
     ) -> Result<Response<DeleteSessionResponse>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn compact_session(
         &self,
         _: Request<CompactSessionRequest>,
     ) -> Result<Response<CompactSessionResponse>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn list_approvals(
         &self,
         _: Request<ListApprovalsRequest>,
     ) -> Result<Response<ListApprovalsResponse>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn decide(&self, _: Request<DecideRequest>) -> Result<Response<Approval>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn list_memories(
         &self,
         _: Request<ListMemoriesRequest>,
     ) -> Result<Response<ListMemoriesResponse>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn get_memory(&self, _: Request<GetMemoryRequest>) -> Result<Response<Memory>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn forget_memories(
         &self,
         _: Request<ForgetMemoriesRequest>,
     ) -> Result<Response<ForgetMemoriesResponse>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn list_models(
         &self,
         _: Request<ListModelsRequest>,
     ) -> Result<Response<ListModelsResponse>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn list_tools(&self, _: Request<ListToolsRequest>) -> Result<Response<ListToolsResponse>, Status> {
-        nothing()
+        unimplemented()
     }
     async fn get_costs(&self, _: Request<GetCostsRequest>) -> Result<Response<GetCostsResponse>, Status> {
-        nothing()
+        unimplemented()
     }
 }

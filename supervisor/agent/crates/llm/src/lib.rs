@@ -16,5 +16,5 @@ pub mod route;
 pub mod scripted;
 mod wire;
 
-pub use key::{BadKey, KeySource, Secret};
-pub use provider::{Hear, Provider};
+pub use key::{KeyError, KeySource, Secret};
+pub use provider::{ChunkListener, Provider};

@@ -5,13 +5,13 @@ use async_trait::async_trait;
 use crate::model::{Answer, Chunk, ProviderError, Request};
 
 /// Receives the pieces of an answer as they arrive. Must not block.
-pub trait Hear: Send {
+pub trait ChunkListener: Send {
     /// Receives a piece.
-    fn hear(&mut self, chunk: Chunk);
+    fn on_chunk(&mut self, chunk: Chunk);
 }
 
-impl<F: FnMut(Chunk) + Send> Hear for F {
-    fn hear(&mut self, chunk: Chunk) {
+impl<F: FnMut(Chunk) + Send> ChunkListener for F {
+    fn on_chunk(&mut self, chunk: Chunk) {
         self(chunk);
     }
 }
@@ -26,7 +26,7 @@ pub trait Provider: Send + Sync {
     ///
     /// # Errors
     /// [`ProviderError`]; the pieces received before it are part of no answer.
-    async fn ask(&self, request: &Request, heard: &mut dyn Hear) -> Result<Answer, ProviderError>;
+    async fn ask(&self, request: &Request, heard: &mut dyn ChunkListener) -> Result<Answer, ProviderError>;
 
     /// Checks that the provider is reachable and accepts the key, as cheaply as possible; no model is asked.
     ///
@@ -36,7 +36,7 @@ pub trait Provider: Send + Sync {
 
     /// Why the provider cannot be used until its configuration changes, if an earlier response showed that; with what
     /// to do. It is then skipped like one that is not set up.
-    fn refused(&self) -> Option<String> {
+    fn permanent_refusal(&self) -> Option<String> {
         None
     }
 }

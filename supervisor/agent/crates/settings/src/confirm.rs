@@ -11,7 +11,7 @@ use crate::{TimeSpan, ToolPattern};
 #[serde(deny_unknown_fields, default)]
 pub struct ConfirmKeys {
     /// What holds for actions that no rule names.
-    pub default: Ask,
+    pub default: ConfirmMode,
     /// What holds for those that one names; of several that do, the first.
     pub rules: Vec<ConfirmRule>,
     /// Regular expressions over an argument's text, beside the built-in ones (`rm -rf` and the like): a call that one of them finds is
@@ -36,7 +36,7 @@ pub struct ConfirmRule {
     #[schemars(example = &"shell.*")]
     pub tool: ToolPattern,
     /// When they ask.
-    pub ask: Ask,
+    pub ask: ConfirmMode,
 }
 
 /// The largest program that an expression may become. 1 MiB: what anybody writes has some KiB; a larger one is one with counted
@@ -60,7 +60,7 @@ pub fn confirm_pattern(expression: &str) -> Result<Regex, String> {
 /// When a call asks first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Ask {
+pub enum ConfirmMode {
     /// Always; as the default, unless the action declares `read_only`.
     Always,
     /// When it may destroy something: its action declares so or declares nothing, or a pattern finds it.
@@ -73,7 +73,7 @@ pub enum Ask {
 impl Default for ConfirmKeys {
     fn default() -> Self {
         Self {
-            default: Ask::default(),
+            default: ConfirmMode::default(),
             rules: Vec::new(),
             patterns: Vec::new(),
             expires_after: TimeSpan::from_secs(24 * 60 * 60),

@@ -12,9 +12,9 @@ use crate::timeouts::Timeouts;
 /// One provider: where it is, what it speaks, and who asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct ProviderEntry {
     /// What it speaks.
-    pub kind: Kind,
+    pub kind: ProviderKind,
     /// Where it is; paths are added to it. Default: OpenAI's `https://api.openai.com/v1`, Anthropic's
     /// `https://api.anthropic.com`, `http://127.0.0.1:11434` for `ollama`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,10 +60,10 @@ pub struct Entry {
     pub file: Option<PathBuf>,
 }
 
-impl Entry {
+impl ProviderEntry {
     /// An entry with nothing but defaults.
     #[must_use]
-    pub fn new(kind: Kind) -> Self {
+    pub fn new(kind: ProviderKind) -> Self {
         Self {
             kind,
             base_url: None,
@@ -92,7 +92,7 @@ impl Entry {
 /// What a provider speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ProviderKind {
     /// OpenAI's chat completions, which most providers and local servers speak.
     Openai,
     /// Anthropic's Messages.

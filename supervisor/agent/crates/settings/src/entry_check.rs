@@ -1,6 +1,6 @@
 //! Checks of a provider's entry beyond its types.
 
-use crate::{Entry, Kind};
+use crate::{ProviderEntry, ProviderKind};
 
 /// The longest name of a provider. It stands in every message and metric.
 const MAX_NAME_BYTES: usize = 64;
@@ -22,7 +22,7 @@ impl std::fmt::Display for EntryProblem {
     }
 }
 
-impl Entry {
+impl ProviderEntry {
     /// All problems of the entry under this name. Keys without effect on its kind are mistakes; ignoring them would
     /// hide that.
     #[must_use]
@@ -37,15 +37,15 @@ impl Entry {
         let is_name = (1..=MAX_NAME_BYTES).contains(&name.len()) && name.chars().all(fits);
         let message = format!("its name has to be 1 to {MAX_NAME_BYTES} letters, digits, '-', '_' or '.'");
         wrong(!is_name, None, message, "call it otherwise");
-        let scripted = self.kind == Kind::Scripted;
+        let scripted = self.kind == ProviderKind::Scripted;
         let says_so = name == "scripted" || name.starts_with("scripted-");
         let message = "no model answers here, so its name has to say so".to_owned();
         wrong(scripted && !says_so, None, message, "call it \"scripted\", or \"scripted-\" and more");
         let message = "this name is kept for kind: scripted".to_owned();
         wrong(!scripted && says_so, None, message, "call it otherwise");
         for (is_set, key, kind) in [
-            (self.dialect.is_some() && self.kind != Kind::Openai, "dialect", "openai"),
-            (self.num_ctx.is_some() && self.kind != Kind::Ollama, "num_ctx", "ollama"),
+            (self.dialect.is_some() && self.kind != ProviderKind::Openai, "dialect", "openai"),
+            (self.num_ctx.is_some() && self.kind != ProviderKind::Ollama, "num_ctx", "ollama"),
             (self.file.is_some() && !scripted, "file", "scripted"),
         ] {
             let message = format!("{key} is for kind: {kind} alone");
@@ -95,23 +95,26 @@ mod tests {
 
     #[test]
     fn what_says_nothing_to_a_kind_is_named_by_its_key() {
-        let entry = Entry {
+        let entry = ProviderEntry {
             base_url: Some("http://x".to_owned()),
             api_key_env: Some("KEY".to_owned()),
             num_ctx: Some(1),
-            ..Entry::new(Kind::Scripted)
+            ..ProviderEntry::new(ProviderKind::Scripted)
         };
         let keys: Vec<_> = entry.problems("mine").into_iter().map(|problem| problem.key).collect();
         assert_eq!(keys, [None, Some("num_ctx"), Some("base_url"), Some("api_key_env")]);
-        assert!(Entry::new(Kind::Ollama).problems("my-ollama_2.x").is_empty());
+        assert!(ProviderEntry::new(ProviderKind::Ollama).problems("my-ollama_2.x").is_empty());
         for name in ["", "a b", "scripted-x", &"x".repeat(65)] {
-            assert_eq!(Entry::new(Kind::Ollama).problems(name).len(), 1, "{name:?}");
+            assert_eq!(ProviderEntry::new(ProviderKind::Ollama).problems(name).len(), 1, "{name:?}");
         }
     }
 
     #[test]
     fn a_url_that_is_none_or_shows_a_secret_is_known_by_its_text() {
-        let with = |url: &str| Entry { base_url: Some(url.to_owned()), ..Entry::new(Kind::Openai) };
+        let with = |url: &str| ProviderEntry {
+            base_url: Some(url.to_owned()),
+            ..ProviderEntry::new(ProviderKind::Openai)
+        };
         for good in ["http://x", "https://x.example:8080/v1/", "http://[::1]:11434"] {
             assert_eq!(with(good).base_url_problem(), None, "{good}");
         }

@@ -14,13 +14,13 @@
 
 mod agent;
 mod allow;
+mod bundle;
 pub mod catalog;
 mod confirm;
 mod context;
 mod entry;
 mod entry_check;
 mod fallback;
-mod handed;
 mod memory;
 mod model;
 mod models;
@@ -40,19 +40,19 @@ pub use agent::AgentKeys;
 pub use allow::{
     AllowKeys, CHANNEL_KEY, SENDER_KEY, SUBAGENT_KEY, ToolPattern, covers, covers_some, is_pattern,
 };
-pub use confirm::{Ask, ConfirmKeys, ConfirmRule, confirm_pattern};
+pub use bundle::{
+    BundleError, Environment, FoundKey, KeyError, MAX_BUNDLE_BYTES, NamedFile, NamedFileError,
+    PROXY_VARIABLES, SettingsBundle, find_keys, read_file,
+};
+pub use confirm::{ConfirmKeys, ConfirmMode, ConfirmRule, confirm_pattern};
 pub use context::ContextKeys;
-pub use entry::{Dialect, Entry, Kind};
+pub use entry::{Dialect, ProviderEntry, ProviderKind};
 pub use entry_check::EntryProblem;
 pub use fallback::{BreakerKeys, FallbackKeys, MAX_RETRIES};
-pub use handed::{
-    BadFile, BadHanded, BadKey, Found, Handed, MAX_HANDED_BYTES, NamedFile, PROXY_VARIABLES, Surroundings,
-    find_keys, read_file,
-};
 pub use memory::MemoryKeys;
 pub use model::{CatalogKeys, Cost, Model};
 pub use models::{ModelKeys, ProviderKeys, Thinking};
-pub use money::{BadMoney, DOLLARS_FORMAT, Money, Price};
+pub use money::{DOLLARS_FORMAT, Money, ParseMoneyError, Price};
 pub use orchestrator::OrchestratorKeys;
 pub use secret::{HIDDEN, KeySource, Secret};
 pub use settings::Settings;

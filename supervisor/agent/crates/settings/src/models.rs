@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Budget, CatalogKeys, Entry, FallbackKeys};
+use crate::{Budget, CatalogKeys, FallbackKeys, ProviderEntry};
 
 /// Whom the agent asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +36,7 @@ pub struct ModelKeys {
 /// The providers, each under the name by which routes and messages call it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct ProviderKeys(pub BTreeMap<String, Entry>);
+pub struct ProviderKeys(pub BTreeMap<String, ProviderEntry>);
 
 /// `thinkingLevel`: how much a model should think before it answers.
 #[derive(

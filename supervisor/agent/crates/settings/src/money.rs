@@ -40,7 +40,7 @@ pub struct Price {
 
 /// Why a text is no amount.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadMoney {
+pub enum ParseMoneyError {
     /// It is no decimal number.
     #[error("{shown:?} is no amount of dollars: write it like 2, 0.15 or 0.0375, without a sign or a unit")]
     Malformed {
@@ -141,25 +141,25 @@ impl fmt::Debug for Price {
 }
 
 impl FromStr for Money {
-    type Err = BadMoney;
-    fn from_str(text: &str) -> Result<Self, BadMoney> {
+    type Err = ParseMoneyError;
+    fn from_str(text: &str) -> Result<Self, ParseMoneyError> {
         decimal(text, MONEY_DECIMALS).map(Self)
     }
 }
 
 impl FromStr for Price {
-    type Err = BadMoney;
-    fn from_str(text: &str) -> Result<Self, BadMoney> {
+    type Err = ParseMoneyError;
+    fn from_str(text: &str) -> Result<Self, ParseMoneyError> {
         let a_million_tokens = decimal(text, PRICE_DECIMALS)?;
         let picodollars_a_token = u64::try_from(a_million_tokens / 1_000_000)
-            .map_err(|_| BadMoney::TooMuch { shown: cut(text) })?;
+            .map_err(|_| ParseMoneyError::TooMuch { shown: cut(text) })?;
         Ok(Self { picodollars_a_token })
     }
 }
 
 /// Picodollars of a decimal number of dollars.
-fn decimal(text: &str, decimals: usize) -> Result<u128, BadMoney> {
-    let malformed = || BadMoney::Malformed { shown: cut(text) };
+fn decimal(text: &str, decimals: usize) -> Result<u128, ParseMoneyError> {
+    let malformed = || ParseMoneyError::Malformed { shown: cut(text) };
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits(whole) || !digits(part) {
@@ -167,9 +167,9 @@ fn decimal(text: &str, decimals: usize) -> Result<u128, BadMoney> {
     }
     let part = part.trim_end_matches('0');
     if part.len() > decimals {
-        return Err(BadMoney::TooFine { shown: cut(text), decimals });
+        return Err(ParseMoneyError::TooFine { shown: cut(text), decimals });
     }
-    let too_much = || BadMoney::TooMuch { shown: cut(text) };
+    let too_much = || ParseMoneyError::TooMuch { shown: cut(text) };
     let whole: u128 = whole.parse().map_err(|_| too_much())?;
     let part: u128 = format!("{part:0<MONEY_DECIMALS$}").parse().map_err(|_| malformed())?;
     let most = u128::from(MAX_DOLLARS);
@@ -189,7 +189,7 @@ fn cut(text: &str) -> String {
 /// Reads what YAML and JSON make of a written number.
 struct Amount<T>(std::marker::PhantomData<T>);
 
-impl<T: FromStr<Err = BadMoney>> de::Visitor<'_> for Amount<T> {
+impl<T: FromStr<Err = ParseMoneyError>> de::Visitor<'_> for Amount<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use talon_llm::model::Message;
 
-use super::fakes::{Own, fails, says};
+use super::fakes::{FakeBuiltinTools, fails, says};
 use super::setting::{Setting, lock};
 use std::sync::Arc;
 
@@ -122,7 +122,7 @@ async fn cost_ends_a_turn_before_its_tools_are_run() {
 #[tokio::test(start_paused = true)]
 async fn what_sub_agents_cost_counts_before_the_next_question() {
     let mut setting = Setting::new("answers: [{ call: [{ tool: memory__save }] }]");
-    setting.own.push(Arc::new(Own));
+    setting.own.push(Arc::new(FakeBuiltinTools));
     setting.budgets.micro_usd = Some(5_000);
     let end = setting.run("remember").await;
     assert_eq!(end.outcome.expect_err("no answer").0, "cost");

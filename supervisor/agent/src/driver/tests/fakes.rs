@@ -12,7 +12,7 @@ use talon_proto::host::{ExecuteResponse, Outcome};
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 
 use super::setting::lock;
-use crate::context::{Past, Summary};
+use crate::context::{HistoryMessage, Summary};
 use crate::driver::*;
 use crate::journal::Transcript;
 
@@ -95,7 +95,7 @@ pub(super) fn guarded(call: &HostCall, outcome: Outcome, said: &str) -> ExecuteR
     let settings = GuardSettings { envelope: EnvelopeMode::Quoted, ..GuardSettings::default() };
     let guard = Guard::new(settings).expect("the defaults are in order");
     let mut answer =
-        ToolAnswer::of_tool(if outcome == Outcome::Ok { said.to_owned() } else { String::new() });
+        ToolAnswer::from_tool(if outcome == Outcome::Ok { said.to_owned() } else { String::new() });
     if outcome != Outcome::Ok {
         answer.error = said.to_owned().into();
     }
@@ -121,7 +121,7 @@ pub(super) fn fails(call: &HostCall, said: &str) -> BoxFuture<'static, Result<Ex
 
 /// Approves calls, except that some actions wait or are denied.
 #[derive(Default)]
-pub(super) struct FakeConfirm {
+pub(super) struct FakeApprover {
     /// Waits until it is emptied and notified.
     pub(super) parked: Mutex<BTreeSet<String>>,
     pub(super) denied: Mutex<BTreeMap<String, String>>,
@@ -131,8 +131,8 @@ pub(super) struct FakeConfirm {
 }
 
 #[async_trait]
-impl Confirm for FakeConfirm {
-    async fn may(
+impl CallApprover for FakeApprover {
+    async fn confirm(
         &self,
         _: &Caller,
         _: &str,
@@ -142,19 +142,19 @@ impl Confirm for FakeConfirm {
         _: bool,
         _: Option<bool>,
         _: &Arc<dyn Listener>,
-    ) -> Confirmed {
+    ) -> Confirmation {
         let name = format!("{plugin}.{action}");
         lock(&self.asked).push(name.clone());
         while lock(&self.parked).contains(&name) {
             self.told.notified().await;
         }
         match lock(&self.denied).get(&name) {
-            Some(words) => Confirmed::No(words.clone()),
-            None => Confirmed::Yes,
+            Some(words) => Confirmation::No(words.clone()),
+            None => Confirmation::Yes,
         }
     }
 
-    async fn ended(&self, _: &Caller) {
+    async fn turn_ended(&self, _: &Caller) {
         *lock(&self.ended) += 1;
     }
 }
@@ -163,7 +163,7 @@ impl Confirm for FakeConfirm {
 pub(super) struct FakeRecall {
     pub(super) recalls: Mutex<Recollection>,
     pub(super) times: Mutex<u32>,
-    pub(super) learned: Mutex<Vec<Learned>>,
+    pub(super) learned: Mutex<Vec<CompletedTurn>>,
 }
 
 #[async_trait]
@@ -173,7 +173,7 @@ impl Recall for FakeRecall {
         lock(&self.recalls).clone()
     }
 
-    async fn learn(&self, learned: Learned) {
+    async fn learn(&self, learned: CompletedTurn) {
         lock(&self.learned).push(learned);
     }
 }
@@ -181,7 +181,7 @@ impl Recall for FakeRecall {
 /// A journal in memory that fails or hangs from a given entry on.
 #[derive(Default)]
 pub(super) struct Memory {
-    pub(super) entries: Mutex<Vec<(u64, Entry)>>,
+    pub(super) entries: Mutex<Vec<(u64, JournalEntry)>>,
     pub(super) summary: Mutex<(usize, Summary)>,
     pub(super) hangs_after: Mutex<Option<usize>>,
     pub(super) fails_after: Mutex<Option<usize>>,
@@ -189,38 +189,38 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    pub(super) fn of(entries: Vec<(u64, Entry)>) -> Arc<Self> {
+    pub(super) fn of(entries: Vec<(u64, JournalEntry)>) -> Arc<Self> {
         Arc::new(Self { entries: Mutex::new(entries), ..Self::default() })
     }
 
-    pub(super) fn entries(&self) -> Vec<(u64, Entry)> {
+    pub(super) fn entries(&self) -> Vec<(u64, JournalEntry)> {
         lock(&self.entries).clone()
     }
 
     pub(super) fn kinds(&self) -> Vec<&'static str> {
-        let kind = |(_, entry): &(u64, Entry)| match entry {
-            Entry::Asked { .. } => "asked",
-            Entry::Answered { .. } => "answered",
-            Entry::Began { .. } => "began",
-            Entry::Brought { .. } => "brought",
-            Entry::Executed(_) => "executed",
-            Entry::Noted { .. } => "noted",
-            Entry::Ended(_) => "ended",
+        let kind = |(_, entry): &(u64, JournalEntry)| match entry {
+            JournalEntry::Asked { .. } => "asked",
+            JournalEntry::Answered { .. } => "answered",
+            JournalEntry::CallStarted { .. } => "began",
+            JournalEntry::CallFinished { .. } => "brought",
+            JournalEntry::CallsFinished(_) => "executed",
+            JournalEntry::Noted { .. } => "noted",
+            JournalEntry::Ended(_) => "ended",
         };
         lock(&self.entries).iter().map(kind).collect()
     }
 
-    pub(super) fn ended(&self) -> Option<Ended> {
+    pub(super) fn ended(&self) -> Option<TurnOutcome> {
         match lock(&self.entries).last() {
-            Some((_, Entry::Ended(ended))) => Some(ended.clone()),
+            Some((_, JournalEntry::Ended(ended))) => Some(ended.clone()),
             _ => None,
         }
     }
 
-    pub(super) fn said(&self) -> Vec<Past> {
+    pub(super) fn said(&self) -> Vec<HistoryMessage> {
         let mut transcript = Transcript::default();
         for (turn, entry) in lock(&self.entries).iter() {
-            transcript.take(*turn, entry);
+            transcript.apply(*turn, entry);
         }
         transcript.finish()
     }
@@ -228,7 +228,7 @@ impl Memory {
 
 #[async_trait]
 impl Journal for Memory {
-    async fn add(&self, turn: u64, entry: Entry) -> Result<(), JournalError> {
+    async fn add(&self, turn: u64, entry: JournalEntry) -> Result<(), JournalError> {
         let written = lock(&self.entries).len();
         if lock(&self.hangs_after).is_some_and(|most| written >= most) {
             self.hangs.notify_one();
@@ -241,7 +241,7 @@ impl Journal for Memory {
         Ok(())
     }
 
-    async fn past(&self) -> Result<(Vec<Past>, Summary), JournalError> {
+    async fn past(&self) -> Result<(Vec<HistoryMessage>, Summary), JournalError> {
         let (gone, summary) = lock(&self.summary).clone();
         Ok((self.said().split_off(gone), summary))
     }
@@ -254,10 +254,10 @@ impl Journal for Memory {
 }
 
 /// A built-in tool, `memory.save`.
-pub(super) struct Own;
+pub(super) struct FakeBuiltinTools;
 
 #[async_trait]
-impl OwnTools for Own {
+impl BuiltinTools for FakeBuiltinTools {
     fn capabilities(&self, _: &Caller) -> Option<PluginCapabilities> {
         let save =
             Action { name: "save".to_owned(), description: "keeps a fact".to_owned(), ..Action::default() };
@@ -268,14 +268,14 @@ impl OwnTools for Own {
         })
     }
 
-    async fn call(&self, call: OwnCall) -> crate::loop_context::ToolResult {
-        call.listener.hear(Kind::SubagentResult(agent::SubagentResult {
+    async fn call(&self, call: BuiltinCall) -> crate::loop_context::ToolResult {
+        call.listener.on_chunk(Kind::SubagentResult(agent::SubagentResult {
             agent: "A".to_owned(),
             cost_pico_usd: 5_000_000_000,
             ..agent::SubagentResult::default()
         }));
         crate::loop_context::ToolResult {
-            ran: crate::loop_context::Ran::Succeeded,
+            ran: crate::loop_context::CallOutcome::Succeeded,
             block: "kept".to_owned(),
             said: "kept".to_owned(),
         }

@@ -6,7 +6,7 @@ use talon_llm::model::Message;
 
 use super::fakes::Memory;
 use super::setting::{Setting, lock};
-use crate::driver::Entry;
+use crate::driver::JournalEntry;
 use crate::journal::UNKNOWN;
 
 const SCRIPT: &str = "
@@ -29,7 +29,7 @@ async fn killed_after(entries: usize) -> Setting {
         let (spec, world, driver) = (setting.spec("do it"), setting.world(), setting.driver());
         tokio::select! {
             biased;
-            end = crate::driver::RunTurns::run(&driver, &world, spec) => panic!("it was to hang: {end:?}"),
+            end = crate::driver::TurnRunner::run(&driver, &world, spec) => panic!("it was to hang: {end:?}"),
             () = setting.journal.hangs.notified() => {}
         }
     }
@@ -104,7 +104,7 @@ async fn a_call_that_waited_for_a_person_is_asked_for_again_and_what_others_brou
         };
         tokio::select! {
             biased;
-            end = crate::driver::RunTurns::run(&driver, &world, spec) => panic!("it was to wait: {end:?}"),
+            end = crate::driver::TurnRunner::run(&driver, &world, spec) => panic!("it was to wait: {end:?}"),
             () = waits => {}
         }
     }
@@ -132,7 +132,7 @@ async fn a_turn_that_goes_on_may_do_no_more_than_before() {
         let (world, driver) = (setting.world(), setting.driver());
         tokio::select! {
             biased;
-            end = crate::driver::RunTurns::run(&driver, &world, spec) => panic!("it was to hang: {end:?}"),
+            end = crate::driver::TurnRunner::run(&driver, &world, spec) => panic!("it was to hang: {end:?}"),
             () = setting.journal.hangs.notified() => {}
         }
     }
@@ -146,5 +146,5 @@ async fn a_turn_that_goes_on_may_do_no_more_than_before() {
     let offered: Vec<String> = setting.model.last().tools.iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(offered, ["files__read"]);
     assert_eq!(lock(&setting.host.calls)[0].within, ["files.read"]);
-    assert!(matches!(setting.journal.entries()[0].1, Entry::Asked { .. }));
+    assert!(matches!(setting.journal.entries()[0].1, JournalEntry::Asked { .. }));
 }

@@ -7,7 +7,7 @@ use talon_proto::agent::chunk::Kind;
 
 use super::setting::{Setting, lock};
 use crate::answer::Schema;
-use crate::driver::{Ended, Entry, Followed, Recollection, RunTurns as _};
+use crate::driver::{JournalEntry, Recollection, ShownWorkflow, TurnOutcome, TurnRunner as _};
 
 const TWO_STEPS: &str = r#"
 answers:
@@ -32,7 +32,10 @@ async fn a_turn_of_several_steps_is_told_and_written_down_in_order() {
         setting.journal.kinds(),
         ["asked", "answered", "began", "executed", "answered", "began", "executed", "answered", "ended"]
     );
-    assert_eq!(setting.journal.ended(), Some(Ended { reason: "done".to_owned(), ..Ended::default() }));
+    assert_eq!(
+        setting.journal.ended(),
+        Some(TurnOutcome { reason: "done".to_owned(), ..TurnOutcome::default() })
+    );
     assert_eq!(
         setting.heard.loops(),
         [
@@ -88,7 +91,7 @@ async fn the_question_has_the_rules_first_and_the_host_hears_whose_turn_it_is() 
 #[tokio::test(start_paused = true)]
 async fn what_is_remembered_goes_with_the_question_and_what_happened_is_learned() {
     let setting = Setting::new(TWO_STEPS);
-    let followed = Followed { id: "w".to_owned(), steps: vec![] };
+    let followed = ShownWorkflow { id: "w".to_owned(), steps: vec![] };
     *lock(&setting.recall.recalls) = Recollection {
         memories: vec!["likes tea".to_owned()],
         hints: vec!["files.read, then notes.add".to_owned()],
@@ -289,7 +292,7 @@ async fn what_was_said_of_a_turn_alone_is_written_with_it() {
     spec.pins.request = Some("scripted/one".to_owned());
     spec.thinking = Thinking::High;
     setting.run_spec(spec).await.outcome.expect("an answer");
-    let Some((_, Entry::Asked { with, .. })) = setting.journal.entries().first().cloned() else {
+    let Some((_, JournalEntry::Asked { with, .. })) = setting.journal.entries().first().cloned() else {
         panic!("it was asked")
     };
     assert_eq!((with.within, with.model.as_deref()), (vec!["files.read".to_owned()], Some("scripted/one")));

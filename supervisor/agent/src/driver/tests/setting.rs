@@ -14,16 +14,16 @@ use talon_llm::route::cost::{Budget, Ledgers};
 use talon_llm::route::fallback::{Chain, ChainSettings};
 use talon_llm::route::router::Pins;
 use talon_llm::scripted::Scripted;
-use talon_llm::{Hear, Provider};
+use talon_llm::{ChunkListener, Provider};
 use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
 use tokio_util::sync::CancellationToken;
 
-use super::fakes::{Answers, FakeConfirm, FakeHost, FakeRecall, Memory, says};
+use super::fakes::{Answers, FakeApprover, FakeHost, FakeRecall, Memory, says};
 use crate::budget::Budgets;
 use crate::context::Sections;
 use crate::driver::*;
-use crate::journal::Unfinished;
+use crate::journal::UnfinishedTurn;
 use crate::prompt::{Prompt, Workspace};
 
 /// Two providers, the first of which is cheaper, and a cheap one for summaries alone, for it has no tools.
@@ -37,12 +37,12 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A scripted provider that records its requests.
-pub(super) struct Recorded {
+pub(super) struct RecordingProvider {
     inner: Scripted,
     pub(super) asked: Mutex<Vec<Request>>,
 }
 
-impl Recorded {
+impl RecordingProvider {
     fn new(name: &str, script: &str) -> Arc<Self> {
         let inner = Scripted::parse(name, "a test", script, Timeouts::default()).expect("a script");
         Arc::new(Self { inner, asked: Mutex::default() })
@@ -58,12 +58,12 @@ impl Recorded {
 }
 
 #[async_trait]
-impl Provider for Recorded {
+impl Provider for RecordingProvider {
     fn name(&self) -> &str {
         self.inner.name()
     }
 
-    async fn ask(&self, request: &Request, heard: &mut dyn Hear) -> Result<Answer, ProviderError> {
+    async fn ask(&self, request: &Request, heard: &mut dyn ChunkListener) -> Result<Answer, ProviderError> {
         lock(&self.asked).push(request.clone());
         self.inner.ask(request, heard).await
     }
@@ -74,15 +74,15 @@ impl Provider for Recorded {
 }
 
 #[derive(Default)]
-pub(super) struct Heard(pub(super) Mutex<Vec<Kind>>);
+pub(super) struct RecordingListener(pub(super) Mutex<Vec<Kind>>);
 
-impl Listener for Heard {
-    fn hear(&self, chunk: Kind) {
+impl Listener for RecordingListener {
+    fn on_chunk(&self, chunk: Kind) {
         lock(&self.0).push(chunk);
     }
 }
 
-impl Heard {
+impl RecordingListener {
     pub(super) fn text(&self) -> String {
         let text = |kind: &Kind| match kind {
             Kind::Text(agent::Text { text }) => Some(text.clone()),
@@ -122,37 +122,44 @@ impl Heard {
 }
 
 #[derive(Default)]
-pub(super) struct Counted {
+pub(super) struct CountingObserver {
     pub(super) transitions: Mutex<Vec<String>>,
     pub(super) tools: Mutex<Vec<String>>,
     pub(super) ended: Mutex<u32>,
 }
 
-impl Observe for Counted {
-    fn transition(&self, _: &Caller, record: &crate::machine::Record, _: Duration) {
+impl TurnObserver for CountingObserver {
+    fn on_transition(&self, _: &Caller, record: &crate::machine::TransitionRecord, _: Duration) {
         lock(&self.transitions).push(format!("{} {}", record.event, record.to));
     }
 
-    fn tool(&self, _: &Caller, plugin: &str, action: &str, ran: crate::loop_context::Ran, _: Duration) {
+    fn on_tool_call(
+        &self,
+        _: &Caller,
+        plugin: &str,
+        action: &str,
+        ran: crate::loop_context::CallOutcome,
+        _: Duration,
+    ) {
         lock(&self.tools).push(format!("{plugin}.{action} {ran:?}"));
     }
 
-    fn ended(&self, _: &Caller, _: &TurnEnd) {
+    fn on_turn_end(&self, _: &Caller, _: &TurnEnd) {
         *lock(&self.ended) += 1;
     }
 }
 
 /// The whole environment.
 pub(super) struct Setting {
-    pub(super) model: Arc<Recorded>,
-    pub(super) second: Arc<Recorded>,
+    pub(super) model: Arc<RecordingProvider>,
+    pub(super) second: Arc<RecordingProvider>,
     pub(super) host: Arc<FakeHost>,
-    pub(super) own: Vec<Arc<dyn OwnTools>>,
-    pub(super) confirm: Arc<FakeConfirm>,
+    pub(super) own: Vec<Arc<dyn BuiltinTools>>,
+    pub(super) confirm: Arc<FakeApprover>,
     pub(super) recall: Arc<FakeRecall>,
     pub(super) journal: Arc<Memory>,
-    pub(super) heard: Arc<Heard>,
-    pub(super) counted: Arc<Counted>,
+    pub(super) heard: Arc<RecordingListener>,
+    pub(super) counted: Arc<CountingObserver>,
     pub(super) cancel: CancellationToken,
     pub(super) budgets: Budgets,
     pub(super) sections: Sections,
@@ -172,8 +179,8 @@ impl Setting {
             says(&call, &said)
         });
         Self {
-            model: Recorded::new("scripted", script),
-            second: Recorded::new("scripted-two", second),
+            model: RecordingProvider::new("scripted", script),
+            second: RecordingProvider::new("scripted-two", second),
             host: Arc::new(FakeHost::new(answers)),
             own: Vec::new(),
             confirm: Arc::default(),
@@ -189,19 +196,19 @@ impl Setting {
         }
     }
 
-    pub(super) fn world(&self) -> World {
+    pub(super) fn world(&self) -> TurnEnvironment {
         let keys: CatalogKeys = serde_saphyr::from_str(&self.catalog).expect("the keys of a catalog");
         let names: BTreeSet<String> = ["scripted", "scripted-two"].map(str::to_owned).into();
         let catalog = Arc::new(Catalog::new(&keys, &names).expect("a good catalog"));
         let providers: [Arc<dyn Provider>; 2] = [self.model.clone(), self.second.clone()];
         let chain =
             Chain::new(catalog, providers, Ledgers::new(self.budget), ChainSettings::default(), Arc::new(()));
-        World {
+        TurnEnvironment {
             chain: Arc::new(chain),
             host: self.host.clone(),
-            own: self.own.clone(),
+            builtin_tools: self.own.clone(),
             recall: self.recall.clone(),
-            confirm: self.confirm.clone(),
+            approver: self.confirm.clone(),
             sanitizer: Arc::new(Sanitizer::default()),
         }
     }
@@ -225,7 +232,7 @@ impl Setting {
             thinking: Thinking::default(),
             schema: None,
             within: Vec::new(),
-            allowed: Allowed::default(),
+            allowed: AllowedTools::default(),
             no_tools: false,
             journal: Some(self.journal.clone()),
             listener: self.heard.clone(),
@@ -253,14 +260,14 @@ impl Setting {
     }
 
     /// Rebuilds an interrupted turn from a journal's entries.
-    pub(super) fn interrupted(entries: &[(u64, Entry)]) -> Unfinished {
-        let Some((turn, Entry::Asked { text, with })) = entries.first() else {
+    pub(super) fn interrupted(entries: &[(u64, JournalEntry)]) -> UnfinishedTurn {
+        let Some((turn, JournalEntry::Asked { text, with })) = entries.first() else {
             panic!("a turn begins with what was asked")
         };
-        Unfinished {
+        UnfinishedTurn {
             turn: *turn,
             request: text.clone(),
-            with: (**with).clone(),
+            options: (**with).clone(),
             entries: entries.iter().map(|(_, entry)| entry.clone()).collect(),
         }
     }

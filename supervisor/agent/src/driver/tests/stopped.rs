@@ -5,7 +5,7 @@ use std::sync::Arc;
 use talon_llm::model::Message;
 use talon_llm::route::catalog::ModelRef;
 use talon_llm::route::cost::Budget;
-use talon_llm::route::router::{PassedOver, RouteError, Unfit};
+use talon_llm::route::router::{RejectionReason, RouteError, SkippedCandidate};
 use talon_proto::agent::chunk::Kind;
 
 use super::fakes::says;
@@ -158,20 +158,24 @@ async fn the_end_tells_the_attempts_of_all_questions_and_of_too_many_how_many_ar
 async fn who_cannot_be_asked_and_why_has_a_word() {
     use talon_llm::route::router::Outage;
 
-    let word = |whys: Vec<Unfit>| {
+    let word = |whys: Vec<RejectionReason>| {
         let passed_over = whys
             .into_iter()
-            .map(|why| PassedOver { model: ModelRef { provider: "p".to_owned(), name: "m".to_owned() }, why })
+            .map(|why| SkippedCandidate {
+                model: ModelRef { provider: "p".to_owned(), name: "m".to_owned() },
+                why,
+            })
             .collect();
-        crate::driver::ask::no_route(&RouteError::NoneFits { passed_over })
+        crate::driver::ask::route_error_word(&RouteError::NoneFits { passed_over })
     };
-    let small = || Unfit::Window { takes: 1, needed: 2 };
-    let absent = || Unfit::Out(Outage::NotSetUp { what: "a key".to_owned() });
-    let resting = || Unfit::Out(Outage::RateLimited { retry_in: std::time::Duration::from_secs(1) });
-    assert_eq!(word(vec![absent(), Unfit::NoTools]), "no_provider");
+    let small = || RejectionReason::Window { takes: 1, needed: 2 };
+    let absent = || RejectionReason::Out(Outage::NotSetUp { what: "a key".to_owned() });
+    let resting =
+        || RejectionReason::Out(Outage::RateLimited { retry_in: std::time::Duration::from_secs(1) });
+    assert_eq!(word(vec![absent(), RejectionReason::NoTools]), "no_provider");
     assert_eq!(word(vec![small(), absent()]), "context_full");
     assert_eq!(word(vec![small(), resting(), absent()]), "exhausted");
-    assert_eq!(crate::driver::ask::no_route(&RouteError::NoModels), "no_provider");
+    assert_eq!(crate::driver::ask::route_error_word(&RouteError::NoModels), "no_provider");
 }
 
 #[tokio::test(start_paused = true)]

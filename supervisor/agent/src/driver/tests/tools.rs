@@ -5,7 +5,7 @@ use std::sync::Arc;
 use talon_llm::model::Message;
 use talon_proto::agent::chunk::Kind;
 
-use super::fakes::{Own, fails, says};
+use super::fakes::{FakeBuiltinTools, fails, says};
 use super::setting::{Setting, lock};
 use crate::driver::{HostError, Recollection};
 
@@ -157,7 +157,7 @@ async fn a_person_may_deny_a_call_and_say_why() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_may_call_what_its_patterns_cover_and_the_host_is_told_of_them() {
     let mut setting = Setting::new(TWO_AT_ONCE);
-    setting.own.push(Arc::new(Own));
+    setting.own.push(Arc::new(FakeBuiltinTools));
     let mut spec = setting.spec("both");
     spec.within = vec!["files.read".to_owned()];
     setting.run_spec(spec).await.outcome.expect("an answer");
@@ -197,7 +197,7 @@ async fn a_sender_who_may_call_nothing_is_offered_nothing_and_the_agents_own_too
         let mut setting = Setting::new(
             "answers: [{ when: { results: [memory__save] }, say: 'I may not' }, { call: [{ tool: memory__save }] }]",
         );
-        setting.own.push(Arc::new(Own));
+        setting.own.push(Arc::new(FakeBuiltinTools));
         let mut spec = setting.spec("remember");
         spec.allowed = lists.into_iter().collect();
         setting.run_spec(spec).await.outcome.expect("an answer");
@@ -216,7 +216,7 @@ async fn the_agents_own_tools_are_answered_by_the_agent_and_cost_what_their_sub_
     let mut setting = Setting::new(
         "answers: [{ when: { results: [memory__save] }, say: kept }, { call: [{ tool: memory__save }] }]",
     );
-    setting.own.push(Arc::new(Own));
+    setting.own.push(Arc::new(FakeBuiltinTools));
     let end = setting.run("remember").await;
     assert_eq!(end.outcome, Ok("kept".to_owned()));
     assert!(setting.host.made().is_empty());

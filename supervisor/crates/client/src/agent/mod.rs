@@ -15,7 +15,7 @@ use tonic::transport::Channel;
 
 use crate::client::{Client, MAX_ANSWER_BYTES};
 
-pub use turn::{Heard, Turn, TurnError};
+pub use turn::{Turn, TurnError, TurnEvent};
 
 /// The name of the agent's socket, in the same directory as the supervisor's.
 pub const AGENT_SOCKET: &str = "agent.sock";
@@ -23,13 +23,13 @@ pub const AGENT_SOCKET: &str = "agent.sock";
 /// A client of the agent. Cheap to clone; clones share one connection, which is made again when it ends.
 #[derive(Debug, Clone)]
 pub struct Agent {
-    link: Client,
+    client: Client,
 }
 
 impl Agent {
     /// The agent's socket for the supervisor with this socket.
     #[must_use]
-    pub fn beside(host_socket: &Path) -> PathBuf {
+    pub fn socket_beside(host_socket: &Path) -> PathBuf {
         host_socket.with_file_name(AGENT_SOCKET)
     }
 
@@ -37,8 +37,8 @@ impl Agent {
     ///
     /// # Errors
     /// When the other end closes it at once.
-    pub async fn over(first: UnixStream, path: PathBuf) -> Result<Self, tonic::transport::Error> {
-        Ok(Self { link: Client::over(first, path).await? })
+    pub async fn from_stream(first: UnixStream, path: PathBuf) -> Result<Self, tonic::transport::Error> {
+        Ok(Self { client: Client::from_stream(first, path).await? })
     }
 
     /// Connects.
@@ -46,19 +46,19 @@ impl Agent {
     /// # Errors
     /// As [`crate::dial`], without waiting.
     pub async fn connect(path: PathBuf) -> io::Result<Self> {
-        Ok(Self { link: Client::connect(path).await? })
+        Ok(Self { client: Client::connect(path).await? })
     }
 
     /// The generated client, without retries.
     #[must_use]
     pub fn grpc(&self) -> AgentClient<Channel> {
-        AgentClient::new(self.link.channel()).max_decoding_message_size(MAX_ANSWER_BYTES)
+        AgentClient::new(self.client.channel()).max_decoding_message_size(MAX_ANSWER_BYTES)
     }
 
     /// The path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.link.path()
+        self.client.path()
     }
 
     /// Sends a request without side effects, such as `ListSessions`, and repeats it if the agent restarts
@@ -70,13 +70,13 @@ impl Agent {
     where
         F: Future<Output = Result<T, Status>>,
     {
-        self.link.repeated(|| question(self.grpc())).await
+        self.client.repeated(|| question(self.grpc())).await
     }
 
     /// A turn, which starts when its first chunk is requested.
     #[must_use]
     pub fn turn(&self, request: AskRequest) -> Turn {
-        Turn::asked(self.clone(), request)
+        Turn::for_request(self.clone(), request)
     }
 
     /// The running turn of a session.

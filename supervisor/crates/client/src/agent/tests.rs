@@ -117,11 +117,11 @@ async fn heard(turn: &mut Turn) -> Result<Vec<String>, TurnError> {
     let mut all = Vec::new();
     while let Some(heard) = turn.next().await? {
         all.push(match heard {
-            Heard::Again => "again".to_owned(),
-            Heard::Chunk(Chunk { kind: Some(chunk::Kind::Text(text)) }) => text.text,
-            Heard::Chunk(Chunk { kind: Some(chunk::Kind::Started(_)) }) => "started".to_owned(),
-            Heard::Chunk(Chunk { kind: Some(chunk::Kind::Done(_)) }) => "done".to_owned(),
-            Heard::Chunk(_) => "other".to_owned(),
+            TurnEvent::Reconnected => "again".to_owned(),
+            TurnEvent::Chunk(Chunk { kind: Some(chunk::Kind::Text(text)) }) => text.text,
+            TurnEvent::Chunk(Chunk { kind: Some(chunk::Kind::Started(_)) }) => "started".to_owned(),
+            TurnEvent::Chunk(Chunk { kind: Some(chunk::Kind::Done(_)) }) => "done".to_owned(),
+            TurnEvent::Chunk(_) => "other".to_owned(),
         });
     }
     Ok(all)
@@ -130,7 +130,7 @@ async fn heard(turn: &mut Turn) -> Result<Vec<String>, TurnError> {
 #[tokio::test]
 async fn a_turn_is_heard_to_its_end() {
     let dir = tempfile::tempdir().unwrap();
-    let path = Agent::beside(&dir.path().join("host.sock"));
+    let path = Agent::socket_beside(&dir.path().join("host.sock"));
     let script = Script::default();
     script
         .asked

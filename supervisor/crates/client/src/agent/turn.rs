@@ -4,18 +4,18 @@ use talon_proto::agent::{AskRequest, AttachRequest, Chunk, chunk};
 use tonic::{Code, Status, Streaming};
 
 use super::Agent;
-use crate::known::Known;
-use crate::patience::Patience;
+use crate::request_fate::RequestFate;
+use crate::retry_window::RetryWindow;
 
 /// An event of a turn.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "nearly all events are chunks, one at a time")]
-pub enum Heard {
+pub enum TurnEvent {
     /// The next chunk.
     Chunk(Chunk),
     /// The connection was made again, and the turn continues: chunks in between may be lost. A text that was
     /// received in part may be repeated from its beginning.
-    Again,
+    Reconnected,
 }
 
 /// Why a turn could not be followed to its end. Its effects stay in its session.
@@ -52,14 +52,14 @@ pub struct Turn {
     request: Option<AskRequest>,
     session_id: Option<String>,
     stream: Option<Streaming<Chunk>>,
-    patience: Patience,
+    retry_window: RetryWindow,
     /// A chunk was received: from here on it can only attach.
     begun: bool,
-    over: bool,
+    finished: bool,
 }
 
 impl Turn {
-    pub(super) fn asked(agent: Agent, request: AskRequest) -> Self {
+    pub(super) fn for_request(agent: Agent, request: AskRequest) -> Self {
         Self { request: Some(request), ..Self::new(agent, None) }
     }
 
@@ -68,8 +68,8 @@ impl Turn {
     }
 
     fn new(agent: Agent, session_id: Option<String>) -> Self {
-        let patience = Patience::new(None);
-        Self { agent, request: None, session_id, stream: None, patience, begun: false, over: false }
+        let retry_window = RetryWindow::new(None);
+        Self { agent, request: None, session_id, stream: None, retry_window, begun: false, finished: false }
     }
 
     /// The turn's session, once known.
@@ -84,40 +84,43 @@ impl Turn {
     ///
     /// # Errors
     /// [`TurnError`]; there are no events after it.
-    pub async fn next(&mut self) -> Result<Option<Heard>, TurnError> {
+    pub async fn next(&mut self) -> Result<Option<TurnEvent>, TurnError> {
         loop {
-            if self.over {
+            if self.finished {
                 return Ok(None);
             }
             let lost = match &mut self.stream {
                 Some(stream) => match stream.message().await {
-                    Ok(Some(chunk)) => return Ok(Some(self.heard(chunk))),
+                    Ok(Some(chunk)) => return Ok(Some(self.handle_chunk(chunk))),
                     Ok(None) => Status::unavailable("the agent ended the turn's stream without its end"),
-                    Err(status) => self.unless_answered(status)?,
+                    Err(status) => self.transport_error(status)?,
                 },
-                None => match self.opened().await {
+                None => match self.open().await {
                     Ok(stream) => {
                         self.stream = Some(stream);
                         if self.begun {
-                            return Ok(Some(Heard::Again));
+                            return Ok(Some(TurnEvent::Reconnected));
                         }
                         continue;
                     }
-                    Err(status) => self.not_opened(status)?,
+                    Err(status) => self.transient_open_error(status)?,
                 },
             };
             self.stream = None;
-            if !self.begun && self.request.is_some() && Known::of(&lost) != Known::NotBegun {
-                return Err(self.ends(TurnError::Unknown(Box::new(lost))));
+            if !self.begun
+                && self.request.is_some()
+                && RequestFate::from_status(&lost) != RequestFate::NotStarted
+            {
+                return Err(self.finish(TurnError::Unknown(Box::new(lost))));
             }
-            if !self.agent.link.waits(&lost, &mut self.patience).await {
+            if !self.agent.client.wait_for_supervisor(&lost, &mut self.retry_window).await {
                 let session_id = self.session_id.clone();
-                return Err(self.ends(TurnError::Lost { session_id, status: Box::new(lost) }));
+                return Err(self.finish(TurnError::Lost { session_id, status: Box::new(lost) }));
             }
         }
     }
 
-    async fn opened(&self) -> Result<Streaming<Chunk>, Status> {
+    async fn open(&self) -> Result<Streaming<Chunk>, Status> {
         let mut client = self.agent.grpc();
         let response = match (&self.request, &self.session_id) {
             (Some(request), _) if !self.begun => client.ask(request.clone()).await?,
@@ -129,38 +132,38 @@ impl Turn {
         Ok(response.into_inner())
     }
 
-    fn heard(&mut self, chunk: Chunk) -> Heard {
+    fn handle_chunk(&mut self, chunk: Chunk) -> TurnEvent {
         match &chunk.kind {
             Some(chunk::Kind::Started(started)) => self.session_id = Some(started.session_id.clone()),
-            Some(chunk::Kind::Done(_) | chunk::Kind::Error(_)) => self.over = true,
+            Some(chunk::Kind::Done(_) | chunk::Kind::Error(_)) => self.finished = true,
             _ => {}
         }
         self.begun = true;
-        self.patience = Patience::new(None);
-        Heard::Chunk(chunk)
+        self.retry_window = RetryWindow::new(None);
+        TurnEvent::Chunk(chunk)
     }
 
     /// Why no stream was opened, if the error is transient.
-    fn not_opened(&mut self, status: Status) -> Result<Status, TurnError> {
+    fn transient_open_error(&mut self, status: Status) -> Result<Status, TurnError> {
         match (&self.session_id, status.code()) {
             (Some(session_id), Code::NotFound) if self.begun => {
                 let session_id = session_id.clone();
-                Err(self.ends(TurnError::Missed { session_id }))
+                Err(self.finish(TurnError::Missed { session_id }))
             }
-            _ => self.unless_answered(status),
+            _ => self.transport_error(status),
         }
     }
 
     /// Why the connection broke. An error that the agent answered is returned as such.
-    fn unless_answered(&mut self, status: Status) -> Result<Status, TurnError> {
-        match Known::of(&status) {
-            Known::Answered => Err(self.ends(TurnError::Refused(Box::new(status)))),
-            Known::NotBegun | Known::Unknown => Ok(status),
+    fn transport_error(&mut self, status: Status) -> Result<Status, TurnError> {
+        match RequestFate::from_status(&status) {
+            RequestFate::Answered => Err(self.finish(TurnError::Refused(Box::new(status)))),
+            RequestFate::NotStarted | RequestFate::Unknown => Ok(status),
         }
     }
 
-    fn ends(&mut self, error: TurnError) -> TurnError {
-        self.over = true;
+    fn finish(&mut self, error: TurnError) -> TurnError {
+        self.finished = true;
         error
     }
 }

@@ -21,10 +21,10 @@ const ACTION_LEN: usize = MAX_NAME_LEN - PLUGIN_LEN - DIGITS - 2;
 #[must_use]
 pub fn tool_name(plugin: &str, action: &str) -> String {
     let plain = full_name(plugin, action);
-    if plain.len() <= MAX_NAME_LEN && plain.bytes().all(is_good) && !plugin.contains('_') {
+    if plain.len() <= MAX_NAME_LEN && plain.bytes().all(is_allowed) && !plugin.contains('_') {
         return plain;
     }
-    format!("{}_{}_{}", start(plugin, PLUGIN_LEN), digest(plugin, action), start(action, ACTION_LEN))
+    format!("{}_{}_{}", prefix(plugin, PLUGIN_LEN), digest(plugin, action), prefix(action, ACTION_LEN))
 }
 
 /// The name without a limit of its length.
@@ -32,12 +32,12 @@ fn full_name(plugin: &str, action: &str) -> String {
     format!("{plugin}__{action}")
 }
 
-fn is_good(byte: u8) -> bool {
+fn is_allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 
 /// A prefix of a name, with characters that are allowed in a tool's name.
-fn start(text: &str, len: usize) -> String {
+fn prefix(text: &str, len: usize) -> String {
     let good = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '-' };
     text.chars().take(len).map(good).collect()
 }
@@ -84,7 +84,7 @@ mod tests {
             let mut names = BTreeMap::new();
             for (plugin, action) in pairs {
                 let name = tool_name(&plugin, &action);
-                prop_assert!((1..=MAX_NAME_LEN).contains(&name.len()) && name.bytes().all(is_good), "{name}");
+                prop_assert!((1..=MAX_NAME_LEN).contains(&name.len()) && name.bytes().all(is_allowed), "{name}");
                 if let Some((p, a)) = name.split_once("__").filter(|_| name == full_name(&plugin, &action)) {
                     prop_assert_eq!((p, a), (plugin.as_str(), action.as_str()));
                 } else {

@@ -33,12 +33,12 @@ pub fn of_arguments(action: &Action) -> Map<String, Value> {
 /// The schema of the structured answer, if it is an object's, which every revision of MCP supports.
 #[must_use]
 pub fn of_answer(action: &Action) -> Option<Map<String, Value>> {
-    let schema = settled(&action.output_schema, "")?;
+    let schema = rebased(&action.output_schema, "")?;
     (schema.get("type").and_then(Value::as_str) == Some("object")).then_some(schema)
 }
 
 fn of_parameter(parameter: &Parameter) -> Value {
-    let mut schema = settled(&parameter.schema, &place(&parameter.name)).unwrap_or_default();
+    let mut schema = rebased(&parameter.schema, &pointer_to(&parameter.name)).unwrap_or_default();
     let says_what = ["type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const", "not"];
     if !says_what.iter().any(|keyword| schema.contains_key(*keyword)) {
         schema.insert("type".to_owned(), json!(json_type(&parameter.r#type)));
@@ -58,19 +58,19 @@ fn json_type(name: &str) -> &'static str {
 }
 
 /// The JSON pointer of a parameter's schema in the assembled one.
-fn place(name: &str) -> String {
+fn pointer_to(name: &str) -> String {
     format!("/properties/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
 /// Parses a text as a schema at this place; `None` if it is invalid or not self-contained.
-fn settled(text: &str, place: &str) -> Option<Map<String, Value>> {
+fn rebased(text: &str, place: &str) -> Option<Map<String, Value>> {
     let Ok(Value::Object(mut schema)) = serde_json::from_str(text) else { return None };
-    settle(&mut schema, place, true).then_some(schema)
+    rebase(&mut schema, place, true).then_some(schema)
 }
 
 /// Rewrites a schema's references for its place. False if it refers to something outside of itself, which
 /// clients must not fetch.
-fn settle(schema: &mut Map<String, Value>, place: &str, is_schema: bool) -> bool {
+fn rebase(schema: &mut Map<String, Value>, place: &str, is_schema: bool) -> bool {
     if is_schema {
         schema.retain(|keyword, _| !IDENTITIES.contains(&keyword.as_str()));
     }
@@ -92,10 +92,10 @@ fn settle(schema: &mut Map<String, Value>, place: &str, is_schema: bool) -> bool
                     keyword.as_str(),
                     "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas"
                 );
-            settle(inner, place, !names)
+            rebase(inner, place, !names)
         }
         Value::Array(items) => items.iter_mut().all(|item| match item {
-            Value::Object(inner) => settle(inner, place, true),
+            Value::Object(inner) => rebase(inner, place, true),
             _ => true,
         }),
         _ => true,

@@ -9,7 +9,7 @@ use talon_proto::plugin::{Action, PluginCapabilities};
 use talon_sanitize::{Raw, Sanitized, inert};
 
 use super::handshake;
-use crate::bench::{Bench, Finding, InitSaid};
+use crate::harness::{Finding, Harness, InitResult};
 
 /// The allowed types of a parameter.
 const TYPES: [&str; 7] = ["", "string", "integer", "number", "boolean", "array", "object"];
@@ -17,11 +17,11 @@ const TYPES: [&str; 7] = ["", "string", "integer", "number", "boolean", "array",
 /// The longest name that is shown.
 const SHOWN_NAME_BYTES: usize = 64;
 
-pub(super) fn answered(bench: &Bench<'_>) -> Finding {
-    match (bench.never_served(), &bench.facts.declared, &bench.facts.capabilities) {
+pub(super) fn answered(bench: &Harness<'_>) -> Finding {
+    match (bench.skip_reason(), &bench.facts.declaration, &bench.facts.capabilities) {
         (_, Some(Err(problem)), _) => Finding::Fail(inert!("Capabilities brought nothing: {}", problem)),
         (Some(finding), _, _) => finding,
-        (None, _, None) => match judged(bench) {
+        (None, _, None) => match decode_error(bench) {
             Some(error) => Finding::Fail(Raw::of(error).line()),
             None => Finding::Fail("its answer is not the message of opentalon.plugin.v1".into()),
         },
@@ -29,51 +29,53 @@ pub(super) fn answered(bench: &Bench<'_>) -> Finding {
     }
 }
 
-pub(super) fn names(bench: &Bench<'_>) -> Result<Finding, Finding> {
-    declared(bench)?;
-    if let Some(error @ CapabilityError::BadName { .. }) = judged(bench) {
+pub(super) fn names(bench: &Harness<'_>) -> Result<Finding, Finding> {
+    declaration(bench)?;
+    if let Some(error @ CapabilityError::BadName { .. }) = decode_error(bench) {
         return Ok(Finding::Fail(Raw::of(error).line()));
     }
-    let left_out = accepted(bench).map(|capability| capability.left_out).unwrap_or_default();
+    let left_out = decoded(bench).map(|capability| capability.omitted).unwrap_or_default();
     Ok(match left_out.first() {
         Some(problem) => Finding::Fail(problem.clone()),
         None => Finding::pass(),
     })
 }
 
-pub(super) fn duplicates(bench: &Bench<'_>) -> Result<Finding, Finding> {
-    let declared = declared(bench)?;
-    if let Some(twice) = twice(declared.actions.iter().map(|action| action.name.as_str())) {
-        return Ok(Finding::Fail(inert!("the action {} is declared twice", shown(twice))));
+pub(super) fn duplicates(bench: &Harness<'_>) -> Result<Finding, Finding> {
+    let declared = declaration(bench)?;
+    if let Some(twice) = first_duplicate(declared.actions.iter().map(|action| action.name.as_str())) {
+        return Ok(Finding::Fail(inert!("the action {} is declared twice", sanitized(twice))));
     }
     for action in &declared.actions {
-        if let Some(twice) = twice(action.parameters.iter().map(|parameter| parameter.name.as_str())) {
-            let action = shown(&action.name);
+        if let Some(twice) =
+            first_duplicate(action.parameters.iter().map(|parameter| parameter.name.as_str()))
+        {
+            let action = sanitized(&action.name);
             return Ok(Finding::Fail(inert!(
                 "the action {} has the parameter {} twice",
                 action,
-                shown(twice)
+                sanitized(twice)
             )));
         }
     }
     Ok(Finding::pass())
 }
 
-fn twice<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+fn first_duplicate<'n>(names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let mut seen = BTreeSet::new();
     names.into_iter().find(|name| !seen.insert(*name))
 }
 
-pub(super) fn schemas(bench: &Bench<'_>) -> Result<Finding, Finding> {
-    let declared = declared(bench)?;
+pub(super) fn schemas(bench: &Harness<'_>) -> Result<Finding, Finding> {
+    let declared = declaration(bench)?;
     let mut told = None;
     for action in &declared.actions {
-        let whose = |what: &str| inert!("{} of the action {}", shown(what), shown(&action.name));
-        if let Err(problem) = readable(&action.output_schema) {
+        let whose = |what: &str| inert!("{} of the action {}", sanitized(what), sanitized(&action.name));
+        if let Err(problem) = check_schema(&action.output_schema) {
             return Ok(Finding::Fail(inert!("{} {}", whose("output_schema"), problem)));
         }
         for parameter in &action.parameters {
-            if let Err(problem) = readable(&parameter.schema) {
+            if let Err(problem) = check_schema(&parameter.schema) {
                 let whose = whose(&parameter.name);
                 return Ok(Finding::Fail(inert!("the schema of the parameter {} {}", whose, problem)));
             }
@@ -81,7 +83,7 @@ pub(super) fn schemas(bench: &Bench<'_>) -> Result<Finding, Finding> {
                 told = Some(inert!(
                     "the parameter {} has the type {}, which hosts take for any text",
                     whose(&parameter.name),
-                    shown(&parameter.r#type)
+                    sanitized(&parameter.r#type)
                 ));
             }
         }
@@ -90,7 +92,7 @@ pub(super) fn schemas(bench: &Bench<'_>) -> Result<Finding, Finding> {
 }
 
 /// Whether a schema can be parsed.
-fn readable(schema: &str) -> Result<(), Sanitized> {
+fn check_schema(schema: &str) -> Result<(), Sanitized> {
     if schema.is_empty() {
         return Ok(());
     }
@@ -101,19 +103,19 @@ fn readable(schema: &str) -> Result<(), Sanitized> {
     }
 }
 
-pub(super) fn sizes(bench: &Bench<'_>) -> Result<Finding, Finding> {
-    declared(bench)?;
-    Ok(match judged(bench) {
+pub(super) fn sizes(bench: &Harness<'_>) -> Result<Finding, Finding> {
+    declaration(bench)?;
+    Ok(match decode_error(bench) {
         Some(error @ CapabilityError::TooMuch { .. }) => Finding::Fail(Raw::of(error).line()),
         _ => Finding::pass(),
     })
 }
 
-pub(super) async fn stable(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
-    declared(bench)?;
-    bench.live().await?;
+pub(super) async fn stable(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
+    declaration(bench)?;
+    bench.ensure_session().await?;
     let Some(session) = bench.session() else { return Ok(Finding::pass()) };
-    let again = bench.declared(session).await;
+    let again = bench.call_capabilities(session).await;
     let decode = |bytes: bytes::Bytes| <PluginCapabilities as prost::Message>::decode(bytes).ok();
     let second = match again {
         Ok(bytes) => decode(bytes),
@@ -137,18 +139,18 @@ fn difference(first: &PluginCapabilities, second: &PluginCapabilities) -> Option
     let changed = before.iter().find(|(name, action)| after.get(*name) != Some(*action));
     let changed = changed.or_else(|| after.iter().find(|(name, _)| !before.contains_key(*name)));
     if let Some((name, _)) = changed {
-        return Some(inert!("the action {}", shown(name)));
+        return Some(inert!("the action {}", sanitized(name)));
     }
     let rest = |declared: &PluginCapabilities| PluginCapabilities { actions: Vec::new(), ..declared.clone() };
     (rest(first) != rest(second)).then(|| "what it says of itself".into())
 }
 
 /// The declaration, decoded.
-fn declared<'b>(bench: &'b Bench<'_>) -> Result<&'b PluginCapabilities, Finding> {
+fn declaration<'b>(bench: &'b Harness<'_>) -> Result<&'b PluginCapabilities, Finding> {
     if let Some(problem) = &bench.facts.problem {
-        return Err(handshake::elsewhere(problem.stage));
+        return Err(handshake::skipped_at(problem.stage));
     }
-    if let Some(InitSaid::Refused(_)) = &bench.facts.init {
+    if let Some(InitResult::Refused(_)) = &bench.facts.init {
         return Err(Finding::Skip("it does not get that far: see init.settings".into()));
     }
     let missing = || Finding::Skip("it does not get that far: see capabilities.answered".into());
@@ -156,18 +158,18 @@ fn declared<'b>(bench: &'b Bench<'_>) -> Result<&'b PluginCapabilities, Finding>
 }
 
 /// The declaration, if the host accepts it.
-fn accepted(bench: &Bench<'_>) -> Option<Capability> {
-    let bytes = bench.facts.declared.as_ref()?.as_ref().ok()?;
+fn decoded(bench: &Harness<'_>) -> Option<Capability> {
+    let bytes = bench.facts.declaration.as_ref()?.as_ref().ok()?;
     Capability::decode(bytes, &bench.spec.name).ok()
 }
 
 /// Why the host would refuse the declaration.
-fn judged(bench: &Bench<'_>) -> Option<CapabilityError> {
-    let bytes = bench.facts.declared.as_ref()?.as_ref().ok()?;
+fn decode_error(bench: &Harness<'_>) -> Option<CapabilityError> {
+    let bytes = bench.facts.declaration.as_ref()?.as_ref().ok()?;
     Capability::decode(bytes, &bench.spec.name).err()
 }
 
-fn shown(text: &str) -> Sanitized {
+fn sanitized(text: &str) -> Sanitized {
     Raw::from(text).line_within(SHOWN_NAME_BYTES)
 }
 
@@ -178,10 +180,10 @@ mod tests {
     #[test]
     fn a_schema_is_an_object_or_a_boolean() {
         for good in ["", "{}", "true", r#"{"type": "string"}"#] {
-            assert_eq!(readable(good), Ok(()), "{good}");
+            assert_eq!(check_schema(good), Ok(()), "{good}");
         }
         for bad in ["3", "[]", "{", "null", "nonsense"] {
-            assert!(readable(bad).is_err(), "{bad}");
+            assert!(check_schema(bad).is_err(), "{bad}");
         }
     }
 

@@ -11,24 +11,24 @@ mod stop;
 use talon_plugin::probe::Stage;
 use talon_plugin::spec::Dialect;
 
-use crate::bench::{Bench, Finding};
-use crate::check::{About, Check, Test};
+use crate::check::{Applicability, Check, Test};
+use crate::harness::{Finding, Harness};
 
 /// The id of the check that reports a start which failed at this step.
-pub(crate) fn owner(stage: Stage) -> &'static str {
+pub(crate) fn check_for_stage(stage: Stage) -> &'static str {
     match stage {
         Stage::Files | Stage::Jail | Stage::Handshake => "start.handshake",
-        Stage::Noise => "start.stray-output",
-        Stage::Line => "handshake.line",
+        Stage::StrayOutput => "start.stray-output",
+        Stage::HandshakeLine => "handshake.line",
         Stage::Version => "handshake.version",
         Stage::Address => "handshake.address",
-        Stage::Serves => "handshake.serves",
+        Stage::Serving => "handshake.serves",
     }
 }
 
 /// Performs one check. `jail.strict` is performed by the runner, because it repeats the others.
-pub(crate) async fn perform(check: &Check, bench: &mut Bench<'_>) -> Finding {
-    if let Some(finding) = not_about(check.about, bench) {
+pub(crate) async fn perform(check: &Check, bench: &mut Harness<'_>) -> Finding {
+    if let Some(finding) = not_applicable(check.about, bench) {
         return finding;
     }
     let found = match check.test {
@@ -36,10 +36,10 @@ pub(crate) async fn perform(check: &Check, bench: &mut Bench<'_>) -> Finding {
         Test::StartStrayOutput => Ok(start::stray_output(bench)),
         Test::StartSingleLine => start::single_line(bench).await,
         Test::StartCookie => Ok(start::cookie(bench).await),
-        Test::HandshakeLine => Ok(handshake::at(bench, Stage::Line)),
-        Test::HandshakeVersion => Ok(handshake::at(bench, Stage::Version)),
+        Test::HandshakeLine => Ok(handshake::stage_finding(bench, Stage::HandshakeLine)),
+        Test::HandshakeVersion => Ok(handshake::stage_finding(bench, Stage::Version)),
         Test::HandshakeUnofferedVersion => Ok(handshake::unoffered_version(bench).await),
-        Test::HandshakeAddress => Ok(handshake::at(bench, Stage::Address)),
+        Test::HandshakeAddress => Ok(handshake::stage_finding(bench, Stage::Address)),
         Test::HandshakeSocketMode => Ok(handshake::socket_mode(bench)),
         Test::HandshakeServes => Ok(handshake::serves(bench)),
         Test::InitSettings => Ok(init::settings(bench)),
@@ -56,13 +56,13 @@ pub(crate) async fn perform(check: &Check, bench: &mut Bench<'_>) -> Finding {
         Test::ExecuteEchoId => execute::answers::echo_id(bench).await,
         Test::ExecuteDecodes => execute::answers::decodes(bench).await,
         Test::ExecuteUnknownAction => execute::arguments::unknown_action(bench).await,
-        Test::ExecuteMissingArguments => execute::arguments::missing(bench).await,
-        Test::ExecuteUnknownArgument => execute::arguments::unknown(bench).await,
-        Test::ExecuteHostileArguments => execute::arguments::hostile(bench).await,
-        Test::ExecuteConcurrent => execute::at_once::concurrent(bench).await,
-        Test::ExecuteCancelled => execute::at_once::cancelled(bench).await,
-        Test::ExecuteDeadline => execute::at_once::deadline(bench).await,
-        Test::ExecuteLargeAnswer => execute::answers::large(bench).await,
+        Test::ExecuteMissingArguments => execute::arguments::missing_arguments(bench).await,
+        Test::ExecuteUnknownArgument => execute::arguments::unknown_argument(bench).await,
+        Test::ExecuteHostileArguments => execute::arguments::hostile_arguments(bench).await,
+        Test::ExecuteConcurrent => execute::concurrency::concurrent(bench).await,
+        Test::ExecuteCancelled => execute::concurrency::cancelled(bench).await,
+        Test::ExecuteDeadline => execute::concurrency::deadline(bench).await,
+        Test::ExecuteLargeAnswer => execute::answers::large_answer(bench).await,
         Test::HealthAfterCalls => health::after_calls(bench).await,
         Test::OutputFlood => start::flood(bench),
         Test::StopShutdown => stop::shutdown(bench).await,
@@ -74,13 +74,13 @@ pub(crate) async fn perform(check: &Check, bench: &mut Bench<'_>) -> Finding {
 }
 
 /// Why a check does not apply to this plugin.
-fn not_about(about: About, bench: &Bench<'_>) -> Option<Finding> {
-    if about != About::Every && bench.is_bridged() {
+fn not_applicable(about: Applicability, bench: &Harness<'_>) -> Option<Finding> {
+    if about != Applicability::All && bench.is_bridged() {
         return Some(Finding::Skip("a bridge shakes hands for this plugin".into()));
     }
     let other = match (about, bench.dialect()) {
-        (About::GoPlugin, Some(dialect)) => dialect == Dialect::OpenTalon,
-        (About::GoPlugin, None) => bench.spec.dialect == Dialect::OpenTalon,
+        (Applicability::GoPlugin, Some(dialect)) => dialect == Dialect::OpenTalon,
+        (Applicability::GoPlugin, None) => bench.spec.dialect == Dialect::OpenTalon,
         _ => false,
     };
     other.then(|| Finding::Skip("plugins of OpenTalon's dialect have none of this".into()))

@@ -8,18 +8,18 @@ use talon_plugin::spec::Dialect;
 use talon_sanitize::{Sanitized, inert};
 
 use super::handshake;
-use crate::bench::{Bench, Finding, printed};
+use crate::harness::{Finding, Harness, stdout_lines};
 
 /// A variable that no plugin reads, used as the cookie's name.
 const NO_COOKIE: &str = "TALON_CONFORMANCE_NO_COOKIE";
 
 /// How long a program without the cookie may take to explain itself. It has nothing to wait for.
-const EXPLANATION: Duration = Duration::from_secs(10);
+const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) fn handshake(bench: &Bench<'_>) -> Finding {
+pub(super) fn handshake(bench: &Harness<'_>) -> Finding {
     match &bench.facts.problem {
         Some(problem) if problem.stage == Stage::Handshake => Finding::Fail(problem.text.clone()),
-        Some(problem) if problem.stage == Stage::Noise => handshake::elsewhere(problem.stage),
+        Some(problem) if problem.stage == Stage::StrayOutput => handshake::skipped_at(problem.stage),
         _ => match &bench.facts.handshake {
             Some(shaken) => Finding::Pass(inert!("{}", talon_sanitize::Raw::of(shaken).line())),
             None => Finding::pass(),
@@ -27,11 +27,11 @@ pub(super) fn handshake(bench: &Bench<'_>) -> Finding {
     }
 }
 
-pub(super) fn stray_output(bench: &Bench<'_>) -> Finding {
+pub(super) fn stray_output(bench: &Harness<'_>) -> Finding {
     if let Some(problem) = &bench.facts.problem {
         match problem.stage {
-            Stage::Noise => return Finding::Fail(problem.text.clone()),
-            Stage::Handshake => return handshake::elsewhere(problem.stage),
+            Stage::StrayOutput => return Finding::Fail(problem.text.clone()),
+            Stage::Handshake => return handshake::skipped_at(problem.stage),
             _ => {}
         }
     }
@@ -45,45 +45,45 @@ pub(super) fn stray_output(bench: &Bench<'_>) -> Finding {
     }
 }
 
-pub(super) async fn single_line(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
-    let session = bench.live().await?;
+pub(super) async fn single_line(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let session = bench.ensure_session().await?;
     // Init and Capabilities came after the handshake, so a second line that was printed at once has been read by now.
-    let lines = printed(&session.probe).split_off(session.probe.stray_lines());
+    let lines = stdout_lines(&session.probe).split_off(session.probe.stray_lines());
     Ok(match lines.iter().find(|line| looks_like_a_handshake(line)) {
         Some(line) => Finding::Fail(inert!("a second handshake line came: {}", line)),
         None => Finding::pass(),
     })
 }
 
-pub(super) async fn cookie(bench: &mut Bench<'_>) -> Finding {
+pub(super) async fn cookie(bench: &mut Harness<'_>) -> Finding {
     let mut spec = bench.spec.clone();
     spec.cookie.key = NO_COOKIE.to_owned();
     let mut probe = match bench.prober.start(&spec).await {
         Ok(probe) => probe,
         Err(problem) => return Finding::Skip(problem.text),
     };
-    let shaken = tokio::time::timeout(EXPLANATION, probe.handshake()).await;
+    let shaken = tokio::time::timeout(EXPLANATION_TIMEOUT, probe.handshake()).await;
     let exit = match shaken {
         Ok(Ok(_)) => {
-            bench.spoil(probe).await;
+            bench.discard(probe).await;
             return Finding::Warn(
                 "it shakes hands without the magic cookie, as if a host had started it".into(),
             );
         }
         Ok(Err(problem)) if problem.stage > Stage::Handshake => {
-            bench.spoil(probe).await;
+            bench.discard(probe).await;
             return Finding::Warn("it prints a handshake line without the magic cookie, too".into());
         }
         // The failed handshake already waited for the exit.
-        Ok(Err(_)) => probe.exited(Duration::from_secs(1)).await,
+        Ok(Err(_)) => probe.wait_for_exit(Duration::from_secs(1)).await,
         Err(_) => None,
     };
-    let words = probe.last_words();
-    bench.spoil(probe).await;
+    let words = probe.last_line();
+    bench.discard(probe).await;
     match (exit, words) {
         (None, _) => Finding::Warn(inert!(
             "without the magic cookie it neither explains itself nor ends within {} s",
-            EXPLANATION.as_secs()
+            EXPLANATION_TIMEOUT.as_secs()
         )),
         (Some(exit), None) => {
             Finding::Warn(inert!("without the magic cookie it ends with {} and says nothing", exit))
@@ -95,8 +95,8 @@ pub(super) async fn cookie(bench: &mut Bench<'_>) -> Finding {
     }
 }
 
-pub(super) fn flood(bench: &Bench<'_>) -> Result<Finding, Finding> {
-    if let Some(finding) = bench.never_served() {
+pub(super) fn flood(bench: &Harness<'_>) -> Result<Finding, Finding> {
+    if let Some(finding) = bench.skip_reason() {
         return Err(finding);
     }
     let running = bench.session().map_or(0, |session| session.probe.dropped_lines());

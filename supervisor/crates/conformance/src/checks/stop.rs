@@ -2,42 +2,42 @@
 
 use std::time::Duration;
 
-use talon_plugin::probe::{Asked, End};
+use talon_plugin::probe::{StopMethod, StopOutcome};
 use talon_plugin::spec::Dialect;
 use talon_sanitize::{Sanitized, inert};
 
-use crate::bench::{Bench, Finding, InitSaid, Session};
+use crate::harness::{Finding, Harness, InitResult, Session};
 
 /// Starts and initialises a new process, to be stopped.
-async fn fresh(bench: &Bench<'_>) -> Result<Session, Finding> {
-    if let Some(finding) = bench.never_served() {
+async fn start_fresh_process(bench: &Harness<'_>) -> Result<Session, Finding> {
+    if let Some(finding) = bench.skip_reason() {
         return Err(finding);
     }
     let again = |text: Sanitized| Finding::Fail(inert!("it did not start once more: {}", text));
-    let session = bench.other(|_| {}).await.map_err(|problem| again(problem.text))?;
-    match bench.init(&session, bench.spec.config.clone()).await {
-        InitSaid::Done | InitSaid::None => Ok(session),
-        InitSaid::Refused(text) | InitSaid::Broken(text) => {
+    let session = bench.start_session(|_| {}).await.map_err(|problem| again(problem.text))?;
+    match bench.call_init(&session, bench.spec.config.clone()).await {
+        InitResult::Done | InitResult::NotImplemented => Ok(session),
+        InitResult::Refused(text) | InitResult::Broken(text) => {
             session.probe.kill().await;
             Err(again(text))
         }
     }
 }
 
-fn grace(bench: &Bench<'_>) -> Duration {
+fn grace(bench: &Harness<'_>) -> Duration {
     bench.spec.lifecycle.grace_period
 }
 
-pub(super) async fn shutdown(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
-    let session = fresh(bench).await?;
+pub(super) async fn shutdown(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let session = start_fresh_process(bench).await?;
     let grace = grace(bench);
-    let agreed = session.wire.shutdown(grace).await;
+    let agreed = session.client.shutdown(grace).await;
     if !agreed {
-        bench.spoil(session.probe).await;
+        bench.discard(session.probe).await;
         return Ok(Finding::Warn("it does not know plugin.GRPCController/Shutdown and gets SIGTERM".into()));
     }
-    let exit = session.probe.exited(grace).await;
-    bench.spoil(session.probe).await;
+    let exit = session.probe.wait_for_exit(grace).await;
+    bench.discard(session.probe).await;
     Ok(match exit {
         None => Finding::Fail(inert!("it agreed to end and was still there after {} s", grace.as_secs_f32())),
         Some(exit) if exit == "exit code 0" => Finding::pass(),
@@ -45,36 +45,36 @@ pub(super) async fn shutdown(bench: &mut Bench<'_>) -> Result<Finding, Finding> 
     })
 }
 
-pub(super) async fn sigterm(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
-    let session = fresh(bench).await?;
+pub(super) async fn sigterm(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let session = start_fresh_process(bench).await?;
     let grace = grace(bench);
     let interrupts = session.handshake.dialect == Dialect::OpenTalon;
     let mut exit = None;
     if interrupts {
         session.probe.interrupt();
-        exit = session.probe.exited(grace).await;
+        exit = session.probe.wait_for_exit(grace).await;
     }
     if exit.is_none() {
         session.probe.terminate();
-        exit = session.probe.exited(grace).await;
+        exit = session.probe.wait_for_exit(grace).await;
     }
-    bench.spoil(session.probe).await;
+    bench.discard(session.probe).await;
     Ok(match exit {
         None => Finding::Fail(inert!("it was still there {} s after SIGTERM", grace.as_secs_f32())),
         Some(exit) => Finding::Pass(inert!("it ended with {}", exit)),
     })
 }
 
-pub(super) async fn nothing_left(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
-    let session = fresh(bench).await?;
+pub(super) async fn nothing_left(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
+    let session = start_fresh_process(bench).await?;
     let grace = grace(bench);
     let by = match session.handshake.dialect {
-        Dialect::OpenTalon => Asked::Interrupt,
-        _ => Asked::Shutdown,
+        Dialect::OpenTalon => StopMethod::Interrupt,
+        _ => StopMethod::Shutdown,
     };
-    let end = session.probe.end(Some(&session.wire), by, grace).await;
-    bench.spoil(session.probe).await;
-    let End { ended, processes, sockets } = match end {
+    let end = session.probe.stop(Some(&session.client), by, grace).await;
+    bench.discard(session.probe).await;
+    let StopOutcome { ended, processes, sockets } = match end {
         Ok(end) => end,
         Err(error) => {
             let error = talon_sanitize::Raw::of(error).line();
@@ -88,10 +88,10 @@ pub(super) async fn nothing_left(bench: &mut Bench<'_>) -> Result<Finding, Findi
         (true, [], []) => Finding::pass(),
         (true, [], sockets) => Finding::Pass(inert!(
             "it left the socket {} behind, which goes with its directory",
-            Sanitized::joined(sockets, ", ")
+            Sanitized::join(sockets, ", ")
         )),
         (true, processes, _) => {
-            Finding::Fail(inert!("it ended and left behind {}", Sanitized::joined(processes, ", ")))
+            Finding::Fail(inert!("it ended and left behind {}", Sanitized::join(processes, ", ")))
         }
     })
 }

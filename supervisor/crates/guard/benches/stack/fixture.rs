@@ -20,7 +20,7 @@ use bytes::Bytes;
 use prost::Message as _;
 use talon_guard::{
     Actions, AdmissionLayer, AdmissionSettings, Answer, BreakerLayer, BreakerSettings, Call, CallError,
-    DeadlineLayer, Digest, Directory, EnvelopeMode, Grants, Guard, GuardSettings, Guarded, Origin,
+    ContextGrants, DeadlineLayer, Digest, Directory, EnvelopeMode, Guard, GuardSettings, Guarded, Origin,
     Quarantine, QuarantineLayer, QuarantineSettings, RawAnswer, Readiness, RescueLayer, ResolveLayer, Stack,
     Taint, TaintLayer, Target, Timeouts, TraceLayer, ValidateLayer,
 };
@@ -172,7 +172,7 @@ pub(crate) fn whole(
         .layer(guard.sanitize_layer().reporting_to(quarantine.clone()))
         .layer(RescueLayer::new())
         .layer(ValidateLayer::new())
-        .layer(ResolveLayer::new(OnePlugin::new(), Grants::default()))
+        .layer(ResolveLayer::new(OnePlugin::new(), ContextGrants::default()))
         .layer(QuarantineLayer::new(quarantine))
         .layer(DeadlineLayer::new(Timeouts::default()))
         .layer(BreakerLayer::new(BreakerSettings::default()))
@@ -193,7 +193,7 @@ pub(crate) fn plugin(
 fn answering(
     content: &str,
 ) -> impl Service<Call, Response = Answer, Error = Infallible, Future: Send> + Clone + Send + Sync + 'static {
-    let answer = Answer { digest: Some(Digest::of(b"")), ..Answer::of_tool(content.to_owned()) };
+    let answer = Answer { digest: Some(Digest::of(b"")), ..Answer::from_tool(content.to_owned()) };
     service_fn(move |_: Call| std::future::ready(Ok::<_, Infallible>(answer.clone())))
 }
 
@@ -280,8 +280,9 @@ pub(crate) fn layers(bytes: usize) -> Vec<Case> {
     let sanitized = || guard.sanitize_layer().layer(answer());
     let truncated = || guard.truncate_layer().layer(sanitized());
     let wrapped = || guard.wrap_layer().layer(truncated());
-    let resolve = ResolveLayer::new(OnePlugin::new(), Grants::default());
-    let of_schema = |bytes| ResolveLayer::new(OnePlugin::with_schema(schema(bytes)), Grants::default());
+    let resolve = ResolveLayer::new(OnePlugin::new(), ContextGrants::default());
+    let of_schema =
+        |bytes| ResolveLayer::new(OnePlugin::with_schema(schema(bytes)), ContextGrants::default());
     let quarantine = QuarantineLayer::new(Quarantine::new("x", QuarantineSettings::default()));
     vec![
         copy(),

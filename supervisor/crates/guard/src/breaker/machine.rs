@@ -37,14 +37,14 @@ pub(super) enum Verdict {
 
 /// The permit of one admitted call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Admitted {
+pub(super) struct CallPermit {
     epoch: u64,
     probe: bool,
 }
 
-impl Admitted {
+impl CallPermit {
     /// The permit that [`Machine::admit`] gives while the machine is healthy in this epoch.
-    pub(super) fn calmly(epoch: u64) -> Self {
+    pub(super) fn for_healthy_epoch(epoch: u64) -> Self {
         Self { epoch, probe: false }
     }
 }
@@ -78,25 +78,25 @@ impl Machine {
     }
 
     /// Admits a call, or returns how long to wait; zero while a probe is running.
-    pub(super) fn admit(&mut self, now: Instant) -> Result<Admitted, Duration> {
+    pub(super) fn admit(&mut self, now: Instant) -> Result<CallPermit, Duration> {
         if let Phase::Open { until } = self.phase
             && now >= until
         {
             self.enter(Phase::HalfOpen { probing: false });
         }
         match &mut self.phase {
-            Phase::Closed { .. } => Ok(Admitted::calmly(self.epoch)),
+            Phase::Closed { .. } => Ok(CallPermit::for_healthy_epoch(self.epoch)),
             Phase::Open { until } => Err(until.saturating_duration_since(now)),
             Phase::HalfOpen { probing: true } => Err(Duration::ZERO),
             Phase::HalfOpen { probing } => {
                 *probing = true;
-                Ok(Admitted { epoch: self.epoch, probe: true })
+                Ok(CallPermit { epoch: self.epoch, probe: true })
             }
         }
     }
 
     /// Records the outcome of an admitted call.
-    pub(super) fn settle(&mut self, call: Admitted, verdict: Verdict, now: Instant) {
+    pub(super) fn settle(&mut self, call: CallPermit, verdict: Verdict, now: Instant) {
         if call.epoch != self.epoch {
             return;
         }
@@ -127,7 +127,7 @@ impl Machine {
 
     /// The epoch, if the machine is closed and there is no fault to forget: then neither admitting a call nor settling
     /// one that did not fail changes anything.
-    pub(super) fn calm(&self) -> Option<u64> {
+    pub(super) fn healthy_epoch(&self) -> Option<u64> {
         match &self.phase {
             Phase::Closed { faults } if faults.is_empty() => Some(self.epoch),
             _ => None,

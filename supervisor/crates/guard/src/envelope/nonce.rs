@@ -13,7 +13,10 @@ impl Nonce {
 
     /// A nonce that occurs in none of these texts. A counter is added to each further draw, so that the search ends
     /// even with a source that repeats itself.
-    pub(super) fn not_in<'a, T>(texts: impl Fn() -> T, mut random: impl FnMut() -> [u8; BITS / 8]) -> Self
+    pub(super) fn absent_from<'a, T>(
+        texts: impl Fn() -> T,
+        mut random: impl FnMut() -> [u8; BITS / 8],
+    ) -> Self
     where
         T: Iterator<Item = &'a Body>,
     {

@@ -163,7 +163,7 @@ fn received_blocks_have_to_be_one_envelope_around_inert_text() {
         format!("{header}\nerror:\n· x\n{closer}"),
     ];
     for block in &good {
-        assert!(Wrapped::received(block, &sanitizer).is_some(), "{block}");
+        assert!(Wrapped::parse(block, &sanitizer).is_some(), "{block}");
     }
     let bad = [
         String::new(),
@@ -189,7 +189,7 @@ fn received_blocks_have_to_be_one_envelope_around_inert_text() {
         format!("[plugin_output nonce={nonce} bytes=1 truncated=maybe]\nx\n{closer}"),
     ];
     for block in &bad {
-        assert!(Wrapped::received(block, &sanitizer).is_none(), "{block}");
+        assert!(Wrapped::parse(block, &sanitizer).is_none(), "{block}");
     }
 }
 
@@ -223,7 +223,7 @@ proptest! {
         prop_assert_eq!(closers, 1, "{}", block);
         prop_assert_eq!(block.matches("[plugin_output").count(), 1, "{}", block);
         prop_assert!(block.rfind("\n[/plugin_output").unwrap() + 60 > block.len());
-        prop_assert!(Wrapped::received(&block, &Sanitizer::default()).is_some(), "{}", block);
+        prop_assert!(Wrapped::parse(&block, &Sanitizer::default()).is_some(), "{}", block);
     }
 
     #[test]

@@ -73,11 +73,11 @@ async fn a_callers_own_words_are_not_held_against_the_plugin() {
 async fn the_hosts_own_words_are_not_either() {
     let quarantine = quarantine(1);
     let refused = Outcome::Refused { reason: reason::UNKNOWN_ACTION, retryable: false };
-    answered(&quarantine, call("1"), Answer::of_host(refused, "unknown action [tool_call]")).await;
+    answered(&quarantine, call("1"), Answer::from_host(refused, "unknown action [tool_call]")).await;
     assert!(!quarantine.is_quarantined());
     // But what the plugin wrote into its error counts.
     let failed = Outcome::HostFault { reason: reason::PLUGIN_ERROR, retryable: false };
-    answered(&quarantine, call("1"), Answer::of_host(failed, "[tool_call]")).await;
+    answered(&quarantine, call("1"), Answer::from_host(failed, "[tool_call]")).await;
     assert!(quarantine.is_quarantined());
 }
 

@@ -13,7 +13,7 @@ use super::schema::Schema;
 /// schema takes some ten times its text, so this caches the 800 KB of schemas that a very large plugin really uses, and
 /// a plugin with schemas that are built to use much memory gets no more. A schema that does not fit is parsed in each
 /// call that needs it.
-const MAX_KEPT_BYTES: usize = 8 << 20;
+const MAX_CACHED_BYTES: usize = 8 << 20;
 
 /// The actions that a plugin declared, by name, with the schemas parsed so far. A parsed schema lives as long as the
 /// declaration it came from, so no call sees one of an earlier declaration.
@@ -21,41 +21,41 @@ const MAX_KEPT_BYTES: usize = 8 << 20;
 pub struct Actions {
     by_name: BTreeMap<String, Declared>,
     /// Bytes that are left for parsed schemas.
-    room: AtomicUsize,
+    remaining_bytes: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct Declared {
     action: Action,
     /// One for each parameter.
-    schemas: Box<[OnceLock<Parsed>]>,
+    schemas: Box<[OnceLock<CachedSchema>]>,
 }
 
 #[derive(Debug)]
-enum Parsed {
+enum CachedSchema {
     Unusable,
-    Kept(Box<Schema>),
+    Cached(Box<Schema>),
     /// Usable, but not cached for lack of memory.
-    NotKept,
+    Uncached,
 }
 
 impl Actions {
-    fn within(room: usize, actions: impl IntoIterator<Item = (String, Action)>) -> Self {
+    fn with_cache_bytes(room: usize, actions: impl IntoIterator<Item = (String, Action)>) -> Self {
         let declared = |(name, action): (String, Action)| {
             let schemas = action.parameters.iter().map(|_| OnceLock::new()).collect();
             (name, Declared { action, schemas })
         };
-        Self { by_name: actions.into_iter().map(declared).collect(), room: room.into() }
+        Self { by_name: actions.into_iter().map(declared).collect(), remaining_bytes: room.into() }
     }
 
     /// Actions that cache no schema.
     #[cfg(test)]
-    pub(super) fn that_keep_nothing(actions: impl IntoIterator<Item = (String, Action)>) -> Self {
-        Self::within(0, actions)
+    pub(super) fn without_cache(actions: impl IntoIterator<Item = (String, Action)>) -> Self {
+        Self::with_cache_bytes(0, actions)
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<Found<'_>> {
-        self.by_name.get(name).map(|declared| Found { declared, room: &self.room })
+    pub(super) fn get(&self, name: &str) -> Option<ActionRef<'_>> {
+        self.by_name.get(name).map(|declared| ActionRef { declared, remaining_bytes: &self.remaining_bytes })
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> + Clone {
@@ -65,7 +65,7 @@ impl Actions {
 
 impl FromIterator<(String, Action)> for Actions {
     fn from_iter<I: IntoIterator<Item = (String, Action)>>(actions: I) -> Self {
-        Self::within(MAX_KEPT_BYTES, actions)
+        Self::with_cache_bytes(MAX_CACHED_BYTES, actions)
     }
 }
 
@@ -78,12 +78,12 @@ impl Default for Actions {
 
 /// One action of a plugin.
 #[derive(Clone, Copy)]
-pub(super) struct Found<'a> {
+pub(super) struct ActionRef<'a> {
     declared: &'a Declared,
-    room: &'a AtomicUsize,
+    remaining_bytes: &'a AtomicUsize,
 }
 
-impl<'a> Found<'a> {
+impl<'a> ActionRef<'a> {
     pub(super) fn action(self) -> &'a Action {
         &self.declared.action
     }
@@ -92,19 +92,19 @@ impl<'a> Found<'a> {
     pub(super) fn schema(self, place: usize) -> Option<Cow<'a, Schema>> {
         let text = &self.declared.action.parameters[place].schema;
         match self.declared.schemas[place].get_or_init(|| self.parse(text)) {
-            Parsed::Unusable => None,
-            Parsed::Kept(schema) => Some(Cow::Borrowed(schema)),
-            Parsed::NotKept => Schema::parse(text).map(Cow::Owned),
+            CachedSchema::Unusable => None,
+            CachedSchema::Cached(schema) => Some(Cow::Borrowed(schema)),
+            CachedSchema::Uncached => Schema::parse(text).map(Cow::Owned),
         }
     }
 
-    fn parse(self, text: &str) -> Parsed {
-        let Some(schema) = Schema::parse(text) else { return Parsed::Unusable };
+    fn parse(self, text: &str) -> CachedSchema {
+        let Some(schema) = Schema::parse(text) else { return CachedSchema::Unusable };
         let bytes = schema.bytes();
         let less = |room: usize| room.checked_sub(bytes);
-        match self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
-            Ok(_) => Parsed::Kept(Box::new(schema)),
-            Err(_) => Parsed::NotKept,
+        match self.remaining_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
+            Ok(_) => CachedSchema::Cached(Box::new(schema)),
+            Err(_) => CachedSchema::Uncached,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use serde_json::Value;
 use talon_proto::plugin::{Action, Parameter};
 
-use super::actions::Found;
+use super::actions::ActionRef;
 use super::nearest::nearest;
 use super::schema::{Budget, Patterns, Schema, is_integer};
 use crate::text::{Quoted, prefix};
@@ -24,31 +24,31 @@ const MAX_TYPE_BYTES: usize = 32;
 /// What is wrong with the arguments of one call, bounded.
 #[derive(Debug, Clone, Default)]
 pub struct Problems {
-    told: Vec<String>,
-    more: usize,
+    listed: Vec<String>,
+    omitted: usize,
 }
 
 impl Problems {
     /// Whether there is no problem.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.told.is_empty()
+        self.listed.is_empty()
     }
 
     fn add(&mut self, problem: impl FnOnce() -> String) {
-        if self.told.len() < MAX_PROBLEMS { self.told.push(problem()) } else { self.more += 1 }
+        if self.listed.len() < MAX_PROBLEMS { self.listed.push(problem()) } else { self.omitted += 1 }
     }
 }
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.told.join("; "))?;
-        if self.more > 0 { write!(f, "; and {} more", self.more) } else { Ok(()) }
+        f.write_str(&self.listed.join("; "))?;
+        if self.omitted > 0 { write!(f, "; and {} more", self.omitted) } else { Ok(()) }
     }
 }
 
 /// All problems of the arguments.
-pub(super) fn check(found: Found<'_>, args: &BTreeMap<String, String>, patterns: &Patterns) -> Problems {
+pub(super) fn check(found: ActionRef<'_>, args: &BTreeMap<String, String>, patterns: &Patterns) -> Problems {
     let action = found.action();
     let mut problems = Problems::default();
     let mut budget = Budget::default();
@@ -119,7 +119,7 @@ fn check_value<'s>(
     if parameter.schema.is_empty() && matches!(parameter.r#type.as_str(), "" | "string") {
         return Ok(());
     }
-    let readings = read(&parameter.r#type, value)?;
+    let readings = parse_value(&parameter.r#type, value)?;
     let Some(schema) = schema() else {
         if !parameter.schema.is_empty() {
             tracing::debug!(parameter = %Quoted(&parameter.name), "its schema is no usable JSON object and is ignored");
@@ -138,7 +138,7 @@ fn check_value<'s>(
 
 /// The possible readings of a value under a declared type. An unknown type allows two, one of which has to satisfy
 /// the schema.
-fn read(declared: &str, value: &str) -> Result<[Option<Value>; 2], Cow<'static, str>> {
+fn parse_value(declared: &str, value: &str) -> Result<[Option<Value>; 2], Cow<'static, str>> {
     let json = || serde_json::from_str::<Value>(value).ok();
     let one = |reading: Option<Value>, must: &'static str| match reading {
         Some(value) => Ok([Some(value), None]),

@@ -24,7 +24,7 @@ pub enum ResolveError {
         /// The name that was asked for.
         plugin: String,
         /// The nearest names, or some names that exist.
-        others: Others,
+        others: Suggestions,
     },
     /// The plugin's capabilities were never read.
     #[error("plugin {} is not available: {reason}", Quoted(.plugin))]
@@ -44,7 +44,7 @@ pub enum ResolveError {
         /// The name that was asked for.
         action: String,
         /// The nearest names, or some names that it has.
-        others: Others,
+        others: Suggestions,
     },
     /// The caller is not granted the action. The message does not reveal whether the action exists.
     #[error("action {} of plugin {} is not granted to you: {what_to_do}", Quoted(.action), Quoted(.plugin))]
@@ -104,8 +104,8 @@ pub enum ResolveError {
 
 impl ResolveError {
     pub(super) fn unknown_plugin(call: &Call, names: &[String]) -> Self {
-        let may = |name: &&str| call.granted.as_ref().is_none_or(|granted| granted.covers_some(name));
-        let others = Others::of(&call.plugin, names.iter().map(String::as_str).filter(may));
+        let may = |name: &&str| call.granted.as_ref().is_none_or(|granted| granted.covers_any_action(name));
+        let others = Suggestions::for_name(&call.plugin, names.iter().map(String::as_str).filter(may));
         Self::UnknownPlugin { plugin: call.plugin.to_string(), others }
     }
 
@@ -115,13 +115,13 @@ impl ResolveError {
         Self::UnknownAction {
             plugin: call.plugin.to_string(),
             action: call.action.clone(),
-            others: Others::of(&call.action, actions.names().filter(may)),
+            others: Suggestions::for_name(&call.action, actions.names().filter(may)),
         }
     }
 
     pub(super) fn not_granted(call: &Call) -> Self {
         let granted = call.granted.as_ref();
-        let what_to_do = granted.map_or("", |granted| granted.what_to_do(&call.plugin, &call.action));
+        let what_to_do = granted.map_or("", |granted| granted.remedy(&call.plugin, &call.action));
         Self::NotGranted { plugin: call.plugin.to_string(), action: call.action.clone(), what_to_do }
     }
 
@@ -159,35 +159,35 @@ impl From<ResolveError> for CallError {
 
 /// Suggestions for a name that does not exist, bounded: the nearest names, or some names if none is near.
 #[derive(Debug, Clone, Default)]
-pub struct Others {
-    near: Vec<String>,
-    some: Vec<String>,
+pub struct Suggestions {
+    nearest: Vec<String>,
+    listed: Vec<String>,
     total: usize,
 }
 
-impl Others {
+impl Suggestions {
     /// The suggestions from `names` for `name`.
     #[must_use]
-    pub fn of<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> Self {
-        let some = names.clone().take(MAX_LISTED).map(str::to_owned).collect();
-        Self { near: nearest(name, names.clone()), some, total: names.count() }
+    pub fn for_name<'n>(name: &str, names: impl Iterator<Item = &'n str> + Clone) -> Self {
+        let listed = names.clone().take(MAX_LISTED).map(str::to_owned).collect();
+        Self { nearest: nearest(name, names.clone()), listed, total: names.count() }
     }
 }
 
-impl fmt::Display for Others {
+impl fmt::Display for Suggestions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |names: &[String]| -> String {
             names.iter().map(|name| Quoted(name).to_string()).collect::<Vec<_>>().join(", ")
         };
-        if !self.near.is_empty() {
-            return write!(f, "did you mean {}?", list(&self.near));
+        if !self.nearest.is_empty() {
+            return write!(f, "did you mean {}?", list(&self.nearest));
         }
-        if self.some.is_empty() {
+        if self.listed.is_empty() {
             return f.write_str("there is none");
         }
         let are = if self.total == 1 { "is" } else { "are" };
-        write!(f, "there {are} {}", list(&self.some))?;
-        match self.total - self.some.len() {
+        write!(f, "there {are} {}", list(&self.listed))?;
+        match self.total - self.listed.len() {
             0 => Ok(()),
             more => write!(f, " and {more} more"),
         }

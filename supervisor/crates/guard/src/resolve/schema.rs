@@ -124,7 +124,7 @@ impl Schema {
 
     /// An upper estimate of its memory.
     pub(super) fn bytes(&self) -> usize {
-        bytes_of_fields(&self.0)
+        map_heap_bytes(&self.0)
     }
 
     /// Checks a value; the error says what it must be.
@@ -161,17 +161,17 @@ impl Check<'_> {
 
     fn choice(&mut self, schema: &Map<String, Value>, value: &Value) -> Result<(), String> {
         if let Some(only) = schema.get("const")
-            && !same(only, value)
+            && !json_equal(only, value)
         {
-            return Err(format!("must be {}", shown(only)));
+            return Err(format!("must be {}", display_value(only)));
         }
         let Some(Value::Array(choices)) = schema.get("enum") else { return Ok(()) };
         for choice in choices {
-            if !self.budget.step() || same(choice, value) {
+            if !self.budget.step() || json_equal(choice, value) {
                 return Ok(());
             }
         }
-        let few: Vec<String> = choices.iter().take(MAX_SHOWN_VALUES).map(shown).collect();
+        let few: Vec<String> = choices.iter().take(MAX_SHOWN_VALUES).map(display_value).collect();
         let rest = if choices.len() > few.len() { ", …" } else { "" };
         Err(format!("must be one of {}{rest}", few.join(", ")))
     }
@@ -202,7 +202,7 @@ impl Check<'_> {
     fn items(&mut self, schema: &Map<String, Value>, items: &[Value], depth: usize) -> Result<(), String> {
         let Some(Value::Object(each)) = schema.get("items") else { return Ok(()) };
         for (i, item) in items.iter().enumerate() {
-            self.value(each, item, depth + 1).map_err(|must| within(&i.to_string(), &must))?;
+            self.value(each, item, depth + 1).map_err(|must| at_path(&i.to_string(), &must))?;
         }
         Ok(())
     }
@@ -223,7 +223,7 @@ impl Check<'_> {
         let Some(Value::Object(properties)) = schema.get("properties") else { return Ok(()) };
         for (name, field) in fields {
             if let Some(Value::Object(of_field)) = properties.get(name) {
-                self.value(of_field, field, depth + 1).map_err(|must| within(name, &must))?;
+                self.value(of_field, field, depth + 1).map_err(|must| at_path(name, &must))?;
             }
         }
         Ok(())
@@ -243,13 +243,15 @@ fn check_type(schema: &Map<String, Value>, value: &Value) -> Result<(), String> 
         _ => true,
     };
     match schema.get("type") {
-        Some(Value::String(word)) if !fits(word) => Err(format!("must be of type {}", shown_text(word))),
+        Some(Value::String(word)) if !fits(word) => {
+            Err(format!("must be of type {}", truncate_for_display(word)))
+        }
         Some(Value::Array(words)) => {
             let mut words = words.iter().filter_map(Value::as_str).take(MAX_SHOWN_VALUES).peekable();
             if words.peek().is_none() || words.clone().any(fits) {
                 return Ok(());
             }
-            let list: Vec<&str> = words.map(shown_text).collect();
+            let list: Vec<&str> = words.map(truncate_for_display).collect();
             Err(format!("must be of type {}", list.join(" or ")))
         }
         _ => Ok(()),
@@ -274,28 +276,28 @@ fn check_range(schema: &Map<String, Value>, number: f64) -> Result<(), String> {
 }
 
 /// The heap memory of the value. The parser bounds its depth.
-fn bytes_beside(value: &Value) -> usize {
+fn heap_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.capacity(),
         Value::Array(items) => {
-            items.capacity() * size_of::<Value>() + items.iter().map(bytes_beside).sum::<usize>()
+            items.capacity() * size_of::<Value>() + items.iter().map(heap_bytes).sum::<usize>()
         }
-        Value::Object(fields) => bytes_of_fields(fields),
+        Value::Object(fields) => map_heap_bytes(fields),
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,
     }
 }
 
-fn bytes_of_fields(fields: &Map<String, Value>) -> usize {
+fn map_heap_bytes(fields: &Map<String, Value>) -> usize {
     // A field's hash, and its slot in the hash table.
     const OF_A_TABLE: usize = 4 * size_of::<u64>();
     // Tables double, and the smallest has four slots.
     let places = (2 * fields.len()).max(4);
-    let texts: usize = fields.iter().map(|(name, value)| name.capacity() + bytes_beside(value)).sum();
+    let texts: usize = fields.iter().map(|(name, value)| name.capacity() + heap_bytes(value)).sum();
     places * (size_of::<(String, Value)>() + OF_A_TABLE) + texts
 }
 
 /// Equality as JSON Schema defines it: 1 and 1.0 are the same number.
-fn same(a: &Value, b: &Value) -> bool {
+fn json_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
         _ => a == b,
@@ -304,19 +306,19 @@ fn same(a: &Value, b: &Value) -> bool {
 
 /// Prepends a name to the error's path; the path is bounded by the depth and by what is shown of
 /// each name.
-fn within(name: &str, must: &str) -> String {
+fn at_path(name: &str, must: &str) -> String {
     let (path, must) = must.strip_prefix("at ").and_then(|rest| rest.split_once(": ")).unwrap_or(("", must));
     let dot = if path.is_empty() { "" } else { "." };
-    format!("at {}{dot}{path}: {must}", shown_text(name))
+    format!("at {}{dot}{path}: {must}", truncate_for_display(name))
 }
 
-fn shown(value: &Value) -> String {
+fn display_value(value: &Value) -> String {
     let text = value.to_string();
     let start = prefix(&text, MAX_SHOWN_BYTES);
     if start.len() < text.len() { format!("{start}…") } else { text }
 }
 
-fn shown_text(text: &str) -> &str {
+fn truncate_for_display(text: &str) -> &str {
     prefix(text, MAX_SHOWN_BYTES)
 }
 

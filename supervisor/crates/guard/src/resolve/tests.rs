@@ -52,9 +52,9 @@ fn directory() -> Fixed {
     Fixed([("code-search", known), ("late", not_yet)].into())
 }
 
-fn grants() -> Grants {
+fn grants() -> ContextGrants {
     let key = CredentialHeader { header: "X-Key".to_owned(), value: "s3cret".to_owned() };
-    Grants { context: ["session_id".to_owned()].into(), credentials: [("api".to_owned(), key)].into() }
+    ContextGrants { context: ["session_id".to_owned()].into(), credentials: [("api".to_owned(), key)].into() }
 }
 
 /// The call as it reaches the layer below, or the refusal.
@@ -253,14 +253,14 @@ impl crate::Grant for Few {
     fn covers(&self, plugin: &str, action: &str) -> bool {
         plugin == "code-search" && action.starts_with("sea") || plugin.starts_with("zz")
     }
-    fn covers_some(&self, plugin: &str) -> bool {
+    fn covers_any_action(&self, plugin: &str) -> bool {
         plugin == "code-search" || plugin.starts_with("zz")
     }
 }
 
 fn granted(plugin: &str, action: &str) -> Call {
     let mut call = call(plugin, action, &[("query", "x")]);
-    call.granted = Some(crate::Handed::new(Arc::new(Few)));
+    call.granted = Some(crate::ArcById::new(Arc::new(Few)));
     call
 }
 
@@ -284,10 +284,10 @@ impl crate::Grant for Narrow {
     fn covers(&self, _: &str, _: &str) -> bool {
         false
     }
-    fn covers_some(&self, _: &str) -> bool {
+    fn covers_any_action(&self, _: &str) -> bool {
         false
     }
-    fn what_to_do(&self, _: &str, _: &str) -> &'static str {
+    fn remedy(&self, _: &str, _: &str) -> &'static str {
         "ask Alice"
     }
 }
@@ -295,7 +295,7 @@ impl crate::Grant for Narrow {
 #[tokio::test]
 async fn who_narrows_says_what_to_do_about_it() {
     let mut call = call("code-search", "search", &[]);
-    call.granted = Some(crate::Handed::new(Arc::new(Narrow)));
+    call.granted = Some(crate::ArcById::new(Arc::new(Narrow)));
     let said = "action \"search\" of plugin \"code-search\" is not granted to you: ask Alice";
     assert_refused(call, reason::NOT_GRANTED, said).await;
 }
@@ -342,7 +342,7 @@ async fn a_schema_is_parsed_once_for_many_calls_and_anew_once_the_plugin_declare
         Arc::new([("a".to_owned(), action)].into_iter().collect::<Actions>())
     };
     let directory = Reloaded(Arc::new(std::sync::Mutex::new(declared(r#"{"maximum": 10}"#))));
-    let layer = ResolveLayer::new(directory.clone(), Grants::default());
+    let layer = ResolveLayer::new(directory.clone(), ContextGrants::default());
     let mut service = layer.layer(tower::service_fn(async |_: Call| Ok::<_, CallError>(())));
     let parsed = schema::parsed_on_this_thread;
     let before = parsed();

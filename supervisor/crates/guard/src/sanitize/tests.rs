@@ -2,7 +2,7 @@ use tokio_test::{assert_pending, assert_ready_ok, task};
 use tower_test::mock;
 
 use super::*;
-use crate::sanitized::Field;
+use crate::sanitized_answer::Field;
 use crate::testing::{answer, call, sanitizer};
 
 fn layer() -> SanitizeLayer {
@@ -67,8 +67,8 @@ fn the_coarse_cut_bounds_the_work_and_is_accounted_for() {
     ));
     assert_eq!(answer.content().len(), bytes);
     assert_eq!(answer.error().len(), bytes);
-    assert_eq!(answer.unannounced(Field::Content), bytes);
-    assert_eq!(answer.unannounced(Field::Error), 7);
+    assert_eq!(answer.unreported_bytes(Field::Content), bytes);
+    assert_eq!(answer.unreported_bytes(Field::Error), 7);
     assert!(answer.structured_content().starts_with("\"truncated: structured content of "));
     assert!(answer.0.structured_content.is_cut());
     assert_eq!(answer.report().bytes_left_out, bytes + 7 + bytes + 2);

@@ -14,23 +14,23 @@ const TWO_BYTES: std::ops::Range<u32> = 0x80..0x800;
 
 /// For each of [`TWO_BYTES`] the two bytes of its lower case, [`NOTHING`] or [`LONGER`].
 static LOWER: LazyLock<[[u8; 2]; TWO_BYTES.end as usize]> = LazyLock::new(|| {
-    let mut table = [NOTHING; TWO_BYTES.end as usize];
+    let mut table = [NOT_COUNTED; TWO_BYTES.end as usize];
     for c in TWO_BYTES.filter_map(char::from_u32) {
         let mut lower = [0; MAX_LOWER];
-        table[c as usize] = match write_slowly(c, &mut lower) {
-            0 => NOTHING,
+        table[c as usize] = match write_lower_unicode(c, &mut lower) {
+            0 => NOT_COUNTED,
             2 => [lower[0], lower[1]],
-            _ => LONGER,
+            _ => OTHER_LENGTH,
         };
     }
     table
 });
 
 /// The character is not a letter or digit.
-const NOTHING: [u8; 2] = [0, 0];
+const NOT_COUNTED: [u8; 2] = [0, 0];
 
 /// Its lower case has another length.
-const LONGER: [u8; 2] = [1, 0];
+const OTHER_LENGTH: [u8; 2] = [1, 0];
 
 /// Writes the lower case of a letter or digit, and returns its length. Up to [`MAX_LOWER`] bytes may be written.
 #[inline]
@@ -41,8 +41,8 @@ pub(super) fn write_lower(c: char, to: &mut [u8]) -> usize {
             usize::from(c.is_ascii_alphanumeric())
         }
         '\u{80}'..'\u{800}' => match LOWER[c as usize] {
-            NOTHING => 0,
-            LONGER => write_slowly(c, to),
+            NOT_COUNTED => 0,
+            OTHER_LENGTH => write_lower_unicode(c, to),
             two => {
                 to[..2].copy_from_slice(&two);
                 2
@@ -54,12 +54,12 @@ pub(super) fn write_lower(c: char, to: &mut [u8]) -> usize {
         }
         // Dashes, quotes and dots; stops of Chinese and Japanese.
         '\u{2000}'..='\u{206f}' | '\u{3000}'..='\u{3004}' | '\u{ff01}'..='\u{ff0f}' => 0,
-        _ => write_slowly(c, to),
+        _ => write_lower_unicode(c, to),
     }
 }
 
 /// The same with the Unicode tables.
-fn write_slowly(c: char, to: &mut [u8]) -> usize {
+fn write_lower_unicode(c: char, to: &mut [u8]) -> usize {
     if !c.is_alphanumeric() {
         return 0;
     }
@@ -78,7 +78,7 @@ mod tests {
     fn every_character_becomes_what_unicode_says() {
         for c in '\0'..=char::MAX {
             let (mut to, mut slowly) = ([0; MAX_LOWER], [0; MAX_LOWER]);
-            let (bytes, expected) = (write_lower(c, &mut to), write_slowly(c, &mut slowly));
+            let (bytes, expected) = (write_lower(c, &mut to), write_lower_unicode(c, &mut slowly));
             assert_eq!(to[..bytes], slowly[..expected], "{c:?}");
         }
     }

@@ -17,10 +17,10 @@ const FAIR_WAYS: u32 = WAYS as u32 / 2;
 const MAX_SOURCES: usize = 255;
 
 /// The name for plugins beyond [`MAX_SOURCES`]. No plugin can have this name.
-const OTHERS: &str = "(others)";
+const OTHER_PLUGINS: &str = "(others)";
 
 /// The number of a plugin in [`Table`].
-pub(super) type Source = u8;
+pub(super) type SourceId = u8;
 
 /// Fingerprints, newest first: each in the upper 56 bits, its source in the lower 8. 0 is an empty entry.
 #[derive(Clone, Copy, Default)]
@@ -28,15 +28,15 @@ pub(super) type Source = u8;
 struct Bucket([u64; WAYS]);
 
 /// The indexes of a bucket's entries.
-const PLACES: [u64; WAYS] = [0, 1, 2, 3, 4, 5, 6, 7];
+const WAY_INDEXES: [u64; WAYS] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /// A lossy hash table: each bucket holds its newest fingerprints.
-pub(super) struct Table {
+pub(super) struct FingerprintTable {
     buckets: Box<[Bucket]>,
     sources: Vec<String>,
 }
 
-impl Table {
+impl FingerprintTable {
     pub(super) fn new(fingerprints: usize) -> Self {
         // A power of two, so that a mask selects the bucket; never more than was asked for, and at least one.
         let buckets = (fingerprints / WAYS).max(1);
@@ -45,35 +45,35 @@ impl Table {
     }
 
     /// The number of a plugin.
-    pub(super) fn source(&mut self, plugin: &str) -> Source {
+    pub(super) fn source(&mut self, plugin: &str) -> SourceId {
         let known = self.sources.iter().position(|known| known == plugin);
         let index = known.unwrap_or_else(|| {
             if self.sources.len() + 1 < MAX_SOURCES {
                 self.sources.push(plugin.to_owned());
             } else if self.sources.len() < MAX_SOURCES {
-                self.sources.push(OTHERS.to_owned());
+                self.sources.push(OTHER_PLUGINS.to_owned());
             }
             self.sources.len() - 1
         });
-        Source::try_from(index).expect("there are fewer sources than that")
+        SourceId::try_from(index).expect("there are fewer sources than that")
     }
 
-    pub(super) fn name(&self, source: Source) -> &str {
+    pub(super) fn name(&self, source: SourceId) -> &str {
         &self.sources[usize::from(source)]
     }
 
     /// Stores fingerprints of this plugin.
-    pub(super) fn insert(&mut self, grams: &[u64], source: Source) {
+    pub(super) fn insert(&mut self, grams: &[u64], source: SourceId) {
         self.insert_at(Level::new(), grams, source);
     }
 
     /// The same with the instructions of this level.
-    fn insert_at(&mut self, level: Level, grams: &[u64], source: Source) {
+    fn insert_at(&mut self, level: Level, grams: &[u64], source: SourceId) {
         dispatch!(level, simd => self.insert_each(simd, grams, source));
     }
 
     #[inline(always)]
-    fn insert_each<S: Simd>(&mut self, simd: S, grams: &[u64], source: Source) {
+    fn insert_each<S: Simd>(&mut self, simd: S, grams: &[u64], source: SourceId) {
         let mask = self.buckets.len() - 1;
         for &gram in grams {
             self.buckets[gram as usize & mask].insert(simd, entry(gram, source), source);
@@ -81,12 +81,12 @@ impl Table {
     }
 
     /// Adds the plugins with these fingerprints to `found`, each once.
-    pub(super) fn sources_of(&self, grams: &[u64], found: &mut Vec<Source>) {
+    pub(super) fn sources_of(&self, grams: &[u64], found: &mut Vec<SourceId>) {
         dispatch!(Level::new(), simd => self.sources_of_each(simd, grams, found));
     }
 
     #[inline(always)]
-    fn sources_of_each<S: Simd>(&self, simd: S, grams: &[u64], found: &mut Vec<Source>) {
+    fn sources_of_each<S: Simd>(&self, simd: S, grams: &[u64], found: &mut Vec<SourceId>) {
         let mask = self.buckets.len() - 1;
         for &gram in grams {
             let Bucket(kept) = &self.buckets[gram as usize & mask];
@@ -101,9 +101,9 @@ impl Table {
 
 /// Adds the sources of the entries whose bits are set, each once.
 #[cold]
-fn add_sources(kept: &[u64; WAYS], mut places: u64, found: &mut Vec<Source>) {
+fn add_sources(kept: &[u64; WAYS], mut places: u64, found: &mut Vec<SourceId>) {
     while places != 0 {
-        let source = kept[places.trailing_zeros() as usize] as Source;
+        let source = kept[places.trailing_zeros() as usize] as SourceId;
         if !found.contains(&source) {
             found.push(source);
         }
@@ -114,7 +114,7 @@ fn add_sources(kept: &[u64; WAYS], mut places: u64, found: &mut Vec<Source>) {
 impl Bucket {
     /// Puts an entry of this source first, and shifts the ones in front of the evicted entry.
     #[inline(always)]
-    fn insert<S: Simd>(&mut self, simd: S, entry: u64, source: Source) {
+    fn insert<S: Simd>(&mut self, simd: S, entry: u64, source: SourceId) {
         // Repeated text is most often repeated at once.
         if self.0[0] == entry {
             return;
@@ -124,22 +124,21 @@ impl Bucket {
         // Behind an empty entry there are only empty ones.
         let known_or_empty = (kept.simd_eq(all(entry)) | kept.simd_eq(all(0))).to_bitmask();
         let own = (kept & all(0xff)).simd_eq(all(u64::from(source))).to_bitmask();
-        let gives_way =
-            if known_or_empty == 0 { place_in_full(own) } else { known_or_empty.trailing_zeros() };
+        let gives_way = if known_or_empty == 0 { way_to_evict(own) } else { known_or_empty.trailing_zeros() };
         let moved = all(entry).slide::<{ WAYS - 1 }>(kept);
-        let stays = u64x8::from_slice(simd, &PLACES).simd_gt(all(u64::from(gives_way)));
+        let stays = u64x8::from_slice(simd, &WAY_INDEXES).simd_gt(all(u64::from(gives_way)));
         self.0.copy_from_slice(stays.select(kept, moved).as_slice());
     }
 }
 
-fn entry(gram: u64, source: Source) -> u64 {
+fn entry(gram: u64, source: SourceId) -> u64 {
     // The lowest bit of the fingerprint is set, so that no entry equals an empty one.
     (gram & !0xff) | 0x100 | u64::from(source)
 }
 
 /// The oldest entry of the same plugin, whose positions are `own`, if it has its share already, else the oldest of all.
 #[inline(always)]
-fn place_in_full(own: u64) -> u32 {
+fn way_to_evict(own: u64) -> u32 {
     if own.count_ones() >= FAIR_WAYS { own.ilog2() } else { WAYS as u32 - 1 }
 }
 
@@ -161,7 +160,7 @@ mod tests {
         levels
     }
 
-    fn found(table: &Table, gram: u64) -> Vec<&str> {
+    fn found(table: &FingerprintTable, gram: u64) -> Vec<&str> {
         let mut sources = Vec::new();
         table.sources_of(&[gram], &mut sources);
         sources.iter().map(|source| table.name(*source)).collect()
@@ -194,7 +193,7 @@ mod tests {
         ) {
             let entries: Vec<u64> = said.iter().map(|&(index, source)| entry(gram(index), source)).collect();
             for level in levels() {
-                let mut table = Table::new(WAYS);
+                let mut table = FingerprintTable::new(WAYS);
                 for &(index, source) in &said {
                     table.insert_at(level, &[gram(index)], source);
                 }
@@ -205,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_newest_of_a_plugin_are_there() {
-        let mut table = Table::new(WAYS);
+        let mut table = FingerprintTable::new(WAYS);
         let source = table.source("a");
         for index in 0..20 {
             table.insert(&[gram(index)], source);
@@ -217,7 +216,7 @@ mod tests {
 
     #[test]
     fn a_flood_leaves_others_their_share() {
-        let mut table = Table::new(WAYS);
+        let mut table = FingerprintTable::new(WAYS);
         let (quiet, loud) = (table.source("quiet"), table.source("loud"));
         for index in 0..4 {
             table.insert(&[gram(index)], quiet);
@@ -231,7 +230,7 @@ mod tests {
 
     #[test]
     fn what_two_plugins_said_counts_for_both() {
-        let mut table = Table::new(1000);
+        let mut table = FingerprintTable::new(1000);
         let (a, b) = (table.source("a"), table.source("b"));
         table.insert(&[gram(1)], a);
         table.insert(&[gram(1)], b);
@@ -241,7 +240,7 @@ mod tests {
 
     #[test]
     fn no_fingerprint_is_lost_to_the_empty_place() {
-        let mut table = Table::new(0);
+        let mut table = FingerprintTable::new(0);
         let source = table.source("a");
         table.insert(&[0], source);
         assert_eq!(found(&table, 0), ["a"]);
@@ -249,13 +248,13 @@ mod tests {
 
     #[test]
     fn the_number_of_plugins_is_bounded() {
-        let mut table = Table::new(1000);
+        let mut table = FingerprintTable::new(1000);
         for index in 0..10_000 {
             table.source(&index.to_string());
         }
         assert_eq!(table.sources.len(), MAX_SOURCES);
         let source = table.source("one more");
-        assert_eq!(table.name(source), OTHERS);
+        assert_eq!(table.name(source), OTHER_PLUGINS);
         let first = table.source("0");
         assert_eq!(table.name(first), "0");
     }

@@ -2,7 +2,7 @@ use std::convert::Infallible;
 
 use tower::{ServiceExt as _, service_fn};
 
-use super::own::MAX_OWN;
+use super::argument_grams::MAX_ARGUMENT_GRAMS;
 use super::*;
 use crate::answer::{Answer, Outcome};
 use crate::call::Origin;
@@ -119,7 +119,7 @@ async fn a_plugin_that_repeats_another_does_not_wash_its_text_clean() {
 async fn the_host_taints_nothing() {
     let taint = Taint::default();
     let refused = Outcome::Refused { reason: reason::UNKNOWN_ACTION, retryable: false };
-    exchange(&taint, "s", "web", "", Answer::of_host(refused, ADVICE)).await;
+    exchange(&taint, "s", "web", "", Answer::from_host(refused, ADVICE)).await;
     assert!(tainted(&taint, "s", ADVICE).await.is_empty());
     // Nor do the words of a notice, where a handle is that a model has to repeat.
     says(&taint, "s", "web", &"x".repeat(1 << 17)).await;
@@ -173,7 +173,7 @@ fn the_work_for_one_call_is_bounded() {
     let long = "abcdefghijklmnopqrstuvwxyz0123456789".repeat(100_000);
     let args = [long.clone(), long];
     let (_, own) = taint.examine(None, args.iter());
-    assert_eq!(own.grams.len(), MAX_OWN);
+    assert_eq!(own.grams.len(), MAX_ARGUMENT_GRAMS);
     // What lies behind the limit is not looked at.
     let filler = "0".repeat(MAX_LOOKED_AT);
     let (_, own) = taint.examine(None, [filler, ADVICE.to_owned()].iter());

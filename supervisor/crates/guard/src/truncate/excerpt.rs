@@ -3,9 +3,9 @@
 use super::{TruncateLayer, notice};
 use crate::body::{Body, Part};
 use crate::pages::{Pages, READ_MORE};
-use crate::sanitized::{Field, SanitizedAnswer};
+use crate::sanitized_answer::{Field, SanitizedAnswer};
 use crate::text::prefix;
-use talon_sanitize::{Raw, Sanitized, Tally};
+use talon_sanitize::{FamilyCounts, Raw, Sanitized};
 
 /// The end gets a quarter of the limit.
 const TAIL_SHARE: usize = 4;
@@ -26,13 +26,13 @@ impl TruncateLayer {
             return self.cut(answer, Field::Content);
         }
         let handle = keep.and_then(|(pages, scope, plugin)| {
-            pages.keep(scope, answer.0.written_by.as_deref().unwrap_or(plugin), text)
+            pages.store(scope, answer.0.written_by.as_deref().unwrap_or(plugin), text)
         });
         let tail_limit = if limit < MIN_LIMIT { 0 } else { limit / TAIL_SHARE };
         let head = self.head(text, limit - tail_limit);
         let (tail, tail_bytes) = self.tail(text, tail_limit, head.len());
         let left_out = text.len() - head.len() - tail_bytes;
-        let at_the_end = answer.unannounced(Field::Content);
+        let at_the_end = answer.unreported_bytes(Field::Content);
 
         let here = if tail.is_empty() { "" } else { " here" };
         let more = match &handle {
@@ -48,7 +48,7 @@ impl TruncateLayer {
                 parts.push(Part::Notice(notice(at_the_end, "")));
             }
         }
-        answer.replace(Field::Content, Body::cut(parts), left_out);
+        answer.replace(Field::Content, Body::from_parts(parts), left_out);
         answer.0.report.page = handle;
     }
 
@@ -59,7 +59,7 @@ impl TruncateLayer {
         for _ in 0..MAX_TRIES {
             let from = text.ceil_char_boundary((text.len() - wanted).max(after));
             let from = from + line_start(&text[from..]);
-            let tail = self.sanitizer.sanitize(Raw::from(&text[from..]), &mut Tally::default());
+            let tail = self.sanitizer.sanitize(Raw::from(&text[from..]), &mut FamilyCounts::default());
             match tail.len().checked_sub(limit) {
                 None | Some(0) => return (tail, text.len() - from),
                 Some(excess) => wanted = wanted.saturating_sub(excess),

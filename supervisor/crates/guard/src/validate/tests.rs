@@ -123,7 +123,7 @@ async fn an_answer_carries_the_digest_of_its_message() {
 async fn messages_are_kept_as_they_came_valid_or_not() {
     let store = RawStore::new(1 << 20);
     let message = raw("call_1", "<|im_start|>");
-    validated_by(ValidateLayer::keeping(store.clone()), message.clone()).await.unwrap();
+    validated_by(ValidateLayer::with_store(store.clone()), message.clone()).await.unwrap();
     let kept = store.get("call_1").expect("it is kept");
     assert_eq!((kept.plugin.as_str(), kept.action.as_str()), ("x", "run"));
     assert_eq!((kept.digest, &kept.message), (Digest::of(&message.0), &message.0));
@@ -131,7 +131,7 @@ async fn messages_are_kept_as_they_came_valid_or_not() {
     assert_eq!(kept.message.as_ptr(), message.0.as_ptr());
 
     let garbage = RawAnswer(bytes::Bytes::from_static(b"\xff\xff\xff"));
-    validated_by(ValidateLayer::keeping(store.clone()), garbage.clone()).await.unwrap_err();
+    validated_by(ValidateLayer::with_store(store.clone()), garbage.clone()).await.unwrap_err();
     assert_eq!(store.get("call_1").map(|kept| kept.message), Some(garbage.0));
 }
 

@@ -5,28 +5,28 @@ use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{Lacking, SUPERVISOR};
+use super::{CgroupsUnavailableError, SUPERVISOR};
 
 /// The controllers that are used. The first two are the reason for having a cgroup and are required; the others are
 /// used where they are available.
 pub(super) const CONTROLLERS: [&str; 4] = ["memory", "pids", "cpu", "io"];
 /// How many of [`CONTROLLERS`], from the front, are required.
-const NEEDED: usize = 2;
+const REQUIRED_CONTROLLERS: usize = 2;
 
 /// Where distributions mount cgroup v2; the second path is for machines that also have v1.
 const USUAL_MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
-const MOUNT_IT: &str = "boot with systemd.unified_cgroup_hierarchy=1, or mount it on /sys/fs/cgroup";
-pub(super) const DELEGATE: &str = "set Delegate=yes in the service; docs/operations.md has other ways";
-const ENABLE: &str = "set Delegate=yes in the service; what cgroup v1 uses is missing in v2";
+const MOUNT_ADVICE: &str = "boot with systemd.unified_cgroup_hierarchy=1, or mount it on /sys/fs/cgroup";
+pub(super) const DELEGATE_ADVICE: &str = "set Delegate=yes in the service; docs/operations.md has other ways";
+const ENABLE_ADVICE: &str = "set Delegate=yes in the service; what cgroup v1 uses is missing in v2";
 
 /// Whether a cgroup without this controller is useless.
 pub(super) fn is_needed(controller: &str) -> bool {
-    CONTROLLERS[..NEEDED].contains(&controller)
+    CONTROLLERS[..REQUIRED_CONTROLLERS].contains(&controller)
 }
 
 /// The files that are read. Tests use other files.
-pub(super) struct Look {
+pub(super) struct CgroupLookup {
     /// Our own process directory, `/proc/self`.
     pub(super) proc: PathBuf,
     /// Exists if systemd manages the machine.
@@ -35,7 +35,7 @@ pub(super) struct Look {
 
 /// The cgroup below which cgroups can be created.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct CgroupBase {
     /// The cgroup that we may divide.
     pub(super) base: PathBuf,
     /// Whether this process is in it, and must move to a leaf before it can be divided.
@@ -44,38 +44,37 @@ pub(super) struct Place {
     pub(super) controllers: Vec<&'static str>,
 }
 
-impl Look {
-    pub(super) fn machine() -> Self {
+impl CgroupLookup {
+    pub(super) fn for_this_machine() -> Self {
         Self { proc: "/proc/self".into(), systemd: "/run/systemd/system".into() }
     }
 
     /// Finds the base, or returns why there is none.
-    pub(super) fn find(&self) -> Result<Place, Lacking> {
-        let own = self.own()?;
+    pub(super) fn find(&self) -> Result<CgroupBase, CgroupsUnavailableError> {
+        let own = self.own_cgroup()?;
         // A supervisor that was started in its leaf, by an earlier one or by DelegateSubgroup=, divides the parent.
         // If it may not, the leaf is a cgroup like any other.
         let above = own.parent().filter(|above| own.ends_with(SUPERVISOR) && !is_hierarchy_root(above));
-        if let Some(place) = above.and_then(|above| self.judge(above, false).ok()) {
+        if let Some(place) = above.and_then(|above| self.check_usable(above, false).ok()) {
             return Ok(place);
         }
         let is_root = is_hierarchy_root(&own);
-        self.judge(&own, !is_root)
+        self.check_usable(&own, !is_root)
     }
 
     /// The directory of the cgroup that we are in.
-    fn own(&self) -> Result<PathBuf, Lacking> {
+    fn own_cgroup(&self) -> Result<PathBuf, CgroupsUnavailableError> {
         let read = |name: &str| {
             fs::read_to_string(self.proc.join(name)).map_err(|error| {
-                Lacking::new(format!("cannot read /proc/self/{name}: {error}"), "mount /proc")
+                CgroupsUnavailableError::new(format!("cannot read /proc/self/{name}: {error}"), "mount /proc")
             })
         };
-        let (root, at) =
-            v2_mount(&read("mountinfo")?).ok_or_else(|| Lacking::new("no cgroup v2 is mounted", MOUNT_IT))?;
+        let (root, at) = v2_mount(&read("mountinfo")?)
+            .ok_or_else(|| CgroupsUnavailableError::new("no cgroup v2 is mounted", MOUNT_ADVICE))?;
         let groups = read("cgroup")?;
-        let own = groups
-            .lines()
-            .find_map(|line| line.strip_prefix("0::"))
-            .ok_or_else(|| Lacking::new("this process is in no cgroup of version 2", MOUNT_IT))?;
+        let own = groups.lines().find_map(|line| line.strip_prefix("0::")).ok_or_else(|| {
+            CgroupsUnavailableError::new("this process is in no cgroup of version 2", MOUNT_ADVICE)
+        })?;
         let below = Path::new(own)
             .strip_prefix(&root)
             .ok()
@@ -86,29 +85,35 @@ impl Look {
             Some(below) => Ok(at.join(below)),
             None => {
                 let why = format!("its cgroup {own} is outside of what is mounted on {}", at.display());
-                Err(Lacking::new(why, DELEGATE))
+                Err(CgroupsUnavailableError::new(why, DELEGATE_ADVICE))
             }
         }
     }
 
     /// Checks whether a cgroup is ours to divide.
-    fn judge(&self, base: &Path, must_move: bool) -> Result<Place, Lacking> {
+    fn check_usable(&self, base: &Path, must_move: bool) -> Result<CgroupBase, CgroupsUnavailableError> {
         let name = base.display();
         for file in ["", "cgroup.procs", "cgroup.subtree_control"] {
             let path = if file.is_empty() { base.to_owned() } else { base.join(file) };
             if let Err(errno) = rustix::fs::access(&path, rustix::fs::Access::WRITE_OK) {
-                return Err(Lacking::new(format!("the cgroup {name} is not delegated: {errno}"), DELEGATE));
+                return Err(CgroupsUnavailableError::new(
+                    format!("the cgroup {name} is not delegated: {errno}"),
+                    DELEGATE_ADVICE,
+                ));
             }
         }
         if !is_hierarchy_root(base) {
             self.is_delegated_to_root(base)?;
-            let strangers = strangers(base).map_err(|error| {
-                Lacking::new(format!("cannot read who is in the cgroup {name}: {error}"), DELEGATE)
+            let strangers = foreign_processes(base).map_err(|error| {
+                CgroupsUnavailableError::new(
+                    format!("cannot read who is in the cgroup {name}: {error}"),
+                    DELEGATE_ADVICE,
+                )
             })?;
             if strangers > 0 {
                 let why =
                     format!("{strangers} other processes are in the cgroup {name}, which stays as it is");
-                return Err(Lacking::new(why, DELEGATE));
+                return Err(CgroupsUnavailableError::new(why, DELEGATE_ADVICE));
             }
         }
         let offered = fs::read_to_string(base.join("cgroup.controllers")).unwrap_or_default();
@@ -118,14 +123,14 @@ impl Look {
         let needed: Vec<_> = missing.into_iter().filter(|name| is_needed(name)).collect();
         if !needed.is_empty() {
             let why = format!("the cgroup {name} lacks the controllers {}", needed.join(" and "));
-            return Err(Lacking::new(why, ENABLE));
+            return Err(CgroupsUnavailableError::new(why, ENABLE_ADVICE));
         }
-        Ok(Place { base: base.to_owned(), must_move, controllers })
+        Ok(CgroupBase { base: base.to_owned(), must_move, controllers })
     }
 
     /// Root may write to every cgroup, so that proves nothing. systemd marks the cgroups that it does not manage
     /// itself, and would undo changes to others. Where systemd does not run, no other process manages cgroups.
-    fn is_delegated_to_root(&self, base: &Path) -> Result<(), Lacking> {
+    fn is_delegated_to_root(&self, base: &Path) -> Result<(), CgroupsUnavailableError> {
         if !rustix::process::geteuid().is_root() || !self.systemd.exists() {
             return Ok(());
         }
@@ -138,7 +143,7 @@ impl Look {
             return Ok(());
         }
         let why = format!("the cgroup {} belongs to systemd, which has not delegated it", base.display());
-        Err(Lacking::new(why, DELEGATE))
+        Err(CgroupsUnavailableError::new(why, DELEGATE_ADVICE))
     }
 }
 
@@ -149,7 +154,7 @@ fn is_hierarchy_root(group: &Path) -> bool {
 }
 
 /// How many processes other than ours are in a cgroup. Those outside of our pid namespace read as 0 and count.
-fn strangers(group: &Path) -> io::Result<usize> {
+fn foreign_processes(group: &Path) -> io::Result<usize> {
     let own = std::process::id().to_string();
     let procs = fs::read_to_string(group.join("cgroup.procs"))?;
     Ok(procs.lines().filter(|pid| *pid != own).count())

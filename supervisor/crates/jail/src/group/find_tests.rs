@@ -5,7 +5,7 @@ use super::*;
 /// What a process sees of its machine.
 struct Machine {
     root: tempfile::TempDir,
-    look: Look,
+    look: CgroupLookup,
 }
 
 impl Machine {
@@ -14,7 +14,7 @@ impl Machine {
         let root = tempfile::tempdir().unwrap();
         let proc = root.path().join("proc");
         create_dir_all(&proc).unwrap();
-        let machine = Self { look: Look { proc, systemd: root.path().join("no systemd") }, root };
+        let machine = Self { look: CgroupLookup { proc, systemd: root.path().join("no systemd") }, root };
         machine.group("", "", controllers);
         fs::remove_file(machine.path("").join("cgroup.type")).unwrap();
         machine.mounted("/");

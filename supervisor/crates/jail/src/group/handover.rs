@@ -12,7 +12,7 @@ impl Groups {
     /// before 254, which does not know `DelegateSubgroup=`). Until the next supervisor [adopts](Group::adopt) them, the
     /// cgroups in use limit nothing. Returns whether anything was changed. Must be the last step before this process
     /// ends.
-    pub fn let_go(&self) -> bool {
+    pub fn disable_controllers(&self) -> bool {
         if !self.moved {
             return false;
         }
@@ -42,23 +42,23 @@ impl Group {
         let failed = |source| GroupError::Directory { path: dir.clone(), source };
         let members = fs::read_to_string(dir.join("cgroup.procs")).map_err(failed)?;
         if !members.lines().any(|line| line.parse() == Ok(member)) {
-            return Err(GroupError::NotIn { path: dir, pid: member });
+            return Err(GroupError::NotMember { path: dir, pid: member });
         }
         let procs = File::options().write(true).open(dir.join("cgroup.procs")).map_err(failed)?;
-        Ok(Self { dir, procs, memory_bytes: 0, lacking: Vec::new(), released: false })
+        Ok(Self { dir, procs, memory_bytes: 0, missing_limits: Vec::new(), released: false })
     }
 
     /// Sets the limits again, as far as there are controllers by now.
     ///
     /// # Errors
     /// If the kernel offers a limit and refuses its value.
-    pub fn bound(&mut self, limits: &Limits) -> Result<(), GroupError> {
+    pub fn set_limits(&mut self, limits: &Limits) -> Result<(), GroupError> {
         let offered = fs::read_to_string(self.dir.join("cgroup.controllers"));
         let offered = offered.map_err(|source| GroupError::Directory { path: self.dir.clone(), source })?;
         let is_offered = |name: &&str| offered.split_ascii_whitespace().any(|offered| offered == *name);
         let controllers: Vec<&str> = find::CONTROLLERS.into_iter().filter(is_offered).collect();
         self.memory_bytes = limits.memory_bytes;
-        self.lacking = limits::set(&self.dir, limits, &controllers)?;
+        self.missing_limits = limits::apply(&self.dir, limits, &controllers)?;
         Ok(())
     }
 
@@ -70,7 +70,7 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use super::super::find::Place;
+    use super::super::find::CgroupBase;
     use super::super::tests::{group_like, text};
     use super::*;
 
@@ -78,7 +78,7 @@ mod tests {
     fn the_controllers_are_taken_back_innermost_first_where_we_had_to_move() {
         let root = tempfile::tempdir().unwrap();
         let place =
-            |must_move| Place { base: root.path().to_owned(), must_move, controllers: vec!["memory"] };
+            |must_move| CgroupBase { base: root.path().to_owned(), must_move, controllers: vec!["memory"] };
         fs::create_dir_all(root.path().join("talon-x")).unwrap();
         fs::create_dir_all(root.path().join("supervisor")).unwrap();
         for group in ["", "talon-x", "supervisor"] {
@@ -88,10 +88,10 @@ mod tests {
         }
         let control = |group: &str| text(&root.path().join(group), "cgroup.subtree_control");
         let stayed = Groups::open_in(&place(false), "x").unwrap();
-        assert!(!stayed.let_go());
+        assert!(!stayed.disable_controllers());
         assert_eq!([control(""), control("talon-x")], ["+memory"; 2]);
         let moved = Groups::open_in(&place(true), "x").unwrap();
-        assert!(moved.let_go());
+        assert!(moved.disable_controllers());
         assert_eq!([control(""), control("talon-x")], ["-memory"; 2]);
     }
 
@@ -107,9 +107,9 @@ mod tests {
         assert!(refused.to_string().contains("process 7 is not in the cgroup"), "{refused}");
         let mut group = Group::adopt(dir.clone(), 18).unwrap();
         assert_eq!(text(&dir, "memory.max"), "");
-        group.bound(&limits).unwrap();
+        group.set_limits(&limits).unwrap();
         assert_eq!(text(&dir, "memory.max"), "1048576");
-        assert!(group.lacking().iter().any(|lacking| lacking.starts_with("cpu.weight")));
+        assert!(group.missing_limits().iter().any(|lacking| lacking.starts_with("cpu.weight")));
         group.release();
         assert!(dir.exists(), "it is somebody else's");
     }

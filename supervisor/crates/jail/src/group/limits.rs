@@ -51,7 +51,7 @@ fn settings(limits: &Limits) -> Vec<Setting> {
 }
 
 /// Sets all limits. Returns those that this machine does not offer; one that it offers and refuses is an error.
-pub(super) fn set(dir: &Path, limits: &Limits, controllers: &[&str]) -> Result<Vec<String>, GroupError> {
+pub(super) fn apply(dir: &Path, limits: &Limits, controllers: &[&str]) -> Result<Vec<String>, GroupError> {
     let mut lacking = Vec::new();
     for Setting { controller, file, value, needed } in settings(limits) {
         if !controllers.contains(&controller) {

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use self::find::{Look, Place};
+use self::find::{CgroupBase, CgroupLookup};
 use crate::exit::ExitStatus;
 use crate::spec::Limits;
 
@@ -47,7 +47,7 @@ pub struct Groups {
 /// Why no cgroups can be used, and how to change that.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why} ({fix})")]
-pub struct Lacking {
+pub struct CgroupsUnavailableError {
     why: String,
     fix: &'static str,
 }
@@ -65,7 +65,7 @@ pub enum GroupError {
     InUse(PathBuf),
     /// The process is not in this cgroup.
     #[error("process {pid} is not in the cgroup {} (start the plugin again)", path.display())]
-    NotIn {
+    NotMember {
         /// The cgroup's directory.
         path: PathBuf,
         /// The process.
@@ -100,19 +100,19 @@ pub struct Group {
     dir: PathBuf,
     procs: File,
     memory_bytes: u64,
-    lacking: Vec<String>,
+    missing_limits: Vec<String>,
     /// Whether another supervisor owns it now.
     released: bool,
 }
 
 /// Which controllers this process could delegate to programs, for `talon doctor`. Changes nothing.
-pub(crate) fn offered() -> Result<Vec<&'static str>, Lacking> {
-    Look::machine().find().map(|place| place.controllers)
+pub(crate) fn available_controllers() -> Result<Vec<&'static str>, CgroupsUnavailableError> {
+    CgroupLookup::for_this_machine().find().map(|place| place.controllers)
 }
 
-impl Lacking {
+impl CgroupsUnavailableError {
     /// The reason, and how to fix it.
-    pub(crate) fn parts(&self) -> (&str, &'static str) {
+    pub(crate) fn reason_and_fix(&self) -> (&str, &'static str) {
         (&self.why, self.fix)
     }
 
@@ -126,26 +126,29 @@ impl Groups {
     ///
     /// The label separates supervisors that share a base: a short text that stands for the runtime directory, whose
     /// lock the caller holds. If other processes are in our cgroup, or it was not delegated to us, nothing is changed.
-    pub fn open(label: &str) -> Result<Self, Lacking> {
-        Self::open_in(&Look::machine().find()?, label)
+    pub fn open(label: &str) -> Result<Self, CgroupsUnavailableError> {
+        Self::open_in(&CgroupLookup::for_this_machine().find()?, label)
     }
 
-    fn open_in(place: &Place, label: &str) -> Result<Self, Lacking> {
-        if !is_name(label) {
-            return Err(Lacking::new(GroupError::Name(label.into()).to_string(), "give it a plain label"));
+    fn open_in(place: &CgroupBase, label: &str) -> Result<Self, CgroupsUnavailableError> {
+        if !is_valid_name(label) {
+            return Err(CgroupsUnavailableError::new(
+                GroupError::Name(label.into()).to_string(),
+                "give it a plain label",
+            ));
         }
         if place.must_move {
             move_to(&place.base.join(SUPERVISOR))
-                .map_err(|error| refused(&place.base, "enter a leaf", &error))?;
+                .map_err(|error| unavailable(&place.base, "enter a leaf", &error))?;
         }
-        let divided = divide(place, label);
+        let divided = delegate_controllers(place, label);
         if divided.is_err() && place.must_move {
             // Undo everything. Controllers that stay enabled would keep this process out of the base, so disable them
             // first.
             for controller in &place.controllers {
                 let _ = write(&place.base.join("cgroup.subtree_control"), &format!("-{controller}"));
             }
-            let _ = write(&place.base.join("cgroup.procs"), OURSELVES);
+            let _ = write(&place.base.join("cgroup.procs"), WRITING_PROCESS);
             let _ = fs::remove_dir(place.base.join(SUPERVISOR));
         }
         divided
@@ -168,8 +171,8 @@ impl Groups {
     }
 
     /// Makes a cgroup with these limits. A leftover of the same name without processes is removed first.
-    pub fn make(&self, name: &str, limits: &Limits) -> Result<Group, GroupError> {
-        if !is_name(name) {
+    pub fn create(&self, name: &str, limits: &Limits) -> Result<Group, GroupError> {
+        if !is_valid_name(name) {
             return Err(GroupError::Name(name.into()));
         }
         let dir = self.dir.join(name);
@@ -181,14 +184,14 @@ impl Groups {
             }
             made => made.map_err(failed)?,
         }
-        let filled = limits::set(&dir, limits, &self.controllers).and_then(|lacking| {
+        let filled = limits::apply(&dir, limits, &self.controllers).and_then(|lacking| {
             let procs = File::options().write(true).open(dir.join("cgroup.procs")).map_err(failed)?;
             Ok((lacking, procs))
         });
         match filled {
             Ok((lacking, procs)) => {
                 let memory_bytes = limits.memory_bytes;
-                Ok(Group { dir, procs, memory_bytes, lacking, released: false })
+                Ok(Group { dir, procs, memory_bytes, missing_limits: lacking, released: false })
             }
             Err(error) => {
                 let _ = fs::remove_dir(&dir);
@@ -205,8 +208,8 @@ impl Group {
     }
 
     /// The limits that could not be set, one text each: `io.weight: not offered by this kernel`.
-    pub fn lacking(&self) -> &[String] {
-        &self.lacking
+    pub fn missing_limits(&self) -> &[String] {
+        &self.missing_limits
     }
 
     /// Sends SIGKILL to everything in it, including the program's monitor. Does not wait for their end.
@@ -231,7 +234,7 @@ impl Group {
 
     /// CPU time of everything that ever ran in it.
     pub fn cpu_time(&self) -> Option<Duration> {
-        remove::pair(&self.dir.join("cpu.stat"), "usage_usec").map(Duration::from_micros)
+        remove::keyed_value(&self.dir.join("cpu.stat"), "usage_usec").map(Duration::from_micros)
     }
 
     /// How many processes and threads are in it; `None` without the controller.
@@ -259,7 +262,7 @@ impl Group {
     }
 
     fn event(&self, file: &str, name: &str) -> u64 {
-        remove::pair(&self.dir.join(file), name).unwrap_or(0)
+        remove::keyed_value(&self.dir.join(file), name).unwrap_or(0)
     }
 }
 
@@ -272,34 +275,38 @@ impl Drop for Group {
 }
 
 /// Written to `cgroup.procs`, moves the writing process with all its threads.
-const OURSELVES: &str = "0";
+const WRITING_PROCESS: &str = "0";
 
 fn move_to(leaf: &Path) -> io::Result<()> {
     make_dir(leaf)?;
-    write(&leaf.join("cgroup.procs"), OURSELVES).inspect_err(|_| {
+    write(&leaf.join("cgroup.procs"), WRITING_PROCESS).inspect_err(|_| {
         let _ = fs::remove_dir(leaf);
     })
 }
 
 /// Delegates the controllers to the base's children, makes the label's cgroup, and delegates them to its children.
-fn divide(place: &Place, label: &str) -> Result<Groups, Lacking> {
+fn delegate_controllers(place: &CgroupBase, label: &str) -> Result<Groups, CgroupsUnavailableError> {
     let dir = place.base.join(format!("talon-{label}"));
     let mut controllers = place.controllers.clone();
-    enable(&place.base, &mut controllers)?;
-    make_dir(&dir).map_err(|error| refused(&dir, "make", &error))?;
-    enable(&dir, &mut controllers)?;
+    enable_controllers(&place.base, &mut controllers)?;
+    make_dir(&dir).map_err(|error| unavailable(&dir, "make", &error))?;
+    enable_controllers(&dir, &mut controllers)?;
     Ok(Groups { base: place.base.clone(), moved: place.must_move, dir, controllers })
 }
 
 /// Enables controllers one by one: together, all would be refused because of one. Optional ones may fail.
-fn enable(group: &Path, controllers: &mut Vec<&'static str>) -> Result<(), Lacking> {
+fn enable_controllers(
+    group: &Path,
+    controllers: &mut Vec<&'static str>,
+) -> Result<(), CgroupsUnavailableError> {
     let mut failed = None;
     controllers.retain(|controller| {
         match write(&group.join("cgroup.subtree_control"), &format!("+{controller}")) {
             Ok(()) => true,
             Err(error) => {
                 if find::is_needed(controller) {
-                    failed = Some(refused(group, &format!("enable the controller {controller} in"), &error));
+                    failed =
+                        Some(unavailable(group, &format!("enable the controller {controller} in"), &error));
                 }
                 false
             }
@@ -308,8 +315,11 @@ fn enable(group: &Path, controllers: &mut Vec<&'static str>) -> Result<(), Lacki
     failed.map_or(Ok(()), Err)
 }
 
-fn refused(group: &Path, what: &str, error: &io::Error) -> Lacking {
-    Lacking::new(format!("cannot {what} the cgroup {}: {error}", group.display()), find::DELEGATE)
+fn unavailable(group: &Path, what: &str, error: &io::Error) -> CgroupsUnavailableError {
+    CgroupsUnavailableError::new(
+        format!("cannot {what} the cgroup {}: {error}", group.display()),
+        find::DELEGATE_ADVICE,
+    )
 }
 
 fn make_dir(path: &Path) -> io::Result<()> {
@@ -327,7 +337,7 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
 }
 
 /// The kernel's files have dots in their names, so a name without dots cannot collide with one.
-fn is_name(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_@+".contains(&byte);
     (1..=NAME_MAX_BYTES).contains(&name.len()) && name.bytes().all(plain)
 }

@@ -13,11 +13,11 @@ use super::{GroupError, write};
 
 /// How long a killed cgroup may take to become empty. Milliseconds are usual; a process that takes longer waits for a
 /// disk or a network, possibly without end.
-const GROUP_END: Duration = Duration::from_secs(2);
+const GROUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The same for everything that an earlier supervisor left. All are killed before any is waited for, so their ends
 /// overlap.
-const ALL_END: Duration = Duration::from_secs(5);
+const ALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How many directories one tree of cgroups may have; a larger one is not touched. We make no cgroups below a
 /// program's, and a program sees none of them, unless it runs without a private view.
@@ -25,13 +25,13 @@ const TREE_MAX: usize = 1024;
 
 /// How often the processes of a cgroup are listed and killed on a kernel without `cgroup.kill`. No process can be
 /// started meanwhile, so the second round finds what the first one missed.
-const ROUNDS: usize = 4;
+const KILL_ROUNDS: usize = 4;
 
 /// Kills and removes one cgroup, if that can be done in time.
 pub(super) fn group(dir: &Path) {
     if empty_tree(dir).is_err() {
         let _ = kill(dir);
-        if is_empty_by(dir, Instant::now() + GROUP_END) {
+        if is_empty_by(dir, Instant::now() + GROUP_TIMEOUT) {
             let _ = empty_tree(dir);
         }
     }
@@ -46,7 +46,7 @@ pub(super) fn all_below(dir: &Path, kept: &[&Path]) -> Result<usize, GroupError>
     for group in &groups {
         let _ = kill(group);
     }
-    let deadline = Instant::now() + ALL_END;
+    let deadline = Instant::now() + ALL_TIMEOUT;
     let mut removed = 0;
     let mut left = None;
     for group in groups {
@@ -72,7 +72,7 @@ pub(super) fn kill(dir: &Path) -> io::Result<()> {
 fn kill_each(dir: &Path) -> io::Result<()> {
     for group in tree(dir)? {
         let _ = write(&group.join("pids.max"), "0");
-        for _ in 0..ROUNDS {
+        for _ in 0..KILL_ROUNDS {
             let members = members(&group)?;
             let held: Vec<_> = members
                 .iter()
@@ -105,7 +105,7 @@ pub(super) fn is_empty_by(dir: &Path, deadline: Instant) -> bool {
         if events.rewind().and_then(|()| events.read_to_string(&mut text)).is_err() {
             return false;
         }
-        if value(&text, "populated") == Some(0) {
+        if value_of(&text, "populated") == Some(0) {
             return true;
         }
         let left = deadline.saturating_duration_since(Instant::now());
@@ -152,11 +152,11 @@ fn subgroups(dir: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// The value of a key in one of the kernel's flat keyed files.
-pub(super) fn pair(file: &Path, name: &str) -> Option<u64> {
-    value(&fs::read_to_string(file).ok()?, name)
+pub(super) fn keyed_value(file: &Path, name: &str) -> Option<u64> {
+    value_of(&fs::read_to_string(file).ok()?, name)
 }
 
-fn value(text: &str, name: &str) -> Option<u64> {
+fn value_of(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
     line.trim().parse().ok()
 }

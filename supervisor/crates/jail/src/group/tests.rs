@@ -38,7 +38,7 @@ fn every_limit_is_written() {
         memory_high_bytes: Some(9 << 20),
         ..Limits::default()
     };
-    let lacking = limits::set(root.path(), &limits, &find::CONTROLLERS).unwrap();
+    let lacking = limits::apply(root.path(), &limits, &find::CONTROLLERS).unwrap();
     assert_eq!(lacking, Vec::<String>::new());
     for (file, expected) in [
         ("memory.max", "1073741824"),
@@ -59,7 +59,7 @@ fn what_is_not_offered_is_named() {
     let root = tempfile::tempdir().unwrap();
     group_like(root.path(), &["memory.max", "memory.high", "memory.oom.group", "pids.max"]);
     let limits = Limits { nproc: u64::MAX, cpu_percent: Some(50), ..Limits::default() };
-    let lacking = limits::set(root.path(), &limits, &["memory", "pids", "io"]).unwrap();
+    let lacking = limits::apply(root.path(), &limits, &["memory", "pids", "io"]).unwrap();
     assert_eq!(
         lacking,
         [
@@ -75,10 +75,10 @@ fn what_is_not_offered_is_named() {
 #[test]
 fn names_that_could_be_something_else_are_refused() {
     for name in ["", ".", "..", "a/b", "memory.max", "a b", "ä", "a\0", &"x".repeat(65)] {
-        assert!(!is_name(name), "{name:?}");
+        assert!(!is_valid_name(name), "{name:?}");
     }
     for name in ["web-fetch", "a@1", "C++", "0_", &"x".repeat(64)] {
-        assert!(is_name(name), "{name:?}");
+        assert!(is_valid_name(name), "{name:?}");
     }
     let groups = Groups {
         base: "/nonexistent".into(),
@@ -86,9 +86,9 @@ fn names_that_could_be_something_else_are_refused() {
         dir: "/nonexistent".into(),
         controllers: Vec::new(),
     };
-    let refusal = groups.make("cgroup.procs", &Limits::default()).unwrap_err().to_string();
+    let refusal = groups.create("cgroup.procs", &Limits::default()).unwrap_err().to_string();
     assert!(refusal.contains("cannot name a cgroup (use"), "{refusal}");
-    let refusal = groups.make("plugin", &Limits::default()).unwrap_err().to_string();
+    let refusal = groups.create("plugin", &Limits::default()).unwrap_err().to_string();
     assert!(refusal.contains("/nonexistent/plugin"), "{refusal}");
 }
 
@@ -97,7 +97,7 @@ fn a_base_that_refuses_is_left_as_it_was() {
     let root = tempfile::tempdir().unwrap();
     group_like(root.path(), &["cgroup.procs"]);
     group_like(&root.path().join(SUPERVISOR), &["cgroup.procs"]);
-    let place = Place { base: root.path().into(), must_move: true, controllers: vec!["memory", "pids"] };
+    let place = CgroupBase { base: root.path().into(), must_move: true, controllers: vec!["memory", "pids"] };
     // It has no cgroup.subtree_control.
     let refusal = Groups::open_in(&place, "label").unwrap_err().to_string();
     assert!(refusal.contains("cannot enable the controller"), "{refusal}");
@@ -114,7 +114,7 @@ fn what_is_not_needed_may_be_missing() {
     group_like(root.path(), &["cgroup.procs", "cgroup.subtree_control"]);
     group_like(&root.path().join("talon-x"), &["cgroup.subtree_control"]);
     let place =
-        Place { base: root.path().into(), must_move: false, controllers: vec!["memory", "pids", "io"] };
+        CgroupBase { base: root.path().into(), must_move: false, controllers: vec!["memory", "pids", "io"] };
     let groups = Groups::open_in(&place, "x").unwrap();
     assert_eq!(groups.controllers(), ["memory", "pids", "io"]);
     assert_eq!(text(root.path(), "cgroup.procs"), "", "no process was moved");
@@ -128,7 +128,7 @@ fn group_with(dir: &Path, events: &[(&str, &str)]) -> Group {
         fs::write(dir.join(file), text).unwrap();
     }
     let procs = File::options().write(true).open(dir.join("cgroup.procs")).unwrap();
-    Group { dir: dir.into(), procs, memory_bytes: 64 << 20, lacking: Vec::new(), released: false }
+    Group { dir: dir.into(), procs, memory_bytes: 64 << 20, missing_limits: Vec::new(), released: false }
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_group_that_does_not_end_is_left_and_named() {
 #[test]
 fn looking_says_the_same_as_opening_would() {
     // Whatever this machine has, it is a list with what is needed, or a sentence with what to do.
-    match offered() {
+    match available_controllers() {
         Ok(controllers) => assert!(controllers.starts_with(&["memory", "pids"]), "{controllers:?}"),
         Err(lacking) => assert!(lacking.to_string().ends_with(')'), "{lacking}"),
     }

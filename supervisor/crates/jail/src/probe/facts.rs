@@ -7,7 +7,7 @@ use rustix::process::{PidfdFlags, geteuid, getpid, pidfd_open};
 use rustix::system::uname;
 use rustix::thread::{CapabilitySet, capabilities};
 
-use super::trial::{self, Trial};
+use super::feature_probe::{self, FeatureProbe};
 use crate::group;
 use crate::image::Stage;
 use crate::spec::Limits;
@@ -16,7 +16,7 @@ use crate::sys;
 
 /// Everything that determines the tier and the protections. Gathered once, so that a test can make up any machine.
 #[derive(Debug, Clone)]
-pub(crate) struct Facts {
+pub(crate) struct MachineFacts {
     pub(super) uid: u32,
     /// The capabilities that this process can use now.
     pub(super) held: CapabilitySet,
@@ -27,11 +27,11 @@ pub(crate) struct Facts {
     /// The actions that a seccomp filter may return: `errno`, `kill_process`, `user_notif`, …
     pub(super) actions: Vec<String>,
     /// The results of the feature probe; why it did not run otherwise.
-    pub(super) trial: Result<Trial, String>,
+    pub(super) features: Result<FeatureProbe, String>,
     /// The sysctl that forbids user namespaces to ordinary users, with the command that changes it.
-    pub(super) switch: Option<&'static str>,
+    pub(super) userns_switch: Option<&'static str>,
     /// The controllers that our own part of the cgroup tree can delegate to programs.
-    pub(super) group: Result<Vec<&'static str>, NoGroup>,
+    pub(super) cgroup_controllers: Result<Vec<&'static str>, CgroupsMissing>,
     /// Whether pidfds work; otherwise why not.
     pub(super) pidfd: Result<(), String>,
     /// Limits that are lowered by this process's own hard limits.
@@ -40,31 +40,31 @@ pub(crate) struct Facts {
 
 /// Why there are no cgroups for programs.
 #[derive(Debug, Clone)]
-pub(super) struct NoGroup {
+pub(super) struct CgroupsMissing {
     pub(super) why: String,
     pub(super) remedy: String,
 }
 
-impl Facts {
+impl MachineFacts {
     /// Gathers the facts, and runs the feature probe in a child. Changes nothing in this process.
     pub(super) fn gather(stage: &Stage) -> Self {
-        let trial = trial::run(stage);
+        let features = feature_probe::run(stage);
         let limits = Limits::default();
-        let lowered = limits::wanted(&limits).filter_map(|(name, resource, wanted)| {
-            let given = limits::given(resource, wanted);
+        let lowered = limits::requested(&limits).filter_map(|(name, resource, wanted)| {
+            let given = limits::effective(resource, wanted);
             (given < wanted).then(|| format!("{name} {given} instead of {wanted}"))
         });
         Self {
             uid: geteuid().as_raw(),
             held: capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.effective),
             kernel: uname().release().to_string_lossy().into_owned(),
-            landlock: landlock(&trial),
+            landlock: landlock_abi(&features),
             actions: words("/proc/sys/kernel/seccomp/actions_avail"),
-            trial,
-            switch: switch(&|path| fs::read_to_string(path).ok()),
-            group: group::offered().map_err(|lacking| {
-                let (why, remedy) = lacking.parts();
-                NoGroup { why: why.into(), remedy: remedy.into() }
+            features,
+            userns_switch: disabled_userns_switch(&|path| fs::read_to_string(path).ok()),
+            cgroup_controllers: group::available_controllers().map_err(|lacking| {
+                let (why, remedy) = lacking.reason_and_fix();
+                CgroupsMissing { why: why.into(), remedy: remedy.into() }
             }),
             pidfd: pidfd_open(getpid(), PidfdFlags::empty()).map(drop).map_err(|errno| errno.to_string()),
             lowered: lowered.collect(),
@@ -73,7 +73,7 @@ impl Facts {
 }
 
 /// The kernel's Landlock version counts only if a rule set could be enforced.
-fn landlock(trial: &Result<Trial, String>) -> Result<u32, String> {
+fn landlock_abi(trial: &Result<FeatureProbe, String>) -> Result<u32, String> {
     let abi = sys::landlock_abi().map_err(|error| error.to_string())?;
     if let Ok(trial) = trial {
         trial.landlock.clone()?;
@@ -87,7 +87,7 @@ fn words(path: &str) -> Vec<String> {
 }
 
 /// Distributions have three sysctls for user namespaces. Read only if making one failed.
-fn switch(read: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
+fn disabled_userns_switch(read: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
     let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
     if is("/proc/sys/user/max_user_namespaces", "0") {
         Some("sysctl user.max_user_namespaces=10000")
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn the_switch_that_is_off_is_named() {
         let with = |set: &'static str, value: &'static str| {
-            switch(&move |path| path.ends_with(set).then(|| format!("{value}\n")))
+            disabled_userns_switch(&move |path| path.ends_with(set).then(|| format!("{value}\n")))
         };
         assert!(with("max_user_namespaces", "0").is_some_and(|advice| advice.contains("=10000")));
         assert!(with("unprivileged_userns_clone", "0").is_some_and(|advice| advice.ends_with("clone=1")));

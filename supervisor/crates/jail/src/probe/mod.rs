@@ -11,16 +11,16 @@
 //! All of this is gathered in [`Facts`]; the tier and the protections are derived from these alone.
 
 mod facts;
-mod lines;
+mod feature_probe;
+mod protections;
 mod tier;
-mod trial;
 
-use self::facts::Facts;
+use self::facts::MachineFacts;
 use crate::image::Stage;
 use crate::report::{Protection, Report, Status};
 
-pub use self::tier::{Tier, may_give_uids};
-pub(crate) use self::trial::{TRIAL_NAME, become_trial};
+pub(crate) use self::feature_probe::{FEATURE_PROBE_NAME, become_feature_probe};
+pub use self::tier::{Tier, can_assign_uids};
 
 /// The protections that this machine supports for programs that this process starts.
 #[derive(Debug, Clone)]
@@ -30,18 +30,18 @@ pub struct Machine {
     /// The kernel's release, as in `uname -r`.
     pub kernel: String,
     /// Each protection, in the order and by the names of a program's [`Report`].
-    pub lines: Vec<Available>,
+    pub protections: Vec<ProtectionSupport>,
 }
 
 /// How this machine supports one protection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Available {
+pub struct ProtectionSupport {
     /// The stable word, as in a program's [`Report`].
     pub name: &'static str,
     /// Whether it can be provided. With a [`Status::Missing`], `sandbox.mode: enforce` refuses to start plugins.
     pub status: Status,
     /// What provides it: "Landlock ABI 7".
-    pub by: String,
+    pub provided_by: String,
     /// How to get what is missing; empty if nothing is, or nothing helps.
     pub remedy: String,
 }
@@ -49,32 +49,32 @@ pub struct Available {
 /// Probes this machine; what only an attempt can show is tried in a child of `stage`. Blocks for some milliseconds, and
 /// for five seconds on a machine that is stuck. Changes nothing and leaves nothing behind.
 pub fn probe(stage: &Stage) -> Machine {
-    Machine::from_facts(&Facts::gather(stage))
+    Machine::from_facts(&MachineFacts::gather(stage))
 }
 
 impl Machine {
-    fn from_facts(facts: &Facts) -> Self {
+    fn from_facts(facts: &MachineFacts) -> Self {
         let tier = Tier::of(facts);
-        Self { tier, kernel: facts.kernel.clone(), lines: lines::of(facts, tier) }
+        Self { tier, kernel: facts.kernel.clone(), protections: protections::for_machine(facts, tier) }
     }
 
     /// Whether `sandbox.mode: enforce` starts plugins here.
     pub fn accepted_by_enforce(&self) -> bool {
-        self.tier.accepted_by_enforce() && self.refused().next().is_none()
+        self.tier.accepted_by_enforce() && self.missing().next().is_none()
     }
 
     /// The missing protections, because of which `sandbox.mode: enforce` refuses a plugin.
-    pub fn refused(&self) -> impl Iterator<Item = &Available> {
-        self.lines.iter().filter(|line| matches!(line.status, Status::Missing(_)))
+    pub fn missing(&self) -> impl Iterator<Item = &ProtectionSupport> {
+        self.protections.iter().filter(|line| matches!(line.status, Status::Missing(_)))
     }
 
     /// The same as a program's own report, each reason with its remedy.
     pub fn report(&self) -> Report {
-        let with_remedy = |line: &Available, text: &str| match line.remedy.as_str() {
+        let with_remedy = |line: &ProtectionSupport, text: &str| match line.remedy.as_str() {
             "" => text.to_owned(),
             remedy => format!("{text} ({remedy})"),
         };
-        let line = |line: &Available| {
+        let line = |line: &ProtectionSupport| {
             let status = match &line.status {
                 Status::Enforced => Status::Enforced,
                 Status::StandIn(how) => Status::StandIn(with_remedy(line, how)),
@@ -82,15 +82,15 @@ impl Machine {
             };
             Protection::new(line.name, status)
         };
-        self.lines.iter().map(line).collect()
+        self.protections.iter().map(line).collect()
     }
 }
 
-impl Available {
+impl ProtectionSupport {
     /// What provides it, what stands in for it, or why it is missing.
-    pub fn says(&self) -> &str {
+    pub fn detail(&self) -> &str {
         match &self.status {
-            Status::Enforced => &self.by,
+            Status::Enforced => &self.provided_by,
             Status::StandIn(text) | Status::Missing(text) => text,
         }
     }

@@ -1,12 +1,12 @@
 use rustix::thread::CapabilitySet;
 
-use super::facts::{Facts, NoGroup};
-use super::trial::Trial;
+use super::facts::{CgroupsMissing, MachineFacts};
+use super::feature_probe::FeatureProbe;
 use super::*;
 
-fn trial() -> Trial {
+fn trial() -> FeatureProbe {
     let names = ["mount", "pid", "ipc", "uts", "cgroup", "net"];
-    Trial {
+    FeatureProbe {
         in_user_namespace: false,
         user: Ok(()),
         namespaces: names.map(|name| (name.to_owned(), Ok(()))).to_vec(),
@@ -19,41 +19,44 @@ fn trial() -> Trial {
 }
 
 /// A machine that gives everything.
-fn best() -> Facts {
-    Facts {
+fn best() -> MachineFacts {
+    MachineFacts {
         uid: 0,
         held: CapabilitySet::all(),
         kernel: "6.18.0".into(),
         landlock: Ok(7),
         actions: vec!["errno".into(), "user_notif".into()],
-        trial: Ok(trial()),
-        switch: None,
-        group: Ok(vec!["memory", "pids", "cpu"]),
+        features: Ok(trial()),
+        userns_switch: None,
+        cgroup_controllers: Ok(vec!["memory", "pids", "cpu"]),
         pidfd: Ok(()),
         lowered: Vec::new(),
     }
 }
 
-fn no_group() -> Result<Vec<&'static str>, NoGroup> {
-    Err(NoGroup { why: "the cgroup is not ours".into(), remedy: "set Delegate=yes in the service".into() })
+fn no_group() -> Result<Vec<&'static str>, CgroupsMissing> {
+    Err(CgroupsMissing {
+        why: "the cgroup is not ours".into(),
+        remedy: "set Delegate=yes in the service".into(),
+    })
 }
 
-fn unprivileged() -> Facts {
-    Facts {
+fn unprivileged() -> MachineFacts {
+    MachineFacts {
         uid: 1000,
         held: CapabilitySet::empty(),
-        trial: Ok(Trial { in_user_namespace: true, ..trial() }),
-        group: no_group(),
+        features: Ok(FeatureProbe { in_user_namespace: true, ..trial() }),
+        cgroup_controllers: no_group(),
         ..best()
     }
 }
 
 /// As in a container of the usual kind: its filter refuses the calls.
-fn contained() -> Facts {
+fn contained() -> MachineFacts {
     let refused = || Err::<(), String>("EPERM: Operation not permitted".into());
     let trial = trial();
     let namespaces = trial.namespaces.iter().map(|(name, _)| (name.clone(), refused())).collect();
-    let trial = Trial {
+    let trial = FeatureProbe {
         in_user_namespace: true,
         user: refused(),
         namespaces,
@@ -61,22 +64,22 @@ fn contained() -> Facts {
         tmpfs: refused(),
         ..trial
     };
-    Facts { trial: Ok(trial), ..unprivileged() }
+    MachineFacts { features: Ok(trial), ..unprivileged() }
 }
 
 #[test]
 fn each_machine_has_its_tier() {
-    let no_controllers = Facts { group: no_group(), ..best() };
-    let no_setuid = Facts { held: CapabilitySet::SYS_ADMIN, ..best() };
+    let no_controllers = MachineFacts { cgroup_controllers: no_group(), ..best() };
+    let no_setuid = MachineFacts { held: CapabilitySet::SYS_ADMIN, ..best() };
     let mut nothing = contained();
     nothing.landlock = Err("ENOSYS".into());
     let mut landlock_alone = contained();
     for facts in [&mut nothing, &mut landlock_alone] {
-        facts.trial.as_mut().unwrap().filter = Err("EINVAL".into());
+        facts.features.as_mut().unwrap().filter = Err("EINVAL".into());
     }
     let mut no_proc = unprivileged();
-    no_proc.trial.as_mut().unwrap().proc = Err("EPERM".into());
-    let unknown = Facts { trial: Err("the trial ended half-way".into()), ..best() };
+    no_proc.features.as_mut().unwrap().proc = Err("EPERM".into());
+    let unknown = MachineFacts { features: Err("the trial ended half-way".into()), ..best() };
     for (what, facts, tier) in [
         ("everything", best(), Tier::RootCgroup),
         ("no controllers", no_controllers, Tier::Root),
@@ -94,37 +97,41 @@ fn each_machine_has_its_tier() {
 
 #[test]
 fn enforce_accepts_the_first_three_and_these_lack_nothing_that_it_asks() {
-    for facts in [best(), Facts { group: no_group(), ..best() }, unprivileged()] {
+    for facts in [best(), MachineFacts { cgroup_controllers: no_group(), ..best() }, unprivileged()] {
         let machine = Machine::from_facts(&facts);
-        assert!(machine.accepted_by_enforce(), "{}: {:?}", machine.tier.name(), machine.lines);
+        assert!(machine.accepted_by_enforce(), "{}: {:?}", machine.tier.name(), machine.protections);
     }
     let machine = Machine::from_facts(&contained());
     assert!(!machine.accepted_by_enforce());
-    let refused: Vec<_> = machine.refused().map(|line| line.name).collect();
+    let refused: Vec<_> = machine.missing().map(|line| line.name).collect();
     assert_eq!(refused, ["own-uid", "process-count", "namespaces", "filesystem", "network", "memory-group"]);
 }
 
 #[test]
 fn a_tier_does_not_hide_a_filter_that_is_missing() {
-    let facts = Facts { landlock: Err("EOPNOTSUPP".into()), ..best() };
+    let facts = MachineFacts { landlock: Err("EOPNOTSUPP".into()), ..best() };
     let machine = Machine::from_facts(&facts);
     assert_eq!(machine.tier, Tier::RootCgroup);
     assert!(!machine.accepted_by_enforce());
-    let old = Machine::from_facts(&Facts { landlock: Ok(1), ..best() });
-    assert!(old.refused().any(|line| line.says() == "the kernel has ABI 1, profiles ask 2"));
+    let old = Machine::from_facts(&MachineFacts { landlock: Ok(1), ..best() });
+    assert!(old.missing().any(|line| line.detail() == "the kernel has ABI 1, profiles ask 2"));
 }
 
 #[test]
 fn whatever_lacks_says_how_to_get_it() {
-    let switched_off = Facts { switch: Some("sysctl user.max_user_namespaces=10000"), ..contained() };
+    let switched_off =
+        MachineFacts { userns_switch: Some("sysctl user.max_user_namespaces=10000"), ..contained() };
     for facts in [best(), unprivileged(), contained(), switched_off] {
         let machine = Machine::from_facts(&facts);
-        for line in &machine.lines {
-            assert!(!line.says().is_empty(), "{}", line.name);
+        for line in &machine.protections {
+            assert!(!line.detail().is_empty(), "{}", line.name);
             assert_eq!(line.status != Status::Enforced, !line.remedy.is_empty(), "{line:?}");
         }
-        let names = |line: &Available| line.name;
-        assert_eq!(machine.lines.iter().map(names).collect::<std::collections::BTreeSet<_>>().len(), 15);
+        let names = |line: &ProtectionSupport| line.name;
+        assert_eq!(
+            machine.protections.iter().map(names).collect::<std::collections::BTreeSet<_>>().len(),
+            15
+        );
     }
     let text = format!("{:?}", Machine::from_facts(&unprivileged()).report());
     assert!(text.contains("share uid 1000") && text.contains("(run the supervisor as root"), "{text}");
@@ -132,17 +139,17 @@ fn whatever_lacks_says_how_to_get_it() {
 
 #[test]
 fn root_is_told_which_capability_it_lacks_and_not_to_become_root() {
-    let facts = Facts { held: CapabilitySet::all() - CapabilitySet::SETUID, ..best() };
+    let facts = MachineFacts { held: CapabilitySet::all() - CapabilitySet::SETUID, ..best() };
     let machine = Machine::from_facts(&facts);
-    let own_uid = machine.lines.iter().find(|line| line.name == "own-uid").unwrap();
+    let own_uid = machine.protections.iter().find(|line| line.name == "own-uid").unwrap();
     assert_eq!(own_uid.remedy, "give the supervisor CAP_SETUID");
 }
 
 #[test]
 fn loopback_is_not_promised_where_it_cannot_be_brought_up() {
-    let trial = Trial { loopback: Err("EPERM: Operation not permitted".into()), ..trial() };
-    let machine = Machine::from_facts(&Facts { trial: Ok(trial), ..best() });
-    let network = machine.lines.iter().find(|line| line.name == "network").unwrap();
-    assert!(network.says().contains("CAP_NET_ADMIN"), "{}", network.says());
+    let trial = FeatureProbe { loopback: Err("EPERM: Operation not permitted".into()), ..trial() };
+    let machine = Machine::from_facts(&MachineFacts { features: Ok(trial), ..best() });
+    let network = machine.protections.iter().find(|line| line.name == "network").unwrap();
+    assert!(network.detail().contains("CAP_NET_ADMIN"), "{}", network.detail());
     assert!(machine.accepted_by_enforce());
 }

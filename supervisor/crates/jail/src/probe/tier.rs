@@ -2,16 +2,16 @@
 
 use rustix::thread::{CapabilitySet, capabilities};
 
-use super::facts::Facts;
+use super::facts::MachineFacts;
 
 /// The capabilities that a supervisor needs to give each plugin a private uid, and files owned by that uid.
-pub(super) const OWN_UID_NEEDS: CapabilitySet =
+pub(super) const OWN_UID_CAPABILITIES: CapabilitySet =
     CapabilitySet::SETUID.union(CapabilitySet::SETGID).union(CapabilitySet::KILL).union(CapabilitySet::CHOWN);
 
 /// Whether this process may give each program its own uid and namespaces, by the capabilities in effect now. Root may,
 /// and so may an ordinary user whose service manager grants just these capabilities.
-pub fn may_give_uids() -> bool {
-    let needed = OWN_UID_NEEDS | CapabilitySet::SYS_ADMIN;
+pub fn can_assign_uids() -> bool {
+    let needed = OWN_UID_CAPABILITIES | CapabilitySet::SYS_ADMIN;
     capabilities(None).is_ok_and(|held| held.effective.contains(needed))
 }
 
@@ -71,11 +71,11 @@ impl Tier {
     }
 
     /// Determined by the facts alone, so that tests can cover every machine.
-    pub(super) fn of(facts: &Facts) -> Self {
-        let trial = facts.trial.as_ref().ok();
+    pub(super) fn of(facts: &MachineFacts) -> Self {
+        let trial = facts.features.as_ref().ok();
         match trial.filter(|trial| trial.isolates()) {
-            Some(trial) if !trial.in_user_namespace && facts.held.contains(OWN_UID_NEEDS) => {
-                if facts.group.is_ok() { Self::RootCgroup } else { Self::Root }
+            Some(trial) if !trial.in_user_namespace && facts.held.contains(OWN_UID_CAPABILITIES) => {
+                if facts.cgroup_controllers.is_ok() { Self::RootCgroup } else { Self::Root }
             }
             // Root that may make namespaces and may not change its uid isolates no worse than an ordinary user.
             Some(_) => Self::UserNamespaces,

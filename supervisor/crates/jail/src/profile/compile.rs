@@ -18,12 +18,12 @@ use std::collections::BTreeMap;
 
 use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompFilter, SeccompRule};
 
-use super::calls::Machine;
-use super::decide::number_first;
+use super::decision_graph::number_first;
 use super::error::ProfileError;
 use super::join::join;
-use super::rule::{Group, Refusal, Verdict, rules};
-use super::{Compiled, Instruction, NEVER, Profile, tree};
+use super::rule::{CallGroup, DefaultAction, GroupAction, rules};
+use super::syscalls::Architecture;
+use super::{CompiledProfile, Instruction, NEVER, Profile, search_tree};
 use crate::spec::Network;
 
 /// By call number: the rules, of which one must hold. No rules mean always.
@@ -44,7 +44,7 @@ pub(crate) const ARCHITECTURE: u32 = 4;
 const X32: u32 = 0x4000_0000;
 
 /// What seccompiler is asked for where it has no name for the action. It is replaced afterwards; we never use a tracer.
-const STAND_IN: SeccompAction = SeccompAction::Trace(1);
+const PLACEHOLDER_ACTION: SeccompAction = SeccompAction::Trace(1);
 
 /// Since which Landlock version TCP ports can be restricted.
 const PORTS_ABI: u32 = 4;
@@ -52,65 +52,65 @@ const PORTS_ABI: u32 = 4;
 pub(super) fn compile(
     profile: &Profile,
     network: &Network,
-    machine: Machine,
+    machine: Architecture,
     learn: bool,
-) -> Result<Compiled, ProfileError> {
+) -> Result<CompiledProfile, ProfileError> {
     let filters = filters(profile, network, machine, learn).map_err(|error| {
         let problem = format!("cannot become a filter: {error} (allow less of it by argument)");
-        ProfileError::whole(&profile.name, problem)
+        ProfileError::invalid(&profile.name, problem)
     })?;
     let ports = matches!(network, Network::Host { connect, bind } if connect.is_some() || bind.is_some());
-    Ok(Compiled {
+    Ok(CompiledProfile {
         name: profile.name.clone(),
         filters,
         landlock_abi: if ports { profile.landlock_abi.max(PORTS_ABI) } else { profile.landlock_abi },
         learn,
-        telling: if learn { telling(profile, machine) } else { BTreeMap::new() },
+        telling: if learn { deciding_arguments(profile, machine) } else { BTreeMap::new() },
     })
 }
 
 fn filters(
     profile: &Profile,
     network: &Network,
-    machine: Machine,
+    machine: Architecture,
     learn: bool,
 ) -> Result<Vec<Vec<Instruction>>, BackendError> {
     let refusal = match profile.default {
-        Refusal::Errno => errno(libc::EPERM),
-        Refusal::Kill => SeccompAction::KillProcess,
+        DefaultAction::Errno => errno(libc::EPERM),
+        DefaultAction::Kill => SeccompAction::KillProcess,
     };
-    let never: Vec<&Group> = NEVER.groups.iter().filter(|group| group.concerns(network)).collect();
-    let own: Vec<&Group> = profile.groups.iter().filter(|group| group.concerns(network)).collect();
+    let never: Vec<&CallGroup> = NEVER.groups.iter().filter(|group| group.matches(network)).collect();
+    let own: Vec<&CallGroup> = profile.groups.iter().filter(|group| group.matches(network)).collect();
 
     // Consecutive groups with the same answer share a program.
     let mut answers: Vec<(SeccompAction, Rules)> = Vec::new();
     let mut allowed = Rules::new();
     for group in &never {
-        let Verdict::Answer(number) = group.verdict else { continue };
+        let GroupAction::Answer(number) = group.verdict else { continue };
         let action = number.map_or_else(|| refusal.clone(), errno);
         if answers.last().is_none_or(|(last, _)| *last != action) {
             answers.push((action, Rules::new()));
         }
         let (_, matched) = answers.last_mut().expect("one was pushed if there was none");
-        add(matched, group, machine)?;
-        add(&mut allowed, group, machine)?;
+        add_group(matched, group, machine)?;
+        add_group(&mut allowed, group, machine)?;
     }
-    for group in own.iter().filter(|group| group.verdict == Verdict::Allow) {
-        add(&mut allowed, group, machine)?;
+    for group in own.iter().filter(|group| group.verdict == GroupAction::Allow) {
+        add_group(&mut allowed, group, machine)?;
     }
     let mut programs = Vec::new();
     if !learn {
-        programs = own_answers(&own, &mut allowed, &refusal, machine)?;
+        programs = answer_filters(&own, &mut allowed, &refusal, machine)?;
     }
     // The first answer is loaded last, so that it wins over later ones.
     for (action, matched) in answers.into_iter().rev() {
-        programs.push(program(matched, SeccompAction::Allow, action, machine)?);
+        programs.push(main_program(matched, SeccompAction::Allow, action, machine)?);
     }
-    let rest = if learn { STAND_IN } else { refusal };
+    let rest = if learn { PLACEHOLDER_ACTION } else { refusal };
     let mut main = prologue(machine);
-    main.extend(program(allowed, rest, SeccompAction::Allow, machine)?);
+    main.extend(main_program(allowed, rest, SeccompAction::Allow, machine)?);
     if learn {
-        replace(&mut main, &STAND_IN, libc::SECCOMP_RET_USER_NOTIF);
+        replace(&mut main, &PLACEHOLDER_ACTION, libc::SECCOMP_RET_USER_NOTIF);
         programs.push(main);
         return Ok(programs);
     }
@@ -122,16 +122,16 @@ fn filters(
 }
 
 /// The programs for the profile's own answers. The main program must let these calls pass.
-fn own_answers(
-    own: &[&Group],
+fn answer_filters(
+    own: &[&CallGroup],
     allowed: &mut Rules,
     refusal: &SeccompAction,
-    machine: Machine,
+    machine: Architecture,
 ) -> Result<Vec<Vec<Instruction>>, BackendError> {
     let mut whole: Vec<(SeccompAction, Rules)> = Vec::new();
     let mut rests: Vec<(SeccompAction, Rules)> = Vec::new();
     for group in own {
-        let Verdict::Answer(number) = group.verdict else { continue };
+        let GroupAction::Answer(number) = group.verdict else { continue };
         let action = number.map_or_else(|| refusal.clone(), errno);
         for number in group.calls.iter().filter_map(|call| machine.number(call)).map(i64::from) {
             // A call that is fully allowed already, or answered by an earlier group, has nothing left to answer.
@@ -151,11 +151,11 @@ fn own_answers(
     }
     let mut compiled = Vec::new();
     for (action, matched) in whole {
-        compiled.push(program(matched, SeccompAction::Allow, action, machine)?);
+        compiled.push(main_program(matched, SeccompAction::Allow, action, machine)?);
     }
     for (action, open) in rests {
         // Each call's own chain ends in the answer. Only the last instruction is about all other calls.
-        let mut program = program(open, action, SeccompAction::Allow, machine)?;
+        let mut program = main_program(open, action, SeccompAction::Allow, machine)?;
         if let Some((RETURN, _, _, verdict)) = program.last_mut() {
             *verdict = libc::SECCOMP_RET_ALLOW;
         }
@@ -165,7 +165,7 @@ fn own_answers(
 }
 
 /// Adds a group's rules for each of its calls. Names that this architecture does not have are left out.
-fn add(to: &mut Rules, group: &Group, machine: Machine) -> Result<(), BackendError> {
+fn add_group(to: &mut Rules, group: &CallGroup, machine: Architecture) -> Result<(), BackendError> {
     for number in group.calls.iter().filter_map(|call| machine.number(call)).map(i64::from) {
         let more = rules(&group.when)?;
         match to.get_mut(&number) {
@@ -187,26 +187,26 @@ fn errno(number: i32) -> SeccompAction {
 
 /// Calls that match whatever their arguments are come first, found by binary search. seccompiler handles those with
 /// rules, and kills foreign architectures.
-fn program(
+fn main_program(
     rules: Rules,
     otherwise: SeccompAction,
     matched: SeccompAction,
-    machine: Machine,
+    machine: Architecture,
 ) -> Result<Vec<Instruction>, BackendError> {
     let (always, ruled): (Rules, Rules) = rules.into_iter().partition(|(_, rules)| rules.is_empty());
     let always: Vec<_> = always.into_keys().filter_map(|number| u32::try_from(number).ok()).collect();
     let verdict = u32::from(matched.clone());
     let ruled: BpfProgram = SeccompFilter::new(ruled, otherwise, matched, machine.target())?.try_into()?;
 
-    let found = tree::find(&always, verdict);
-    let mut program = opening(machine.audit());
+    let found = search_tree::match_numbers(&always, verdict);
+    let mut program = check_architecture(machine.audit());
     program.extend(found);
     program.extend(ruled.into_iter().map(|step| (step.code, step.jt, step.jf, step.k)));
     Ok(program)
 }
 
 /// Kills calls of another architecture, and loads the number.
-pub(super) fn opening(audit: u32) -> Vec<Instruction> {
+pub(super) fn check_architecture(audit: u32) -> Vec<Instruction> {
     vec![
         (LOAD, 0, 0, ARCHITECTURE),
         (IF_EQUAL, 1, 0, audit),
@@ -226,23 +226,23 @@ fn replace(program: &mut [Instruction], wanted: &SeccompAction, by: u32) {
 
 /// Runs before the main program: handles numbers that were unknown when this was built, and x32's.
 /// A foreign architecture is left to seccompiler's own check, which kills.
-fn prologue(machine: Machine) -> Vec<Instruction> {
+fn prologue(machine: Architecture) -> Vec<Instruction> {
     let unknown = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
     let x32: &[Instruction] = match machine {
         // −1 is what tracers and tests ask for to get ENOSYS.
-        Machine::X86_64 => &[
+        Architecture::X86_64 => &[
             (IF_EQUAL, 2, 0, u32::MAX),
             (IF_AT_LEAST, 0, 1, X32),
             (RETURN, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
         ],
-        Machine::Aarch64 => &[],
+        Architecture::Aarch64 => &[],
     };
     let tail = u8::try_from(x32.len() + 1).expect("four instructions at most");
     let mut prologue = vec![
         (LOAD, 0, 0, ARCHITECTURE),
         (IF_EQUAL, 0, tail + 2, machine.audit()),
         (LOAD, 0, 0, NUMBER),
-        (IF_GREATER, 0, tail, machine.last()),
+        (IF_GREATER, 0, tail, machine.highest_number()),
     ];
     prologue.extend_from_slice(x32);
     prologue.push((RETURN, 0, 0, unknown));
@@ -250,9 +250,9 @@ fn prologue(machine: Machine) -> Vec<Instruction> {
 }
 
 /// Which arguments distinguish an allowed use of a call from a forbidden one.
-fn telling(profile: &Profile, machine: Machine) -> BTreeMap<u32, Vec<u8>> {
+fn deciding_arguments(profile: &Profile, machine: Architecture) -> BTreeMap<u32, Vec<u8>> {
     let mut telling = BTreeMap::<u32, Vec<u8>>::new();
-    for group in profile.groups.iter().filter(|group| group.verdict == Verdict::Allow) {
+    for group in profile.groups.iter().filter(|group| group.verdict == GroupAction::Allow) {
         for number in group.calls.iter().filter_map(|call| machine.number(call)) {
             for condition in &group.when {
                 let arguments = telling.entry(number).or_default();

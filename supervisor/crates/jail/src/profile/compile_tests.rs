@@ -1,17 +1,17 @@
 //! The compiled filters against what the profiles say, on both machines.
 
 use super::*;
-use crate::profile::rule::{Condition, Test};
-use crate::profile::simulate::{Call, verdict};
+use crate::profile::rule::{ArgumentTest, Condition};
+use crate::profile::simulate::{SimulatedCall, verdict};
 
-const MACHINES: [Machine; 2] = [Machine::X86_64, Machine::Aarch64];
+const MACHINES: [Architecture; 2] = [Architecture::X86_64, Architecture::Aarch64];
 const ANY: Network = Network::Host { connect: None, bind: None };
 
 fn networks() -> [Network; 3] {
     [Network::None, Network::Loopback, ANY]
 }
 
-fn filters_of(name: &str, network: &Network, machine: Machine) -> Vec<Vec<Instruction>> {
+fn filters_of(name: &str, network: &Network, machine: Architecture) -> Vec<Vec<Instruction>> {
     compile(&Profile::builtin(name).unwrap(), network, machine, false).unwrap().filters
 }
 
@@ -26,28 +26,28 @@ fn enosys() -> u32 {
 /// What the files say, read without compiling anything.
 fn said(profile: &Profile, network: &Network, learn: bool, name: &str, arguments: &[u64; 6]) -> u32 {
     let refusal = match profile.default {
-        Refusal::Errno => eperm(),
-        Refusal::Kill => libc::SECCOMP_RET_KILL_PROCESS,
+        DefaultAction::Errno => eperm(),
+        DefaultAction::Kill => libc::SECCOMP_RET_KILL_PROCESS,
     };
-    let of = |groups: &'static [Group]| {
-        groups.iter().filter(|group| group.concerns(network) && group.calls.contains(&name))
+    let of = |groups: &'static [CallGroup]| {
+        groups.iter().filter(|group| group.matches(network) && group.calls.contains(&name))
     };
-    let own = || profile.groups.iter().filter(|group| group.concerns(network) && group.calls.contains(&name));
-    let answer = |group: &Group| match group.verdict {
-        Verdict::Allow => libc::SECCOMP_RET_ALLOW,
-        Verdict::Answer(None) => refusal,
-        Verdict::Answer(Some(number)) => libc::SECCOMP_RET_ERRNO | number as u32,
+    let own = || profile.groups.iter().filter(|group| group.matches(network) && group.calls.contains(&name));
+    let answer = |group: &CallGroup| match group.verdict {
+        GroupAction::Allow => libc::SECCOMP_RET_ALLOW,
+        GroupAction::Answer(None) => refusal,
+        GroupAction::Answer(Some(number)) => libc::SECCOMP_RET_ERRNO | number as u32,
     };
     if let Some(never) = of(&NEVER.groups).find(|group| holds(&group.when, arguments)) {
         return answer(never);
     }
-    if own().any(|group| group.verdict == Verdict::Allow && holds(&group.when, arguments)) {
+    if own().any(|group| group.verdict == GroupAction::Allow && holds(&group.when, arguments)) {
         return libc::SECCOMP_RET_ALLOW;
     }
     if learn {
         return libc::SECCOMP_RET_USER_NOTIF;
     }
-    own().find(|group| group.verdict != Verdict::Allow).map_or(refusal, answer)
+    own().find(|group| group.verdict != GroupAction::Allow).map_or(refusal, answer)
 }
 
 fn holds(when: &[Condition], arguments: &[u64; 6]) -> bool {
@@ -56,10 +56,10 @@ fn holds(when: &[Condition], arguments: &[u64; 6]) -> bool {
         let value = if condition.wide { whole } else { u64::from(whole as u32) };
         let one_of = |values: &[u32], value| values.iter().any(|known| u64::from(*known) == value);
         match &condition.test {
-            Test::Is { mask: u32::MAX, values } => one_of(values, value),
-            Test::Is { mask, values } => one_of(values, value & u64::from(*mask)),
-            Test::IsNot(values) => !one_of(values, value),
-            Test::AnyBit(bits) => value & u64::from(*bits) != 0,
+            ArgumentTest::Is { mask: u32::MAX, values } => one_of(values, value),
+            ArgumentTest::Is { mask, values } => one_of(values, value & u64::from(*mask)),
+            ArgumentTest::IsNot(values) => !one_of(values, value),
+            ArgumentTest::AnyBit(bits) => value & u64::from(*bits) != 0,
         }
     })
 }
@@ -75,17 +75,17 @@ fn interesting(profile: &Profile, name: &str, arg: u8) -> Vec<u64> {
     }
     for condition in tests {
         match &condition.test {
-            Test::Is { mask, values } if *mask != u32::MAX => {
+            ArgumentTest::Is { mask, values } if *mask != u32::MAX => {
                 all.extend(values.iter().flat_map(|value| [*value, value | !mask].map(u64::from)));
                 all.push(mask.wrapping_add(1).into());
             }
-            Test::Is { values, .. } | Test::IsNot(values) => {
+            ArgumentTest::Is { values, .. } | ArgumentTest::IsNot(values) => {
                 let around =
                     |value: &u32| [value.wrapping_sub(1), *value, value.wrapping_add(1)].map(u64::from);
                 all.extend(values.iter().flat_map(around));
                 all.extend(values.first().map(|value| u64::from(*value) | 1 << 32));
             }
-            Test::AnyBit(bits) => {
+            ArgumentTest::AnyBit(bits) => {
                 all.extend([*bits, !bits, bits & bits.wrapping_neg(), 1 << 31].map(u64::from));
             }
         }
@@ -101,7 +101,7 @@ const VARIED: u8 = 4;
 #[test]
 fn filters_do_what_the_files_say() {
     let mut kill = Profile::builtin("strict").unwrap();
-    kill.default = Refusal::Kill;
+    kill.default = DefaultAction::Kill;
     // `ports` has the groups of `strict`.
     let profiles = ["strict", "wide"].map(|name| Profile::builtin(name).unwrap()).into_iter().chain([kill]);
     for profile in profiles {
@@ -111,7 +111,7 @@ fn filters_do_what_the_files_say() {
             .flat_map(|(machine, network)| [(machine, network.clone(), false), (machine, network, true)])
         {
             let filters = compile(&profile, &network, machine, learn).unwrap().filters;
-            for number in 0..=machine.last() {
+            for number in 0..=machine.highest_number() {
                 let Some(name) = machine.name(number) else { continue };
                 let mut all = vec![[0; 6]];
                 for arg in 0..VARIED {
@@ -125,7 +125,7 @@ fn filters_do_what_the_files_say() {
                     all = all.into_iter().flat_map(more).collect();
                 }
                 for arguments in all {
-                    let call = Call { number, audit: machine.audit(), arguments };
+                    let call = SimulatedCall { number, audit: machine.audit(), arguments };
                     let (is, should) =
                         (verdict(&filters, &call), said(&profile, &network, learn, name, &arguments));
                     assert_eq!(
@@ -213,7 +213,7 @@ fn what_is_forbidden_is_so_in_every_profile() {
         let filters = filters_of(name, &network, machine);
         let learning = compile(&Profile::builtin(name).unwrap(), &network, machine, true).unwrap().filters;
         let refused = |call: &str, arguments: &[u64], by: u32| {
-            let call = Call::new(machine, call, arguments);
+            let call = SimulatedCall::new(machine, call, arguments);
             for filters in [&filters, &learning] {
                 assert_eq!(verdict(filters, &call), by, "{name}, {network:?}, {machine:?}: {call:x?}");
             }
@@ -327,7 +327,7 @@ fn what_is_closed_in_part_is_so_in_every_profile() {
             let expected =
                 answer.map_or(libc::SECCOMP_RET_ALLOW, |errno| libc::SECCOMP_RET_ERRNO | errno as u32);
             for filters in [&filters, &learning] {
-                let is = verdict(filters, &Call::new(machine, call, arguments));
+                let is = verdict(filters, &SimulatedCall::new(machine, call, arguments));
                 assert_eq!(is, expected, "{name}, {machine:?}: {call}{arguments:x?}: {is:#x}");
             }
         }
@@ -337,8 +337,8 @@ fn what_is_closed_in_part_is_so_in_every_profile() {
 #[test]
 fn sockets_follow_the_network() {
     let allowed = |name: &str, network: &Network, family: u64| {
-        let filters = filters_of(name, network, Machine::X86_64);
-        let call = |kind| Call::new(Machine::X86_64, "socket", &[family, kind, 0]);
+        let filters = filters_of(name, network, Architecture::X86_64);
+        let call = |kind| SimulatedCall::new(Architecture::X86_64, "socket", &[family, kind, 0]);
         [1, 2].map(|kind| verdict(&filters, &call(kind | 0x80000)) == libc::SECCOMP_RET_ALLOW)
     };
     for network in networks() {
@@ -355,19 +355,19 @@ fn other_machines_are_killed_and_new_calls_are_unknown() {
     let kill = libc::SECCOMP_RET_KILL_PROCESS;
     for machine in MACHINES {
         let filters = filters_of("strict", &ANY, machine);
-        let of = |number, audit| verdict(&filters, &Call { number, audit, arguments: [0; 6] });
+        let of = |number, audit| verdict(&filters, &SimulatedCall { number, audit, arguments: [0; 6] });
         let read = machine.number("read").unwrap();
         assert_eq!(of(read, machine.audit()), libc::SECCOMP_RET_ALLOW);
         // 32-bit x86, 32-bit ARM, the other one, none.
         let other = MACHINES.into_iter().find(|other| *other != machine).unwrap();
         for audit in [0x4000_0003, 0x4000_0028, other.audit(), 0] {
             assert_eq!(of(read, audit), kill, "{audit:#x}");
-            assert_eq!(of(machine.last() + 1, audit), kill);
+            assert_eq!(of(machine.highest_number() + 1, audit), kill);
         }
-        for new in [machine.last() + 1, 0x3fff_ffff, u32::MAX] {
+        for new in [machine.highest_number() + 1, 0x3fff_ffff, u32::MAX] {
             assert_eq!(of(new, machine.audit()), enosys(), "{new:#x}");
         }
-        let x32 = if machine == Machine::X86_64 { kill } else { enosys() };
+        let x32 = if machine == Architecture::X86_64 { kill } else { enosys() };
         for number in [X32, X32 | 1, X32 | 520, 0x8000_0000, u32::MAX - 1] {
             assert_eq!(of(number, machine.audit()), x32, "{number:#x}");
         }
@@ -377,8 +377,11 @@ fn other_machines_are_killed_and_new_calls_are_unknown() {
 #[test]
 fn a_profile_that_kills_does_so_for_all_but_what_libraries_fall_back_from() {
     let text = "description = \"d\"\nextends = \"strict\"\ndefault = \"kill\"";
-    let filters = compile(&Profile::parse(text, "k").unwrap(), &ANY, Machine::X86_64, false).unwrap().filters;
-    let of = |name, arguments: &[u64]| verdict(&filters, &Call::new(Machine::X86_64, name, arguments));
+    let filters =
+        compile(&Profile::parse(text, "k").unwrap(), &ANY, Architecture::X86_64, false).unwrap().filters;
+    let of = |name, arguments: &[u64]| {
+        verdict(&filters, &SimulatedCall::new(Architecture::X86_64, name, arguments))
+    };
     let kill = libc::SECCOMP_RET_KILL_PROCESS;
     for (name, arguments) in [("mount", [0; 2]), ("sync", [0; 2]), ("ioctl", [0, 0x5412]), ("socket", [2, 3])]
     {

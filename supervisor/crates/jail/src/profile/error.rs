@@ -25,7 +25,7 @@ pub enum ProfileError {
     },
     /// The profile as a whole is wrong.
     #[error("profile {origin}: {problem}")]
-    Whole {
+    Invalid {
         /// Its path or name.
         origin: String,
         /// What is wrong and what to do about it.
@@ -34,19 +34,19 @@ pub enum ProfileError {
 }
 
 impl ProfileError {
-    pub(super) fn whole(origin: &str, problem: impl Into<String>) -> Self {
-        Self::Whole { origin: shown(origin), problem: problem.into() }
+    pub(super) fn invalid(origin: &str, problem: impl Into<String>) -> Self {
+        Self::Invalid { origin: quoted(origin), problem: problem.into() }
     }
 }
 
 /// The most characters of the file that a message quotes: enough for a name, but not for a whole file.
-const SHOWN_MAX_CHARS: usize = 200;
+const QUOTE_MAX_CHARS: usize = 200;
 
 /// Quotes text of a file in a message: truncated, and without control characters.
-pub(super) fn shown(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut shown: String =
-        text.chars().take(SHOWN_MAX_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(SHOWN_MAX_CHARS).is_some() {
+        text.chars().take(QUOTE_MAX_CHARS).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(QUOTE_MAX_CHARS).is_some() {
         shown.push('…');
     }
     shown

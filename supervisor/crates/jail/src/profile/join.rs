@@ -9,32 +9,32 @@
 
 use super::Instruction;
 use super::compile::{ARCHITECTURE, LOAD, RETURN};
-use super::tree::go_over;
+use super::search_tree::jump_over;
 
 /// The most instructions that the kernel accepts in one program (BPF_MAXINSNS in linux/bpf_common.h).
-const MOST: usize = 4096;
+const INSTRUCTIONS_MAX: usize = 4096;
 
 /// Joins programs, given in load order. `None` if the result has more instructions than the kernel accepts.
 pub(super) fn join(programs: &[Vec<Instruction>]) -> Option<Vec<Instruction>> {
     let mut order: Vec<_> = programs.iter().rev().collect();
     // Stable: among equally strict ones the last loaded stays first.
-    order.sort_by_key(|program| gravity(program));
+    order.sort_by_key(|program| strictest_action(program));
     let last = order.pop()?;
     let mut joined = Vec::new();
     for program in order {
         let end = program.len();
         joined.extend(program.iter().enumerate().map(|(at, step)| match *step {
-            (RETURN, _, _, libc::SECCOMP_RET_ALLOW) => go_over(end - at - 1),
+            (RETURN, _, _, libc::SECCOMP_RET_ALLOW) => jump_over(end - at - 1),
             other => other,
         }));
     }
     joined.extend_from_slice(last);
-    (joined.len() <= MOST).then_some(joined)
+    (joined.len() <= INSTRUCTIONS_MAX).then_some(joined)
 }
 
 /// The strictest action of a program, as the kernel compares them: lower is stricter. Killing calls of a foreign
 /// architecture is left out, since all of them do that.
-fn gravity(program: &[Instruction]) -> i32 {
+fn strictest_action(program: &[Instruction]) -> i32 {
     let is_of_architecture = |at: usize| at >= 2 && program[at - 2] == (LOAD, 0, 0, ARCHITECTURE);
     let verdicts =
         program.iter().enumerate().filter(|(at, (code, ..))| *code == RETURN && !is_of_architecture(*at));
@@ -48,7 +48,7 @@ mod tests {
 
     use super::*;
     use crate::profile::compile::{IF_EQUAL, NUMBER};
-    use crate::profile::simulate::{Call, verdict};
+    use crate::profile::simulate::{SimulatedCall, verdict};
 
     /// A program that answers these numbers.
     fn answering(numbers: &[u32], answer: u32) -> Vec<Instruction> {
@@ -76,7 +76,7 @@ mod tests {
             let joined: Vec<_> = join(&programs).into_iter().collect();
             prop_assert_eq!(joined.len(), programs.len().min(1));
             for number in 0..14 {
-                let call = Call { number, audit: 0, arguments: [0; 6] };
+                let call = SimulatedCall { number, audit: 0, arguments: [0; 6] };
                 prop_assert_eq!(verdict(&joined, &call), verdict(&programs, &call), "{}", number);
             }
         }

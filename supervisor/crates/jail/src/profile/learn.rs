@@ -9,17 +9,17 @@ use std::thread::{self, JoinHandle};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 
-use super::Compiled;
-use super::calls::Machine;
+use super::CompiledProfile;
+use super::syscalls::Architecture;
 use crate::sys::seccomp::{self, Notification};
 
 /// The most argument combinations of one call that are recorded; further ones are allowed without a record. The
 /// built-in profiles name at most some thirty values of one argument.
-const WAYS_MAX: usize = 64;
+const ARGUMENT_SETS_MAX: usize = 64;
 
 /// A use of a system call outside the profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Used {
+pub struct ObservedCall {
     /// The call, as the kernel names it; `None` for a number without a name.
     pub name: Option<&'static str>,
     /// Its number on this machine.
@@ -31,49 +31,49 @@ pub struct Used {
 }
 
 /// Number of uses by call number and deciding arguments.
-type Noted = BTreeMap<u32, BTreeMap<Vec<(u8, u32)>, u64>>;
+type UseCounts = BTreeMap<u32, BTreeMap<Vec<(u8, u32)>, u64>>;
 
 /// Answers the filter notifications of a learning program on a separate thread, until no process is bound to the filter
 /// any more. Dropping this does not end the thread: unanswered calls would fail with ENOSYS.
 #[derive(Debug)]
 pub struct Learner {
-    noted: Arc<Mutex<Noted>>,
-    answering: JoinHandle<()>,
+    counts: Arc<Mutex<UseCounts>>,
+    thread: JoinHandle<()>,
 }
 
 impl Learner {
-    pub(crate) fn start(listener: OwnedFd, profile: &Compiled) -> io::Result<Self> {
-        let noted = Arc::new(Mutex::new(Noted::new()));
+    pub(crate) fn start(listener: OwnedFd, profile: &CompiledProfile) -> io::Result<Self> {
+        let noted = Arc::new(Mutex::new(UseCounts::new()));
         let (to, telling) = (Arc::clone(&noted), profile.telling.clone());
         let answering = thread::Builder::new().name("jail-learn".into()).spawn(move || {
-            while let Some(told) = next(&listener) {
-                note(&to, &told, &telling);
+            while let Some(told) = next_notification(&listener) {
+                count_use(&to, &told, &telling);
                 // The process that made the call may have been killed by now, which does not matter.
-                let _ = seccomp::let_through(listener.as_fd(), told.id);
+                let _ = seccomp::allow(listener.as_fd(), told.id);
             }
         })?;
-        Ok(Self { noted, answering })
+        Ok(Self { counts: noted, thread: answering })
     }
 
     /// The calls that were used so far, in the order of their numbers.
-    pub fn used(&self) -> Vec<Used> {
-        used(&self.noted)
+    pub fn observed(&self) -> Vec<ObservedCall> {
+        observed_calls(&self.counts)
     }
 
     /// Waits until the last process under the filter has ended, and returns the calls that were used. Blocks as long as
     /// the program runs.
-    pub fn finish(self) -> Vec<Used> {
+    pub fn finish(self) -> Vec<ObservedCall> {
         // The thread does not panic; if it did, what it recorded before would still be valid.
-        let _ = self.answering.join();
-        used(&self.noted)
+        let _ = self.thread.join();
+        observed_calls(&self.counts)
     }
 }
 
-fn used(noted: &Mutex<Noted>) -> Vec<Used> {
-    let machine = Machine::native("").ok();
+fn observed_calls(noted: &Mutex<UseCounts>) -> Vec<ObservedCall> {
+    let machine = Architecture::native("").ok();
     let noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
     let ways = noted.iter().flat_map(|(number, ways)| ways.iter().map(move |way| (*number, way)));
-    let used = ways.map(|(number, (arguments, times))| Used {
+    let used = ways.map(|(number, (arguments, times))| ObservedCall {
         name: machine.and_then(|machine| machine.name(number)),
         number,
         arguments: arguments.clone(),
@@ -83,7 +83,7 @@ fn used(noted: &Mutex<Noted>) -> Vec<Used> {
 }
 
 /// The next call that waits for an answer; `None` when no process is left that could make one.
-fn next(listener: &OwnedFd) -> Option<Notification> {
+fn next_notification(listener: &OwnedFd) -> Option<Notification> {
     loop {
         let mut polled = [PollFd::new(listener, PollFlags::IN)];
         retry_on_intr(|| poll(&mut polled, None)).ok()?;
@@ -100,13 +100,13 @@ fn next(listener: &OwnedFd) -> Option<Notification> {
     }
 }
 
-fn note(noted: &Mutex<Noted>, told: &Notification, telling: &BTreeMap<u32, Vec<u8>>) {
+fn count_use(noted: &Mutex<UseCounts>, told: &Notification, telling: &BTreeMap<u32, Vec<u8>>) {
     let low = |value: u64| u32::try_from(value & u64::from(u32::MAX)).expect("it was cut to 32 bits");
     let argument = |at: &u8| Some((*at, low(*told.arguments.get(usize::from(*at))?)));
     let way = telling.get(&told.number).map(|places| places.iter().filter_map(argument).collect());
     let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
     let ways = noted.entry(told.number).or_default();
-    if ways.len() < WAYS_MAX {
+    if ways.len() < ARGUMENT_SETS_MAX {
         *ways.entry(way.unwrap_or_default()).or_default() += 1;
     } else if let Some(times) = ways.get_mut(&way.unwrap_or_default()) {
         *times += 1;

@@ -32,18 +32,18 @@
 //! A call whose number is higher than all that this build knows is answered with ENOSYS, as by an older kernel, so that
 //! libraries fall back to older calls. Calls of another architecture (32 bit, x32) end the process.
 
-mod beside;
-mod calls;
 mod compile;
-mod decide;
+mod decision_graph;
 mod error;
+mod extra_filters;
 mod join;
 mod learn;
-mod learned;
+mod learned_profile;
 mod packed;
+mod parser;
 mod rule;
-mod text;
-mod tree;
+mod search_tree;
+mod syscalls;
 
 use std::collections::BTreeMap;
 use std::sync::{LazyLock, OnceLock};
@@ -51,16 +51,16 @@ use std::sync::{LazyLock, OnceLock};
 use serde::{Deserialize, Serialize};
 
 pub use self::error::ProfileError;
-pub use self::learn::{Learner, Used};
-pub(crate) use beside::{refuse_hidden_modes, refuse_uncounted};
+pub use self::learn::{Learner, ObservedCall};
+pub(crate) use extra_filters::{refuse_hidden_modes, refuse_unaccounted_memory};
 
-use self::calls::Machine;
-use self::rule::{Group, Refusal};
+use self::rule::{CallGroup, DefaultAction};
+use self::syscalls::Architecture;
 use crate::spec::Network;
 
 /// A profile as the stage loads it: compiled by the supervisor, for one architecture and one network.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Compiled {
+pub struct CompiledProfile {
     /// The profile's name, for messages.
     pub name: String,
     /// BPF programs, each a list of instructions as the kernel's `sock_filter`, loaded in this order.
@@ -84,10 +84,10 @@ pub struct Profile {
     description: String,
     /// The built-in profile that it extends.
     extends: Option<String>,
-    default: Refusal,
+    default: DefaultAction,
     landlock_abi: u32,
     /// Its own and those of the profile that it extends.
-    groups: Vec<Group>,
+    groups: Vec<CallGroup>,
 }
 
 /// The built-in files.
@@ -99,7 +99,7 @@ const BUILT_IN: &[(&str, &str)] = &[
 
 /// What no profile can allow; checked before each profile.
 static NEVER: LazyLock<Profile> = LazyLock::new(|| {
-    text::read(include_str!("../../profiles/never.toml"), "never")
+    parser::parse_file(include_str!("../../profiles/never.toml"), "never")
         .expect("the file is part of the program, and a test reads it")
 });
 
@@ -129,7 +129,7 @@ impl Profile {
     /// Parses a profile. `origin` is the path of its file, or its name: messages begin with it, and the profile's name
     /// is its last component without the extension.
     pub fn parse(text: &str, origin: &str) -> Result<Self, ProfileError> {
-        text::parse(text, origin)
+        parser::parse(text, origin)
     }
 
     /// The profile's name.
@@ -145,21 +145,21 @@ impl Profile {
     /// The filter for this machine and this network. Takes a millisecond or two.
     ///
     /// If the network lists ports, the result requires Landlock ABI 4, even if the profile does not.
-    pub fn compile(&self, network: &Network) -> Result<Compiled, ProfileError> {
-        compile::compile(self, network, Machine::native(&self.name)?, false)
+    pub fn compile(&self, network: &Network) -> Result<CompiledProfile, ProfileError> {
+        compile::compile(self, network, Architecture::native(&self.name)?, false)
     }
 
     /// The same, but calls outside the profile are allowed and reported: see [`Learner`]. What no profile can allow
     /// stays forbidden.
-    pub fn compile_learning(&self, network: &Network) -> Result<Compiled, ProfileError> {
-        compile::compile(self, network, Machine::native(&self.name)?, true)
+    pub fn compile_learning(&self, network: &Network) -> Result<CompiledProfile, ProfileError> {
+        compile::compile(self, network, Architecture::native(&self.name)?, true)
     }
 
     /// A profile that extends this one by what was used while learning. `command` is named in its reasons.
     ///
     /// Read it before using it: not everything that was used was needed.
-    pub fn learned(&self, used: &[Used], command: &str) -> String {
-        learned::text(self, used, command)
+    pub fn render_learned(&self, used: &[ObservedCall], command: &str) -> String {
+        learned_profile::render(self, used, command)
     }
 }
 

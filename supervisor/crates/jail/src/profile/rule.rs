@@ -6,7 +6,7 @@ use crate::spec::Network;
 
 /// What happens to a call that is not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Refusal {
+pub(super) enum DefaultAction {
     /// EPERM.
     #[default]
     Errno,
@@ -16,19 +16,19 @@ pub(super) enum Refusal {
 
 /// Calls with one common reason.
 #[derive(Debug, Clone)]
-pub(super) struct Group {
+pub(super) struct CallGroup {
     pub(super) why: String,
     /// Names as in the tables of system calls.
     pub(super) calls: Vec<&'static str>,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: GroupAction,
     /// All of these must hold. None: always.
     pub(super) when: Vec<Condition>,
     /// The networks that it applies to. None: all.
-    pub(super) networks: Vec<Kind>,
+    pub(super) networks: Vec<NetworkKind>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum GroupAction {
     Allow,
     /// Fails with this number; `None` is the profile's default.
     Answer(Option<i32>),
@@ -37,18 +37,18 @@ pub(super) enum Verdict {
 /// A kind of network, without its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
+pub(super) enum NetworkKind {
     None,
     Loopback,
     Host,
 }
 
-impl Group {
-    pub(super) fn concerns(&self, network: &Network) -> bool {
+impl CallGroup {
+    pub(super) fn matches(&self, network: &Network) -> bool {
         let kind = match network {
-            Network::None => Kind::None,
-            Network::Loopback => Kind::Loopback,
-            Network::Host { .. } => Kind::Host,
+            Network::None => NetworkKind::None,
+            Network::Loopback => NetworkKind::Loopback,
+            Network::Host { .. } => NetworkKind::Host,
         };
         self.networks.is_empty() || self.networks.contains(&kind)
     }
@@ -61,11 +61,11 @@ pub(super) struct Condition {
     pub(super) arg: u8,
     /// Whether all 64 bits count, as for pointers; otherwise the low 32 do.
     pub(super) wide: bool,
-    pub(super) test: Test,
+    pub(super) test: ArgumentTest,
 }
 
 #[derive(Debug, Clone)]
-pub(super) enum Test {
+pub(super) enum ArgumentTest {
     /// One of these, in the bits of the mask.
     Is { mask: u32, values: Vec<u32> },
     /// None of these.
@@ -76,33 +76,33 @@ pub(super) enum Test {
 
 impl Condition {
     /// How many alternatives it expands to.
-    pub(super) fn alternatives(&self) -> usize {
+    pub(super) fn alternative_count(&self) -> usize {
         match &self.test {
-            Test::Is { values, .. } => values.len(),
-            Test::IsNot(_) => 1,
-            Test::AnyBit(bits) => bits.count_ones() as usize,
+            ArgumentTest::Is { values, .. } => values.len(),
+            ArgumentTest::IsNot(_) => 1,
+            ArgumentTest::AnyBit(bits) => bits.count_ones() as usize,
         }
     }
 
     /// Each alternative as conditions that must hold together.
-    fn compiled(&self) -> Result<Vec<Vec<SeccompCondition>>, BackendError> {
+    fn conditions(&self) -> Result<Vec<Vec<SeccompCondition>>, BackendError> {
         // Nearly all arguments that are worth a condition are 32 bits wide in the kernel, which ignores the rest. If
         // more were compared, a program could bypass a refusal by setting ignored bits.
         let width = || if self.wide { SeccompCmpArgLen::Qword } else { SeccompCmpArgLen::Dword };
         let one = |operator, value: u32| SeccompCondition::new(self.arg, width(), operator, value.into());
         match &self.test {
-            Test::Is { mask: u32::MAX, values } => {
+            ArgumentTest::Is { mask: u32::MAX, values } => {
                 values.iter().map(|value| Ok(vec![one(SeccompCmpOp::Eq, *value)?])).collect()
             }
-            Test::Is { mask, values } => {
+            ArgumentTest::Is { mask, values } => {
                 let operator = || SeccompCmpOp::MaskedEq((*mask).into());
                 values.iter().map(|value| Ok(vec![one(operator(), *value)?])).collect()
             }
-            Test::IsNot(values) => {
+            ArgumentTest::IsNot(values) => {
                 let all: Result<_, _> = values.iter().map(|value| one(SeccompCmpOp::Ne, *value)).collect();
                 Ok(vec![all?])
             }
-            Test::AnyBit(bits) => (0..u32::BITS)
+            ArgumentTest::AnyBit(bits) => (0..u32::BITS)
                 .map(|place| 1_u32 << place)
                 .filter(|bit| bits & bit != 0)
                 .map(|bit| Ok(vec![one(SeccompCmpOp::MaskedEq(bit.into()), bit)?]))
@@ -118,7 +118,7 @@ pub(super) fn rules(when: &[Condition]) -> Result<Vec<SeccompRule>, BackendError
     }
     let mut all: Vec<Vec<SeccompCondition>> = vec![Vec::new()];
     for condition in when {
-        let alternatives = condition.compiled()?;
+        let alternatives = condition.conditions()?;
         all = all
             .iter()
             .flat_map(|before| alternatives.iter().map(|more| [before.as_slice(), more.as_slice()].concat()))

@@ -1,18 +1,18 @@
 //! Simulates how the kernel evaluates filters, for tests: for any architecture, without loading anything.
 
 use super::Instruction;
-use super::calls::Machine;
+use super::syscalls::Architecture;
 
 /// A system call as filters see it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Call {
+pub(super) struct SimulatedCall {
     pub(super) number: u32,
     pub(super) audit: u32,
     pub(super) arguments: [u64; 6],
 }
 
-impl Call {
-    pub(super) fn new(machine: Machine, name: &str, arguments: &[u64]) -> Self {
+impl SimulatedCall {
+    pub(super) fn new(machine: Architecture, name: &str, arguments: &[u64]) -> Self {
         let mut all = [0; 6];
         all[..arguments.len()].copy_from_slice(arguments);
         Self { number: machine.number(name).unwrap(), audit: machine.audit(), arguments: all }
@@ -32,7 +32,7 @@ impl Call {
 }
 
 /// The kernel's result: the strictest action, and the latest program's where several are equally strict.
-pub(super) fn verdict(filters: &[Vec<Instruction>], call: &Call) -> u32 {
+pub(super) fn verdict(filters: &[Vec<Instruction>], call: &SimulatedCall) -> u32 {
     let mut worst = libc::SECCOMP_RET_ALLOW;
     for program in filters.iter().rev() {
         let verdict = run(program, call);
@@ -44,7 +44,7 @@ pub(super) fn verdict(filters: &[Vec<Instruction>], call: &Call) -> u32 {
     worst
 }
 
-fn run(program: &[Instruction], call: &Call) -> u32 {
+fn run(program: &[Instruction], call: &SimulatedCall) -> u32 {
     let (mut at, mut word) = (0, 0_u32);
     loop {
         let (code, jt, jf, k) = program[at];

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::rule::Verdict;
+use super::rule::GroupAction;
 use super::*;
 
 const ANY: Network = Network::Host { connect: None, bind: None };
@@ -36,15 +36,17 @@ fn the_built_in_ones_are_whole() {
 #[test]
 fn each_call_has_one_place_and_each_place_a_reason() {
     for (name, text) in BUILT_IN.iter().chain(&[("never", include_str!("../../profiles/never.toml"))]) {
-        let profile = text::read(text, name).unwrap();
+        let profile = parser::parse_file(text, name).unwrap();
         let mut whys: Vec<_> = profile.groups.iter().map(|group| group.why.as_str()).collect();
         assert!(whys.iter().all(|why| why.split(' ').count() > 2), "{name}: a reason is a sentence");
         whys.sort_unstable();
         whys.dedup();
         assert_eq!(whys.len(), profile.groups.len(), "{name}: a reason is there twice");
         let whole = profile.groups.iter().filter(|group| group.when.is_empty() && group.networks.is_empty());
-        let mut calls: Vec<_> =
-            whole.filter(|group| group.verdict == Verdict::Allow).flat_map(|group| &group.calls).collect();
+        let mut calls: Vec<_> = whole
+            .filter(|group| group.verdict == GroupAction::Allow)
+            .flat_map(|group| &group.calls)
+            .collect();
         let count = calls.len();
         calls.sort_unstable();
         calls.dedup();
@@ -105,7 +107,7 @@ fn defects_are_named_with_their_line_and_a_way_out() {
 
 #[test]
 fn a_profile_of_ones_own_stands_alone_or_extends() {
-    let calls: Vec<_> = text::NEEDED.iter().map(|call| format!("{call:?}")).collect();
+    let calls: Vec<_> = parser::REQUIRED_CALLS.iter().map(|call| format!("{call:?}")).collect();
     let alone = format!(
         "description = \"least\"\nlandlock_abi = 3\n[[allow]]\nwhy = \"it starts\"\ncalls = [{}]",
         calls.join(", ")
@@ -125,9 +127,9 @@ fn names_of_the_other_machine_are_no_typos() {
     for name in ["open", "openat", "fork", "arch_prctl"] {
         Profile::parse(&with_group(&format!("[[allow]]\nwhy = \"w\"\ncalls = [{name:?}]")), "p").unwrap();
     }
-    assert!(Machine::Aarch64.number("open").is_none());
+    assert!(Architecture::Aarch64.number("open").is_none());
     assert_eq!(
-        [Machine::X86_64, Machine::Aarch64].map(|machine| machine.number("read")),
+        [Architecture::X86_64, Architecture::Aarch64].map(|machine| machine.number("read")),
         [Some(0), Some(63)]
     );
 }
@@ -156,9 +158,9 @@ fn a_file_is_bounded_and_so_are_messages() {
     assert!(!refusal(&with_group("\u{1b}[2J = 1")).contains('\u{1b}'));
 }
 
-fn used(name: &'static str, arguments: &[(u8, u32)]) -> Used {
-    let number = Machine::X86_64.number(name).unwrap();
-    Used { name: Some(name), number, arguments: arguments.to_vec(), times: 1 }
+fn used(name: &'static str, arguments: &[(u8, u32)]) -> ObservedCall {
+    let number = Architecture::X86_64.number(name).unwrap();
+    ObservedCall { name: Some(name), number, arguments: arguments.to_vec(), times: 1 }
 }
 
 #[test]
@@ -172,14 +174,14 @@ fn what_was_learned_is_a_profile() {
         used("setsockopt", &[(1, 1), (2, 26)]),
         used("setsockopt", &[(1, 6), (2, 31)]),
         used("mknod", &[(1, 0o020_644)]),
-        Used { name: None, number: 400, arguments: vec![], times: 3 },
+        ObservedCall { name: None, number: 400, arguments: vec![], times: 3 },
     ];
-    let text = strict.learned(&seen, "run \"it\" \\ with\nlines\u{1b}");
+    let text = strict.render_learned(&seen, "run \"it\" \\ with\nlines\u{1b}");
     let profile = Profile::parse(&text, "learned").unwrap();
     assert!(profile.description().contains("run \"it\" \\ with lines"), "{text}");
-    let filters = super::compile::compile(&profile, &ANY, Machine::X86_64, false).unwrap().filters;
+    let filters = super::compile::compile(&profile, &ANY, Architecture::X86_64, false).unwrap().filters;
     let open = |name: &str, arguments: &[u64]| {
-        let call = simulate::Call::new(Machine::X86_64, name, arguments);
+        let call = simulate::SimulatedCall::new(Architecture::X86_64, name, arguments);
         simulate::verdict(&filters, &call) == libc::SECCOMP_RET_ALLOW
     };
     for (name, arguments, expected) in [
@@ -199,11 +201,12 @@ fn what_was_learned_is_a_profile() {
         assert_eq!(open(name, &arguments), expected, "{name}{arguments:x?}\n{text}");
     }
     // Nothing seen is a profile too.
-    Profile::parse(&strict.learned(&[], ""), "learned").unwrap();
+    Profile::parse(&strict.render_learned(&[], ""), "learned").unwrap();
     // One of one's own is extended by way of what it extends.
     let own = Profile::parse(&with_group(""), "own").unwrap();
     assert!(
-        own.learned(&seen, "x").contains("extends = \"strict\"\n# The groups of `own` have to be copied")
+        own.render_learned(&seen, "x")
+            .contains("extends = \"strict\"\n# The groups of `own` have to be copied")
     );
 }
 
@@ -225,11 +228,11 @@ proptest! {
         command in "\\PC{0,300}",
         seen in prop::collection::vec((0..470_u32, prop::collection::vec((0..6_u8, any::<u32>()), 0..3)), 0..40),
     ) {
-        let machine = Machine::X86_64;
-        let seen: Vec<Used> = seen.into_iter().map(|(number, arguments)| {
-            Used { name: machine.name(number), number, arguments, times: 1 }
-        }).filter(|used| used.name.is_none_or(|name| text::forbidden(name).is_none())).collect();
-        let text = Profile::builtin("strict").unwrap().learned(&seen, &command);
+        let machine = Architecture::X86_64;
+        let seen: Vec<ObservedCall> = seen.into_iter().map(|(number, arguments)| {
+            ObservedCall { name: machine.name(number), number, arguments, times: 1 }
+        }).filter(|used| used.name.is_none_or(|name| parser::forbidding_group(name).is_none())).collect();
+        let text = Profile::builtin("strict").unwrap().render_learned(&seen, &command);
         prop_assert!(Profile::parse(&text, "learned").is_ok(), "{text}");
     }
 }

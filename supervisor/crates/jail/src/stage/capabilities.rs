@@ -11,7 +11,7 @@ use super::request::Plan;
 use super::step::StepError;
 use crate::report::Status;
 
-const NONE: CapabilitySets = CapabilitySets {
+const NO_CAPABILITIES: CapabilitySets = CapabilitySets {
     effective: CapabilitySet::empty(),
     permitted: CapabilitySet::empty(),
     inheritable: CapabilitySet::empty(),
@@ -32,7 +32,7 @@ pub(super) fn drop_bounding_set(_: &Plan) -> Result<Option<Status>, StepError> {
 pub(super) fn drop_all(_: &Plan) -> Result<Option<Status>, StepError> {
     keep_only(CapabilitySet::empty())?;
     let now = capabilities(None).map_err(failed("cannot read capabilities"))?;
-    if now != NONE {
+    if now != NO_CAPABILITIES {
         return Err(StepError::new(format!("they came back: {now:?}; please report this")));
     }
     if Uid::effective().is_root() && in_bounding_set()?.next().is_some() {
@@ -57,7 +57,11 @@ pub(super) fn keep_right_to_kill() {
 pub(super) fn keep_only(kept: CapabilitySet) -> Result<(), StepError> {
     clear_ambient_capability_set().map_err(failed("cannot clear the ambient set"))?;
     let held = capabilities(None).map_err(failed("cannot read capabilities"))?;
-    let sets = CapabilitySets { effective: held.effective & kept, permitted: held.permitted & kept, ..NONE };
+    let sets = CapabilitySets {
+        effective: held.effective & kept,
+        permitted: held.permitted & kept,
+        ..NO_CAPABILITIES
+    };
     set_capabilities(None, sets).map_err(failed("cannot drop capabilities"))
 }
 

@@ -37,7 +37,7 @@ pub(super) fn take_socket() -> Result<OwnedFd, StepError> {
 }
 
 /// Sets the program's standard input to the passed descriptor.
-pub(super) fn standard_input(plan: &Plan) -> Result<Option<Status>, StepError> {
+pub(super) fn set_standard_input(plan: &Plan) -> Result<Option<Status>, StepError> {
     if let Some(given) = &plan.stdin {
         dup2_stdin(given)
             .map_err(|errno| StepError::errno("cannot replace standard input", errno.raw_os_error(), ""))?;
@@ -47,8 +47,8 @@ pub(super) fn standard_input(plan: &Plan) -> Result<Option<Status>, StepError> {
 
 /// Makes the program the owner of its output pipes, so that it can open them by name (`/dev/stdout`). Without the right
 /// to change owners this is skipped, which costs the program only that.
-pub(super) fn own_output(plan: &Plan) -> Result<Option<Status>, StepError> {
-    if let Ok(identity) = identity::given(plan) {
+pub(super) fn chown_output(plan: &Plan) -> Result<Option<Status>, StepError> {
+    if let Ok(identity) = identity::assigned(plan) {
         let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
         let _ = fchown(io::stdout(), Some(uid), Some(gid));
         let _ = fchown(io::stderr(), Some(uid), Some(gid));

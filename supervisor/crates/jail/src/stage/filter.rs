@@ -4,7 +4,7 @@ use std::fs;
 
 use super::request::Plan;
 use super::step::StepError;
-use crate::profile::{refuse_hidden_modes, refuse_uncounted};
+use crate::profile::{refuse_hidden_modes, refuse_unaccounted_memory};
 use crate::report::Status;
 use crate::sys::seccomp;
 use crate::view::Access;
@@ -31,7 +31,7 @@ pub(super) fn load(plan: &Plan) -> Result<Option<Status>, StepError> {
         )
     };
     if plan.group.is_none() {
-        seccomp::load(&refuse_uncounted()).map_err(failed)?;
+        seccomp::load(&refuse_unaccounted_memory()).map_err(failed)?;
     }
     if isolation.view.shown.iter().any(|shown| shown.access == Access::Write) {
         seccomp::load(&refuse_hidden_modes()).map_err(failed)?;
@@ -47,7 +47,7 @@ pub(super) fn load(plan: &Plan) -> Result<Option<Status>, StepError> {
     } else {
         seccomp::load(last).map_err(failed)?;
     }
-    if loaded() == Some(false) {
+    if is_loaded() == Some(false) {
         return Err(StepError::new(
             "the kernel took the filter, but says that there is none; please report this",
         ));
@@ -60,7 +60,7 @@ pub(super) fn load(plan: &Plan) -> Result<Option<Status>, StepError> {
 }
 
 /// The kernel's status of this thread; `None` where there is no /proc.
-fn loaded() -> Option<bool> {
+fn is_loaded() -> Option<bool> {
     let status = fs::read_to_string("/proc/thread-self/status").ok()?;
     let mode = status.lines().find_map(|line| line.strip_prefix("Seccomp:"))?;
     Some(mode.trim() == "2")

@@ -5,17 +5,17 @@ use std::os::fd::AsRawFd as _;
 
 use rustix::fs::fstatfs;
 
+use super::memory_watch;
 use super::request::Plan;
 use super::root::PROC_ADVICE;
 use super::step::StepError;
-use super::watch;
 use crate::report::Status;
 
 /// How to get a cgroup.
-const DELEGATE: &str = "give the supervisor a cgroup: Delegate=yes in its service";
+const DELEGATE_ADVICE: &str = "give the supervisor a cgroup: Delegate=yes in its service";
 
 /// Written to `cgroup.procs`, moves the writing process.
-const OURSELVES: &[u8] = b"0";
+const WRITING_PROCESS: &[u8] = b"0";
 
 /// The type of cgroup v2 file systems (CGROUP2_SUPER_MAGIC in linux/magic.h).
 const CGROUP_FS: u64 = 0x6367_7270;
@@ -28,7 +28,7 @@ pub(super) fn join(plan: &Plan) -> Result<Option<Status>, StepError> {
     if kind != Ok(CGROUP_FS) {
         return Err(StepError::new("what was given is no cgroup.procs (please report this)"));
     }
-    rustix::io::write(procs, OURSELVES).map_err(|errno| {
+    rustix::io::write(procs, WRITING_PROCESS).map_err(|errno| {
         let advice = match errno {
             rustix::io::Errno::NODEV => "it was removed meanwhile; start the plugin again",
             rustix::io::Errno::AGAIN => "its process limit is reached; raise limits.nproc",
@@ -48,17 +48,17 @@ fn has_cpu_controller(procs: &File) -> bool {
 }
 
 /// The stand-in for a cgroup: a watch on the memory of everything in the pid namespace.
-pub(super) fn stand_in(plan: &Plan) -> Result<Option<Status>, StepError> {
+pub(super) fn start_memory_watch(plan: &Plan) -> Result<Option<Status>, StepError> {
     if plan.group.is_some() {
         return Ok(None);
     }
     if plan.namespaces.get().is_none() {
-        return Ok(Some(Status::Missing(format!("only each process is limited ({DELEGATE})"))));
+        return Ok(Some(Status::Missing(format!("only each process is limited ({DELEGATE_ADVICE})"))));
     }
-    let proc = watch::open_proc().map_err(|errno| {
-        let advice = format!("{PROC_ADVICE}; or {DELEGATE}");
+    let proc = memory_watch::open_proc().map_err(|errno| {
+        let advice = format!("{PROC_ADVICE}; or {DELEGATE_ADVICE}");
         StepError::errno("cannot watch the memory of its processes", errno.raw_os_error(), &advice)
     })?;
-    plan.watched.set(proc).expect("this step is taken once");
-    Ok(Some(Status::StandIn(format!("{} ({DELEGATE})", watch::means(&plan.spec.limits)))))
+    plan.watched_proc.set(proc).expect("this step is taken once");
+    Ok(Some(Status::StandIn(format!("{} ({DELEGATE_ADVICE})", memory_watch::describe(&plan.spec.limits)))))
 }

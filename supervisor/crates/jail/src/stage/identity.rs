@@ -12,8 +12,8 @@ use crate::spec::{Identity, Mode};
 const ADVICE: &str = "run as root, or set sandbox.mode to best-effort";
 
 /// The identity of the program, or why it keeps ours. Valid before and after the change.
-pub(super) fn given(plan: &Plan) -> Result<Identity, Refusal> {
-    let Some(identity) = plan.spec.identity else { return Err(Refusal::NotAsked) };
+pub(super) fn assigned(plan: &Plan) -> Result<Identity, KeepsUid> {
+    let Some(identity) = plan.spec.identity else { return Err(KeepsUid::NotRequested) };
     if getresuid().is_ok_and(|now| now.real.as_raw() == identity.uid) {
         // The change has been made, and the right to make it is gone. (The supervisor's own uid is refused as an
         // identity before any stage starts.)
@@ -22,14 +22,14 @@ pub(super) fn given(plan: &Plan) -> Result<Identity, Refusal> {
     let held =
         rustix::thread::capabilities(None).map(|sets| sets.effective).unwrap_or(CapabilitySet::empty());
     if !held.contains(CapabilitySet::SETUID | CapabilitySet::SETGID) {
-        return Err(Refusal::NotPermitted(StepError::errno(
+        return Err(KeepsUid::NotPermitted(StepError::errno(
             &format!("cannot become uid {}", identity.uid),
             libc::EPERM,
             ADVICE,
         )));
     }
     if !held.contains(CapabilitySet::KILL) {
-        return Err(Refusal::NotPermitted(StepError::new(format!(
+        return Err(KeepsUid::NotPermitted(StepError::new(format!(
             "cannot give uid {}: without CAP_KILL it could not be ended (add CAP_KILL to the service's \
              capabilities, or set sandbox.mode to best-effort)",
             identity.uid
@@ -39,24 +39,24 @@ pub(super) fn given(plan: &Plan) -> Result<Identity, Refusal> {
 }
 
 /// Why a program keeps the supervisor's uid.
-pub(super) enum Refusal {
-    NotAsked,
+pub(super) enum KeepsUid {
+    NotRequested,
     NotPermitted(StepError),
 }
 
 /// Changes all ids irrevocably. A change that fails half-way is fatal in every mode, since the process would have ids
 /// that were never requested.
-pub(super) fn become_own(plan: &Plan) -> Result<Option<Status>, StepError> {
-    let identity = match given(plan) {
+pub(super) fn switch_ids(plan: &Plan) -> Result<Option<Status>, StepError> {
+    let identity = match assigned(plan) {
         Ok(identity) => identity,
-        Err(Refusal::NotAsked) if plan.namespaces.get().is_some_and(|held| held.user) => {
+        Err(KeepsUid::NotRequested) if plan.namespaces.get().is_some_and(|held| held.user) => {
             let uid = Uid::current();
             let how = "namespaces and filters keep them apart (run the supervisor as root)";
             return Ok(Some(Status::StandIn(format!("plugins share uid {uid}; {how}"))));
         }
-        Err(Refusal::NotAsked) => return Ok(Some(Status::Missing(shared()))),
-        Err(Refusal::NotPermitted(error)) if plan.spec.mode == Mode::Enforce => return Err(error),
-        Err(Refusal::NotPermitted(error)) => return Ok(Some(Status::Missing(error.reason))),
+        Err(KeepsUid::NotRequested) => return Ok(Some(Status::Missing(shared_uid()))),
+        Err(KeepsUid::NotPermitted(error)) if plan.spec.mode == Mode::Enforce => return Err(error),
+        Err(KeepsUid::NotPermitted(error)) => return Ok(Some(Status::Missing(error.reason))),
     };
     let (uid, gid) = (Uid::from_raw(identity.uid), Gid::from_raw(identity.gid));
     setgroups(&[])
@@ -72,7 +72,7 @@ pub(super) fn become_own(plan: &Plan) -> Result<Option<Status>, StepError> {
     Ok(Some(Status::Enforced))
 }
 
-fn shared() -> String {
+fn shared_uid() -> String {
     let uid = Uid::current();
     if uid.is_root() {
         "it runs as uid 0, the supervisor's own (set sandbox.uid_range to a range of unused uids)".into()

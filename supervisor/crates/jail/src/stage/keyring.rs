@@ -13,9 +13,9 @@ use crate::sys;
 
 /// Replaces the supervisor's session keyring by a new one. Done after the uid change, so that the program owns the new
 /// one.
-pub(super) fn own(plan: &Plan) -> Result<Option<Status>, StepError> {
+pub(super) fn join_new_session(plan: &Plan) -> Result<Option<Status>, StepError> {
     let status = match sys::keyring::join_new_session() {
-        Ok(_) if limits::counted_alone(plan) => Status::Enforced,
+        Ok(_) if limits::has_own_user_count(plan) => Status::Enforced,
         Ok(_) => Status::StandIn(format!(
             "its session keyring is its own, the one of uid {} it shares (give it a uid of its own)",
             Uid::current()

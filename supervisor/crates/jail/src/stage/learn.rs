@@ -4,12 +4,12 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 
 use super::request::Plan;
 use super::step::StepError;
-use crate::wire::{self, Note};
+use crate::wire::{self, StageNote};
 
 /// Sends the listener, if there is one. Our copy stays open until the program is executed, which closes it. As soon as
 /// the filter is in force, calls outside the profile wait for the supervisor.
-pub(super) fn hand_over(plan: &Plan, control: BorrowedFd<'_>) -> Result<(), StepError> {
+pub(super) fn send_listener(plan: &Plan, control: BorrowedFd<'_>) -> Result<(), StepError> {
     let Some(listener) = plan.listener.get() else { return Ok(()) };
-    wire::send(control, &Note::Learning, &[listener.as_fd()])
+    wire::send(control, &StageNote::Learning, &[listener.as_fd()])
         .map_err(|error| StepError::io("cannot hand over the filter's listener", &error, ""))
 }

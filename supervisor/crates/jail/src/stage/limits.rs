@@ -4,8 +4,8 @@ use nix::unistd::Uid;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::identity;
+use super::priority;
 use super::request::Plan;
-use super::standing;
 use super::step::StepError;
 use crate::report::Status;
 use crate::spec::Limits;
@@ -26,7 +26,7 @@ const REAL_TIME: u64 = 0;
 const NICE: u64 = 0;
 
 /// The limits for each process, with the names that `ulimit` and systemd give them.
-pub(crate) fn wanted(limits: &Limits) -> impl Iterator<Item = (&'static str, Resource, u64)> {
+pub(crate) fn requested(limits: &Limits) -> impl Iterator<Item = (&'static str, Resource, u64)> {
     [
         ("nofile", Resource::Nofile, Some(limits.nofile)),
         ("fsize", Resource::Fsize, Some(limits.fsize_bytes)),
@@ -45,15 +45,15 @@ pub(crate) fn wanted(limits: &Limits) -> impl Iterator<Item = (&'static str, Res
 }
 
 /// The value that would be set: the requested limit, unless our own hard limit is lower.
-pub(crate) fn given(resource: Resource, wanted: u64) -> u64 {
+pub(crate) fn effective(resource: Resource, wanted: u64) -> u64 {
     getrlimit(resource).maximum.map_or(wanted, |hard| hard.min(wanted))
 }
 
 /// Sets all limits that apply to each process.
 pub(super) fn per_process(plan: &Plan) -> Result<Option<Status>, StepError> {
-    let spared = standing::spared();
+    let spared = priority::kept_advantages();
     let mut lowered = Vec::new();
-    for (name, resource, wanted) in wanted(&plan.spec.limits) {
+    for (name, resource, wanted) in requested(&plan.spec.limits) {
         lowered.extend(set(name, resource, wanted)?);
     }
     Ok(Some(match (status(&lowered), spared) {
@@ -67,8 +67,8 @@ pub(super) fn per_process(plan: &Plan) -> Result<Option<Status>, StepError> {
 /// [counted alone](counted_alone): the kernel counts everything that a uid runs, so a limit on a shared uid could be
 /// reached by a neighbor or by the user's browser.
 pub(super) fn process_count(plan: &Plan) -> Result<Option<Status>, StepError> {
-    if !counted_alone(plan) {
-        return Ok(Some(Status::Missing(uncounted())));
+    if !has_own_user_count(plan) {
+        return Ok(Some(Status::Missing(no_process_limit())));
     }
     let mut lowered = Vec::new();
     lowered.extend(set("nproc", Resource::Nproc, plan.spec.limits.nproc)?);
@@ -78,12 +78,12 @@ pub(super) fn process_count(plan: &Plan) -> Result<Option<Status>, StepError> {
 
 /// Whether the kernel counts per-uid resources (processes, pending signals, keyrings) for this program alone: because
 /// its uid is used by nothing else, or because it has a user namespace, which counts its uids separately.
-pub(super) fn counted_alone(plan: &Plan) -> bool {
-    identity::given(plan).is_ok() || plan.namespaces.get().is_some_and(|held| held.user)
+pub(super) fn has_own_user_count(plan: &Plan) -> bool {
+    identity::assigned(plan).is_ok() || plan.namespaces.get().is_some_and(|held| held.user)
 }
 
 /// Why there is no limit on processes.
-pub(crate) fn uncounted() -> String {
+pub(crate) fn no_process_limit() -> String {
     let why = if Uid::current().is_root() { "the kernel exempts root" } else { "its uid is shared" };
     format!("not limited: {why} (give it a uid of its own)")
 }
@@ -99,7 +99,7 @@ pub(crate) fn status(lowered: &[String]) -> Status {
 
 /// Sets a limit hard and soft; returns a text if it is lower than requested.
 fn set(name: &str, resource: Resource, wanted: u64) -> Result<Option<String>, StepError> {
-    let given = given(resource, wanted);
+    let given = effective(resource, wanted);
     let limit = Rlimit { current: Some(given), maximum: Some(given) };
     setrlimit(resource, limit).map_err(|errno| {
         StepError::errno(&format!("cannot set {name} to {given}"), errno.raw_os_error(), "")

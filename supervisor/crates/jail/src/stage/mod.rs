@@ -64,6 +64,7 @@
 //! The end of a close-on-exec pipe between child and monitor shows that the program was executed.
 
 mod capabilities;
+mod cpu_usage;
 mod descriptors;
 mod filter;
 mod group;
@@ -72,18 +73,17 @@ mod keyring;
 mod landlock;
 mod learn;
 pub(crate) mod limits;
+mod memory_watch;
 mod monitor;
 mod namespaces;
 mod network;
+mod priority;
+mod process_tree;
 mod program;
 mod request;
 mod root;
 mod session;
-mod spent;
-mod standing;
 mod step;
-mod tree;
-mod watch;
 mod zygote;
 
 use std::io::{self, PipeWriter, Write as _};
@@ -94,54 +94,54 @@ use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::process::getpid;
 
-use self::namespaces::Born;
+use self::namespaces::StageOrigin;
 use self::request::Plan;
 use self::step::{Step, StepError, base, protection};
 use crate::image::STAGE_NAME;
-use crate::probe::{TRIAL_NAME, become_trial};
+use crate::probe::{FEATURE_PROBE_NAME, become_feature_probe};
 use crate::report::{
     BOUNDING_SET, CAPABILITIES, CPU_SHARE, FILESYSTEM, KEYRING, LANDLOCK, MEMORY_GROUP, NAMESPACES, NETWORK,
     NO_NEW_PRIVS, OWN_UID, PROCESS_COUNT, PROCESS_TREE, RLIMITS, SYSTEM_CALLS,
 };
-use crate::sys::{self, Side};
-use crate::wire::{self, Note};
+use crate::sys::{self, ForkSide};
+use crate::wire::{self, StageNote};
 
 /// The exit code of a stage or its child when the program did not run. The supervisor has the reason by then;
 /// sysexits.h calls this number "internal software error".
-const NOT_RUN: i32 = 70;
+const NOT_RUN_EXIT_CODE: i32 = 70;
 
 /// What the stage does before it forks the program.
 const FIRST_STEPS: &[Step] = &[
     protection(MEMORY_GROUP, group::join),
-    base("last-place", "", standing::take_last_place),
-    protection(NAMESPACES, namespaces::take),
-    base("host-name", "", namespaces::name_host),
-    protection(MEMORY_GROUP, group::stand_in),
-    protection(NETWORK, network::give),
-    protection(FILESYSTEM, root::give),
-    base("last-share", "", standing::take_last_share),
+    base("last-place", "", priority::lower_session_priority),
+    protection(NAMESPACES, namespaces::finish),
+    base("host-name", "", namespaces::set_host_name),
+    protection(MEMORY_GROUP, group::start_memory_watch),
+    protection(NETWORK, network::set_up),
+    protection(FILESYSTEM, root::set_up),
+    base("last-share", "", priority::lower_session_share),
     base("subreaper", "", session::adopt_orphans),
-    base("undumpable", "", session::undumpable),
+    base("undumpable", "", session::forbid_tracing),
 ];
 
 /// What the child does, in this order.
 const STEPS: &[Step] = &[
-    base("process-group", "", session::own_group),
-    base("standard-input", "", descriptors::standard_input),
-    base("output", "", descriptors::own_output),
+    base("process-group", "", session::new_process_group),
+    base("standard-input", "", descriptors::set_standard_input),
+    base("output", "", descriptors::chown_output),
     base("parent-death", "", session::die_with_monitor),
     protection(PROCESS_COUNT, limits::process_count),
     protection(BOUNDING_SET, capabilities::drop_bounding_set),
-    base("identity", OWN_UID, identity::become_own),
+    base("identity", OWN_UID, identity::switch_ids),
     base(PROCESS_TREE, PROCESS_TREE, session::tie_to_monitor),
     protection(NO_NEW_PRIVS, session::no_new_privs),
-    protection(KEYRING, keyring::own),
-    base("umask", "", session::private_umask),
-    base("directory", "", session::directory),
+    protection(KEYRING, keyring::join_new_session),
+    base("umask", "", session::set_umask),
+    base("directory", "", session::enter_directory),
     protection(CAPABILITIES, capabilities::drop_all),
     protection(LANDLOCK, landlock::restrict),
-    protection(CPU_SHARE, standing::yield_to_others),
-    base("huge-pages", "", standing::allow_huge_pages),
+    protection(CPU_SHARE, priority::raise_niceness),
+    base("huge-pages", "", priority::allow_huge_pages),
     protection(RLIMITS, limits::per_process),
     protection(SYSTEM_CALLS, filter::load),
 ];
@@ -151,7 +151,7 @@ const STEPS: &[Step] = &[
 pub fn become_stage_if_asked() {
     match std::env::args_os().next() {
         Some(name) if name == STAGE_NAME => run(),
-        Some(name) if name == TRIAL_NAME => become_trial(),
+        Some(name) if name == FEATURE_PROBE_NAME => become_feature_probe(),
         _ => {}
     }
 }
@@ -163,30 +163,30 @@ fn run() -> ! {
             // There is no supervisor to report to; only standard error is left.
             let text = format!("{STAGE_NAME}: descriptors: {} (only `talon` starts this)\n", error.reason);
             let _ = io::stderr().write_all(text.as_bytes());
-            exit(NOT_RUN);
+            exit(NOT_RUN_EXIT_CODE);
         }
     };
     // A zygote with an error ends, and the supervisor starts another.
-    let Ok((control, born)) = zygote::serve(calls) else { exit(NOT_RUN) };
+    let Ok((control, born)) = zygote::serve(calls) else { exit(NOT_RUN_EXIT_CODE) };
     if let Err((step, error)) = build(&control, born) {
-        let _ = wire::send(control.as_fd(), &Note::failed(step, &error.reason), &[]);
+        let _ = wire::send(control.as_fd(), &StageNote::failed(step, &error.reason), &[]);
     }
-    exit(NOT_RUN);
+    exit(NOT_RUN_EXIT_CODE);
 }
 
 /// The stage's own steps; returns only when one fails.
-fn build(control: &OwnedFd, born: Born) -> Result<(), (&'static str, StepError)> {
+fn build(control: &OwnedFd, born: StageOrigin) -> Result<(), (&'static str, StepError)> {
     let plan = request::receive(control, born).map_err(|error| ("request", error))?;
-    zygote::be_open_to_ourselves().map_err(|error| ("request", error))?;
+    zygote::become_dumpable().map_err(|error| ("request", error))?;
 
     plan.progress.begin("session");
     rustix::process::setsid()
         .map_err(|errno| ("session", StepError::errno("cannot begin a session", errno.raw_os_error(), "")))?;
 
-    take(FIRST_STEPS, &plan)?;
+    run_steps(FIRST_STEPS, &plan)?;
 
     plan.progress.begin("fork");
-    let signals = children_signals().map_err(|error| ("signals", error))?;
+    let signals = child_signal_fd().map_err(|error| ("signals", error))?;
     fork(plan, control, signals).map_err(|error| ("fork", error))
 }
 
@@ -200,7 +200,7 @@ fn block_signals() -> Result<(), StepError> {
 }
 
 /// Opens the signalfd for ended children.
-fn children_signals() -> Result<SignalFd, StepError> {
+fn child_signal_fd() -> Result<SignalFd, StepError> {
     let mut children = SigSet::empty();
     children.add(nix::sys::signal::Signal::SIGCHLD);
     SignalFd::with_flags(&children, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
@@ -214,11 +214,11 @@ fn fork(mut plan: Plan, control: &OwnedFd, signals: SignalFd) -> Result<(), Step
     let (executed, executing) =
         io::pipe().map_err(|error| StepError::io("cannot make a pipe", &error, FORK_ADVICE))?;
     match sys::fork().map_err(|error| StepError::io("cannot fork", &error, FORK_ADVICE))? {
-        Side::Child => {
+        ForkSide::Child => {
             drop((executed, signals));
             child(&plan, control, executing)
         }
-        Side::Parent(program) => {
+        ForkSide::Parent(program) => {
             drop(executing);
             monitor::run(program, control, executed, signals, plan)
         }
@@ -232,7 +232,7 @@ const EXECUTING: u8 = b'x';
 const REPORTED: u8 = b'f';
 
 fn child(plan: &Plan, control: &OwnedFd, mut executing: PipeWriter) -> ! {
-    let (step, error) = match take_steps(plan, control) {
+    let (step, error) = match run_child_steps(plan, control) {
         Ok(()) => {
             plan.progress.begin("program");
             // A closed pipe means that the monitor is dead, and then this process is killed too.
@@ -241,25 +241,25 @@ fn child(plan: &Plan, control: &OwnedFd, mut executing: PipeWriter) -> ! {
         }
         Err(failed) => failed,
     };
-    let _ = wire::send(control.as_fd(), &Note::failed(step, &error.reason), &[]);
+    let _ = wire::send(control.as_fd(), &StageNote::failed(step, &error.reason), &[]);
     let _ = executing.write_all(&[REPORTED]);
-    exit(NOT_RUN);
+    exit(NOT_RUN_EXIT_CODE);
 }
 
-fn take(steps: &[Step], plan: &Plan) -> Result<(), (&'static str, StepError)> {
+fn run_steps(steps: &[Step], plan: &Plan) -> Result<(), (&'static str, StepError)> {
     for step in steps {
-        step.take(plan).map_err(|error| (step.name, error))?;
+        step.execute(plan).map_err(|error| (step.name, error))?;
     }
     Ok(())
 }
 
-fn take_steps(plan: &Plan, control: &OwnedFd) -> Result<(), (&'static str, StepError)> {
-    take(STEPS, plan)?;
+fn run_child_steps(plan: &Plan, control: &OwnedFd) -> Result<(), (&'static str, StepError)> {
+    run_steps(STEPS, plan)?;
     plan.progress.begin("report");
     // A lost line would hide that a protection is missing.
     wire::send_report(control.as_fd(), plan.report.take())
         .map_err(|error| ("report", StepError::io("cannot report", &error, "")))?;
-    learn::hand_over(plan, control.as_fd()).map_err(|error| ("learning", error))?;
+    learn::send_listener(plan, control.as_fd()).map_err(|error| ("learning", error))?;
     plan.progress.begin("unblock");
     SigSet::empty()
         .thread_set_mask()

@@ -24,34 +24,34 @@ use rustix::process::{
     pidfd_open, wait, waitid,
 };
 
+use super::memory_watch::MemoryWatch;
 use super::request::Plan;
 use super::step::StepError;
-use super::watch::Watch;
-use super::{EXECUTING, REPORTED, capabilities, descriptors, tree};
+use super::{EXECUTING, REPORTED, capabilities, descriptors, process_tree};
 use crate::exit::ExitStatus;
 use crate::sys;
-use crate::wire::{self, Note, Order, Received};
+use crate::wire::{self, ReceiveOutcome, StageCommand, StageNote};
 
 /// How long to wait for a killed child before everything is killed again. Each death ends the wait, so this only counts
 /// when nothing dies: a process that the kernel cannot end yet, or one that was forked between two rounds.
-const KILL_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const KILL_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-struct Monitor<'c> {
+struct MonitorLoop<'c> {
     program: Pid,
     /// The program's pidfd, sent once the program runs.
     pidfd: Option<OwnedFd>,
     control: &'c OwnedFd,
     signals: SignalFd,
     /// Whether it is the first process of a pid namespace.
-    first: bool,
+    is_init: bool,
     /// The program's private directory, until it is sent to the supervisor.
     private: Option<OwnedFd>,
     /// The pipe whose end means that the child executed the program, until then.
     executed: Option<PipeReader>,
     /// Watches the total memory, where no cgroup limits it.
-    watch: Option<Watch>,
+    memory_watch: Option<MemoryWatch>,
     /// The last byte that came over the pipe.
-    last_word: Option<u8>,
+    child_report: Option<u8>,
     phase: Phase,
 }
 
@@ -73,37 +73,37 @@ pub(super) fn run(
     signals: SignalFd,
     mut plan: Plan,
 ) -> Result<(), StepError> {
-    let mut monitor = Monitor {
+    let mut monitor = MonitorLoop {
         program,
         pidfd: None,
         control,
         signals,
-        first: plan.namespaces.get().is_some(),
-        watch: watch_of(&mut plan),
+        is_init: plan.namespaces.get().is_some(),
+        memory_watch: memory_watch(&mut plan),
         private: plan.private.take(),
         executed: Some(executed),
-        last_word: None,
+        child_report: None,
         phase: Phase::Starting,
     };
     drop(plan);
-    if let Err(error) = monitor.settle() {
+    if let Err(error) = monitor.release_unneeded() {
         monitor.end_everything();
         return Err(error);
     }
-    monitor.watch();
+    monitor.run_loop();
     monitor.end_everything();
     exit(0);
 }
 
-fn watch_of(plan: &mut Plan) -> Option<Watch> {
+fn memory_watch(plan: &mut Plan) -> Option<MemoryWatch> {
     let private = plan.private.get().and_then(|private| private.try_clone().ok());
-    let proc = plan.watched.take()?;
-    Some(Watch::new(plan.spec.limits.memory_bytes, proc, private))
+    let proc = plan.watched_proc.take()?;
+    Some(MemoryWatch::new(plan.spec.limits.memory_bytes, proc, private))
 }
 
-impl Monitor<'_> {
+impl MonitorLoop<'_> {
     /// Releases everything that a monitor does not need.
-    fn settle(&mut self) -> Result<(), StepError> {
+    fn release_unneeded(&mut self) -> Result<(), StepError> {
         let failed = |what| move |errno: Errno| StepError::errno(what, errno.raw_os_error(), "");
         self.pidfd =
             Some(pidfd_open(self.program, PidfdFlags::empty()).map_err(failed("cannot open a pidfd"))?);
@@ -120,13 +120,13 @@ impl Monitor<'_> {
     }
 
     /// Runs until everything is to be killed, and then returns.
-    fn watch(&mut self) {
+    fn run_loop(&mut self) {
         loop {
             let (executed, died, ordered) = self.wait();
             if self.phase == Phase::Running
-                && let Some(status) = self.watch.as_mut().and_then(Watch::look)
+                && let Some(status) = self.memory_watch.as_mut().and_then(MemoryWatch::check)
             {
-                self.tell(&Note::Ended(status));
+                self.notify(&StageNote::Ended(status));
                 return;
             }
             if (executed || died) && !self.has_started() {
@@ -140,11 +140,15 @@ impl Monitor<'_> {
                 }
             }
             if ordered {
-                match wire::receive::<Order>(self.control) {
-                    Ok(Received::Packet(Order::Signal(signal), _)) => self.forward(signal),
-                    Ok(Received::Nothing) => {}
+                match wire::receive::<StageCommand>(self.control) {
+                    Ok(ReceiveOutcome::Packet(StageCommand::Signal(signal), _)) => self.forward(signal),
+                    Ok(ReceiveOutcome::Empty) => {}
                     // A command to kill, a supervisor that has gone, or an invalid command.
-                    Ok(Received::Packet(Order::KillAll | Order::Start(_), _) | Received::Closed) | Err(_) => {
+                    Ok(
+                        ReceiveOutcome::Packet(StageCommand::KillAll | StageCommand::Start(_), _)
+                        | ReceiveOutcome::Closed,
+                    )
+                    | Err(_) => {
                         return;
                     }
                 }
@@ -160,7 +164,11 @@ impl Monitor<'_> {
             polled.push(PollFd::new(executed, PollFlags::IN));
         }
         // This fails only if the kernel is out of memory. Then all three are checked, which is harmless.
-        let look = self.watch.as_ref().filter(|_| self.phase == Phase::Running).map(Watch::next_look);
+        let look = self
+            .memory_watch
+            .as_ref()
+            .filter(|_| self.phase == Phase::Running)
+            .map(MemoryWatch::until_next_check);
         let failed = retry_on_intr(|| poll(&mut polled, look.as_ref())).is_err();
         let ready = |index: usize| polled.get(index).is_some_and(|fd| failed || !fd.revents().is_empty());
         (ready(2), ready(0), ready(1))
@@ -173,22 +181,25 @@ impl Monitor<'_> {
         loop {
             match executed.read(&mut word) {
                 Ok(0) => break,
-                Ok(read) => self.last_word = Some(word[read - 1]),
+                Ok(read) => self.child_report = Some(word[read - 1]),
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(_) => return true,
             }
         }
         self.executed = None;
-        match self.last_word {
+        match self.child_report {
             Some(EXECUTING) => {
                 self.phase = Phase::Running;
                 let beside = [self.pidfd.take(), self.private.take()];
                 let beside: Vec<_> = beside.iter().flatten().map(AsFd::as_fd).collect();
-                wire::send(self.control.as_fd(), &Note::Running, &beside).is_ok()
+                wire::send(self.control.as_fd(), &StageNote::Running, &beside).is_ok()
             }
             Some(REPORTED) => false,
             _ => {
-                self.tell(&Note::failed("fork", "the child was killed before it could execute the program"));
+                self.notify(&StageNote::failed(
+                    "fork",
+                    "the child was killed before it could execute the program",
+                ));
                 false
             }
         }
@@ -216,7 +227,7 @@ impl Monitor<'_> {
                     let ran = self.phase == Phase::Running;
                     self.phase = Phase::Reaped;
                     if ran && let Some(status) = ExitStatus::from_wait(status) {
-                        self.tell(&Note::Ended(status));
+                        self.notify(&StageNote::Ended(status));
                     }
                 }
                 Ok(Some(_)) => {}
@@ -246,11 +257,11 @@ impl Monitor<'_> {
                 let _ = kill_process_group(self.program, Signal::KILL);
                 let _ = kill_process(self.program, Signal::KILL);
             }
-            if self.first {
+            if self.is_init {
                 // All processes in the namespace except this one, at once.
                 let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), nix::sys::signal::SIGKILL);
             } else {
-                for child in tree::children() {
+                for child in process_tree::children() {
                     // Only this process reaps them, so the pid is still the child's.
                     let _ = kill_process(child, Signal::KILL);
                 }
@@ -259,7 +270,7 @@ impl Monitor<'_> {
                 return;
             }
             let mut polled = [PollFd::new(&self.signals, PollFlags::IN)];
-            let _ = poll(&mut polled, Some(&KILL_AGAIN));
+            let _ = poll(&mut polled, Some(&KILL_INTERVAL));
             self.drain_signals();
         }
     }
@@ -269,7 +280,7 @@ impl Monitor<'_> {
     }
 
     /// Sends a message. If that fails, the supervisor has gone, or will see the socket close.
-    fn tell(&self, note: &Note) {
+    fn notify(&self, note: &StageNote) {
         let _ = wire::send(self.control.as_fd(), note, &[]);
     }
 }

@@ -14,14 +14,14 @@ use rustix::thread::{CapabilitySet, capabilities};
 use super::request::Plan;
 use super::step::StepError;
 use crate::report::Status;
-use crate::wire::Call;
+use crate::wire::StageRequest;
 
 /// The host name inside: the same for every program, so that it tells nothing about the machine.
 const HOST_NAME: &str = "plugin";
 
 /// The namespaces for the stage's next child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct HeldNamespaces {
     /// Whether a user namespace is among them. Then the program has its own capabilities and limits, and the
     /// supervisor's uid.
     pub(super) user: bool,
@@ -37,9 +37,9 @@ pub(super) fn missing(plan: &Plan) -> Status {
 
 /// A uid and a gid.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ids(u32, u32);
+pub(super) struct UserIds(u32, u32);
 
-impl Ids {
+impl UserIds {
     /// Our own ids, read before there is a user namespace.
     pub(super) fn own() -> Self {
         Self(geteuid().as_raw(), getegid().as_raw())
@@ -48,30 +48,30 @@ impl Ids {
 
 /// How a stage was made in its namespaces.
 #[derive(Debug)]
-pub(super) struct Birth {
-    pub(super) held: Held,
+pub(super) struct NamespaceOrigin {
+    pub(super) namespaces: HeldNamespaces,
     /// The ids of the process that cloned it: inside it has none until they are mapped.
-    pub(super) ids: Ids,
+    pub(super) ids: UserIds,
     /// Whether the mount namespace is still to be made.
     pub(super) ahead: bool,
 }
 
 /// How a stage was made.
 #[derive(Debug, Default)]
-pub(super) enum Born {
+pub(super) enum StageOrigin {
     /// Without namespaces, since none were requested.
     #[default]
-    Plain,
+    HostNamespaces,
     /// As the first process of new namespaces.
-    First(Birth),
+    NewNamespaces(NamespaceOrigin),
     /// Without namespaces, for this reason.
     Refused(StepError),
 }
 
 /// The namespaces and clone flags for a request, if it asks for namespaces; or why they cannot be made.
-pub(super) fn wanted(call: &Call) -> Result<Option<(Held, i32)>, StepError> {
+pub(super) fn requested(call: &StageRequest) -> Result<Option<(HeldNamespaces, i32)>, StepError> {
     let Some(wanted) = &call.namespaces else { return Ok(None) };
-    let user = !may_administer();
+    let user = !has_sys_admin();
     if user && wanted.own_uid {
         return Err(StepError::new(
             "a uid of its own and namespaces together need CAP_SYS_ADMIN (add it to the service's capabilities, \
@@ -88,23 +88,23 @@ pub(super) fn wanted(call: &Call) -> Result<Option<(Held, i32)>, StepError> {
     flags.set(CloneFlags::CLONE_NEWNS, !call.ahead);
     flags.set(CloneFlags::CLONE_NEWNET, wanted.network);
     flags.set(CloneFlags::CLONE_NEWUSER, user);
-    Ok(Some((Held { user }, flags.bits())))
+    Ok(Some((HeldNamespaces { user }, flags.bits())))
 }
 
 /// The error when the kernel refused the namespaces.
-pub(super) fn refused(error: &io::Error, held: Held) -> StepError {
+pub(super) fn refused(error: &io::Error, held: HeldNamespaces) -> StepError {
     StepError::io("cannot have namespaces of its own", error, &advice(held.user))
 }
 
 /// Completes the namespaces that the stage was cloned into.
-pub(super) fn take(plan: &Plan) -> Result<Option<Status>, StepError> {
-    let Birth { held, ids, ahead } = match plan.born.take() {
-        Born::Plain => return Ok(Some(missing(plan))),
-        Born::First(birth) => birth,
-        Born::Refused(error) => return Err(error),
+pub(super) fn finish(plan: &Plan) -> Result<Option<Status>, StepError> {
+    let NamespaceOrigin { namespaces: held, ids, ahead } = match plan.origin.take() {
+        StageOrigin::HostNamespaces => return Ok(Some(missing(plan))),
+        StageOrigin::NewNamespaces(birth) => birth,
+        StageOrigin::Refused(error) => return Err(error),
     };
     if held.user {
-        map(ids).map_err(|error| {
+        map_ids(ids).map_err(|error| {
             // Fatal in every mode: a process with unmapped ids cannot run a program.
             StepError::io(
                 "cannot map its uid into its user namespace",
@@ -130,7 +130,7 @@ pub(super) fn take(plan: &Plan) -> Result<Option<Status>, StepError> {
 }
 
 /// Sets the host name, which is the same for every program. Runs in the new namespaces.
-pub(super) fn name_host(plan: &Plan) -> Result<Option<Status>, StepError> {
+pub(super) fn set_host_name(plan: &Plan) -> Result<Option<Status>, StepError> {
     if plan.namespaces.get().is_some() {
         rustix::system::sethostname(HOST_NAME.as_bytes())
             .map_err(|errno| StepError::errno("cannot set its host name", errno.raw_os_error(), ""))?;
@@ -139,12 +139,12 @@ pub(super) fn name_host(plan: &Plan) -> Result<Option<Status>, StepError> {
 }
 
 /// Whether namespaces can be made without a user namespace.
-fn may_administer() -> bool {
+fn has_sys_admin() -> bool {
     capabilities(None).is_ok_and(|held| held.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
 /// Maps only our own uid and gid, to themselves. Before a gid can be mapped, changing groups must be denied.
-fn map(Ids(uid, gid): Ids) -> io::Result<()> {
+fn map_ids(UserIds(uid, gid): UserIds) -> io::Result<()> {
     fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))

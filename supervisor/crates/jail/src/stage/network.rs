@@ -12,7 +12,7 @@ const LOOPBACK_ADVICE: &str =
     "add CAP_NET_ADMIN to the service's capabilities; docs/packages.md has the drop-in";
 
 /// Sets up the network that the program was granted. Runs in the new namespaces.
-pub(super) fn give(plan: &Plan) -> Result<Option<Status>, StepError> {
+pub(super) fn set_up(plan: &Plan) -> Result<Option<Status>, StepError> {
     let (Some(isolation), Some(_)) = (plan.isolation(), plan.namespaces.get()) else {
         return Ok(Some(namespaces::missing(plan)));
     };

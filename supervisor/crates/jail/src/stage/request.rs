@@ -9,12 +9,12 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::process::{Pid, getpid};
 
-use super::namespaces::{Born, Held};
+use super::namespaces::{HeldNamespaces, StageOrigin};
 use super::step::StepError;
 use crate::progress::Progress;
 use crate::report::{Protection, Report};
 use crate::spec::{Isolation, JailSpec, Mode, Program, SPEC_MAX_BYTES};
-use crate::wire::{self, Order, Received, Role};
+use crate::wire::{self, DescriptorRole, ReceiveOutcome, StageCommand};
 
 /// The spec, and what was prepared from it before the fork, so that later steps find nothing to refuse.
 pub(super) struct Plan {
@@ -36,9 +36,9 @@ pub(super) struct Plan {
     /// The process that forks the program's.
     pub(super) monitor: Pid,
     /// How the stage was made; taken by the step `namespaces`.
-    pub(super) born: Cell<Born>,
+    pub(super) origin: Cell<StageOrigin>,
     /// The namespaces, once there are any.
-    pub(super) namespaces: OnceCell<Held>,
+    pub(super) namespaces: OnceCell<HeldNamespaces>,
     /// The program's private directory inside them, for the supervisor.
     pub(super) private: OnceCell<OwnedFd>,
     /// Opened to set its session's share of the cores later, if needed.
@@ -46,7 +46,7 @@ pub(super) struct Plan {
     /// Whether its cgroup has the cpu controller, once it has joined one.
     pub(super) shares_cpu: OnceCell<bool>,
     /// The `/proc` by which the memory of its processes is watched.
-    pub(super) watched: OnceCell<OwnedFd>,
+    pub(super) watched_proc: OnceCell<OwnedFd>,
 }
 
 impl Plan {
@@ -57,7 +57,7 @@ impl Plan {
 
     /// Adds a line to the report. Two steps may handle one protection (a cgroup, and its stand-in), and report the same
     /// when it is switched off.
-    pub(super) fn reports(&self, line: Protection) {
+    pub(super) fn add_to_report(&self, line: Protection) {
         let mut report = self.report.borrow_mut();
         if !report.contains(&line) {
             report.push(line);
@@ -66,10 +66,10 @@ impl Plan {
 }
 
 /// Reads the request from the control socket. It was sent before the stage was made, so this does not wait long.
-pub(super) fn receive(control: &OwnedFd, born: Born) -> Result<Plan, StepError> {
-    let received = wire::receive_waiting::<Order>(control);
+pub(super) fn receive(control: &OwnedFd, born: StageOrigin) -> Result<Plan, StepError> {
+    let received = wire::receive_waiting::<StageCommand>(control);
     let received = received.map_err(|error| StepError::io("cannot read the request", &error, ""))?;
-    let Received::Packet(Order::Start(roles), descriptors) = received else {
+    let ReceiveOutcome::Packet(StageCommand::Start(roles), descriptors) = received else {
         return Err(StepError::new("the first packet is not a request"));
     };
     let mut descriptors = descriptors.into_iter();
@@ -79,17 +79,17 @@ pub(super) fn receive(control: &OwnedFd, born: Born) -> Result<Plan, StepError> 
     // The size of the file, so that one read is enough.
     let size = rustix::fs::fstat(&text).map_or(0, |stat| u64::try_from(stat.st_size).unwrap_or(0));
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(SPEC_MAX_BYTES)).unwrap_or(0) + 1);
-    let read = File::from(rewound(text)?).take(SPEC_MAX_BYTES).read_to_end(&mut bytes);
+    let read = File::from(rewind(text)?).take(SPEC_MAX_BYTES).read_to_end(&mut bytes);
     read.map_err(|error| StepError::io("cannot read the spec", &error, ""))?;
     let spec: JailSpec = serde_json::from_slice(&bytes)
         .map_err(|error| StepError::new(format!("cannot parse the spec: {error}")))?;
     let (mut program, mut stdin, mut group, mut progress) = (None, None, None, None);
     for (role, descriptor) in roles.into_iter().zip(descriptors) {
         match role {
-            Role::Program => program = Some(File::from(descriptor)),
-            Role::Stdin => stdin = Some(descriptor),
-            Role::Group => group = Some(File::from(descriptor)),
-            Role::Progress => progress = Some(Progress::from_descriptor(descriptor)),
+            DescriptorRole::Program => program = Some(File::from(descriptor)),
+            DescriptorRole::Stdin => stdin = Some(descriptor),
+            DescriptorRole::Group => group = Some(File::from(descriptor)),
+            DescriptorRole::Progress => progress = Some(Progress::from_descriptor(descriptor)),
         }
     }
     if matches!(spec.program, Program::Descriptor) && program.is_none() {
@@ -99,7 +99,7 @@ pub(super) fn receive(control: &OwnedFd, born: Born) -> Result<Plan, StepError> 
     let report = RefCell::new(Report::new());
     let argv = spec.argv.iter().map(|argument| c_string(argument)).collect::<Result<_, _>>()?;
     let env =
-        spec.env.iter().map(|(key, value)| c_string(&variable(key, value))).collect::<Result<_, _>>()?;
+        spec.env.iter().map(|(key, value)| c_string(&env_entry(key, value))).collect::<Result<_, _>>()?;
     let (namespaces, private, watched) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
     let listener = OnceCell::new();
     let monitor = getpid();
@@ -114,23 +114,23 @@ pub(super) fn receive(control: &OwnedFd, born: Born) -> Result<Plan, StepError> 
         env,
         listener,
         monitor,
-        born: Cell::new(born),
+        origin: Cell::new(born),
         namespaces,
         private,
-        watched,
+        watched_proc: watched,
         session: OnceCell::new(),
         shares_cpu: OnceCell::new(),
     })
 }
 
 /// The descriptor has the writer's file position.
-fn rewound(text: OwnedFd) -> Result<OwnedFd, StepError> {
+fn rewind(text: OwnedFd) -> Result<OwnedFd, StepError> {
     rustix::fs::seek(&text, rustix::fs::SeekFrom::Start(0))
         .map_err(|errno| StepError::errno("cannot read the spec", errno.raw_os_error(), ""))?;
     Ok(text)
 }
 
-fn variable(key: &OsStr, value: &OsStr) -> OsString {
+fn env_entry(key: &OsStr, value: &OsStr) -> OsString {
     let mut variable = key.to_owned();
     variable.push("=");
     variable.push(value);

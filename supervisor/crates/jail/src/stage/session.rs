@@ -20,14 +20,14 @@ pub(super) fn adopt_orphans(_: &Plan) -> Result<Option<Status>, StepError> {
 }
 
 /// Forbids other processes of our uid to trace us and to read our memory.
-pub(super) fn undumpable(_: &Plan) -> Result<Option<Status>, StepError> {
+pub(super) fn forbid_tracing(_: &Plan) -> Result<Option<Status>, StepError> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|errno| StepError::errno("cannot forbid tracing", errno.raw_os_error(), ""))?;
     Ok(None)
 }
 
 /// Not a session: a session's leader can acquire a terminal by opening it.
-pub(super) fn own_group(_: &Plan) -> Result<Option<Status>, StepError> {
+pub(super) fn new_process_group(_: &Plan) -> Result<Option<Status>, StepError> {
     setpgid(None, None)
         .map_err(|errno| StepError::errno("cannot lead a process group", errno.raw_os_error(), ""))?;
     Ok(None)
@@ -47,7 +47,7 @@ pub(super) fn die_with_monitor(plan: &Plan) -> Result<Option<Status>, StepError>
 /// Requests it again after the uid change, which cleared it, and reports how strong the tie is.
 pub(super) fn tie_to_monitor(plan: &Plan) -> Result<Option<Status>, StepError> {
     die_with_monitor(plan)?;
-    Ok(Some(match identity::given(plan) {
+    Ok(Some(match identity::assigned(plan) {
         // The first process of a pid namespace can only be killed from outside, and all others die with it.
         _ if plan.namespaces.get().is_some() => Status::Enforced,
         Ok(_) => Status::Enforced,
@@ -67,13 +67,13 @@ pub(super) fn no_new_privs(_: &Plan) -> Result<Option<Status>, StepError> {
 }
 
 /// Files that it creates are accessible to its own uid only.
-pub(super) fn private_umask(_: &Plan) -> Result<Option<Status>, StepError> {
+pub(super) fn set_umask(_: &Plan) -> Result<Option<Status>, StepError> {
     umask(Mode::RWXG | Mode::RWXO);
     Ok(None)
 }
 
 /// Enters the working directory, with the program's own rights.
-pub(super) fn directory(plan: &Plan) -> Result<Option<Status>, StepError> {
+pub(super) fn enter_directory(plan: &Plan) -> Result<Option<Status>, StepError> {
     let cwd = &plan.spec.cwd;
     rustix::process::chdir(cwd).map_err(|errno| {
         let what = format!("cannot enter {}", cwd.display());

@@ -14,26 +14,26 @@ pub(super) struct Step {
     pub(super) name: &'static str,
     /// The protection's name in the report; unused by steps that report nothing.
     line: &'static str,
-    kind: Kind,
+    kind: StepKind,
     /// The function that does it.
-    run: Run,
+    run: StepFn,
 }
 
-type Run = fn(&Plan) -> Result<Option<Status>, StepError>;
+type StepFn = fn(&Plan) -> Result<Option<Status>, StepError>;
 
 /// A step that every program needs.
-pub(super) const fn base(name: &'static str, line: &'static str, run: Run) -> Step {
-    Step { name, line, kind: Kind::Base, run }
+pub(super) const fn base(name: &'static str, line: &'static str, run: StepFn) -> Step {
+    Step { name, line, kind: StepKind::Base, run }
 }
 
 /// A step that is optional in some modes; the report uses its own name.
-pub(super) const fn protection(name: &'static str, run: Run) -> Step {
-    Step { name, line: name, kind: Kind::Protection, run }
+pub(super) const fn protection(name: &'static str, run: StepFn) -> Step {
+    Step { name, line: name, kind: StepKind::Protection, run }
 }
 
 /// How the mode treats a step.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum StepKind {
     /// Part of starting any program: done in every mode, and fatal on failure in every mode.
     Base,
     /// A protection that the mode may do without.
@@ -76,21 +76,21 @@ impl StepError {
 }
 
 impl Step {
-    pub(super) fn take(&self, plan: &Plan) -> Result<(), StepError> {
+    pub(super) fn execute(&self, plan: &Plan) -> Result<(), StepError> {
         plan.progress.begin(self.name);
         let mode = plan.spec.mode;
         let held = match self.kind {
-            Kind::Protection if mode == Mode::Off => {
+            StepKind::Protection if mode == Mode::Off => {
                 Some(Status::Missing("switched off by sandbox.mode: off".into()))
             }
-            Kind::Protection if mode == Mode::BestEffort => match (self.run)(plan) {
+            StepKind::Protection if mode == Mode::BestEffort => match (self.run)(plan) {
                 Err(error) if !error.fatal => Some(Status::Missing(error.reason)),
                 other => other?,
             },
-            Kind::Base | Kind::Protection => (self.run)(plan)?,
+            StepKind::Base | StepKind::Protection => (self.run)(plan)?,
         };
         if let Some(status) = held {
-            plan.reports(Protection::new(self.line, status));
+            plan.add_to_report(Protection::new(self.line, status));
         }
         Ok(())
     }

@@ -10,18 +10,18 @@ use rustix::process::{DumpableBehavior, PidfdFlags, getpid, pidfd_open, set_dump
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 
 use super::FORK_ADVICE;
-use super::namespaces::{self, Birth, Born, Ids};
+use super::namespaces::{self, NamespaceOrigin, StageOrigin, UserIds};
 use super::step::StepError;
 use crate::sys;
-use crate::sys::namespaces::Cloned;
-use crate::wire::{self, Call, Note, Received};
+use crate::sys::namespaces::CloneResult;
+use crate::wire::{self, ReceiveOutcome, StageNote, StageRequest};
 
 /// The zygote's name in `ps`.
 const NAME: &std::ffi::CStr = c"talon-zygote";
 
 /// Makes a stage for each request, until the supervisor closes the socket. Returns in each of the stages, with its
 /// control socket and its origin.
-pub(super) fn serve(calls: OwnedFd) -> Result<(OwnedFd, Born), StepError> {
+pub(super) fn serve(calls: OwnedFd) -> Result<(OwnedFd, StageOrigin), StepError> {
     sys::single_thread().map_err(|error| StepError::io("cannot clone itself", &error, ""))?;
     super::block_signals()?;
     // A ^C is for the supervisor to handle.
@@ -31,75 +31,81 @@ pub(super) fn serve(calls: OwnedFd) -> Result<(OwnedFd, Born), StepError> {
     set_dumpable(DumpableBehavior::NotDumpable)?;
     let _ = rustix::thread::set_name(NAME);
     // Neither it nor a monitor uses as much memory as one huge page; for a program they are enabled again.
-    let _ = crate::around::forgo_huge_pages();
+    let _ = crate::process_settings::forgo_huge_pages();
     loop {
-        match wire::receive_waiting::<Call>(&calls) {
-            Ok(Received::Packet(call, descriptors)) => {
-                if let Some(stage) = answer(&call, descriptors)? {
+        match wire::receive_waiting::<StageRequest>(&calls) {
+            Ok(ReceiveOutcome::Packet(call, descriptors)) => {
+                if let Some(stage) = start_stage(&call, descriptors)? {
                     return Ok(stage);
                 }
             }
-            Ok(Received::Nothing) => {}
-            Ok(Received::Closed) => exit(0),
+            Ok(ReceiveOutcome::Empty) => {}
+            Ok(ReceiveOutcome::Closed) => exit(0),
             Err(error) => return Err(StepError::io("cannot read a call", &error, "")),
         }
     }
 }
 
 /// Clones itself. In the clone, returns what the stage starts with.
-fn answer(call: &Call, descriptors: Vec<OwnedFd>) -> Result<Option<(OwnedFd, Born)>, StepError> {
+fn start_stage(
+    call: &StageRequest,
+    descriptors: Vec<OwnedFd>,
+) -> Result<Option<(OwnedFd, StageOrigin)>, StepError> {
     let Ok([control, stdout, stderr]) = <[OwnedFd; 3]>::try_from(descriptors) else {
         return Err(StepError::new("a call came without its descriptors"));
     };
-    let (cloned, born) = match clone(call) {
+    let (cloned, born) = match clone_stage(call) {
         Ok(cloned) => cloned,
         Err(error) => {
-            let _ = wire::send(control.as_fd(), &Note::failed("monitor", &error.reason), &[]);
+            let _ = wire::send(control.as_fd(), &StageNote::failed("monitor", &error.reason), &[]);
             return Ok(None);
         }
     };
     match cloned {
-        Cloned::Child => {
-            introduce_ourselves(&control)?;
+        CloneResult::Child => {
+            send_own_pidfd(&control)?;
             dup2_stdout(&stdout).and_then(|()| dup2_stderr(&stderr)).map_err(|errno| {
                 StepError::errno("cannot take the program's output", errno.raw_os_error(), "")
             })?;
             Ok(Some((control, born)))
         }
-        Cloned::Parent => Ok(None),
+        CloneResult::Parent => Ok(None),
     }
 }
 
 /// Sends the supervisor a pidfd of this new child before anything else, so that it can reap it.
-fn introduce_ourselves(control: &OwnedFd) -> Result<(), StepError> {
+fn send_own_pidfd(control: &OwnedFd) -> Result<(), StepError> {
     let pidfd = pidfd_open(getpid(), PidfdFlags::empty())
         .map_err(|errno| StepError::errno("cannot open a pidfd", errno.raw_os_error(), FORK_ADVICE))?;
-    wire::send(control.as_fd(), &Note::Born, &[pidfd.as_fd()])
+    wire::send(control.as_fd(), &StageNote::Born, &[pidfd.as_fd()])
         .map_err(|error| StepError::io("cannot reach the supervisor", &error, ""))
 }
 
 /// Clones into namespaces, if they are requested and possible, and otherwise without. The step `namespaces` handles
 /// that case.
-fn clone(call: &Call) -> Result<(Cloned, Born), StepError> {
+fn clone_stage(call: &StageRequest) -> Result<(CloneResult, StageOrigin), StepError> {
     let plain = || {
         sys::namespaces::clone_as_sibling(0)
             .map_err(|error| StepError::io("cannot start the monitor", &error, FORK_ADVICE))
     };
-    let (held, flags) = match namespaces::wanted(call) {
+    let (held, flags) = match namespaces::requested(call) {
         Ok(Some(wanted)) => wanted,
-        Ok(None) => return Ok((plain()?, Born::Plain)),
-        Err(refused) => return Ok((plain()?, Born::Refused(refused))),
+        Ok(None) => return Ok((plain()?, StageOrigin::HostNamespaces)),
+        Err(refused) => return Ok((plain()?, StageOrigin::Refused(refused))),
     };
-    let ids = Ids::own();
+    let ids = UserIds::own();
     match sys::namespaces::clone_as_sibling(flags) {
-        Ok(cloned) => Ok((cloned, Born::First(Birth { held, ids, ahead: call.ahead }))),
-        Err(error) => Ok((plain()?, Born::Refused(namespaces::refused(&error, held)))),
+        Ok(cloned) => Ok((
+            cloned,
+            StageOrigin::NewNamespaces(NamespaceOrigin { namespaces: held, ids, ahead: call.ahead }),
+        )),
+        Err(error) => Ok((plain()?, StageOrigin::Refused(namespaces::refused(&error, held)))),
     }
 }
 
 /// Makes the files in `/proc/self` writable for itself again. Not before there is a program: a waiting standby stage
 /// must not be traceable, like the zygote.
-pub(super) fn be_open_to_ourselves() -> Result<(), StepError> {
+pub(super) fn become_dumpable() -> Result<(), StepError> {
     set_dumpable(DumpableBehavior::Dumpable)
 }
 

@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt as _;
 use nix::unistd::ForkResult;
 
 /// Which side of a fork this is.
-pub(crate) enum Side {
+pub(crate) enum ForkSide {
     /// The new process.
     Child,
     /// The old process, with the new one's pid.
@@ -34,14 +34,14 @@ pub(crate) fn single_thread() -> io::Result<()> {
 }
 
 /// Forks this process, which must have a single thread; otherwise it returns an error.
-pub(crate) fn fork() -> io::Result<Side> {
+pub(crate) fn fork() -> io::Result<ForkSide> {
     single_thread()?;
     // SAFETY: there is one thread, as was just counted, and no other could start one. So no lock can be held by
     // a thread that the child lacks, and the child may do whatever its parent may.
     let forked = unsafe { nix::unistd::fork() }?;
     Ok(match forked {
-        ForkResult::Child => Side::Child,
-        ForkResult::Parent { child } => Side::Parent(
+        ForkResult::Child => ForkSide::Child,
+        ForkResult::Parent { child } => ForkSide::Parent(
             rustix::process::Pid::from_raw(child.as_raw())
                 .expect("fork gives its parent a number above zero"),
         ),

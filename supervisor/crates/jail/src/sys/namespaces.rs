@@ -3,7 +3,7 @@
 use std::io;
 
 /// Which side of the clone this is.
-pub(crate) enum Cloned {
+pub(crate) enum CloneResult {
     /// The new process.
     Child,
     /// The old one.
@@ -12,7 +12,7 @@ pub(crate) enum Cloned {
 
 /// Clones this process, which must have a single thread, as a child of its own parent, which reaps it. `into` are the
 /// `CLONE_NEW…` flags of namespaces whose first process it becomes.
-pub(crate) fn clone_as_sibling(into: libc::c_int) -> io::Result<Cloned> {
+pub(crate) fn clone_as_sibling(into: libc::c_int) -> io::Result<CloneResult> {
     const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
         | libc::CLONE_NEWPID
         | libc::CLONE_NEWIPC
@@ -30,8 +30,8 @@ pub(crate) fn clone_as_sibling(into: libc::c_int) -> io::Result<Cloned> {
         libc::syscall(libc::SYS_clone, libc::c_ulong::from(flags.unsigned_abs()), none, none, none, none)
     };
     match cloned {
-        0 => Ok(Cloned::Child),
-        number if number > 0 => Ok(Cloned::Parent),
+        0 => Ok(CloneResult::Child),
+        number if number > 0 => Ok(CloneResult::Parent),
         _ => Err(io::Error::last_os_error()),
     }
 }

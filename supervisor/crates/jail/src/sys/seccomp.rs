@@ -68,7 +68,7 @@ pub(crate) fn next_notification(listener: BorrowedFd<'_>) -> io::Result<Notifica
 }
 
 /// Allows the call. `NotFound` if the calling process is gone.
-pub(crate) fn let_through(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
+pub(crate) fn allow(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
     let flags = u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).expect("it is 1");
     let mut answer = libc::seccomp_notif_resp { id, val: 0, error: 0, flags };
     // SAFETY: the request's number carries the size of `seccomp_notif_resp`, which `answer` is; it outlives the

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
-use super::{PROOF, SHARED_MEMORY, TMP, View};
+use super::{PROBE_FILE, SHARED_MEMORY, TMP, View};
 
 /// The most entries of each kind. Every host entry is a mount that the kernel makes and removes; a program sees about
 /// 20 of the system. A view with more is refused; show a directory instead of its files.
@@ -18,7 +18,7 @@ const TEXT_MAX_BYTES: usize = 64 << 10;
 const PATH_MAX_BYTES: usize = 4095;
 
 /// Paths that are made anew for each program, where no host file can be shown.
-const RESERVED: &[&str] = &["/proc", "/dev", PROOF];
+const RESERVED: &[&str] = &["/proc", "/dev", PROBE_FILE];
 
 /// Directories that all processes share for their sockets and scratch files; a program can connect to each socket that
 /// it sees. They, and directories that contain them, are never shown as a whole.
@@ -26,7 +26,7 @@ const SHARED_BY_ALL: &[&str] = &["/run", "/var/run", "/tmp", "/var/tmp", "/dev",
 
 /// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EntryKind {
     Shown,
     Made,
     Link,
@@ -38,17 +38,17 @@ impl View {
     /// Returns what is wrong with the view, if anything is: a path that is not normalized, two entries that exclude
     /// each other, sizes that limit nothing, or too many entries.
     pub fn check(&self) -> Result<(), String> {
-        self.bounds()?;
-        self.private_place()?;
-        let mut places = HashMap::from([(Path::new(TMP), Kind::Private)]);
-        for (at, kind) in self.places() {
-            inside(at)?;
+        self.check_counts()?;
+        self.check_private()?;
+        let mut places = HashMap::from([(Path::new(TMP), EntryKind::Private)]);
+        for (at, kind) in self.entries() {
+            check_inside(at)?;
             if places.insert(at, kind).is_some() {
                 return Err(format!("{} is in the view twice", at.display()));
             }
         }
         for shown in &self.shown {
-            outside(&shown.from)?;
+            check_host_path(&shown.from)?;
         }
         for link in &self.links {
             let length = link.to.as_os_str().len();
@@ -56,7 +56,7 @@ impl View {
                 return Err(format!("the link {} leads nowhere", link.at.display()));
             }
         }
-        for (at, kind) in self.places() {
+        for (at, kind) in self.entries() {
             for above in at.ancestors().skip(1) {
                 if let Some(over) = places.get(above) {
                     may_be_below(at, kind, above, *over)?;
@@ -66,16 +66,16 @@ impl View {
         Ok(())
     }
 
-    fn places(&self) -> impl Iterator<Item = (&Path, Kind)> {
-        let shown = self.shown.iter().map(|shown| (shown.at.as_path(), Kind::Shown));
-        let files = self.files.iter().map(|file| (file.at.as_path(), Kind::Made));
-        let links = self.links.iter().map(|link| (link.at.as_path(), Kind::Link));
-        let private = std::iter::once((self.private.at.as_path(), Kind::Private));
-        let program = self.program_at.iter().map(|at| (at.as_path(), Kind::Program));
+    fn entries(&self) -> impl Iterator<Item = (&Path, EntryKind)> {
+        let shown = self.shown.iter().map(|shown| (shown.at.as_path(), EntryKind::Shown));
+        let files = self.files.iter().map(|file| (file.at.as_path(), EntryKind::Made));
+        let links = self.links.iter().map(|link| (link.at.as_path(), EntryKind::Link));
+        let private = std::iter::once((self.private.at.as_path(), EntryKind::Private));
+        let program = self.program_at.iter().map(|at| (at.as_path(), EntryKind::Program));
         shown.chain(files).chain(links).chain(private).chain(program)
     }
 
-    fn bounds(&self) -> Result<(), String> {
+    fn check_counts(&self) -> Result<(), String> {
         for (what, count) in [
             ("shown files", self.shown.len()),
             ("made files", self.files.len()),
@@ -93,7 +93,7 @@ impl View {
         Ok(())
     }
 
-    fn private_place(&self) -> Result<(), String> {
+    fn check_private(&self) -> Result<(), String> {
         let private = &self.private;
         // The kernel takes 0 for "without limit".
         if private.bytes == 0 || private.inodes == 0 {
@@ -121,8 +121,8 @@ impl View {
 }
 
 /// Checks a path inside the view.
-fn inside(path: &Path) -> Result<(), String> {
-    absolute(path)?;
+fn check_inside(path: &Path) -> Result<(), String> {
+    check_absolute(path)?;
     match RESERVED.iter().find(|reserved| path.starts_with(reserved)) {
         Some(reserved) => Err(format!("{} lies in {reserved}, which is made anew", path.display())),
         None => Ok(()),
@@ -130,8 +130,8 @@ fn inside(path: &Path) -> Result<(), String> {
 }
 
 /// Checks whether a host path may be shown.
-pub(super) fn outside(path: &Path) -> Result<(), String> {
-    absolute(path)?;
+pub(super) fn check_host_path(path: &Path) -> Result<(), String> {
+    check_absolute(path)?;
     if let Some(shared) = SHARED_BY_ALL.iter().find(|shared| Path::new(shared).starts_with(path)) {
         return Err(format!(
             "{} cannot be shown as a whole: {shared} has sockets and files of everything that runs (name what is \
@@ -147,7 +147,7 @@ pub(super) fn outside(path: &Path) -> Result<(), String> {
     }
 }
 
-fn absolute(path: &Path) -> Result<(), String> {
+fn check_absolute(path: &Path) -> Result<(), String> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.len() > PATH_MAX_BYTES {
         return Err(format!("a path has {} bytes, the most is {PATH_MAX_BYTES}", bytes.len()));
@@ -171,13 +171,13 @@ fn has_nul(path: &Path) -> bool {
 }
 
 /// Whether an entry can be made below another.
-fn may_be_below(at: &Path, kind: Kind, above: &Path, over: Kind) -> Result<(), String> {
+fn may_be_below(at: &Path, kind: EntryKind, above: &Path, over: EntryKind) -> Result<(), String> {
     let why = match (over, kind) {
-        (Kind::Shown | Kind::Private, Kind::Shown | Kind::Program) => return Ok(()),
-        (Kind::Private, Kind::Private) if above == Path::new(TMP) => return Ok(()),
-        (Kind::Shown, _) => "which is the host's: nothing can be made there",
-        (Kind::Private, _) => "which is the program's own to write",
-        (Kind::Made | Kind::Link | Kind::Program, _) => "which is no directory",
+        (EntryKind::Shown | EntryKind::Private, EntryKind::Shown | EntryKind::Program) => return Ok(()),
+        (EntryKind::Private, EntryKind::Private) if above == Path::new(TMP) => return Ok(()),
+        (EntryKind::Shown, _) => "which is the host's: nothing can be made there",
+        (EntryKind::Private, _) => "which is the program's own to write",
+        (EntryKind::Made | EntryKind::Link | EntryKind::Program, _) => "which is no directory",
     };
     Err(format!("{} lies below {}, {why}", at.display(), above.display()))
 }
@@ -185,14 +185,14 @@ fn may_be_below(at: &Path, kind: Kind, above: &Path, over: Kind) -> Result<(), S
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::{Access, Link, Made, Shown};
+    use crate::view::{Access, BindMount, GeneratedFile, Symlink};
 
-    fn shown(at: &str) -> Shown {
-        Shown { at: at.into(), from: at.into(), access: Access::Read, needed: true }
+    fn shown(at: &str) -> BindMount {
+        BindMount { at: at.into(), from: at.into(), access: Access::Read, needed: true }
     }
 
-    fn made(at: &str, bytes: usize) -> Made {
-        Made { at: at.into(), text: "x".repeat(bytes) }
+    fn made(at: &str, bytes: usize) -> GeneratedFile {
+        GeneratedFile { at: at.into(), text: "x".repeat(bytes) }
     }
 
     #[test]
@@ -211,11 +211,11 @@ mod tests {
             ("4095", |v| v.shown.push(shown(&"/x".repeat(4096)))),
             ("/proc", |v| v.shown.push(shown("/proc/1"))),
             ("/dev", |v| v.files.push(made("/dev/x", 0))),
-            ("/dev", |v| v.shown.push(Shown { from: "/dev/kvm".into(), ..shown("/x") })),
+            ("/dev", |v| v.shown.push(BindMount { from: "/dev/kvm".into(), ..shown("/x") })),
             ("needed below", |v| v.shown.push(shown("/run"))),
             ("needed below", |v| v.shown.push(shown("/var"))),
             ("needed below", |v| v.shown.push(shown("/sys"))),
-            ("needed below", |v| v.shown.push(Shown { from: "/tmp".into(), ..shown("/x") })),
+            ("needed below", |v| v.shown.push(BindMount { from: "/tmp".into(), ..shown("/x") })),
             ("twice", |v| v.shown.push(shown("/tmp"))),
             ("twice", |v| v.files.push(made("/shown", 0))),
             ("twice", |v| v.program_at = Some("/run/plugin".into())),
@@ -249,7 +249,7 @@ mod tests {
         View {
             shown: vec![shown("/shown"), shown("/shown/below"), shown("/tmp/app"), shown("/run/plugin/x")],
             files: vec![made("/made", 0)],
-            links: vec![Link { at: "/link".into(), to: "shown".into() }],
+            links: vec![Symlink { at: "/link".into(), to: "shown".into() }],
             program_at: Some("/shown/program".into()),
             ..View::default()
         }

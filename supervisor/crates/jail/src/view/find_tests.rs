@@ -1,7 +1,7 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use super::*;
-use crate::view::{Link, Made};
+use crate::view::{GeneratedFile, Symlink};
 
 /// A host directory with `tool` (executable), `text` and links, shown at `/app`.
 fn fixture(access: Access) -> (tempfile::TempDir, View) {
@@ -16,9 +16,9 @@ fn fixture(access: Access) -> (tempfile::TempDir, View) {
     symlink(host.path().join("tool"), host.path().join("outside")).unwrap();
     symlink("round", host.path().join("round")).unwrap();
     let view = View {
-        shown: vec![Shown { at: "/app".into(), from: host.path().into(), access, needed: true }],
-        files: vec![Made { at: "/etc/made".into(), text: String::new() }],
-        links: vec![Link { at: "/short".into(), to: "app".into() }],
+        shown: vec![BindMount { at: "/app".into(), from: host.path().into(), access, needed: true }],
+        files: vec![GeneratedFile { at: "/etc/made".into(), text: String::new() }],
+        links: vec![Symlink { at: "/short".into(), to: "app".into() }],
         program_at: Some("/srv/program".into()),
         ..View::default()
     };
@@ -30,13 +30,13 @@ fn links_are_followed_as_inside() {
     let (_host, view) = fixture(Access::Execute);
     for runs in ["/app/tool", "/app/near", "/app/inside", "/short/tool", "/app/../short/near", "/srv/program"]
     {
-        assert!(view.runs(Path::new(runs)), "{runs}");
+        assert!(view.can_execute(Path::new(runs)), "{runs}");
     }
     for shown in ["/app", "/app/text", "/short/text", "/etc/made"] {
-        assert!(view.shows(Path::new(shown)) && !view.runs(Path::new(shown)), "{shown}");
+        assert!(view.contains(Path::new(shown)) && !view.can_execute(Path::new(shown)), "{shown}");
     }
     for missing in ["/app/outside", "/app/round", "/app/no", "/etc", "/etc/shadow", "/", "/application"] {
-        assert!(!view.shows(Path::new(missing)), "{missing}");
+        assert!(!view.contains(Path::new(missing)), "{missing}");
     }
 }
 
@@ -49,7 +49,7 @@ fn what_is_missing_is_named_where_the_links_lead() {
 #[test]
 fn only_what_may_be_executed_runs() {
     for access in [Access::Read, Access::Write] {
-        assert!(!fixture(access).1.runs(Path::new("/app/tool")));
+        assert!(!fixture(access).1.can_execute(Path::new("/app/tool")));
     }
 }
 
@@ -57,6 +57,6 @@ fn only_what_may_be_executed_runs() {
 fn the_innermost_entry_decides() {
     let (host, mut view) = fixture(Access::Execute);
     let from = host.path().join("tool");
-    view.shown.push(Shown { at: "/app/tool".into(), from, access: Access::Read, needed: true });
-    assert!(view.shows(Path::new("/app/tool")) && !view.runs(Path::new("/app/tool")));
+    view.shown.push(BindMount { at: "/app/tool".into(), from, access: Access::Read, needed: true });
+    assert!(view.contains(Path::new("/app/tool")) && !view.can_execute(Path::new("/app/tool")));
 }

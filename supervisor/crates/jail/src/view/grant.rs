@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Access, Shown, View};
+use super::{Access, BindMount, View};
 
 impl View {
     /// Shows a file or directory of the host at its own path; without it the jail is refused. The path must be absolute
@@ -13,35 +13,35 @@ impl View {
     /// Reading and writing together is writing. Executing and writing together is never allowed, and is reported by
     /// [`View::check`]. The host path is resolved by [`View::resolve`].
     pub fn grant(&mut self, path: &Path, access: Access) {
-        let at = self.past_links(path);
+        let at = self.resolve_links(path);
         if let Some(same) = self.shown.iter_mut().find(|shown| shown.at == at && shown.from == path) {
             same.needed = true;
             match (same.access, access) {
                 (Access::Read, _) => same.access = access,
                 (_, Access::Read) => {}
                 (held, wanted) if held == wanted => {}
-                _ => self.shown.push(Shown { at, from: path.into(), access, needed: true }),
+                _ => self.shown.push(BindMount { at, from: path.into(), access, needed: true }),
             }
             return;
         }
-        let covered = self.over(&at).is_some_and(|shown| {
+        let covered = self.entry_of(&at).is_some_and(|shown| {
             let enough = shown.access == access || (shown.access, access) == (Access::Execute, Access::Read);
-            enough && shown.host(&at) == path
+            enough && shown.host_path(&at) == path
         });
         // A missing path is kept, so that the error names it.
         if !covered || std::fs::symlink_metadata(path).is_err() {
             self.may_hold_sockets |= access != Access::Write && path.is_dir();
-            self.shown.push(Shown { at, from: path.into(), access, needed: true });
+            self.shown.push(BindMount { at, from: path.into(), access, needed: true });
         }
     }
 
     /// The path with every prefix replaced that is a link of the view.
-    fn past_links(&self, path: &Path) -> PathBuf {
+    fn resolve_links(&self, path: &Path) -> PathBuf {
         let link = self.links.iter().find_map(|link| Some((link, path.strip_prefix(&link.at).ok()?)));
         let Some((link, rest)) = link else { return path.into() };
         let beside = link.at.parent().unwrap_or(&link.at);
         // Links of the view lead to shown entries, never through another link.
-        let place = super::find::plain(&beside.join(&link.to));
+        let place = super::find::normalize(&beside.join(&link.to));
         if rest.as_os_str().is_empty() { place } else { place.join(rest) }
     }
 }
@@ -49,16 +49,16 @@ impl View {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::Link;
+    use crate::view::Symlink;
 
-    fn shown(at: &str, access: Access) -> Shown {
-        Shown { at: at.into(), from: at.into(), access, needed: false }
+    fn shown(at: &str, access: Access) -> BindMount {
+        BindMount { at: at.into(), from: at.into(), access, needed: false }
     }
 
     fn view() -> View {
         View {
             shown: vec![shown("/usr", Access::Execute)],
-            links: vec![Link { at: "/bin".into(), to: "usr/bin".into() }],
+            links: vec![Symlink { at: "/bin".into(), to: "usr/bin".into() }],
             ..View::default()
         }
     }
@@ -81,7 +81,7 @@ mod tests {
         view.grant(Path::new("/opt"), Access::Read);
         view.grant(Path::new("/opt"), Access::Execute);
         view.grant(Path::new("/opt"), Access::Read);
-        assert_eq!(view.shown, [Shown { needed: true, ..shown("/opt", Access::Execute) }]);
+        assert_eq!(view.shown, [BindMount { needed: true, ..shown("/opt", Access::Execute) }]);
         assert_eq!(view.check(), Ok(()));
         view.grant(Path::new("/opt"), Access::Write);
         assert!(view.check().unwrap_err().contains("/opt"));

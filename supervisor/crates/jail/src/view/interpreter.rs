@@ -18,18 +18,18 @@ pub fn missing_interpreter(file: &File, view: &View) -> Option<PathBuf> {
     let mut start = [0; LINE_MAX_BYTES];
     // An unreadable file cannot be executed as a script either, and that is reported elsewhere.
     let read = file.read_at(&mut start, 0).ok()?;
-    let interpreter = named(&start[..read])?;
+    let interpreter = shebang_path(&start[..read])?;
     match view.find(interpreter) {
         // A path that is not absolute would depend on where the program is started.
         _ if !interpreter.is_absolute() => Some(interpreter.into()),
-        Ok(found) if found.runs() => None,
+        Ok(found) if found.is_executable() => None,
         Ok(_) => Some(interpreter.into()),
         Err(missing) => Some(missing),
     }
 }
 
 /// The text after `#!`, up to a space or the end of the line.
-fn named(start: &[u8]) -> Option<&Path> {
+fn shebang_path(start: &[u8]) -> Option<&Path> {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let line = start.strip_prefix(b"#!")?;
     let line = line.split(|byte| matches!(byte, b'\n' | 0)).next()?;

@@ -20,20 +20,20 @@ pub(crate) const TMP: &str = "/tmp";
 /// The directory of [`Private`] that is `/dev/shm`. It always exists, so no listed directory may have this name.
 pub(crate) const SHARED_MEMORY: &str = "m";
 /// A file in the private root that Landlock makes unreadable: that reading it fails proves that Landlock is in force.
-pub(crate) const PROOF: &str = "/.jail";
+pub(crate) const PROBE_FILE: &str = "/.jail";
 
 /// All files that a program sees; nothing else exists for it. Unless noted otherwise, paths are those inside. All paths
 /// are absolute and free of `.` and `..`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct View {
     /// Host files that are shown.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<BindMount>,
     /// Small read-only files that are generated for it: passwd, group, hosts.
-    pub files: Vec<Made>,
+    pub files: Vec<GeneratedFile>,
     /// Symbolic links, by their path and target.
-    pub links: Vec<Link>,
+    pub links: Vec<Symlink>,
     /// Its private writable directory.
-    pub private: Private,
+    pub private: PrivateTmpfs,
     /// Where a program passed by descriptor appears, read-only and executable.
     #[serde(with = "crate::spec::optional_path_bytes")]
     pub program_at: Option<PathBuf>,
@@ -44,7 +44,7 @@ pub struct View {
 
 /// A file, directory or socket of the host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shown {
+pub struct BindMount {
     /// Its path inside.
     #[serde(with = "crate::spec::path_bytes")]
     pub at: PathBuf,
@@ -73,7 +73,7 @@ pub enum Access {
 
 /// A file that is generated for a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
+pub struct GeneratedFile {
     /// Its path.
     #[serde(with = "crate::spec::path_bytes")]
     pub at: PathBuf,
@@ -83,7 +83,7 @@ pub struct Made {
 
 /// A symbolic link that is made for a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Link {
+pub struct Symlink {
     /// Its path.
     #[serde(with = "crate::spec::path_bytes")]
     pub at: PathBuf,
@@ -94,7 +94,7 @@ pub struct Link {
 
 /// A program's private writable directory: one tmpfs with a total size limit, removed with the program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Private {
+pub struct PrivateTmpfs {
     /// Its path. The supervisor gets a descriptor of it ([`crate::Jailed::private`]).
     #[serde(with = "crate::spec::path_bytes")]
     pub at: PathBuf,
@@ -112,7 +112,7 @@ pub struct Private {
     pub exec: bool,
 }
 
-impl Default for Private {
+impl Default for PrivateTmpfs {
     fn default() -> Self {
         Self {
             at: "/run/plugin".into(),

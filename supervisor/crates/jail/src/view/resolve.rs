@@ -22,7 +22,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::find::parts;
+use super::find::components;
 use super::{Access, View, check};
 use crate::spec::Identity;
 
@@ -40,18 +40,18 @@ impl View {
     /// because it leads to something that no view may show, or because it is a socket without write access. The text
     /// ends with what to do.
     pub fn resolve(&mut self, identity: Option<Identity>) -> Result<(), String> {
-        let trust = Trust::of(identity);
+        let trust = TrustedOwners::of(identity);
         for shown in &mut self.shown {
             let wrong = match trust.walk(&shown.from) {
-                Ok((real, kind)) => match showable(&real, kind, shown.access) {
+                Ok((real, kind)) => match check_shareable(&real, kind, shown.access) {
                     Ok(()) => {
                         shown.from = real;
                         continue;
                     }
                     Err(problem) => problem,
                 },
-                Err(Refusal::Kernel(_)) => continue,
-                Err(planted @ Refusal::Planted(..)) => planted.to_string(),
+                Err(ResolveError::Kernel(_)) => continue,
+                Err(planted @ ResolveError::UntrustedLink(..)) => planted.to_string(),
             };
             // An optional entry is left out, since the link that remains in its path is not followed.
             if shown.needed {
@@ -67,16 +67,18 @@ impl View {
 ///
 /// Fails if another user could have made a link in the path; the text ends with what to do.
 pub fn real_path(path: &Path, identity: Option<Identity>) -> Result<Option<PathBuf>, String> {
-    match Trust::of(identity).walk(path) {
+    match TrustedOwners::of(identity).walk(path) {
         Ok((real, _)) => Ok(Some(real)),
-        Err(Refusal::Kernel(_)) => Ok(None),
-        Err(planted @ Refusal::Planted(..)) => Err(format!("cannot show {}: {planted}", path.display())),
+        Err(ResolveError::Kernel(_)) => Ok(None),
+        Err(planted @ ResolveError::UntrustedLink(..)) => {
+            Err(format!("cannot show {}: {planted}", path.display()))
+        }
     }
 }
 
 /// Checks whether the resolved file may be shown with this access.
-fn showable(real: &Path, kind: FileType, access: Access) -> Result<(), String> {
-    check::outside(real)?;
+fn check_shareable(real: &Path, kind: FileType, access: Access) -> Result<(), String> {
+    check::check_host_path(real)?;
     if access == Access::Connect && kind != FileType::Socket {
         return Err(format!("{} is not a socket, so no program can connect to it", real.display()));
     }
@@ -92,17 +94,17 @@ fn showable(real: &Path, kind: FileType, access: Access) -> Result<(), String> {
 
 /// Why a host path was not resolved.
 #[derive(Debug)]
-enum Refusal {
+enum ResolveError {
     Kernel(Errno),
     /// An untrusted link, and the owner of the link or of the directory that it could have been put into.
-    Planted(PathBuf, u32),
+    UntrustedLink(PathBuf, u32),
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for ResolveError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Kernel(errno) => errno.fmt(out),
-            Self::Planted(link, uid) => write!(
+            Self::UntrustedLink(link, uid) => write!(
                 out,
                 "the link {} in it belongs to uid {uid}, or lies where others may write, who could point it \
                  anywhere (grant the path that it leads to, or let root own it and the directories above it)",
@@ -113,11 +115,11 @@ impl std::fmt::Display for Refusal {
 }
 
 /// The owners whose links are followed.
-struct Trust {
+struct TrustedOwners {
     owners: Vec<u32>,
 }
 
-impl Trust {
+impl TrustedOwners {
     fn of(identity: Option<Identity>) -> Self {
         let mut owners = vec![0];
         // If programs share our uid, files of ours may be theirs.
@@ -126,26 +128,26 @@ impl Trust {
         }
         // In a user namespace this uid stands for the host's unmapped uids, including root, and not for a program of
         // ours. In the host's namespace it is an ordinary user.
-        if !is_hosts_namespace() {
+        if !is_host_user_namespace() {
             owners.push(UNMAPPED);
         }
         Self { owners }
     }
 
     /// The path without links, and the type of the file there.
-    fn walk(&self, path: &Path) -> Result<(PathBuf, FileType), Refusal> {
-        match crate::plainly::open(CWD, path) {
-            Ok(file) => Ok((path.to_owned(), kind(&fstat(&file).map_err(Refusal::Kernel)?))),
+    fn walk(&self, path: &Path) -> Result<(PathBuf, FileType), ResolveError> {
+        match crate::no_follow::open(CWD, path) {
+            Ok(file) => Ok((path.to_owned(), kind(&fstat(&file).map_err(ResolveError::Kernel)?))),
             Err(Errno::LOOP) => self.follow(path),
-            Err(errno) => Err(Refusal::Kernel(errno)),
+            Err(errno) => Err(ResolveError::Kernel(errno)),
         }
     }
 
-    fn follow(&self, path: &Path) -> Result<(PathBuf, FileType), Refusal> {
+    fn follow(&self, path: &Path) -> Result<(PathBuf, FileType), ResolveError> {
         // The directories on the path so far, so that ".." leads back even if one is renamed meanwhile.
-        let mut way = vec![Place::open(CWD, "/".as_ref())?];
+        let mut way = vec![OpenedPath::open(CWD, "/".as_ref())?];
         let mut place = PathBuf::from("/");
-        let mut ahead: VecDeque<OsString> = parts(path);
+        let mut ahead: VecDeque<OsString> = components(path);
         let mut links = 0;
         while let Some(part) = ahead.pop_front() {
             if part == "/" {
@@ -158,26 +160,26 @@ impl Trust {
                 place.pop();
                 continue;
             }
-            let next = Place::open(&way[way.len() - 1].file, &part)?;
+            let next = OpenedPath::open(&way[way.len() - 1].file, &part)?;
             place.push(&part);
             if kind(&next.stat) != FileType::Symlink {
                 way.push(next);
                 continue;
             }
             if !self.owners.contains(&next.stat.st_uid) {
-                return Err(Refusal::Planted(place, next.stat.st_uid));
+                return Err(ResolveError::UntrustedLink(place, next.stat.st_uid));
             }
-            if let Some(open) = way.iter().find(|directory| !self.keeps(&directory.stat)) {
-                return Err(Refusal::Planted(place, open.stat.st_uid));
+            if let Some(open) = way.iter().find(|directory| !self.protects(&directory.stat)) {
+                return Err(ResolveError::UntrustedLink(place, open.stat.st_uid));
             }
             links += 1;
             if links > LINKS_MAX {
-                return Err(Refusal::Kernel(Errno::LOOP));
+                return Err(ResolveError::Kernel(Errno::LOOP));
             }
-            let to = readlinkat(&next.file, "", Vec::new()).map_err(Refusal::Kernel)?;
+            let to = readlinkat(&next.file, "", Vec::new()).map_err(ResolveError::Kernel)?;
             let to = PathBuf::from(OsString::from_vec(to.into_bytes()));
             place.pop();
-            for part in parts(&to).into_iter().rev() {
+            for part in components(&to).into_iter().rev() {
                 ahead.push_front(part);
             }
         }
@@ -187,7 +189,7 @@ impl Trust {
 
     /// Whether only these owners can replace their entries in a directory. In a sticky directory, such as `/tmp`, users
     /// cannot rename or remove the files of others.
-    fn keeps(&self, directory: &Stat) -> bool {
+    fn protects(&self, directory: &Stat) -> bool {
         const STICKY: u32 = 0o1000;
         let mode = directory.st_mode;
         let others = mode & 0o002 != 0 || mode & 0o020 != 0 && directory.st_gid != 0;
@@ -196,16 +198,16 @@ impl Trust {
 }
 
 /// A file or directory on the path.
-struct Place {
+struct OpenedPath {
     file: OwnedFd,
     stat: Stat,
 }
 
-impl Place {
-    fn open(below: impl std::os::fd::AsFd, part: &std::ffi::OsStr) -> Result<Self, Refusal> {
+impl OpenedPath {
+    fn open(below: impl std::os::fd::AsFd, part: &std::ffi::OsStr) -> Result<Self, ResolveError> {
         let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = openat(below, part, flags, Mode::empty()).map_err(Refusal::Kernel)?;
-        let stat = fstat(&file).map_err(Refusal::Kernel)?;
+        let file = openat(below, part, flags, Mode::empty()).map_err(ResolveError::Kernel)?;
+        let stat = fstat(&file).map_err(ResolveError::Kernel)?;
         Ok(Self { file, stat })
     }
 }
@@ -215,7 +217,7 @@ fn kind(stat: &Stat) -> FileType {
 }
 
 /// Whether all uids are mapped here. If that cannot be read, assumes the host's namespace, where less is trusted.
-fn is_hosts_namespace() -> bool {
+fn is_host_user_namespace() -> bool {
     let Ok(map) = std::fs::read_to_string("/proc/self/uid_map") else { return true };
     map.split_whitespace().eq(["0", "0", "4294967295"])
 }

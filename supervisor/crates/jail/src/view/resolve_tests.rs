@@ -3,7 +3,7 @@ use std::os::unix::fs::{PermissionsExt as _, lchown, symlink};
 use std::os::unix::net::UnixListener;
 
 use super::*;
-use crate::view::Shown;
+use crate::view::BindMount;
 
 /// A program with its own uid.
 const OTHER: Option<Identity> = Some(Identity { uid: 71_000, gid: 71_000 });
@@ -93,7 +93,7 @@ fn what_a_link_leads_to_is_checked_like_what_is_named() {
     let resolved = |name: &str, access, needed| {
         let from = path.join(name);
         let mut view = View {
-            shown: vec![Shown { at: "/x".into(), from: from.clone(), access, needed }],
+            shown: vec![BindMount { at: "/x".into(), from: from.clone(), access, needed }],
             ..View::default()
         };
         view.resolve(OTHER).map(|()| view.shown[0].from != from)

@@ -7,15 +7,15 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::find::plain;
-use super::{Access, Link, Made, Shown, View};
+use super::find::normalize;
+use super::{Access, BindMount, GeneratedFile, Symlink, View};
 use crate::spec::Network;
 
 /// Where programs and libraries are. The others are links into it on most hosts.
 const USR: &str = "/usr";
 
 /// Directories of programs and libraries beside [`USR`], as on the host.
-const BESIDE_USR: &[&str] = &["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
+const USR_SIBLINGS: &[&str] = &["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
 /// Configuration that libraries read in every program. Everything else in `/etc` is invisible: passwords, keys of the
 /// host's services, and the files of other programs.
@@ -57,7 +57,7 @@ const ETC: &[&str] = &[
 ];
 
 /// Configuration with a version in its name: Debian's Java runtimes and Pythons link theirs to it.
-const ETC_BEGINNINGS: &[&str] = &["java-", "python3"];
+const ETC_PREFIXES: &[&str] = &["java-", "python3"];
 
 /// Names and addresses. The host's passwd, group and nsswitch.conf describe its users and services, which do not
 /// concern a program.
@@ -69,7 +69,7 @@ const HOSTS: &str =
     "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 plugin\n::1 plugin\n";
 
 /// The uid and gid that the kernel shows for unmapped ones.
-const NOBODY: u32 = 65_534;
+const OVERFLOW_UID: u32 = 65_534;
 
 impl View {
     /// The system's files of this host for every program: programs and libraries, certificates and the time zone,
@@ -80,60 +80,60 @@ impl View {
     /// UTF-8) is `/` there.
     pub fn system((uid, gid): (u32, u32), home: &Path, network: &Network) -> Self {
         let mut view = Self::default();
-        view.show(Path::new(USR), Access::Execute);
-        for directory in BESIDE_USR {
-            view.show(Path::new(directory), Access::Execute);
+        view.add_host_path(Path::new(USR), Access::Execute);
+        for directory in USR_SIBLINGS {
+            view.add_host_path(Path::new(directory), Access::Execute);
         }
-        for path in ETC.iter().map(PathBuf::from).chain(versioned()) {
-            view.show(&path, Access::Read);
+        for path in ETC.iter().map(PathBuf::from).chain(versioned_paths()) {
+            view.add_host_path(&path, Access::Read);
         }
-        view.make("/etc/passwd", passwd(uid, gid, home));
-        view.make("/etc/group", group(gid));
-        view.make("/etc/nsswitch.conf", NSSWITCH.into());
-        view.make("/etc/host.conf", "multi on\n".into());
+        view.add_file("/etc/passwd", passwd(uid, gid, home));
+        view.add_file("/etc/group", group(gid));
+        view.add_file("/etc/nsswitch.conf", NSSWITCH.into());
+        view.add_file("/etc/host.conf", "multi on\n".into());
         if matches!(network, Network::Host { .. }) {
             // Often a link into /run, which is followed. What a host writes there later by renaming a new file
             // over it is seen at the next start.
-            view.show(Path::new("/etc/resolv.conf"), Access::Read);
-            view.show(Path::new("/etc/hosts"), Access::Read);
+            view.add_host_path(Path::new("/etc/resolv.conf"), Access::Read);
+            view.add_host_path(Path::new("/etc/hosts"), Access::Read);
         } else {
-            view.make("/etc/hosts", HOSTS.into());
+            view.add_file("/etc/hosts", HOSTS.into());
         }
         view
     }
 
     /// Adds a host path, if it exists. A link into a directory that is shown already is added as a link with the same
     /// target, which needs no mount.
-    fn show(&mut self, path: &Path, access: Access) {
+    fn add_host_path(&mut self, path: &Path, access: Access) {
         if fs::metadata(path).is_err() {
             return;
         }
         let link = fs::read_link(path).ok().filter(|to| leads_into_usr(path, to));
         match link {
-            Some(to) => self.links.push(Link { at: path.into(), to }),
-            None => self.shown.push(Shown { at: path.into(), from: path.into(), access, needed: false }),
+            Some(to) => self.links.push(Symlink { at: path.into(), to }),
+            None => self.shown.push(BindMount { at: path.into(), from: path.into(), access, needed: false }),
         }
     }
 
-    fn make(&mut self, at: &str, text: String) {
-        self.files.push(Made { at: at.into(), text });
+    fn add_file(&mut self, at: &str, text: String) {
+        self.files.push(GeneratedFile { at: at.into(), text });
     }
 }
 
 /// Whether a link at this path leads to a path below [`USR`], judged by its text only: `usr/bin`,
 /// `../usr/lib/os-release`, `/usr/share/zoneinfo/UTC`.
 fn leads_into_usr(at: &Path, to: &Path) -> bool {
-    plain(&at.parent().unwrap_or(at).join(to)).starts_with(USR)
+    normalize(&at.parent().unwrap_or(at).join(to)).starts_with(USR)
 }
 
 /// The paths in `/etc` with the prefixes [`ETC_BEGINNINGS`].
-fn versioned() -> Vec<PathBuf> {
+fn versioned_paths() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir("/etc") else { return Vec::new() };
     let mut paths: Vec<_> = entries
         .flatten()
         .filter(|entry| {
             let name = entry.file_name();
-            ETC_BEGINNINGS.iter().any(|beginning| name.as_bytes().starts_with(beginning.as_bytes()))
+            ETC_PREFIXES.iter().any(|beginning| name.as_bytes().starts_with(beginning.as_bytes()))
         })
         .map(|entry| entry.path())
         .collect();
@@ -145,16 +145,18 @@ fn passwd(uid: u32, gid: u32, home: &Path) -> String {
     let fits = |home: &&str| !home.contains(|letter: char| letter == ':' || letter.is_control());
     let home = home.to_str().filter(fits).unwrap_or("/");
     let mut text = format!("plugin:x:{uid}:{gid}:plugin:{home}:/bin/sh\n");
-    if uid != NOBODY {
-        text.push_str(&format!("nobody:x:{NOBODY}:{NOBODY}:nobody:/nonexistent:/usr/sbin/nologin\n"));
+    if uid != OVERFLOW_UID {
+        text.push_str(&format!(
+            "nobody:x:{OVERFLOW_UID}:{OVERFLOW_UID}:nobody:/nonexistent:/usr/sbin/nologin\n"
+        ));
     }
     text
 }
 
 fn group(gid: u32) -> String {
     let mut text = format!("plugin:x:{gid}:\n");
-    if gid != NOBODY {
-        text.push_str(&format!("nogroup:x:{NOBODY}:\n"));
+    if gid != OVERFLOW_UID {
+        text.push_str(&format!("nogroup:x:{OVERFLOW_UID}:\n"));
     }
     text
 }

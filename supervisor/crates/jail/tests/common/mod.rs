@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use talon_jail::{
-    Access, Compiled, ExitStatus, Given, Identity, Isolation, JailSpec, Jailed, Limits, Mode, Monitor,
-    Network, Program, Shown, SpawnError, Stage, Status, View,
+    Access, BindMount, CompiledProfile, ExitStatus, Identity, InheritedFds, Isolation, JailSpec,
+    JailedProgram, Limits, Mode, Monitor, Network, Program, SpawnError, Stage, Status, View,
 };
 
 /// Long enough for a machine that does a lot beside; nothing waits for it unless it fails.
@@ -71,26 +71,30 @@ pub(crate) fn isolated(spec: JailSpec) -> JailSpec {
 }
 
 /// A filter that lets everything through, where what other protections refuse is to be seen.
-pub(crate) fn unfiltered() -> Compiled {
+pub(crate) fn unfiltered() -> CompiledProfile {
     const RETURN: u16 = 0x06;
     let filters = vec![vec![(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW)]];
-    Compiled { name: "unfiltered".into(), filters, ..Compiled::default() }
+    CompiledProfile { name: "unfiltered".into(), filters, ..CompiledProfile::default() }
 }
 
 /// The system's programs and libraries, and nothing else.
 pub(crate) fn system() -> View {
-    let shown =
-        |path: &&str| Shown { at: path.into(), from: path.into(), access: Access::Execute, needed: false };
+    let shown = |path: &&str| BindMount {
+        at: path.into(),
+        from: path.into(),
+        access: Access::Execute,
+        needed: false,
+    };
     let paths = ["/usr", "/lib", "/lib64", "/bin", "/sbin", "/etc/ld.so.cache"];
     View { shown: paths.iter().map(shown).collect(), ..View::default() }
 }
 
-pub(crate) fn start(spec: &JailSpec) -> Result<Jailed, SpawnError> {
-    talon_jail::spawn(&stage(), spec, &Given::default(), LONG)
+pub(crate) fn start(spec: &JailSpec) -> Result<JailedProgram, SpawnError> {
+    talon_jail::spawn(&stage(), spec, &InheritedFds::default(), LONG)
 }
 
-pub(crate) fn with_program(file: &impl AsFd) -> Given<'_> {
-    Given { program: Some(file.as_fd()), ..Given::default() }
+pub(crate) fn with_program(file: &impl AsFd) -> InheritedFds<'_> {
+    InheritedFds { program: Some(file.as_fd()), ..InheritedFds::default() }
 }
 
 /// What a program that has ended left.
@@ -105,8 +109,8 @@ pub(crate) fn run(spec: &JailSpec) -> Outcome {
     finish(start(spec).unwrap())
 }
 
-pub(crate) fn finish(jailed: Jailed) -> Outcome {
-    let Jailed { stdout, stderr, monitor, .. } = jailed;
+pub(crate) fn finish(jailed: JailedProgram) -> Outcome {
+    let JailedProgram { stdout, stderr, monitor, .. } = jailed;
     let outcome = Outcome { stdout: all(stdout), stderr: all(stderr), status: ended(&monitor) };
     gone(&monitor);
     outcome
@@ -171,6 +175,6 @@ pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-pub(crate) fn status<'r>(jailed: &'r Jailed, name: &str) -> &'r Status {
+pub(crate) fn status<'r>(jailed: &'r JailedProgram, name: &str) -> &'r Status {
     &jailed.report.iter().find(|line| line.name == name).unwrap_or_else(|| panic!("no line {name}")).status
 }

@@ -34,15 +34,15 @@ const BY_CAPABILITIES: u8 = 2;
 impl Client {
     /// Checks once; `timeout` bounds all attempts together.
     pub(crate) async fn health(&self, timeout: Duration) -> Health {
-        match tokio::time::timeout(timeout, self.ask(timeout)).await {
+        match tokio::time::timeout(timeout, self.probe(timeout)).await {
             Ok(Ok(true)) => Health::Serving,
             Ok(Ok(false)) => Health::NotServing,
-            Ok(Err(status)) => Health::Failed(status::phrase(&status)),
+            Ok(Err(status)) => Health::Failed(status::describe(&status)),
             Err(_) => Health::Failed(inert!("no answer within {} ms", timeout.as_millis())),
         }
     }
 
-    async fn ask(&self, timeout: Duration) -> Result<bool, Status> {
+    async fn probe(&self, timeout: Duration) -> Result<bool, Status> {
         loop {
             let way = self.inner.health.load(Ordering::Relaxed);
             let answer = match way {

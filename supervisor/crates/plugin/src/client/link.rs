@@ -13,10 +13,10 @@ use bytes::Bytes;
 use h2::SendStream;
 use h2::client::{Builder, ResponseFuture, SendRequest};
 use http::Request;
-use talon_listen::{Awake, Gathered};
+use talon_listen::{BusyPoll, CoalescingWriter};
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::connect::{Busy, ConnectError, Target};
+use crate::connect::{BusyFlag, ConnectError, Target};
 
 /// HTTP/2 frames of up to 1 MiB: measured, an answer of 64 KiB takes half the time it takes in frames of the
 /// default 16 KiB, because it arrives in one buffer.
@@ -34,10 +34,10 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 const MAX_HEADER_BYTES: u32 = 16 << 10;
 
 /// How many calls are sent before the plugin announces its limit: no more than any server allows.
-const FIRST_CALLS: usize = 100;
+const INITIAL_MAX_STREAMS: usize = 100;
 
 /// How long an answer is busy-polled: as long as KVM's halt polling, and two to four times what a small call takes.
-const MOMENT: Duration = Duration::from_micros(200);
+const BUSY_POLL_LIMIT: Duration = Duration::from_micros(200);
 
 /// Why a call did not reach the plugin, or got no answer.
 #[derive(Debug, thiserror::Error)]
@@ -54,42 +54,42 @@ pub(crate) enum LinkError {
 #[derive(Debug)]
 pub(super) struct Link {
     target: Target,
-    busy: Busy,
-    awake: Awake,
-    current: Mutex<Dialled>,
+    busy: BusyFlag,
+    busy_poll: BusyPoll,
+    current: Mutex<DialedConnection>,
     /// Held while reconnecting, so that concurrent calls open a single connection.
-    dialling: tokio::sync::Mutex<()>,
+    dial_lock: tokio::sync::Mutex<()>,
 }
 
 /// An established connection.
 #[derive(Debug, Clone)]
-struct Dialled {
+struct DialedConnection {
     sender: SendRequest<Bytes>,
     /// Set when it ended.
-    over: Arc<AtomicBool>,
+    closed: Arc<AtomicBool>,
 }
 
 impl Link {
     pub(super) async fn open(target: Target) -> Result<Self, LinkError> {
-        let busy = Busy::default();
+        let busy = BusyFlag::default();
         let current = Mutex::new(dial(&target, &busy).await?);
         Ok(Self {
             target,
             busy,
-            awake: Awake::for_up_to(MOMENT),
+            busy_poll: BusyPoll::for_up_to(BUSY_POLL_LIMIT),
             current,
-            dialling: tokio::sync::Mutex::default(),
+            dial_lock: tokio::sync::Mutex::default(),
         })
     }
 
     /// The flag that says whether it has many calls.
-    pub(super) fn busy(&self) -> &Busy {
+    pub(super) fn busy(&self) -> &BusyFlag {
         &self.busy
     }
 
     /// The busy-polling of this connection's answers.
-    pub(super) fn awake(&self) -> &Awake {
-        &self.awake
+    pub(super) fn busy_poll(&self) -> &BusyPoll {
+        &self.busy_poll
     }
 
     /// Opens a stream with this head. `head` may be called a second time, for a new connection: the previous
@@ -99,21 +99,21 @@ impl Link {
         head: impl Fn() -> Request<()>,
     ) -> Result<(ResponseFuture, SendStream<Bytes>), LinkError> {
         let mut dialled = self.current().clone();
-        if !dialled.over.load(Ordering::Acquire)
+        if !dialled.closed.load(Ordering::Acquire)
             && let Ok(opened) = dialled.sender.send_request(head(), false)
         {
             return Ok(opened);
         }
         // Boxed: rare, and a large future.
-        let mut dialled = Box::pin(self.dial_anew(&dialled)).await?;
+        let mut dialled = Box::pin(self.redial(&dialled)).await?;
         Ok(dialled.sender.send_request(head(), false)?)
     }
 
-    async fn dial_anew(&self, before: &Dialled) -> Result<Dialled, LinkError> {
-        let _one_at_a_time = self.dialling.lock().await;
+    async fn redial(&self, before: &DialedConnection) -> Result<DialedConnection, LinkError> {
+        let _one_at_a_time = self.dial_lock.lock().await;
         let current = self.current().clone();
         // Another call reconnected while this one waited for the lock.
-        if !Arc::ptr_eq(&current.over, &before.over) && !current.over.load(Ordering::Acquire) {
+        if !Arc::ptr_eq(&current.closed, &before.closed) && !current.closed.load(Ordering::Acquire) {
             return Ok(current);
         }
         let dialled = dial(&self.target, &self.busy).await?;
@@ -121,7 +121,7 @@ impl Link {
         Ok(dialled)
     }
 
-    fn current(&self) -> MutexGuard<'_, Dialled> {
+    fn current(&self) -> MutexGuard<'_, DialedConnection> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -129,14 +129,14 @@ impl Link {
 /// On a multi-threaded runtime, a connection's task runs right after each call that sends something, so
 /// writes have to be coalesced. On a single thread it runs after all of them, which coalesces the writes
 /// already.
-fn gathered<S>(io: S) -> Gathered<S> {
+fn coalescing<S>(io: S) -> CoalescingWriter<S> {
     match Handle::current().runtime_flavor() {
-        RuntimeFlavor::CurrentThread => Gathered::passing(io),
-        _ => Gathered::new(io),
+        RuntimeFlavor::CurrentThread => CoalescingWriter::passthrough(io),
+        _ => CoalescingWriter::new(io),
     }
 }
 
-async fn dial(target: &Target, busy: &Busy) -> Result<Dialled, LinkError> {
+async fn dial(target: &Target, busy: &BusyFlag) -> Result<DialedConnection, LinkError> {
     let io = target.connect(busy).await?;
     let (sender, connection) = Builder::new()
         .enable_push(false)
@@ -144,8 +144,8 @@ async fn dial(target: &Target, busy: &Busy) -> Result<Dialled, LinkError> {
         .initial_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_header_list_size(MAX_HEADER_BYTES)
-        .initial_max_send_streams(FIRST_CALLS)
-        .handshake(gathered(io))
+        .initial_max_send_streams(INITIAL_MAX_STREAMS)
+        .handshake(coalescing(io))
         .await?;
     let over = Arc::new(AtomicBool::new(false));
     let told = over.clone();
@@ -154,5 +154,5 @@ async fn dial(target: &Target, busy: &Busy) -> Result<Dialled, LinkError> {
         let _ended = connection.await;
         told.store(true, Ordering::Release);
     });
-    Ok(Dialled { sender, over })
+    Ok(DialedConnection { sender, closed: over })
 }

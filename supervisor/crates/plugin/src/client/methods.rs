@@ -15,7 +15,7 @@ pub(crate) struct Methods {
 
 impl Methods {
     /// The methods of the service with that full name.
-    pub(crate) fn of(service: &str) -> Self {
+    pub(crate) fn for_service(service: &str) -> Self {
         if service == DEFAULT_SERVICE {
             return Self::default();
         }
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_service_of_another_name_has_the_same_methods() {
-        let own = Methods::of("acme.tools.v1.PluginService");
+        let own = Methods::for_service("acme.tools.v1.PluginService");
         assert_eq!(own.execute, "/acme.tools.v1.PluginService/Execute");
         assert_eq!(own.init, "/acme.tools.v1.PluginService/Init");
         assert_eq!(own.capabilities, "/acme.tools.v1.PluginService/Capabilities");
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn the_service_of_most_plugins_needs_no_memory() {
-        let (made, usual) = (Methods::of(DEFAULT_SERVICE), Methods::default());
+        let (made, usual) = (Methods::for_service(DEFAULT_SERVICE), Methods::default());
         assert_eq!(made.execute, usual.execute);
         assert_eq!(usual.execute, format!("/{DEFAULT_SERVICE}/Execute").as_str());
     }

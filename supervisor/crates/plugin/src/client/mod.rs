@@ -5,9 +5,9 @@ mod link;
 mod methods;
 mod pool;
 mod raw;
+mod shared_stream;
 mod status;
 mod streams;
-mod tap;
 mod unary;
 
 use std::pin::pin;
@@ -34,20 +34,20 @@ use tonic::{Code, Status};
 pub(crate) use self::health::Health;
 pub(crate) use self::link::LinkError;
 pub(crate) use self::methods::Methods;
-use self::pool::{Pool, Use};
+use self::pool::{ConnectionLease, ConnectionPool};
 pub(crate) use self::raw::RawCall;
+use self::shared_stream::SharedStream;
 #[cfg(test)]
-pub(crate) use self::status::phrase;
-use self::streams::OneCall;
-use self::tap::Tap;
-use self::unary::Head;
+pub(crate) use self::status::describe;
+use self::streams::LinkService;
+use self::unary::RequestHead;
 use crate::capability::{self, Capability, CapabilityError};
 use crate::connect::Target;
 use crate::execute::ExecuteError;
 use crate::name::PluginName;
 use crate::notices::MAX_NOTICE_BYTES;
-use crate::seam::Sent;
-use crate::stdio::{Flowing, Scribe};
+use crate::stdio::{StreamLogGuard, StreamLogger};
+use crate::traits::PendingCall;
 
 /// The largest message of go-plugin's output stream; go-plugin itself sends pieces of 1 KiB.
 const STDIO_PIECE_BYTES: usize = 1 << 20;
@@ -77,11 +77,11 @@ struct Inner {
     methods: Methods,
     /// The URI of most calls: cheap to clone, but not to build.
     execute: Uri,
-    pool: Pool,
+    pool: ConnectionPool,
     /// The way to check this plugin's health, learned from its answers.
     health: AtomicU8,
     /// Cancelled when it is asked to shut down: closes the streams that are only held open for it.
-    ending: CancellationToken,
+    shutting_down: CancellationToken,
 }
 
 /// Why capabilities could not be read again.
@@ -114,7 +114,7 @@ impl Client {
         target: Target,
         connections: u32,
     ) -> Result<Self, LinkError> {
-        let pool = Pool::open(target, connections).await?;
+        let pool = ConnectionPool::open(target, connections).await?;
         let execute = unary::uri(&methods.execute);
         let inner = Inner {
             plugin,
@@ -122,7 +122,7 @@ impl Client {
             methods,
             pool,
             health: AtomicU8::new(0),
-            ending: CancellationToken::new(),
+            shutting_down: CancellationToken::new(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -134,11 +134,11 @@ impl Client {
         metadata: MetadataMap,
         deadline: Option<Instant>,
         max_message_bytes: usize,
-    ) -> Sent {
-        let tap = Tap::default();
+    ) -> PendingCall {
+        let tap = SharedStream::default();
         let message = talon_wire::message::framed(message);
         let answer = self.clone().answer(message, metadata, deadline, max_message_bytes, tap.clone());
-        Sent { answer: Box::pin(answer), rest: Box::pin(tap.ended()) }
+        PendingCall { answer: Box::pin(answer), stream_end: Box::pin(tap.drain_to_end()) }
     }
 
     async fn answer(
@@ -147,7 +147,7 @@ impl Client {
         metadata: MetadataMap,
         deadline: Option<Instant>,
         max_message_bytes: usize,
-        tap: Tap,
+        tap: SharedStream,
     ) -> Result<Bytes, ExecuteError> {
         let bytes = unary::message_bytes(&message);
         if bytes > max_message_bytes {
@@ -166,8 +166,9 @@ impl Client {
                 Some(left)
             }
         };
-        let head = Head { uri: self.inner.execute.clone(), metadata: metadata.into_headers(), timeout };
-        let answer = self.asked(&head, message, max_message_bytes, &tap).await;
+        let head =
+            RequestHead { uri: self.inner.execute.clone(), metadata: metadata.into_headers(), timeout };
+        let answer = self.call(&head, message, max_message_bytes, &tap).await;
         answer.map_err(|status| {
             let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
             status::into_error(&status, max_message_bytes, late, began.elapsed())
@@ -184,15 +185,15 @@ impl Client {
         match self.unary(&self.inner.methods.init, &request, SMALL_ANSWER_BYTES, None).await {
             Ok(_) => Ok(InitOutcome::Done),
             Err(status) if status.code() == Code::Unimplemented => Ok(InitOutcome::Unimplemented),
-            Err(status) => Err(status::phrase(&status)),
+            Err(status) => Err(status::describe(&status)),
         }
     }
 
     /// Reads the plugin's capabilities.
     pub(crate) async fn capabilities(&self) -> Result<Arc<Capability>, RefreshError> {
-        self.declared(&self.inner.methods.capabilities, None).await.map_err(|failed| match failed {
-            Declared::Refused(error) => error.into(),
-            Declared::Status(status) => RefreshError::Call(status::phrase(&status)),
+        self.fetch_capabilities(&self.inner.methods.capabilities, None).await.map_err(|failed| match failed {
+            FetchError::Refused(error) => error.into(),
+            FetchError::Status(status) => RefreshError::Call(status::describe(&status)),
         })
     }
 
@@ -201,29 +202,29 @@ impl Client {
         &self,
         timeout: Duration,
     ) -> Result<Option<Arc<Capability>>, RefreshError> {
-        match self.declared(&self.inner.methods.refresh_capabilities, Some(timeout)).await {
+        match self.fetch_capabilities(&self.inner.methods.refresh_capabilities, Some(timeout)).await {
             Ok(capability) => Ok(Some(capability)),
-            Err(Declared::Status(status)) if status.code() == Code::Unimplemented => Ok(None),
-            Err(Declared::Status(status)) => Err(RefreshError::Call(status::phrase(&status))),
-            Err(Declared::Refused(error)) => Err(error.into()),
+            Err(FetchError::Status(status)) if status.code() == Code::Unimplemented => Ok(None),
+            Err(FetchError::Status(status)) => Err(RefreshError::Call(status::describe(&status))),
+            Err(FetchError::Refused(error)) => Err(error.into()),
         }
     }
 
-    async fn declared(
+    async fn fetch_capabilities(
         &self,
         path: &PathAndQuery,
         timeout: Option<Duration>,
-    ) -> Result<Arc<Capability>, Declared> {
+    ) -> Result<Arc<Capability>, FetchError> {
         let answer = self.unary(path, &(), capability::MAX_MESSAGE_BYTES, timeout).await;
-        let message = answer.map_err(Declared::Status)?;
-        Capability::decode(&message, &self.inner.plugin).map(Arc::new).map_err(Declared::Refused)
+        let message = answer.map_err(FetchError::Status)?;
+        Capability::decode(&message, &self.inner.plugin).map(Arc::new).map_err(FetchError::Refused)
     }
 
     /// Asks the plugin to end. go-plugin stops its server inside the handler, so a connection that breaks
     /// counts as a yes; a plugin that does not implement the call says no.
     pub(crate) async fn shutdown(&self, timeout: Duration) -> bool {
         // Closed first, like go-plugin's own host does: a program that waits for its open streams would wait forever.
-        self.inner.ending.cancel();
+        self.inner.shutting_down.cancel();
         match self.unary(&SHUTDOWN, &(), SMALL_ANSWER_BYTES, Some(timeout)).await {
             Ok(_) => true,
             Err(status) if std::error::Error::source(&status).is_some() => true,
@@ -235,29 +236,30 @@ impl Client {
     /// would block the program. False: the program has no such stream.
     pub(crate) async fn drain_stdio(
         &self,
-        stdout: &mut Scribe,
-        stderr: &mut Scribe,
+        stdout: &mut StreamLogger,
+        stderr: &mut StreamLogger,
         line_bytes: usize,
     ) -> bool {
-        let call = OneCall::new(self.inner.pool.first());
+        let call = LinkService::new(self.inner.pool.first());
         let mut client = goplugin::grpc_stdio_client::GrpcStdioClient::with_origin(call, ORIGIN.clone())
             .max_decoding_message_size(STDIO_PIECE_BYTES);
         let mut stream = match client.stream_stdio(()).await {
             Ok(stream) => stream.into_inner(),
             Err(status) => return status.code() != Code::Unimplemented,
         };
-        let (mut stdout, mut stderr) = (Flowing::new(stdout, line_bytes), Flowing::new(stderr, line_bytes));
+        let (mut stdout, mut stderr) =
+            (StreamLogGuard::new(stdout, line_bytes), StreamLogGuard::new(stderr, line_bytes));
         let ended = loop {
             match stream.message().await {
                 Ok(Some(piece)) if piece.channel() == goplugin::stdio_data::Channel::Stderr => {
-                    stderr.chunk(&piece.data);
+                    stderr.log_chunk(&piece.data);
                 }
-                Ok(Some(piece)) => stdout.chunk(&piece.data),
+                Ok(Some(piece)) => stdout.log_chunk(&piece.data),
                 Ok(None) => break None,
                 Err(status) => break Some(status.code()),
             }
-            stdout.breathe().await;
-            stderr.breathe().await;
+            stdout.throttle().await;
+            stderr.throttle().await;
         };
         // Some servers report a missing method only at the end of the stream.
         ended != Some(Code::Unimplemented)
@@ -267,12 +269,12 @@ impl Client {
     /// offers a further service waits until the offer is read. Offers are discarded, because such services
     /// are never called. False: the program has no broker.
     pub(crate) async fn drain_broker(&self) -> bool {
-        let call = OneCall::new(self.inner.pool.first());
+        let call = LinkService::new(self.inner.pool.first());
         let mut client = goplugin::grpc_broker_client::GrpcBrokerClient::with_origin(call, ORIGIN.clone())
             .max_decoding_message_size(SMALL_ANSWER_BYTES);
         // The supervisor offers no service, so it sends nothing. Its side stays open until the end, because
         // closing it would close the stream.
-        let ending = self.inner.ending.clone().cancelled_owned();
+        let ending = self.inner.shutting_down.clone().cancelled_owned();
         let nothing = futures_util::stream::pending().take_until(Box::pin(ending));
         let drain = async {
             let mut offers = match client.start_stream(nothing).await {
@@ -293,22 +295,22 @@ impl Client {
                 }
             }
         };
-        self.inner.ending.run_until_cancelled(drain).await.unwrap_or(false)
+        self.inner.shutting_down.run_until_cancelled(drain).await.unwrap_or(false)
     }
 
     /// The notices of the process, until it is asked to end, the connection ends, or an invalid message
     /// comes. `None`: it does not serve notices, or was asked to end.
     pub(crate) async fn notices(&self) -> Option<BoxStream<'static, Notice>> {
-        if self.inner.ending.is_cancelled() {
+        if self.inner.shutting_down.is_cancelled() {
             return None;
         }
-        let call = OneCall::new(self.inner.pool.first());
+        let call = LinkService::new(self.inner.pool.first());
         let mut client =
             NoticesClient::with_origin(call, ORIGIN.clone()).max_decoding_message_size(MAX_NOTICE_BYTES);
         match client.listen(ListenRequest {}).await {
             Ok(stream) => {
                 let notices = stream.into_inner().take_while(|notice| std::future::ready(notice.is_ok()));
-                let ending = self.inner.ending.clone().cancelled_owned();
+                let ending = self.inner.shutting_down.clone().cancelled_owned();
                 Some(
                     notices
                         .filter_map(|notice| std::future::ready(notice.ok()))
@@ -329,18 +331,19 @@ impl Client {
         max_answer_bytes: usize,
         timeout: Option<Duration>,
     ) -> Result<Bytes, Status> {
-        let head = Head { uri: unary::uri(path), metadata: HeaderMap::new(), timeout };
-        self.asked(&head, talon_wire::message::framed(message), max_answer_bytes, &Tap::default()).await
+        let head = RequestHead { uri: unary::uri(path), metadata: HeaderMap::new(), timeout };
+        self.call(&head, talon_wire::message::framed(message), max_answer_bytes, &SharedStream::default())
+            .await
     }
 
     /// Makes one call on the least used connection. It is cancelled on the wire when it times out or is
     /// dropped, unless the stream has another holder.
-    async fn asked(
+    async fn call(
         &self,
-        head: &Head,
+        head: &RequestHead,
         message: Bytes,
         max_answer_bytes: usize,
-        tap: &Tap,
+        tap: &SharedStream,
     ) -> Result<Bytes, Status> {
         let used = self.least_used();
         let timeout = head.timeout;
@@ -355,19 +358,19 @@ impl Client {
     }
 
     /// The connection with the fewest calls; if even that one has many, another is opened in the background.
-    fn least_used(&self) -> Use<'_> {
+    fn least_used(&self) -> ConnectionLease<'_> {
         let used = self.inner.pool.least_used();
-        if self.inner.pool.wants_another(&used) && !self.inner.ending.is_cancelled() {
+        if self.inner.pool.claim_opening(&used) && !self.inner.shutting_down.is_cancelled() {
             let inner = self.inner.clone();
             tokio::spawn(async move {
-                inner.ending.run_until_cancelled(inner.pool.open_another()).await;
+                inner.shutting_down.run_until_cancelled(inner.pool.open_another()).await;
             });
         }
         used
     }
 }
 
-enum Declared {
+enum FetchError {
     Status(Status),
     Refused(CapabilityError),
 }

@@ -21,10 +21,10 @@ const CALM_CALLS: usize = 1;
 
 /// The connections for the calls of one process.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct ConnectionPool {
     target: Target,
     /// Opened from the front; the rest is empty.
-    places: Box<[Place]>,
+    slots: Box<[ConnectionSlot]>,
     open: AtomicUsize,
     /// A connection is being opened, or could not be: then no further attempt is made, because the plugin may
     /// have a limit.
@@ -33,64 +33,64 @@ pub(super) struct Pool {
 
 /// One connection, or an empty slot for one.
 #[derive(Debug, Default)]
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     link: OnceLock<Arc<Link>>,
     pub(super) in_flight: AtomicUsize,
 }
 
 /// Counts one call on a connection until it is dropped.
-pub(super) struct Use<'p> {
-    place: &'p Place,
+pub(super) struct ConnectionLease<'p> {
+    slot: &'p ConnectionSlot,
     pub(super) link: &'p Arc<Link>,
 }
 
-impl Drop for Use<'_> {
+impl Drop for ConnectionLease<'_> {
     fn drop(&mut self) {
-        if self.place.in_flight.fetch_sub(1, Ordering::Relaxed) == CALM_CALLS + 1 {
+        if self.slot.in_flight.fetch_sub(1, Ordering::Relaxed) == CALM_CALLS + 1 {
             self.link.busy().set(false);
         }
     }
 }
 
-impl Pool {
+impl ConnectionPool {
     /// Opens the first connection. There will be at most `most` connections, at least one.
     pub(super) async fn open(target: Target, most: u32) -> Result<Self, LinkError> {
         let link = Arc::new(Link::open(target.clone()).await?);
         let most = usize::try_from(most).unwrap_or(1).max(1);
-        let places: Box<[Place]> = (0..most).map(|_| Place::default()).collect();
+        let places: Box<[ConnectionSlot]> = (0..most).map(|_| ConnectionSlot::default()).collect();
         // Cannot fail: the slot is new.
         let _ = places[0].link.set(link);
-        Ok(Self { target, places, open: AtomicUsize::new(1), opening: AtomicBool::new(false) })
+        Ok(Self { target, slots: places, open: AtomicUsize::new(1), opening: AtomicBool::new(false) })
     }
 
     /// The connection for everything except calls.
     pub(super) fn first(&self) -> &Arc<Link> {
-        self.places[0].link.get().expect("it was opened before there was a pool")
+        self.slots[0].link.get().expect("it was opened before there was a pool")
     }
 
     /// The connection with the fewest calls; counts one more.
-    pub(super) fn least_used(&self) -> Use<'_> {
+    pub(super) fn least_used(&self) -> ConnectionLease<'_> {
         let open = self.open.load(Ordering::Acquire);
-        let used = |place: &&Place| place.in_flight.load(Ordering::Relaxed);
-        let place = self.places[..open].iter().min_by_key(used).unwrap_or(&self.places[0]);
+        let used = |place: &&ConnectionSlot| place.in_flight.load(Ordering::Relaxed);
+        let place = self.slots[..open].iter().min_by_key(used).unwrap_or(&self.slots[0]);
         let link = place.link.get().unwrap_or_else(|| self.first());
         if place.in_flight.fetch_add(1, Ordering::Relaxed) + 1 >= BUSY_CALLS {
             link.busy().set(true);
         }
-        Use { place, link }
+        ConnectionLease { slot: place, link }
     }
 
     /// Whether every connection has many calls and there is room for another. If so, the caller has to open it.
-    pub(super) fn wants_another(&self, used: &Use<'_>) -> bool {
-        used.place.in_flight.load(Ordering::Relaxed) > CALLS_FOR_ANOTHER
-            && self.open.load(Ordering::Relaxed) < self.places.len()
+    pub(super) fn claim_opening(&self, used: &ConnectionLease<'_>) -> bool {
+        used.slot.in_flight.load(Ordering::Relaxed) > CALLS_FOR_ANOTHER
+            && self.open.load(Ordering::Relaxed) < self.slots.len()
             && !self.opening.swap(true, Ordering::AcqRel)
     }
 
     /// Opens one more connection. Meanwhile calls use the existing ones.
     pub(super) async fn open_another(&self) {
         let open = self.open.load(Ordering::Acquire);
-        let Some(place) = self.places.get(open) else { return };
+        let Some(place) = self.slots.get(open) else { return };
         // The error is not needed: the existing connections still serve, and report when they break.
         let Ok(link) = Link::open(self.target.clone()).await else { return };
         if place.link.set(Arc::new(link)).is_ok() {
@@ -100,8 +100,8 @@ impl Pool {
     }
 
     #[cfg(test)]
-    pub(super) fn places(&self) -> &[Place] {
-        &self.places
+    pub(super) fn slots(&self) -> &[ConnectionSlot] {
+        &self.slots
     }
 
     #[cfg(test)]

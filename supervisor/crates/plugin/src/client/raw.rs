@@ -8,8 +8,8 @@ use http::uri::PathAndQuery;
 use tokio::time::Instant;
 use tonic::Status;
 
-use super::tap::Tap;
-use super::unary::{self, Head};
+use super::shared_stream::SharedStream;
+use super::unary::{self, RequestHead};
 use super::{Client, status};
 use crate::execute::ExecuteError;
 
@@ -34,8 +34,10 @@ impl Client {
         let RawCall { path, message, timeout, patience, max_answer_bytes } = call;
         let began = Instant::now();
         let used = self.least_used();
-        let (tap, head) =
-            (Tap::default(), Head { uri: unary::uri(&path), metadata: HeaderMap::new(), timeout });
+        let (tap, head) = (
+            SharedStream::default(),
+            RequestHead { uri: unary::uri(&path), metadata: HeaderMap::new(), timeout },
+        );
         let message = talon_wire::message::framed_bytes(&message);
         let call = unary::call(used.link, &tap, &head, message, max_answer_bytes);
         let answered = tokio::time::timeout(patience, call).await;

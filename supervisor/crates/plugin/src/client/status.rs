@@ -25,15 +25,15 @@ const MAX_STATUS_MESSAGE_BYTES: usize = 4 * MAX_STATUS_MESSAGE_CHARS;
 
 /// A broken connection. Its texts come from HTTP/2 and the kernel, but are bounded all the same.
 #[derive(Debug)]
-struct Broken(Sanitized);
+struct ConnectionBroken(Sanitized);
 
-impl fmt::Display for Broken {
+impl fmt::Display for ConnectionBroken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl Error for Broken {}
+impl Error for ConnectionBroken {}
 
 /// A status's message, bounded and sanitized.
 pub(super) fn message(status: &Status) -> Sanitized {
@@ -47,15 +47,15 @@ fn bounded(text: &str) -> Sanitized {
 }
 
 /// A status as one phrase: the code, the message, and the underlying errors.
-pub(crate) fn phrase(status: &Status) -> Sanitized {
-    match broken(status) {
+pub(crate) fn describe(status: &Status) -> Sanitized {
+    match transport_failure(status) {
         Some(text) => text,
         None => inert!("{}: {}", Raw::from(format!("{:?}", status.code())).line(), message(status)),
     }
 }
 
 /// All causes of a status that was created here because a connection failed; a plugin's own status has no source.
-fn broken(status: &Status) -> Option<Sanitized> {
+fn transport_failure(status: &Status) -> Option<Sanitized> {
     let mut source = status.source()?;
     let mut text = status.message().to_owned();
     loop {
@@ -83,8 +83,8 @@ pub(super) fn into_error(status: &Status, limit: usize, late: bool, waited: Dura
     {
         return ExecuteError::TimedOut { waited };
     }
-    if let Some(story) = broken(status) {
-        return ExecuteError::Transport(Arc::new(Broken(story)));
+    if let Some(story) = transport_failure(status) {
+        return ExecuteError::Transport(Arc::new(ConnectionBroken(story)));
     }
     if code == Code::Internal && text.starts_with(NOT_GRPC) {
         return ExecuteError::NotDecodable(message(status));

@@ -15,24 +15,24 @@ use tonic::body::Body;
 use tower::Service;
 
 use super::link::{Link, LinkError};
-use super::tap::{poll_data, poll_trailers};
+use super::shared_stream::{poll_data, poll_trailers};
 
 /// tonic assumes that this header is base64 and panics otherwise. It is not needed.
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 
 /// A service for tonic's clients that makes one call on a link.
 #[derive(Debug, Clone)]
-pub(super) struct OneCall {
+pub(super) struct LinkService {
     link: Arc<Link>,
 }
 
-impl OneCall {
+impl LinkService {
     pub(super) fn new(link: &Arc<Link>) -> Self {
         Self { link: link.clone() }
     }
 }
 
-impl Service<Request<Body>> for OneCall {
+impl Service<Request<Body>> for LinkService {
     type Response = Response<Body>;
     type Error = LinkError;
     type Future = BoxFuture<'static, Result<Response<Body>, LinkError>>;
@@ -50,7 +50,7 @@ impl Service<Request<Body>> for OneCall {
             tokio::spawn(send(body, sending));
             let (mut head, receiving) = response.await?.into_parts();
             head.headers.remove(DETAILS);
-            Ok(Response::from_parts(head, Body::new(Received { receiving, ended: false })))
+            Ok(Response::from_parts(head, Body::new(ResponseBody { receiving, ended: false })))
         })
     }
 }
@@ -76,13 +76,13 @@ async fn send(mut body: Body, mut sending: SendStream<Bytes>) {
 }
 
 /// The body of an answer.
-struct Received {
+struct ResponseBody {
     receiving: RecvStream,
     /// All data was read; trailers follow.
     ended: bool,
 }
 
-impl hyper::body::Body for Received {
+impl hyper::body::Body for ResponseBody {
     type Data = Bytes;
     type Error = h2::Error;
 

@@ -208,11 +208,12 @@ async fn a_late_answer_is_a_timeout_and_is_cancelled_on_the_wire() {
 #[tokio::test]
 async fn a_stream_can_be_kept_after_its_caller_and_ends_when_the_plugin_ends_it() {
     let s = plain().await;
-    let Sent { mut answer, rest } = s.client.execute(&call("wait"), MetadataMap::new(), None, LIMIT);
+    let PendingCall { mut answer, stream_end } =
+        s.client.execute(&call("wait"), MetadataMap::new(), None, LIMIT);
     assert!(futures_util::poll!(&mut answer).is_pending());
     s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
     drop(answer);
-    let mut rest = std::pin::pin!(rest);
+    let mut rest = std::pin::pin!(stream_end);
     assert!(futures_util::poll!(&mut rest).is_pending());
     // The connection works in order: had the stream been reset, its handler would be gone.
     s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
@@ -224,11 +225,12 @@ async fn a_stream_can_be_kept_after_its_caller_and_ends_when_the_plugin_ends_it(
 #[tokio::test]
 async fn a_kept_stream_is_reset_once_nobody_holds_it() {
     let s = plain().await;
-    let Sent { mut answer, rest } = s.client.execute(&call("hang"), MetadataMap::new(), None, LIMIT);
+    let PendingCall { mut answer, stream_end } =
+        s.client.execute(&call("hang"), MetadataMap::new(), None, LIMIT);
     assert!(futures_util::poll!(&mut answer).is_pending());
     s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
     drop(answer);
-    let mut rest = Box::pin(rest);
+    let mut rest = Box::pin(stream_end);
     assert!(futures_util::poll!(&mut rest).is_pending());
     drop(rest);
     s.plugin.cancelled.notified().await;
@@ -239,34 +241,35 @@ async fn a_plugin_that_follows_the_deadline_ends_the_stream_by_itself() {
     let s = plain().await;
     let deadline = Some(Instant::now() + Duration::from_millis(50));
     // tonic's server, as the SDK uses it, drops the handler when the time in the header is over.
-    let Sent { answer, rest } = s.client.execute(&call("hang"), MetadataMap::new(), deadline, LIMIT);
+    let PendingCall { answer, stream_end } =
+        s.client.execute(&call("hang"), MetadataMap::new(), deadline, LIMIT);
     assert!(matches!(answer.await, Err(ExecuteError::TimedOut { .. })));
-    rest.await;
+    stream_end.await;
     s.plugin.cancelled.notified().await;
 }
 
 #[tokio::test]
 async fn what_still_comes_on_a_kept_stream_is_thrown_away() {
     let s = plain().await;
-    let (message, tap) = (talon_wire::message::framed(&big(60 << 20)), Tap::default());
+    let (message, tap) = (talon_wire::message::framed(&big(60 << 20)), SharedStream::default());
     let answer = s.client.clone().answer(message, MetadataMap::new(), None, usize::MAX, tap.clone());
     let mut answer = Box::pin(answer);
-    while !tap.is_answering() {
+    while !tap.is_receiving() {
         assert!(futures_util::poll!(&mut answer).is_pending());
         tokio::task::yield_now().await;
     }
     drop(answer);
-    tap.ended().await;
+    tap.drain_to_end().await;
     s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
 }
 
 #[tokio::test]
 async fn a_call_that_was_never_sent_is_not_waited_for() {
     let s = plain().await;
-    let Sent { answer, rest } =
+    let PendingCall { answer, stream_end } =
         s.client.execute(&call("hang"), MetadataMap::new(), Some(Instant::now()), LIMIT);
     assert!(matches!(answer.await, Err(ExecuteError::TimedOut { .. })));
-    rest.await;
+    stream_end.await;
 }
 
 #[tokio::test]
@@ -277,7 +280,7 @@ async fn dropping_a_call_cancels_it_on_the_wire() {
         tokio::spawn(
             async move { client.execute(&call("hang"), MetadataMap::new(), None, LIMIT).answer.await },
         );
-    while s.client.inner.pool.places()[0].in_flight.load(Ordering::Relaxed) == 0 {
+    while s.client.inner.pool.slots()[0].in_flight.load(Ordering::Relaxed) == 0 {
         tokio::task::yield_now().await;
     }
     // The connection works in order, so once this answer is here the plugin has the hanging call.
@@ -285,7 +288,7 @@ async fn dropping_a_call_cancels_it_on_the_wire() {
     hanging.abort();
     s.plugin.cancelled.notified().await;
     assert!(hanging.await.unwrap_err().is_cancelled());
-    assert_eq!(s.client.inner.pool.places()[0].in_flight.load(Ordering::Relaxed), 0);
+    assert_eq!(s.client.inner.pool.slots()[0].in_flight.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
@@ -332,7 +335,7 @@ async fn a_plugin_that_goes_away_is_a_broken_connection() {
         tokio::spawn(
             async move { client.execute(&call("hang"), MetadataMap::new(), None, LIMIT).answer.await },
         );
-    while s.client.inner.pool.places()[0].in_flight.load(Ordering::Relaxed) == 0 {
+    while s.client.inner.pool.slots()[0].in_flight.load(Ordering::Relaxed) == 0 {
         tokio::task::yield_now().await;
     }
     s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
@@ -354,15 +357,15 @@ async fn calls_that_pile_up_spread_over_more_connections() {
         held.push(s.client.least_used());
         tokio::task::yield_now().await;
     }
-    let most = pool.places().iter().map(|place| place.in_flight.load(Ordering::Relaxed)).max().unwrap();
+    let most = pool.slots().iter().map(|place| place.in_flight.load(Ordering::Relaxed)).max().unwrap();
     while held.len() < 3 * most + 60 {
         held.push(s.client.least_used());
     }
-    let counts: Vec<_> = pool.places().iter().map(|place| place.in_flight.load(Ordering::Relaxed)).collect();
+    let counts: Vec<_> = pool.slots().iter().map(|place| place.in_flight.load(Ordering::Relaxed)).collect();
     assert_eq!(counts.iter().sum::<usize>(), held.len());
     assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
     drop(held);
-    assert!(pool.places().iter().all(|place| place.in_flight.load(Ordering::Relaxed) == 0));
+    assert!(pool.slots().iter().all(|place| place.in_flight.load(Ordering::Relaxed) == 0));
     for _ in 0..30 {
         s.client.execute(&call("echo"), MetadataMap::new(), None, LIMIT).answer.await.unwrap();
     }

@@ -15,8 +15,8 @@ use talon_wire::message::PREFIX_BYTES;
 use tonic::{Code, Status};
 
 use super::link::{Link, LinkError};
+use super::shared_stream::SharedStream;
 use super::status::{NOT_GRPC, TOO_LARGE};
-use super::tap::Tap;
 
 /// A message of this size or more that came in one frame is not copied; a smaller one is. It may be kept for
 /// long, and must not keep a buffer alive of which it is a small part.
@@ -26,7 +26,7 @@ const SHARED_FROM_BYTES: usize = 32 << 10;
 const MAX_TIMEOUT_DIGITS: u64 = 99_999_999;
 
 /// How many headers are added to every request.
-const OWN_HEADERS: usize = 3;
+const FIXED_HEADERS: usize = 3;
 
 /// The resolution of the timeout in the header: a millisecond, within which a call is mostly sent, and finer
 /// values are of no use to a plugin. A smaller step would give nearly every call a new header value.
@@ -43,25 +43,25 @@ pub(super) fn message_bytes(framed: &Bytes) -> usize {
 }
 
 /// The data of a request's headers.
-pub(super) struct Head {
+pub(super) struct RequestHead {
     /// See [`uri`].
     pub(super) uri: Uri,
     pub(super) metadata: HeaderMap,
     pub(super) timeout: Option<Duration>,
 }
 
-impl Head {
+impl RequestHead {
     fn request(&self) -> Request<()> {
         let mut request = Request::new(());
         *request.method_mut() = Method::POST;
         *request.version_mut() = Version::HTTP_2;
         *request.uri_mut() = self.uri.clone();
-        let mut headers = HeaderMap::with_capacity(self.metadata.len() + OWN_HEADERS);
+        let mut headers = HeaderMap::with_capacity(self.metadata.len() + FIXED_HEADERS);
         headers.extend(self.metadata.iter().map(|(name, value)| (name.clone(), value.clone())));
         headers.insert(TE, HeaderValue::from_static("trailers"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
         if let Some(timeout) = self.timeout {
-            headers.insert(TIMEOUT, timeout_value(rounded(timeout)));
+            headers.insert(TIMEOUT, timeout_value(round_up(timeout)));
         }
         *request.headers_mut() = headers;
         request
@@ -79,7 +79,7 @@ pub(super) fn uri(path: &PathAndQuery) -> Uri {
 /// Rounds up to the next [`TIMEOUT_STEP`], so that one limit is one value: HTTP/2 encodes a value that it has
 /// sent before in a byte, and has to search all sent values of that name for a new one. The plugin sees up to
 /// a step more than there is; the supervisor's own clock bounds the call.
-fn rounded(timeout: Duration) -> Duration {
+fn round_up(timeout: Duration) -> Duration {
     let steps = timeout.subsec_nanos().div_ceil(TIMEOUT_STEP.subsec_nanos());
     Duration::from_secs(timeout.as_secs()).checked_add(TIMEOUT_STEP * steps).unwrap_or(timeout)
 }
@@ -101,21 +101,21 @@ fn timeout_value(timeout: Duration) -> HeaderValue {
 /// Sends a request and reads the one message of the answer.
 pub(super) async fn call(
     link: &Link,
-    tap: &Tap,
-    head: &Head,
+    tap: &SharedStream,
+    head: &RequestHead,
     message: Bytes,
     max_answer_bytes: usize,
 ) -> Result<Bytes, Status> {
     let opened = link.open_stream(|| head.request()).await;
     let (response, mut sending) = opened.map_err(broken)?;
-    tap.asked(response);
+    tap.set_response(response);
     // Data beyond the window waits in h2; it is buffered only once.
     sending.send_data(message, true).map_err(|error| broken(LinkError::Http(error)))?;
     drop(sending);
-    link.awake().wait(pin!(answer(tap, max_answer_bytes))).await
+    link.busy_poll().wait(pin!(answer(tap, max_answer_bytes))).await
 }
 
-async fn answer(tap: &Tap, limit: usize) -> Result<Bytes, Status> {
+async fn answer(tap: &SharedStream, limit: usize) -> Result<Bytes, Status> {
     let failed = |error| broken(LinkError::Http(error));
     let head = tap.head().await.map_err(failed)?;
     if let Some(encoding) = head.headers.get(ENCODING).filter(|encoding| *encoding != "identity") {
@@ -123,14 +123,14 @@ async fn answer(tap: &Tap, limit: usize) -> Result<Bytes, Status> {
         return Err(not_grpc(format_args!("the answer is compressed with {encoding}, unasked")));
     }
     // An answer without a message has its status in the headers.
-    let whole = ended(&head.headers)?;
-    let mut message = Incoming::new(limit);
+    let whole = is_final_ok(&head.headers)?;
+    let mut message = IncomingMessage::new(limit);
     while let Some(piece) = tap.data().await {
-        message.take(piece.map_err(failed)?)?;
+        message.push(piece.map_err(failed)?)?;
     }
     let trailers = tap.trailers().await.map_err(failed)?;
     let whole = match &trailers {
-        Some(trailers) => ended(trailers)? || whole,
+        Some(trailers) => is_final_ok(trailers)? || whole,
         None => whole,
     };
     if message.is_partial() {
@@ -143,7 +143,7 @@ async fn answer(tap: &Tap, limit: usize) -> Result<Bytes, Status> {
 }
 
 /// Whether these headers end a call with success; `false` if they do not end it.
-fn ended(headers: &HeaderMap) -> Result<bool, Status> {
+fn is_final_ok(headers: &HeaderMap) -> Result<bool, Status> {
     match headers.get(STATUS) {
         None => Ok(false),
         Some(code) if code == "0" => Ok(true),
@@ -194,7 +194,7 @@ fn broken(error: LinkError) -> Status {
 }
 
 /// A message that is being received.
-struct Incoming {
+struct IncomingMessage {
     limit: usize,
     /// The received part of an incomplete message.
     pieces: BytesMut,
@@ -203,12 +203,12 @@ struct Incoming {
     whole: Option<Bytes>,
 }
 
-impl Incoming {
+impl IncomingMessage {
     fn new(limit: usize) -> Self {
         Self { limit, pieces: BytesMut::new(), length: None, whole: None }
     }
 
-    fn take(&mut self, mut piece: Bytes) -> Result<(), Status> {
+    fn push(&mut self, mut piece: Bytes) -> Result<(), Status> {
         if piece.is_empty() {
             return Ok(());
         }
@@ -262,7 +262,7 @@ impl Incoming {
         let more = all.split_off(length);
         self.length = None;
         self.whole = Some(if length < SHARED_FROM_BYTES { Bytes::copy_from_slice(&all) } else { all });
-        self.take(more)
+        self.push(more)
     }
 
     fn is_partial(&self) -> bool {

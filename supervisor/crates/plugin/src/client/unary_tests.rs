@@ -8,13 +8,13 @@ fn wire(messages: &[&[u8]]) -> Vec<u8> {
 
 /// What comes of bytes that arrive in pieces of these lengths, the rest at once.
 fn taken(bytes: &[u8], cuts: &[usize], limit: usize) -> Result<(Option<Bytes>, bool), Status> {
-    let (mut incoming, mut rest) = (Incoming::new(limit), bytes);
+    let (mut incoming, mut rest) = (IncomingMessage::new(limit), bytes);
     for cut in cuts {
         let (piece, others) = rest.split_at((*cut).min(rest.len()));
-        incoming.take(Bytes::copy_from_slice(piece))?;
+        incoming.push(Bytes::copy_from_slice(piece))?;
         rest = others;
     }
-    incoming.take(Bytes::copy_from_slice(rest))?;
+    incoming.push(Bytes::copy_from_slice(rest))?;
     let partial = incoming.is_partial();
     Ok((incoming.whole, partial))
 }
@@ -57,8 +57,8 @@ fn a_long_message_stays_where_it_was_received_and_a_short_one_does_not() {
     for (bytes, shared) in [(SHARED_FROM_BYTES, true), (SHARED_FROM_BYTES - 1, false)] {
         let piece = talon_wire::message::framed_bytes(&vec![7; bytes]);
         let there = piece[PREFIX_BYTES..].as_ptr();
-        let mut incoming = Incoming::new(1 << 20);
-        incoming.take(piece).expect("it is within the limit");
+        let mut incoming = IncomingMessage::new(1 << 20);
+        incoming.push(piece).expect("it is within the limit");
         assert_eq!(incoming.whole.expect("it is whole").as_ptr() == there, shared);
     }
 }
@@ -87,13 +87,13 @@ fn a_status_ends_a_call_and_what_else_it_says_is_not_read() {
             .map(|(name, value)| ((*name).parse().expect("a name"), value.parse().expect("a value")))
             .collect()
     };
-    assert!(!ended(&headers(&[])).expect("it goes on"));
-    assert!(ended(&headers(&[("grpc-status", "0")])).expect("it is well"));
+    assert!(!is_final_ok(&headers(&[])).expect("it goes on"));
+    assert!(is_final_ok(&headers(&[("grpc-status", "0")])).expect("it is well"));
     let details =
         [("grpc-status", "8"), ("grpc-message", "too%20much"), ("grpc-status-details-bin", "no base64!")];
-    let status = ended(&headers(&details)).expect_err("it is an error");
+    let status = is_final_ok(&headers(&details)).expect_err("it is an error");
     assert_eq!((status.code(), status.message()), (Code::ResourceExhausted, "too much"));
-    let nonsense = ended(&headers(&[("grpc-status", "none")])).expect_err("it is an error");
+    let nonsense = is_final_ok(&headers(&[("grpc-status", "none")])).expect_err("it is an error");
     assert_eq!(nonsense.code(), Code::Unknown);
     assert_eq!(without_status(StatusCode::BAD_GATEWAY).code(), Code::Unavailable);
 }
@@ -117,12 +117,12 @@ fn a_timeout_has_no_more_digits_than_it_may() {
 fn the_same_limit_is_the_same_value_however_soon_the_call_is_sent() {
     let limit = Duration::from_secs(30);
     for waited in [0, 1, 900, 999_999].map(Duration::from_nanos) {
-        assert_eq!(rounded(limit - waited), limit);
+        assert_eq!(round_up(limit - waited), limit);
     }
     // Never less than there is, and at most a step more.
     for nanos in [1, 999_999, 1_000_000, 1_000_001, 123_456_789_012, 4_000_000_000_000_000] {
         let timeout = Duration::from_nanos(nanos);
-        assert!(rounded(timeout) >= timeout && rounded(timeout) - timeout < TIMEOUT_STEP, "{timeout:?}");
+        assert!(round_up(timeout) >= timeout && round_up(timeout) - timeout < TIMEOUT_STEP, "{timeout:?}");
     }
-    assert_eq!(rounded(Duration::MAX), Duration::MAX);
+    assert_eq!(round_up(Duration::MAX), Duration::MAX);
 }

@@ -9,9 +9,9 @@
 //! descriptor. The kernel would report the supervisor as its peer, which called listen(); another process
 //! that answers on it got it from the plugin.
 
-mod borrowed;
+mod fs_rights;
+mod lazy_writable;
 mod peer;
-mod quiet;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(not(feature = "tls"))]
@@ -33,28 +33,28 @@ use talon_sanitize::{Sanitized, inert};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_util::either::Either;
 
-pub(crate) use self::peer::is_below;
-pub(crate) use self::quiet::Busy;
-use self::quiet::Quiet;
-use self::tls::Secured;
+pub(crate) use self::lazy_writable::BusyFlag;
+use self::lazy_writable::LazyWritable;
+pub(crate) use self::peer::is_descendant;
+use self::tls::EncryptedStream;
 pub(crate) use self::tls::{ClientIdentity, Tls};
 use crate::handshake::Address;
-use crate::rundir::{PrivateDir, magic_path};
+use crate::rundir::{PrivateDir, proc_fd_path};
 
 /// The timeout of the TLS handshake: the plugin's half of a key exchange takes less than ten seconds even on a loaded
 /// machine. Then the connection is given up, because other calls wait for it.
 const TLS_HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// A connection before encryption.
-pub(crate) type Plain = Either<Quiet, TcpStream>;
+pub(crate) type PlainStream = Either<LazyWritable, TcpStream>;
 
 /// A connection, encrypted or not.
-pub(crate) type Connection = Either<Plain, Secured>;
+pub(crate) type Connection = Either<PlainStream, EncryptedStream>;
 
 /// The address of one process's connections, and the expected peer.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
-    place: Place,
+    endpoint: Endpoint,
     uid: u32,
     /// The listener must be this process or a descendant.
     monitor_pid: u32,
@@ -63,14 +63,14 @@ pub(crate) struct Target {
 }
 
 #[derive(Debug, Clone)]
-enum Place {
+enum Endpoint {
     /// A socket of the plugin, by its path in the plugin's directory.
     Unix {
         dir: Arc<PrivateDir>,
         socket: PathBuf,
     },
     /// The listening socket that was passed to the plugin.
-    Handed(Arc<PrivateDir>),
+    PassedListener(Arc<PrivateDir>),
     Tcp(SocketAddr),
 }
 
@@ -183,7 +183,7 @@ pub(crate) enum TlsError {
     Failed(Sanitized),
     /// The TLS handshake timed out.
     #[error("its TLS handshake was not over within {} s; see its log, or set its tls to off", TLS_HANDSHAKE.as_secs())]
-    Slow,
+    TimedOut,
 }
 
 impl Target {
@@ -197,83 +197,90 @@ impl Target {
     ) -> Result<Self, ConnectError> {
         let place = match address {
             Address::Tcp(addr) if !allow_tcp => return Err(ConnectError::TcpNotAllowed { addr: *addr }),
-            Address::Tcp(addr) => Place::Tcp(*addr),
+            Address::Tcp(addr) => Endpoint::Tcp(*addr),
             Address::Unix(path) if dir.listening().is_some() && *path == dir.listening_path() => {
-                Place::Handed(dir.clone())
+                Endpoint::PassedListener(dir.clone())
             }
             Address::Unix(path) => match path.strip_prefix(dir.path()) {
                 // The parser refused "." and ".."; the kernel will refuse symlinks.
                 Ok(socket) if socket != Path::new("") => {
-                    Place::Unix { dir: dir.clone(), socket: socket.to_owned() }
+                    Endpoint::Unix { dir: dir.clone(), socket: socket.to_owned() }
                 }
                 _ => {
-                    return Err(ConnectError::Outside { shown: show(path), dir: dir.path().to_owned() });
+                    return Err(ConnectError::Outside {
+                        shown: quoted_path(path),
+                        dir: dir.path().to_owned(),
+                    });
                 }
             },
         };
-        Ok(Self { place, uid, monitor_pid, tls: None })
+        Ok(Self { endpoint: place, uid, monitor_pid, tls: None })
     }
 
     /// Encrypts every connection, if `tls` is set.
-    pub(crate) fn secured(self, tls: Option<Tls>) -> Self {
+    pub(crate) fn with_tls(self, tls: Option<Tls>) -> Self {
         Self { tls, ..self }
     }
 
     /// Opens one connection and verifies its peer. The connection reads from `busy` whether it has many calls.
-    pub(crate) async fn connect(&self, busy: &Busy) -> Result<Connection, ConnectError> {
-        let mut io = match &self.place {
-            Place::Unix { dir, socket } => Either::Left(self.unix(dir, socket).await?),
-            Place::Handed(dir) => Either::Left(handed(dir).await?),
-            Place::Tcp(addr) => Either::Right(self.tcp(*addr).await?),
+    pub(crate) async fn connect(&self, busy: &BusyFlag) -> Result<Connection, ConnectError> {
+        let mut io = match &self.endpoint {
+            Endpoint::Unix { dir, socket } => Either::Left(self.connect_unix(dir, socket).await?),
+            Endpoint::PassedListener(dir) => Either::Left(connect_passed_listener(dir).await?),
+            Endpoint::Tcp(addr) => Either::Right(self.connect_tcp(*addr).await?),
         };
         if let Either::Left(quiet) = &mut io {
-            quiet.heed(busy);
+            quiet.set_busy_flag(busy);
         }
         Ok(match &self.tls {
             None => Either::Left(io),
             Some(tls) => {
                 let secured = tokio::time::timeout(TLS_HANDSHAKE, tls.secure(io)).await;
-                Either::Right(secured.map_err(|_| TlsError::Slow)??)
+                Either::Right(secured.map_err(|_| TlsError::TimedOut)??)
             }
         })
     }
 
-    async fn unix(&self, dir: &PrivateDir, socket: &Path) -> Result<Quiet, ConnectError> {
-        let connect = |source| ConnectError::Connect { shown: show(socket), source };
-        let stream = UnixStream::from_std(self.unix_now(dir, socket)?).map_err(connect)?;
+    async fn connect_unix(&self, dir: &PrivateDir, socket: &Path) -> Result<LazyWritable, ConnectError> {
+        let connect = |source| ConnectError::Connect { shown: quoted_path(socket), source };
+        let stream = UnixStream::from_std(self.connect_unix_nonblocking(dir, socket)?).map_err(connect)?;
         // The kernel reports the process that called listen(), which may not be the one that sends.
         let peer = stream.peer_cred().map_err(connect)?;
         self.check_uid("who listens on its socket", peer.uid())?;
         let pid = peer.pid().unwrap_or(0);
-        if !peer::is_below(pid, self.monitor_pid) {
+        if !peer::is_descendant(pid, self.monitor_pid) {
             return Err(ConnectError::WrongProcess { pid });
         }
-        Quiet::new(stream).map_err(connect)
+        LazyWritable::new(stream).map_err(connect)
     }
 
     /// Never blocks: a full queue refuses the connection.
-    fn unix_now(&self, dir: &PrivateDir, socket: &Path) -> Result<StdUnixStream, ConnectError> {
-        borrowed::with_rights_of(self.uid, || {
-            let open = |e: Errno| ConnectError::Open { shown: show(socket), source: e.into() };
+    fn connect_unix_nonblocking(
+        &self,
+        dir: &PrivateDir,
+        socket: &Path,
+    ) -> Result<StdUnixStream, ConnectError> {
+        fs_rights::with_rights_of(self.uid, || {
+            let open = |e: Errno| ConnectError::Open { shown: quoted_path(socket), source: e.into() };
             let fd = dir.open(socket).map_err(open)?;
             let stat = fstat(&fd).map_err(open)?;
             if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
-                return Err(ConnectError::NoSocket { shown: show(socket) });
+                return Err(ConnectError::NoSocket { shown: quoted_path(socket) });
             }
             self.check_uid("its socket", stat.st_uid)?;
-            let connect = |e: Errno| ConnectError::Connect { shown: show(socket), source: e.into() };
+            let connect = |e: Errno| ConnectError::Connect { shown: quoted_path(socket), source: e.into() };
             let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
             let stream =
                 socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(connect)?;
             // Through the descriptor, so that the checked socket is the one connected to.
-            let address = SocketAddrUnix::new(magic_path(fd.as_fd())).map_err(connect)?;
+            let address = SocketAddrUnix::new(proc_fd_path(fd.as_fd())).map_err(connect)?;
             rustix::net::connect(&stream, &address).map_err(connect)?;
             Ok(stream.into())
         })
     }
 
     /// TCP does not identify the peer process, so the owner of the listening port is checked instead.
-    async fn tcp(&self, addr: SocketAddr) -> Result<TcpStream, ConnectError> {
+    async fn connect_tcp(&self, addr: SocketAddr) -> Result<TcpStream, ConnectError> {
         let connect = |source| ConnectError::Connect { shown: inert!("{}", addr), source };
         for uid in peer::tcp_listener_uids(addr.port()).map_err(connect)? {
             self.check_uid("who listens on its TCP port", uid)?;
@@ -291,14 +298,14 @@ impl Target {
     }
 }
 
-async fn handed(dir: &PrivateDir) -> Result<Quiet, ConnectError> {
-    let connect = |source| ConnectError::Connect { shown: show(&dir.listening_path()), source };
+async fn connect_passed_listener(dir: &PrivateDir) -> Result<LazyWritable, ConnectError> {
+    let connect = |source| ConnectError::Connect { shown: quoted_path(&dir.listening_path()), source };
     let Some(socket) = dir.listening() else { return Err(connect(io::ErrorKind::NotFound.into())) };
-    UnixStream::connect(magic_path(socket)).await.and_then(Quiet::new).map_err(connect)
+    UnixStream::connect(proc_fd_path(socket)).await.and_then(LazyWritable::new).map_err(connect)
 }
 
-fn show(path: &Path) -> Sanitized {
-    crate::handshake::shown(&path.display().to_string())
+fn quoted_path(path: &Path) -> Sanitized {
+    crate::handshake::excerpt(&path.display().to_string())
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const MAX_TABLE_BYTES: u64 = 8 << 20;
 const LISTEN: &str = "0A";
 
 /// Whether `pid` is `ancestor` or a descendant. A process whose parent died becomes a child of the monitor.
-pub(crate) fn is_below(pid: i32, ancestor: u32) -> bool {
+pub(crate) fn is_descendant(pid: i32, ancestor: u32) -> bool {
     let Ok(mut pid) = u32::try_from(pid) else { return false };
     for _ in 0..MAX_GENERATIONS {
         if pid == ancestor {
@@ -78,16 +78,16 @@ mod tests {
     fn ancestors_are_known() {
         let own = std::process::id();
         let own_pid = i32::try_from(own).unwrap();
-        assert!(is_below(own_pid, own));
-        assert!(is_below(own_pid, parent(own).unwrap()));
+        assert!(is_descendant(own_pid, own));
+        assert!(is_descendant(own_pid, parent(own).unwrap()));
         let mut child =
             std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
-        assert!(is_below(i32::try_from(child.id()).unwrap(), own));
-        assert!(!is_below(own_pid, child.id()));
+        assert!(is_descendant(i32::try_from(child.id()).unwrap(), own));
+        assert!(!is_descendant(own_pid, child.id()));
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert!(!is_below(0, own));
-        assert!(!is_below(-1, own));
+        assert!(!is_descendant(0, own));
+        assert!(!is_descendant(-1, own));
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl Scratch {
     }
 
     async fn connect(&self, name: &str) -> Result<Connection, ConnectError> {
-        self.target(&self.path(name), own_uid(), std::process::id())?.connect(&Busy::default()).await
+        self.target(&self.path(name), own_uid(), std::process::id())?.connect(&BusyFlag::default()).await
     }
 }
 
@@ -41,7 +41,7 @@ async fn an_own_socket_is_connected_to_again_and_again() {
     let _listener = UnixListener::bind(s.path("plugin1")).unwrap();
     let target = s.target(&s.path("plugin1"), own_uid(), std::process::id()).unwrap();
     for _ in 0..3 {
-        target.connect(&Busy::default()).await.unwrap();
+        target.connect(&BusyFlag::default()).await.unwrap();
     }
 }
 
@@ -97,10 +97,10 @@ async fn the_listener_must_be_the_plugin() {
         std::fs::set_permissions(place, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
     }
     let other_user = s.target(&s.path("plugin1"), own_uid() + 1, std::process::id()).unwrap();
-    assert!(matches!(other_user.connect(&Busy::default()).await, Err(ConnectError::WrongUid { .. })));
+    assert!(matches!(other_user.connect(&BusyFlag::default()).await, Err(ConnectError::WrongUid { .. })));
     let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
     let other_tree = s.target(&s.path("plugin1"), own_uid(), child.id()).unwrap();
-    assert!(matches!(other_tree.connect(&Busy::default()).await, Err(ConnectError::WrongProcess { .. })));
+    assert!(matches!(other_tree.connect(&BusyFlag::default()).await, Err(ConnectError::WrongProcess { .. })));
     drop(child.stdin.take());
     child.wait().unwrap();
 }
@@ -110,20 +110,20 @@ async fn a_socket_that_was_handed_over_is_known_by_its_descriptor() {
     let s = scratch();
     let path = s.private.listening_path();
     assert!(matches!(
-        s.target(&path, own_uid(), 1).unwrap().connect(&Busy::default()).await,
+        s.target(&path, own_uid(), 1).unwrap().connect(&BusyFlag::default()).await,
         Err(ConnectError::Open { .. })
     ));
     let handed = s.private.listen().unwrap();
     // The kernel reports the supervisor as the peer, whatever the plugin is.
     let target = s.target(&path, own_uid() + 1, 1).unwrap();
-    target.connect(&Busy::default()).await.unwrap();
+    target.connect(&BusyFlag::default()).await.unwrap();
     // Another one in its place is not found, nor one at a path that only looks like it.
     std::fs::rename(&path, path.with_extension("away")).unwrap();
     let _other = UnixListener::bind(&path).unwrap();
-    target.connect(&Busy::default()).await.unwrap();
+    target.connect(&BusyFlag::default()).await.unwrap();
     drop(handed);
     assert!(
-        matches!(target.connect(&Busy::default()).await, Err(ConnectError::Connect { .. })),
+        matches!(target.connect(&BusyFlag::default()).await, Err(ConnectError::Connect { .. })),
         "no process listens any more"
     );
 }
@@ -134,7 +134,7 @@ async fn what_the_plugin_finds_at_its_path_is_looked_at() {
     let _ours = UnixListener::bind(s.path("plugin1")).unwrap();
     let inside = tempfile::tempdir().unwrap();
     std::fs::create_dir(inside.path().join("s")).unwrap();
-    s.private.enter(std::fs::File::open(inside.path()).unwrap().into());
+    s.private.set_inside(std::fs::File::open(inside.path()).unwrap().into());
     assert!(matches!(s.connect("plugin1").await, Err(ConnectError::Open { .. })));
     let _theirs = UnixListener::bind(inside.path().join("s/plugin1")).unwrap();
     s.connect("plugin1").await.unwrap();
@@ -152,7 +152,7 @@ async fn tcp_needs_leave() {
     let refused = Target::new(&address, &s.private, own_uid(), 1, false);
     assert!(matches!(refused, Err(ConnectError::TcpNotAllowed { .. })));
     let target = Target::new(&address, &s.private, own_uid(), 1, true).unwrap();
-    target.connect(&Busy::default()).await.unwrap();
+    target.connect(&BusyFlag::default()).await.unwrap();
     let stranger = Target::new(&address, &s.private, own_uid() + 1, 1, true).unwrap();
-    assert!(matches!(stranger.connect(&Busy::default()).await, Err(ConnectError::WrongUid { .. })));
+    assert!(matches!(stranger.connect(&BusyFlag::default()).await, Err(ConnectError::WrongUid { .. })));
 }

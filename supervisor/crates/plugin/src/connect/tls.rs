@@ -27,8 +27,8 @@ use talon_sanitize::Raw;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::{Plain, TlsError};
-use crate::handover::HandedIdentity;
+use super::{PlainStream, TlsError};
+use crate::handover::IdentityRecord;
 
 /// The name in go-plugin's certificates; its programs expect it as the server name.
 const SERVER_NAME: &str = "localhost";
@@ -43,7 +43,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// An encrypted connection. Boxed: its state is large, and most connections are not encrypted.
-pub(crate) type Secured = Box<TlsStream<Plain>>;
+pub(crate) type EncryptedStream = Box<TlsStream<PlainStream>>;
 
 /// The client certificate for one process and its key; created for that process and dropped with it.
 pub(crate) struct ClientIdentity {
@@ -83,15 +83,15 @@ impl ClientIdentity {
     }
 
     /// The certificate and its key, for the next supervisor.
-    pub(crate) fn hand_over(&self) -> HandedIdentity {
-        HandedIdentity {
+    pub(crate) fn hand_over(&self) -> IdentityRecord {
+        IdentityRecord {
             certificate: hex::encode(&self.certificate),
             key: hex::encode(self.key.secret_pkcs8_der()),
         }
     }
 
     /// The certificate of the previous supervisor. An invalid certificate or key is noticed when it is used.
-    pub(crate) fn take_over(handed: &HandedIdentity) -> Result<Self, TlsError> {
+    pub(crate) fn take_over(handed: &IdentityRecord) -> Result<Self, TlsError> {
         let unread = |_| TlsError::Make("what was handed over of it cannot be read".into());
         Ok(Self {
             certificate: hex::decode(&handed.certificate).map_err(unread)?.into(),
@@ -106,7 +106,7 @@ impl ClientIdentity {
         let pinned = CertificateDer::from(der);
         ParsedCertificate::try_from(&pinned).map_err(|_| wrong("is no X.509 certificate"))?;
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let verifier = Pinned { pinned, provider: provider.clone() };
+        let verifier = PinnedVerifier { pinned, provider: provider.clone() };
         let failed = |error: rustls::Error| TlsError::Make(Raw::of(&error).line());
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -124,7 +124,7 @@ impl ClientIdentity {
 
 impl Tls {
     /// Performs the TLS handshake on a new connection.
-    pub(crate) async fn secure(&self, io: Plain) -> Result<Secured, TlsError> {
+    pub(crate) async fn secure(&self, io: PlainStream) -> Result<EncryptedStream, TlsError> {
         let name =
             ServerName::try_from(SERVER_NAME).map_err(|error| TlsError::Failed(Raw::of(&error).line()))?;
         // Boxed from the start: otherwise every future that connects would include it.
@@ -144,12 +144,12 @@ fn failure(error: &io::Error) -> TlsError {
 
 /// Accepts exactly one certificate.
 #[derive(Debug)]
-struct Pinned {
+struct PinnedVerifier {
     pinned: CertificateDer<'static>,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinnedVerifier {
     fn verify_server_cert(
         &self,
         shown: &CertificateDer<'_>,

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::connect::quiet::Quiet;
+use crate::connect::lazy_writable::LazyWritable;
 use rcgen::{BasicConstraints, IsCa, KeyUsagePurpose, PKCS_ECDSA_P521_SHA512, SignatureAlgorithm};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
@@ -97,10 +97,10 @@ fn server(shown: &Own, key: &Own, client: &ClientIdentity) -> TlsAcceptor {
 }
 
 /// Shakes hands with it.
-async fn shake(tls: &Tls, server: &TlsAcceptor) -> Result<Secured, TlsError> {
+async fn shake(tls: &Tls, server: &TlsAcceptor) -> Result<EncryptedStream, TlsError> {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let serving = tokio::spawn(server.accept(theirs));
-    let secured = tls.secure(Either::Left(Quiet::new(ours).unwrap())).await;
+    let secured = tls.secure(Either::Left(LazyWritable::new(ours).unwrap())).await;
     if secured.is_ok() {
         serving.await.unwrap().unwrap();
     }
@@ -126,16 +126,16 @@ async fn who_we_are_can_be_handed_over() {
     let next = ClientIdentity::take_over(&first.hand_over()).unwrap();
     let server = server(&theirs, &theirs, &first);
     shake(&next.with_server(&theirs.field()).unwrap(), &server).await.unwrap();
-    let garbage = HandedIdentity { key: "a key".to_owned(), ..first.hand_over() };
+    let garbage = IdentityRecord { key: "a key".to_owned(), ..first.hand_over() };
     assert!(ClientIdentity::take_over(&garbage).is_err());
-    let other = HandedIdentity { key: made().hand_over().key, ..first.hand_over() };
+    let other = IdentityRecord { key: made().hand_over().key, ..first.hand_over() };
     assert!(ClientIdentity::take_over(&other).unwrap().with_server(&theirs.field()).is_err());
     assert_eq!(format!("{other:?}"), "IdentityRecord");
 }
 
 #[tokio::test]
 async fn every_connection_of_a_process_is_encrypted() {
-    use crate::connect::{Busy, ConnectError, Target};
+    use crate::connect::{BusyFlag, ConnectError, Target};
     use crate::handshake::Address;
     use crate::rundir::RuntimeDir;
 
@@ -159,16 +159,16 @@ async fn every_connection_of_a_process_is_encrypted() {
     });
     let uid = rustix::process::geteuid().as_raw();
     let target = Target::new(&Address::Unix(socket), &private, uid, std::process::id(), false).unwrap();
-    let target = target.secured(Some(tls));
+    let target = target.with_tls(Some(tls));
     let mut connections = Vec::new();
     for _ in 0..3 {
-        let connection = target.connect(&Busy::default()).await.unwrap();
+        let connection = target.connect(&BusyFlag::default()).await.unwrap();
         assert!(matches!(connection, Either::Right(_)));
         connections.push(connection);
     }
     tokio::time::pause();
-    let refused = target.connect(&Busy::default()).await.unwrap_err();
-    assert!(matches!(refused, ConnectError::Tls(TlsError::Slow)), "{refused}");
+    let refused = target.connect(&BusyFlag::default()).await.unwrap_err();
+    assert!(matches!(refused, ConnectError::Tls(TlsError::TimedOut)), "{refused}");
 }
 
 #[tokio::test]
@@ -199,7 +199,7 @@ async fn who_speaks_no_tls_is_told_from_who_shows_another_certificate() {
     let tls = made().with_server(&own(&PKCS_ECDSA_P256_SHA256).field()).unwrap();
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     theirs.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
-    let refused = tls.secure(Either::Left(Quiet::new(ours).unwrap())).await.unwrap_err();
+    let refused = tls.secure(Either::Left(LazyWritable::new(ours).unwrap())).await.unwrap_err();
     assert!(matches!(refused, TlsError::Failed(_)), "{refused}");
     assert!(refused.to_string().contains("tls to off"), "{refused}");
 }

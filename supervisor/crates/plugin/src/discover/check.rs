@@ -15,7 +15,7 @@ use crate::spec::{
     PluginSpec, SandboxSettings,
 };
 use crate::units::Duration;
-use crate::view::program::{self, Kind};
+use crate::view::program::{self, ProgramKind};
 use crate::view::{ProgramError, TreeError, digest, tree};
 
 /// The longest full name of a gRPC service, in bytes; real names have about a tenth of it.
@@ -55,7 +55,7 @@ pub enum CheckError {
     },
     /// Its manifest requests what only the operator may allow.
     #[error("{}", wishes.join("; "))]
-    Beyond {
+    NotPermitted {
         /// One text for each request: the key, the requested value, and how the operator can allow it.
         wishes: Vec<String>,
     },
@@ -74,7 +74,7 @@ pub enum CheckError {
     },
 }
 
-fn setting(setting: &'static str, problem: impl Into<String>) -> CheckError {
+fn setting_error(setting: &'static str, problem: impl Into<String>) -> CheckError {
     CheckError::Setting { setting, problem: problem.into() }
 }
 
@@ -84,14 +84,14 @@ fn setting(setting: &'static str, problem: impl Into<String>) -> CheckError {
 /// # Errors
 /// [`CheckError`], for the first problem.
 pub fn check(spec: &PluginSpec) -> Result<(), CheckError> {
-    settings(spec)?;
-    lifecycle(&spec.lifecycle)?;
-    jail(&spec.sandbox)?;
-    files(spec)
+    check_settings(spec)?;
+    check_lifecycle(&spec.lifecycle)?;
+    check_jail(&spec.sandbox)?;
+    check_files(spec)
 }
 
 /// Values from different sources may each be valid and still conflict.
-fn lifecycle(life: &LifecycleSettings) -> Result<(), CheckError> {
+fn check_lifecycle(life: &LifecycleSettings) -> Result<(), CheckError> {
     let shown = |duration: std::time::Duration| Duration::from(duration);
     if life.health_check_timeout > life.health_check_interval {
         let interval = shown(life.health_check_interval);
@@ -99,7 +99,7 @@ fn lifecycle(life: &LifecycleSettings) -> Result<(), CheckError> {
             "{} is longer than health_check_interval ({interval}): a check must end before the next begins",
             shown(life.health_check_timeout)
         );
-        return Err(setting("health_check_timeout", problem));
+        return Err(setting_error("health_check_timeout", problem));
     }
     if life.backoff_initial > life.backoff_max {
         let max = shown(life.backoff_max);
@@ -107,62 +107,66 @@ fn lifecycle(life: &LifecycleSettings) -> Result<(), CheckError> {
             "{} is longer than backoff_max ({max}): the first wait is the shortest",
             shown(life.backoff_initial)
         );
-        return Err(setting("backoff_initial", problem));
+        return Err(setting_error("backoff_initial", problem));
     }
     if let Some(after) = life.kill_overdue_after
         && after > MAX_CALL_TIMEOUT
     {
         let problem = format!("{} is longer than a day: write at most \"1d\"", shown(after));
-        return Err(setting("kill_overdue_after", problem));
+        return Err(setting_error("kill_overdue_after", problem));
     }
     Ok(())
 }
 
 /// Whether the jail's settings are valid. Whether this machine supports them shows at the start.
-fn jail(sandbox: &SandboxSettings) -> Result<(), CheckError> {
+fn check_jail(sandbox: &SandboxSettings) -> Result<(), CheckError> {
     if sandbox.mode == Mode::Off {
         return Ok(());
     }
     if sandbox.network == NetworkAccess::Proxy {
-        AllowList::parse(&sandbox.allow).map_err(|error| setting("sandbox.allow", error.to_string()))?;
+        AllowList::parse(&sandbox.allow)
+            .map_err(|error| setting_error("sandbox.allow", error.to_string()))?;
     }
-    profile::compiled(sandbox).map(drop).map_err(|problem| setting("sandbox.profile", problem))
+    profile::compile(sandbox).map(drop).map_err(|problem| setting_error("sandbox.profile", problem))
 }
 
 /// The part of [`check`] that does not access the disk.
-pub(crate) fn settings(spec: &PluginSpec) -> Result<(), CheckError> {
+pub(crate) fn check_settings(spec: &PluginSpec) -> Result<(), CheckError> {
     if !spec.program.is_absolute() {
-        return Err(setting(
+        return Err(setting_error(
             "command",
             format!("{} is not an absolute path: write one", spec.program.display()),
         ));
     }
     if !(1..=MAX_INSTANCES).contains(&spec.instances) {
-        return Err(setting("instances", format!("{} is not between 1 and {MAX_INSTANCES}", spec.instances)));
+        return Err(setting_error(
+            "instances",
+            format!("{} is not between 1 and {MAX_INSTANCES}", spec.instances),
+        ));
     }
     if !(1..=MAX_CONNECTIONS).contains(&spec.connections) {
-        return Err(setting(
+        return Err(setting_error(
             "connections",
             format!("{} is not between 1 and {MAX_CONNECTIONS}", spec.connections),
         ));
     }
     if !(MIN_MESSAGE_BYTES..=MAX_MESSAGE_BYTES).contains(&spec.max_message_bytes) {
         let problem = format!("{} is not between 64KiB and 2GiB", spec.max_message_bytes);
-        return Err(setting("max_message_bytes", problem));
+        return Err(setting_error("max_message_bytes", problem));
     }
-    if let Some(bridge) = Bridge::of(spec.dialect)
+    if let Some(bridge) = Bridge::for_dialect(spec.dialect)
         && bridge.program(&spec.bridges).is_none()
     {
         return Err(CheckError::NoBridge { bridge: bridge.name() });
     }
     if let Some(url) = &spec.url {
-        crate::entry::place_of_url(url).map_err(|problem| setting("url", problem.to_string()))?;
+        crate::entry::place_of_url(url).map_err(|problem| setting_error("url", problem.to_string()))?;
     }
     if !is_service_name(&spec.service) {
-        return Err(setting("service", "not the full name of a gRPC service: write package.Service"));
+        return Err(setting_error("service", "not the full name of a gRPC service: write package.Service"));
     }
     if spec.app_versions.is_empty() {
-        return Err(setting(
+        return Err(setting_error(
             "app_versions",
             "no version is offered: list at least one, or leave the key out",
         ));
@@ -170,12 +174,15 @@ pub(crate) fn settings(spec: &PluginSpec) -> Result<(), CheckError> {
     if let Some(sha256) = &spec.sha256
         && !(sha256.len() == 64 && sha256.bytes().all(|b| b.is_ascii_hexdigit()))
     {
-        return Err(setting("sha256", "not a digest: write 64 hexadecimal digits"));
+        return Err(setting_error("sha256", "not a digest: write 64 hexadecimal digits"));
     }
     if spec.args.iter().any(|arg| arg.contains('\0')) {
-        return Err(setting("args", "an argument holds a NUL character, which no program can be given"));
+        return Err(setting_error(
+            "args",
+            "an argument holds a NUL character, which no program can be given",
+        ));
     }
-    environment::check(spec).map_err(|problem| setting("env", problem))
+    environment::check(spec).map_err(|problem| setting_error("env", problem))
 }
 
 /// Letters, digits, `_` and dots: characters that an HTTP/2 path takes unescaped.
@@ -184,36 +191,40 @@ fn is_service_name(name: &str) -> bool {
     name.len() <= MAX_SERVICE_NAME_BYTES && name.split('.').all(part)
 }
 
-fn files(spec: &PluginSpec) -> Result<(), CheckError> {
+fn check_files(spec: &PluginSpec) -> Result<(), CheckError> {
     let Some(directory) = &spec.directory else {
         let (path, program) = program::open(&spec.program)?;
         if spec.sha256.is_some() {
             let found = digest::of_file(&program.file)
                 .map_err(|source| ProgramError::Io { path: path.clone(), source })?;
-            compare(spec, path, found)?;
+            check_digest(spec, path, found)?;
         }
         return Ok(());
     };
     if spec.sha256.is_some() {
         let found = digest::of_tree(directory, Some(OsStr::new(MANIFEST_FILE)))?;
-        compare(spec, directory.clone(), found)?;
+        check_digest(spec, directory.clone(), found)?;
     } else {
         tree::walk(directory, Some(OsStr::new(MANIFEST_FILE)), &mut |_, _| Ok(()))?;
     }
     let (real, opened) = program::open(&spec.program)?;
-    script_inside(&real, opened.kind, directory)
+    check_script_location(&real, opened.kind, directory)
 }
 
 /// Refuses a script in a place where users other than root may change it.
-pub(crate) fn script_inside(real: &Path, kind: Kind, directory: &Path) -> Result<(), CheckError> {
-    if kind == Kind::Script && !real.starts_with(directory) && !tree::is_system_file(real) {
+pub(crate) fn check_script_location(
+    real: &Path,
+    kind: ProgramKind,
+    directory: &Path,
+) -> Result<(), CheckError> {
+    if kind == ProgramKind::Script && !real.starts_with(directory) && !tree::is_system_file(real) {
         return Err(CheckError::ScriptOutside(real.to_owned()));
     }
     Ok(())
 }
 
 /// Compares the actual digest with the configured one, if any.
-pub(crate) fn compare(spec: &PluginSpec, path: PathBuf, found: String) -> Result<(), CheckError> {
+pub(crate) fn check_digest(spec: &PluginSpec, path: PathBuf, found: String) -> Result<(), CheckError> {
     match &spec.sha256 {
         Some(expected) if !expected.eq_ignore_ascii_case(&found) => {
             Err(CheckError::WrongDigest { path, found, expected: expected.to_ascii_lowercase() })

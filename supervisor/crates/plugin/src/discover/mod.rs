@@ -11,11 +11,11 @@
 //!
 //! A bad plugin never stops the others. Plugins from the config file ([`configured`]) pass the same checks.
 
-mod ceiling;
 mod check;
 mod defaults;
 mod manifest;
-mod settle;
+mod merge;
+mod permissions;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -25,10 +25,10 @@ use std::path::{Path, PathBuf};
 use tracing::debug;
 
 pub use check::{CheckError, check};
-pub(crate) use check::{compare, script_inside, settings};
+pub(crate) use check::{check_digest, check_script_location, check_settings};
 pub use defaults::{DEFAULT_MAX_MESSAGE_BYTES, SpecDefaults};
 pub use manifest::{Manifest, ManifestError};
-use settle::{Said, settle};
+use merge::{SettingSources, merge_settings};
 
 use crate::bridge::Bridge;
 use crate::entry::PluginEntry;
@@ -45,16 +45,16 @@ const MAX_SHOWN_BYTES: usize = 2048;
 
 /// The result of a scan.
 #[derive(Debug, Default)]
-pub struct Discovered {
+pub struct ScanResult {
     /// Plugins that passed their checks, by name.
     pub plugins: Vec<PluginSpec>,
     /// What looked like a plugin but is not run.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RejectedPlugin>,
 }
 
 /// Something that looked like a plugin but is not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct RejectedPlugin {
     /// Its name, or its file name if that is no valid plugin name.
     pub name: String,
     /// Its path.
@@ -67,27 +67,27 @@ pub struct Refused {
 ///
 /// An unusable directory gives one refusal with its path.
 #[must_use]
-pub fn scan(dir: &Path, defaults: &SpecDefaults) -> Discovered {
+pub fn scan(dir: &Path, defaults: &SpecDefaults) -> ScanResult {
     let mut refused = Vec::new();
     let mut found: BTreeMap<PluginName, Vec<PluginSpec>> = BTreeMap::new();
     let names = match entries(dir) {
         Ok(names) => names,
         Err(reason) => {
             let name = dir.file_name().unwrap_or(dir.as_os_str()).to_string_lossy().into_owned();
-            return Discovered {
+            return ScanResult {
                 plugins: Vec::new(),
-                refused: vec![Refused { name, path: dir.to_owned(), reason }],
+                refused: vec![RejectedPlugin { name, path: dir.to_owned(), reason }],
             };
         }
     };
     for name in names {
         let path = dir.join(&name);
-        match candidate(&path, defaults) {
+        match inspect_entry(&path, defaults) {
             Ok(Some(spec)) => found.entry(spec.name.clone()).or_default().push(spec),
             Ok(None) => {}
             Err(reason) => {
-                let name = bounded(&name.to_string_lossy());
-                refused.push(Refused { name, path, reason: bounded(&reason) });
+                let name = truncate(&name.to_string_lossy());
+                refused.push(RejectedPlugin { name, path, reason: truncate(&reason) });
             }
         }
     }
@@ -99,13 +99,14 @@ pub fn scan(dir: &Path, defaults: &SpecDefaults) -> Discovered {
         }
         // Choosing one of them would be a guess, so none of them runs.
         let sources: Vec<_> = specs.iter().map(|spec| spec.source.clone()).collect();
-        let reason = bounded(&format!("{} claim the name {name}: rename all but one", sources.join(" and ")));
+        let reason =
+            truncate(&format!("{} claim the name {name}: rename all but one", sources.join(" and ")));
         for spec in specs.drain(..) {
             let path = spec.directory.unwrap_or(spec.program);
-            refused.push(Refused { name: name.to_string(), path, reason: reason.clone() });
+            refused.push(RejectedPlugin { name: name.to_string(), path, reason: reason.clone() });
         }
     }
-    Discovered { plugins, refused }
+    ScanResult { plugins, refused }
 }
 
 /// A plugin from the config file: a program, or a directory with a [`plugin.yaml`](Manifest). The entry overrides the
@@ -113,12 +114,12 @@ pub fn scan(dir: &Path, defaults: &SpecDefaults) -> Discovered {
 ///
 /// # Errors
 /// [`Refused`], if it does not pass the checks.
-pub fn configured(
+pub fn from_config(
     name: &PluginName,
     source: &str,
     entry: &PluginEntry,
     defaults: &SpecDefaults,
-) -> Result<PluginSpec, Refused> {
+) -> Result<PluginSpec, RejectedPlugin> {
     let path = entry.command.clone().unwrap_or_default();
     let spec = match (&entry.command, &entry.url) {
         (Some(directory), None) if directory.is_dir() => {
@@ -134,7 +135,7 @@ pub fn configured(
         (None, None) => Err("it has neither a command nor a url: say what runs".to_owned()),
     };
     let checked = spec.and_then(|spec| check(&spec).map(|()| spec).map_err(|e| e.to_string()));
-    checked.map_err(|reason| Refused { name: name.to_string(), path, reason: bounded(&reason) })
+    checked.map_err(|reason| RejectedPlugin { name: name.to_string(), path, reason: truncate(&reason) })
 }
 
 /// A digest of all files that a start of the plugin reads and runs. A different digest means that the plugin changed.
@@ -168,8 +169,8 @@ fn configured_program(
     defaults: &SpecDefaults,
 ) -> Result<PluginSpec, String> {
     let spec = defaults.spec(name.clone(), source, program);
-    let said = Said { entry: Some(entry), ..Said::default() };
-    settle(spec, said, defaults).map_err(|e| e.to_string())
+    let said = SettingSources { entry: Some(entry), ..SettingSources::default() };
+    merge_settings(spec, said, defaults).map_err(|e| e.to_string())
 }
 
 fn configured_directory(
@@ -188,8 +189,8 @@ fn configured_directory(
     // The entry's key is the name, whatever the manifest says.
     let mut spec = defaults.spec(name.clone(), source, manifest.program(&directory)?);
     spec.directory = Some(directory);
-    let said = Said { manifest: Some(&manifest.plugin), entry: Some(entry) };
-    settle(spec, said, defaults).map_err(|e| e.to_string())
+    let said = SettingSources { manifest: Some(&manifest.plugin), entry: Some(entry) };
+    merge_settings(spec, said, defaults).map_err(|e| e.to_string())
 }
 
 /// The sorted names in a trustworthy plugin directory.
@@ -204,7 +205,7 @@ fn entries(dir: &Path) -> Result<Vec<OsString>, String> {
         _ => format!("cannot read plugin_dir {}: {e}", dir.display()),
     };
     let stat = rustix::fs::stat(dir).map_err(|e| failed(e.into()))?;
-    if let Some(problem) = trust::who_else_may_write(&stat) {
+    if let Some(problem) = trust::others_may_write(&stat) {
         return Err(format!("plugin_dir {} cannot be trusted: {problem}", dir.display()));
     }
     let mut names = Vec::new();
@@ -226,7 +227,7 @@ fn entries(dir: &Path) -> Result<Vec<OsString>, String> {
 }
 
 /// Inspects one entry. `None` if it is not a plugin.
-fn candidate(path: &Path, defaults: &SpecDefaults) -> Result<Option<PluginSpec>, String> {
+fn inspect_entry(path: &Path, defaults: &SpecDefaults) -> Result<Option<PluginSpec>, String> {
     use std::os::unix::fs::PermissionsExt;
 
     let real = path.canonicalize().map_err(|e| format!("cannot resolve it: {e}; remove it"))?;
@@ -243,7 +244,7 @@ fn candidate(path: &Path, defaults: &SpecDefaults) -> Result<Option<PluginSpec>,
             .map_err(|e| e.to_string())?;
         // The target of a link is checked and run, so that a changed link takes effect only with a new scan.
         let spec = defaults.spec(name, path.display().to_string(), real);
-        settle(spec, Said::default(), defaults).map_err(|e| e.to_string())?
+        merge_settings(spec, SettingSources::default(), defaults).map_err(|e| e.to_string())?
     } else {
         debug!(path = %path.display(), "ignored: neither executable nor a directory");
         return Ok(None);
@@ -267,8 +268,8 @@ fn directory_plugin(
     let name = name.map_err(|e| e.to_string())?;
     let mut spec = defaults.spec(name, source, manifest.program(directory)?);
     spec.directory = Some(directory.to_owned());
-    let said = Said { manifest: Some(&manifest.plugin), entry: None };
-    settle(spec, said, defaults).map_err(|e| e.to_string())
+    let said = SettingSources { manifest: Some(&manifest.plugin), entry: None };
+    merge_settings(spec, said, defaults).map_err(|e| e.to_string())
 }
 
 /// Reads a directory's manifest, after checking who may write it: a manifest that everybody may write could name any
@@ -276,7 +277,7 @@ fn directory_plugin(
 fn trusted_manifest(directory: &Path, defaults: &SpecDefaults) -> Result<Manifest, String> {
     for path in [directory, &directory.join(MANIFEST_FILE)] {
         let stat = rustix::fs::stat(path).map_err(|e| format!("cannot look at {}: {e}", path.display()))?;
-        if let Some(problem) = trust::who_else_may_write(&stat) {
+        if let Some(problem) = trust::others_may_write(&stat) {
             return Err(format!("{} cannot be trusted: {problem}", path.display()));
         }
     }
@@ -284,7 +285,7 @@ fn trusted_manifest(directory: &Path, defaults: &SpecDefaults) -> Result<Manifes
 }
 
 /// Truncates a text for display.
-fn bounded(text: &str) -> String {
+fn truncate(text: &str) -> String {
     if text.len() <= MAX_SHOWN_BYTES {
         return text.to_owned();
     }

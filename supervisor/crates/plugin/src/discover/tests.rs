@@ -15,15 +15,15 @@ fn script(path: &Path) {
     write(path, "#!/bin/sh\n", 0o755);
 }
 
-fn found(dir: &Path) -> Discovered {
+fn found(dir: &Path) -> ScanResult {
     scan(dir, &SpecDefaults::default())
 }
 
-fn names(discovered: &Discovered) -> Vec<&str> {
+fn names(discovered: &ScanResult) -> Vec<&str> {
     discovered.plugins.iter().map(|spec| spec.name.as_str()).collect()
 }
 
-fn reason<'d>(discovered: &'d Discovered, name: &str) -> &'d str {
+fn reason<'d>(discovered: &'d ScanResult, name: &str) -> &'d str {
     let refused = discovered.refused.iter().find(|refused| refused.name == name);
     &refused.unwrap_or_else(|| panic!("{name} is not among {:?}", discovered.refused)).reason
 }
@@ -266,7 +266,7 @@ fn an_entry_may_name_a_directory() {
         json["command"] = dir.path().join(command).to_str().unwrap().into();
         let entry: PluginEntry = serde_json::from_value(json).unwrap();
         let name = PluginName::new("storm").unwrap();
-        super::configured(&name, "plugins.tools.plugins.storm", &entry, &SpecDefaults::default())
+        super::from_config(&name, "plugins.tools.plugins.storm", &entry, &SpecDefaults::default())
     };
     let own = serde_json::json!({ "instances": 3, "config": { "b": 2 } });
     let spec = configured("weather", own).unwrap();

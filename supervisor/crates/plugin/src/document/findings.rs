@@ -34,14 +34,14 @@ impl<'a> Findings<'a> {
     }
 
     /// Reports a duration of zero.
-    pub fn time(&mut self, duration: Duration, key: &KeyPath) {
+    pub fn check_nonzero_duration(&mut self, duration: Duration, key: &KeyPath) {
         if duration == Duration::ZERO {
             self.problem(key, "must be longer than nothing", "write a duration like \"30s\"");
         }
     }
 
     /// Reports a size of zero.
-    pub fn size(&mut self, size: ByteSize, key: &KeyPath) {
+    pub fn check_nonzero_size(&mut self, size: ByteSize, key: &KeyPath) {
         if size == ByteSize::bytes(0) {
             self.problem(key, "must be more than nothing", "write a size like 64KiB");
         }

@@ -9,14 +9,14 @@
 //!
 //! All problems are collected before any is reported, each with its position and what to do.
 
-mod complete;
+mod completeness;
 mod findings;
 pub mod names;
 pub mod origin;
 pub mod problem;
 pub mod scalar;
+mod scalar_reader;
 pub mod shape;
-mod typed;
 pub mod walk;
 pub mod yaml;
 
@@ -25,13 +25,13 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub use complete::complete;
+pub use completeness::remove_incomplete;
 pub use findings::Findings;
 
 use origin::{KeyPath, Origins};
 use problem::{Problem, Problems};
 use shape::Shape;
-use walk::{Ground, Said, Speaker, Walk};
+use walk::{InputSource, ResolveContext, SchemaWalker, WalkResult};
 use yaml::Mark;
 
 /// Reads a whole text as a `T`, whose shape is `root`. Variables are not expanded, and paths are not resolved. Also
@@ -40,16 +40,19 @@ use yaml::Mark;
 /// # Errors
 /// All problems at once.
 pub fn read<T: DeserializeOwned>(text: &str, root: &Shape, path: &Path) -> Result<(T, Origins), Problems> {
-    let speaker = Speaker::File(path.into());
+    let speaker = InputSource::File(path.into());
     let said = match yaml::parse(text) {
-        Ok(None) => Said::default(),
-        Ok(Some(node)) => Walk::new(root, speaker.clone(), Ground::default()).document(&node),
-        Err(refusal) => Said { problems: vec![refusal.problem(&speaker, KeyPath::top())], ..Said::default() },
+        Ok(None) => WalkResult::default(),
+        Ok(Some(node)) => SchemaWalker::new(root, speaker.clone(), ResolveContext::default()).document(&node),
+        Err(refusal) => WalkResult {
+            problems: vec![refusal.into_problem(&speaker, KeyPath::top())],
+            ..WalkResult::default()
+        },
     };
-    let Said { mut values, origins, mut problems } = said;
+    let WalkResult { mut values, origins, mut problems } = said;
     let unreadable = problems.iter().any(|problem| problem.key == KeyPath::top());
     if !unreadable {
-        complete(&mut values, root, &origins, &mut problems);
+        remove_incomplete(&mut values, root, &origins, &mut problems);
     }
     if let Some(problems) = Problems::new(problems) {
         return Err(problems);
@@ -58,7 +61,7 @@ pub fn read<T: DeserializeOwned>(text: &str, root: &Shape, path: &Path) -> Resul
         Ok(value) => Ok((value, origins)),
         Err(error) => {
             let problem = Problem::new(speaker.at(Mark::default()), KeyPath::top(), error.to_string());
-            Err(Problems::one(
+            Err(Problems::single(
                 problem.help("the checks above should have said this better; please report it"),
             ))
         }

@@ -3,7 +3,7 @@
 use crate::name::PluginName;
 
 use super::origin::KeyPath;
-use super::shape::{Field, KeyKind, Kind, Shape};
+use super::shape::{Field, KeyKind, Shape, ShapeKind};
 
 /// Longer texts are not misspelled keywords, and comparing them would be expensive.
 const MAX_COMPARED_CHARS: usize = 64;
@@ -28,14 +28,14 @@ pub fn nearest<'w>(written: &str, words: impl Iterator<Item = &'w str>) -> Optio
 fn same_name_elsewhere(root: &Shape, name: &str) -> Option<KeyPath> {
     fn search(shape: &Shape, name: &str, path: &KeyPath) -> Option<KeyPath> {
         match &shape.kind {
-            Kind::Object(fields) => {
+            ShapeKind::Object(fields) => {
                 if fields.iter().any(|field| field.name == name) {
                     return Some(path.key(name));
                 }
                 fields.iter().find_map(|field| search(&field.shape, name, &path.key(&field.name)))
             }
-            Kind::Map { value, .. } => search(value, name, &path.key("NAME")),
-            Kind::List(item) => search(item, name, &path.index(0)),
+            ShapeKind::Map { value, .. } => search(value, name, &path.key("NAME")),
+            ShapeKind::List(item) => search(item, name, &path.index(0)),
             _ => None,
         }
     }
@@ -46,7 +46,7 @@ fn same_name_elsewhere(root: &Shape, name: &str) -> Option<KeyPath> {
 #[must_use]
 pub fn unknown_key(root: &Shape, shape: &Shape, path: &KeyPath, key: &str) -> (String, Option<String>) {
     let fields: &[Field] = match &shape.kind {
-        Kind::Object(fields) | Kind::OneOf(fields) => fields,
+        ShapeKind::Object(fields) | ShapeKind::OneOf(fields) => fields,
         _ => &[],
     };
     let near = nearest(key, fields.iter().map(|field| field.name.as_str()));

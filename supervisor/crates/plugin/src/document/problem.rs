@@ -68,7 +68,7 @@ impl Problems {
 
     /// A single problem.
     #[must_use]
-    pub fn one(problem: Problem) -> Self {
+    pub fn single(problem: Problem) -> Self {
         Self { problems: vec![problem] }
     }
 

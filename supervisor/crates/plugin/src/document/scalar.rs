@@ -23,7 +23,7 @@ pub fn resolve(text: &str, plain: bool) -> Option<Value> {
         "false" | "False" | "FALSE" => return Some(Value::Bool(false)),
         _ => {}
     }
-    if let Some(number) = whole(text) {
+    if let Some(number) = parse_integer(text) {
         let digits = text.trim_start_matches(['-', '+']);
         let ambiguous =
             digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit());
@@ -50,22 +50,22 @@ pub fn as_integer(value: &Value) -> Option<i128> {
     value.as_number().and_then(Number::as_i128)
 }
 
-fn whole(text: &str) -> Option<i128> {
+fn parse_integer(text: &str) -> Option<i128> {
     if let Some(octal) = text.strip_prefix("0o") {
-        return digits(octal, 8);
+        return parse_digits(octal, 8);
     }
     if let Some(hex) = text.strip_prefix("0x") {
-        return digits(hex, 16);
+        return parse_digits(hex, 16);
     }
     let (sign, number) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
         b'+' => (1, &text[1..]),
         _ => (1, text),
     };
-    digits(number, 10).map(|number| sign * number)
+    parse_digits(number, 10).map(|number| sign * number)
 }
 
-fn digits(text: &str, radix: u32) -> Option<i128> {
+fn parse_digits(text: &str, radix: u32) -> Option<i128> {
     // The standard parser would accept a second sign.
     text.chars().all(|c| c.is_digit(radix)).then(|| i128::from_str_radix(text, radix).ok()).flatten()
 }

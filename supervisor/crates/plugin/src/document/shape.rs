@@ -15,14 +15,14 @@ const DOLLARS_FORMAT: &str = "dollars";
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
     /// The kind of value.
-    pub kind: Kind,
+    pub kind: ShapeKind,
     /// Whether it may be `null`, which removes a default.
     pub nullable: bool,
 }
 
 /// The kinds of value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub enum ShapeKind {
     /// Fixed keys.
     Object(Vec<Field>),
     /// Keys that the operator chooses.
@@ -39,7 +39,7 @@ pub enum Kind {
     /// A length of time with its unit.
     Duration,
     /// A duration greater than zero, and at most this long.
-    Span {
+    BoundedDuration {
         /// The longest.
         longest: Duration,
     },
@@ -126,19 +126,19 @@ impl Shape {
     /// The shape of the type `T`.
     #[must_use]
     pub fn of<T: JsonSchema>() -> Self {
-        shape(&derived::<T>())
+        shape(&root_schema::<T>())
     }
 }
 
 /// The JSON Schema of a config file for `T`, for editors. The file is merged over the defaults of `T`.
 #[must_use]
 pub fn file_schema<T: JsonSchema>() -> Value {
-    let mut schema = derived::<T>();
-    for_files(&mut schema, true);
+    let mut schema = root_schema::<T>();
+    adapt_for_files(&mut schema, true);
     schema
 }
 
-fn derived<T: JsonSchema>() -> Value {
+fn root_schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
@@ -146,7 +146,7 @@ fn derived<T: JsonSchema>() -> Value {
 /// Adapts the schema of a type to files. The types hold effective values, in which every key is present. A file may
 /// leave out every key with a default: outside of entries (`always_there`) that is every key. It must not have unknown
 /// keys.
-fn for_files(schema: &mut Value, always_there: bool) {
+fn adapt_for_files(schema: &mut Value, always_there: bool) {
     let Some(map) = schema.as_object_mut() else { return };
     if map.contains_key("properties") {
         map.insert("additionalProperties".to_owned(), false.into());
@@ -155,15 +155,15 @@ fn for_files(schema: &mut Value, always_there: bool) {
         }
     }
     if let Some(properties) = map.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.values_mut().for_each(|property| for_files(property, always_there));
+        properties.values_mut().for_each(|property| adapt_for_files(property, always_there));
     }
     for inside_an_entry in ["additionalProperties", "items"] {
         if let Some(schema) = map.get_mut(inside_an_entry) {
-            for_files(schema, false);
+            adapt_for_files(schema, false);
         }
     }
     if let Some(options) = map.get_mut("anyOf").and_then(Value::as_array_mut) {
-        options.iter_mut().for_each(|option| for_files(option, false));
+        options.iter_mut().for_each(|option| adapt_for_files(option, false));
     }
 }
 
@@ -183,31 +183,31 @@ fn shape(schema: &Value) -> Shape {
     Shape { kind: kind(schema, &types), nullable: types.contains(&"null") }
 }
 
-fn kind(schema: &Value, types: &[&str]) -> Kind {
+fn kind(schema: &Value, types: &[&str]) -> ShapeKind {
     if let Some(choices) = choices(schema) {
-        return Kind::Choice(choices);
+        return ShapeKind::Choice(choices);
     }
     if let Some(keys) = one_of(schema) {
-        return Kind::OneOf(keys);
+        return ShapeKind::OneOf(keys);
     }
     if schema.get("x-secret").is_some() {
-        return Kind::Secret;
+        return ShapeKind::Secret;
     }
     match schema.get("format").and_then(Value::as_str) {
         Some(DURATION_FORMAT) => {
             let longest = schema.get("x-longest-seconds").and_then(Value::as_u64).map(Duration::from_secs);
-            return longest.map_or(Kind::Duration, |longest| Kind::Span { longest });
+            return longest.map_or(ShapeKind::Duration, |longest| ShapeKind::BoundedDuration { longest });
         }
         Some(DOLLARS_FORMAT) => {
             let number = |key: &str| schema.get(key).and_then(Value::as_u64);
             let decimals =
                 number("x-decimals").and_then(|decimals| usize::try_from(decimals).ok()).unwrap_or(2);
-            return Kind::Dollars { decimals, most: number("maximum").unwrap_or(u64::MAX) };
+            return ShapeKind::Dollars { decimals, most: number("maximum").unwrap_or(u64::MAX) };
         }
-        Some(BYTES_FORMAT) => return Kind::Bytes,
-        Some(UID_RANGE_FORMAT) => return Kind::UidRange,
-        Some("path") => return Kind::Path,
-        Some("program") => return Kind::Program,
+        Some(BYTES_FORMAT) => return ShapeKind::Bytes,
+        Some(UID_RANGE_FORMAT) => return ShapeKind::UidRange,
+        Some("path") => return ShapeKind::Path,
+        Some("program") => return ShapeKind::Program,
         _ => {}
     }
     let is = |name: &str| types.contains(&name);
@@ -215,21 +215,21 @@ fn kind(schema: &Value, types: &[&str]) -> Kind {
         return object(schema);
     }
     if is("array") {
-        return Kind::List(Box::new(schema.get("items").map_or(ANY, shape)));
+        return ShapeKind::List(Box::new(schema.get("items").map_or(ANY, shape)));
     }
     if is("integer") {
         return integer(schema);
     }
     if is("boolean") {
-        return Kind::Bool;
+        return ShapeKind::Bool;
     }
     if is("string") {
-        return Kind::Text;
+        return ShapeKind::Text;
     }
-    Kind::Any
+    ShapeKind::Any
 }
 
-const ANY: Shape = Shape { kind: Kind::Any, nullable: true };
+const ANY: Shape = Shape { kind: ShapeKind::Any, nullable: true };
 
 fn choices(schema: &Value) -> Option<Vec<Choice>> {
     let choice =
@@ -266,7 +266,7 @@ fn one_of(schema: &Value) -> Option<Vec<Field>> {
     schema.get("oneOf")?.as_array()?.iter().map(key).collect()
 }
 
-fn integer(schema: &Value) -> Kind {
+fn integer(schema: &Value) -> ShapeKind {
     let bound =
         |name: &str| schema.get(name).and_then(Value::as_number).and_then(serde_json::Number::as_i128);
     let (lowest, highest) = match schema.get("format").and_then(Value::as_str) {
@@ -274,13 +274,13 @@ fn integer(schema: &Value) -> Kind {
         Some("uint" | "uint64") => (0, i128::from(u64::MAX)),
         _ => (i128::from(i64::MIN), i128::from(i64::MAX)),
     };
-    Kind::Integer {
+    ShapeKind::Integer {
         min: bound("minimum").unwrap_or(lowest).max(lowest),
         max: bound("maximum").unwrap_or(highest).min(highest),
     }
 }
 
-fn object(schema: &Value) -> Kind {
+fn object(schema: &Value) -> ShapeKind {
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         let required: Vec<&str> = schema
             .get("required")
@@ -288,7 +288,7 @@ fn object(schema: &Value) -> Kind {
             .map(|names| names.iter().filter_map(Value::as_str).collect())
             .unwrap_or_default();
         let fields = properties.iter().map(|(name, schema)| field(name, schema, &required)).collect();
-        return Kind::Object(fields);
+        return ShapeKind::Object(fields);
     }
     let key = match text(schema, "x-key") {
         "plugin" => KeyKind::Plugin,
@@ -298,7 +298,7 @@ fn object(schema: &Value) -> Kind {
         _ => KeyKind::Free,
     };
     let value = schema.get("additionalProperties").map_or(ANY, shape);
-    Kind::Map { key, value: Box::new(value) }
+    ShapeKind::Map { key, value: Box::new(value) }
 }
 
 fn field(name: &str, schema: &Value, required: &[&str]) -> Field {
@@ -331,30 +331,32 @@ impl Shape {
     #[must_use]
     pub fn name(&self) -> String {
         match &self.kind {
-            Kind::Object(_) | Kind::Map { .. } => "a map of keys".to_owned(),
-            Kind::List(of) => match &of.kind {
-                Kind::Text | Kind::Path | Kind::Secret => "a list of texts".to_owned(),
-                Kind::Integer { .. } => "a list of whole numbers".to_owned(),
-                Kind::Object(_) | Kind::Map { .. } | Kind::OneOf(_) => "a list of maps".to_owned(),
+            ShapeKind::Object(_) | ShapeKind::Map { .. } => "a map of keys".to_owned(),
+            ShapeKind::List(of) => match &of.kind {
+                ShapeKind::Text | ShapeKind::Path | ShapeKind::Secret => "a list of texts".to_owned(),
+                ShapeKind::Integer { .. } => "a list of whole numbers".to_owned(),
+                ShapeKind::Object(_) | ShapeKind::Map { .. } | ShapeKind::OneOf(_) => {
+                    "a list of maps".to_owned()
+                }
                 _ => "a list".to_owned(),
             },
-            Kind::OneOf(keys) => {
+            ShapeKind::OneOf(keys) => {
                 let keys: Vec<&str> = keys.iter().map(|key| key.name.as_str()).collect();
                 format!("a map with one of the keys {}", keys.join(" and "))
             }
-            Kind::Duration => "a duration".to_owned(),
-            Kind::Span { longest } => format!("a duration of at most {longest}"),
-            Kind::Dollars { .. } => "an amount of dollars".to_owned(),
-            Kind::Bytes => "a size".to_owned(),
-            Kind::UidRange => "a range of uids".to_owned(),
-            Kind::Integer { min, max } => match (*min, *max) {
+            ShapeKind::Duration => "a duration".to_owned(),
+            ShapeKind::BoundedDuration { longest } => format!("a duration of at most {longest}"),
+            ShapeKind::Dollars { .. } => "an amount of dollars".to_owned(),
+            ShapeKind::Bytes => "a size".to_owned(),
+            ShapeKind::UidRange => "a range of uids".to_owned(),
+            ShapeKind::Integer { min, max } => match (*min, *max) {
                 (min, max) if max >= i128::from(u32::MAX) => format!("a whole number of at least {min}"),
                 (min, max) => format!("a whole number from {min} to {max}"),
             },
-            Kind::Bool => "true or false".to_owned(),
-            Kind::Text | Kind::Secret => "a text".to_owned(),
-            Kind::Path | Kind::Program => "a path".to_owned(),
-            Kind::Choice(choices) => {
+            ShapeKind::Bool => "true or false".to_owned(),
+            ShapeKind::Text | ShapeKind::Secret => "a text".to_owned(),
+            ShapeKind::Path | ShapeKind::Program => "a path".to_owned(),
+            ShapeKind::Choice(choices) => {
                 let words: Vec<String> =
                     choices.iter().map(|choice| format!("\"{}\"", choice.word)).collect();
                 match words.split_last() {
@@ -363,7 +365,7 @@ impl Shape {
                     None => String::new(),
                 }
             }
-            Kind::Any => "anything".to_owned(),
+            ShapeKind::Any => "anything".to_owned(),
         }
     }
 
@@ -371,7 +373,9 @@ impl Shape {
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&Field> {
         match &self.kind {
-            Kind::Object(fields) | Kind::OneOf(fields) => fields.iter().find(|field| field.name == name),
+            ShapeKind::Object(fields) | ShapeKind::OneOf(fields) => {
+                fields.iter().find(|field| field.name == name)
+            }
             _ => None,
         }
     }

@@ -12,16 +12,16 @@ use super::names::{check_key, unknown_key};
 use super::origin::{KeyPath, Origin, Origins, Source};
 use super::problem::Problem;
 use super::scalar;
-use super::shape::{KeyKind, Kind, Shape};
-use super::typed::{Filled, Reader};
-use super::yaml::{Entry, Kind as NodeKind, Mark, Node};
+use super::scalar_reader::{ExpandedScalar, ScalarReader};
+use super::shape::{KeyKind, Shape, ShapeKind};
+use super::yaml::{Entry, Mark, Node, NodeKind};
 
 /// The most problems that are collected from one source: more than a person reads. A hostile file could hold very many.
 const MAX_PROBLEMS: usize = 1000;
 
 /// The source of the text.
 #[derive(Debug, Clone)]
-pub enum Speaker {
+pub enum InputSource {
     /// A file, by its path in messages.
     File(Arc<Path>),
     /// An environment variable, by its name.
@@ -32,20 +32,20 @@ pub enum Speaker {
 
 /// How paths and variables in a text are resolved. The default resolves nothing.
 #[derive(Default)]
-pub struct Ground<'a> {
+pub struct ResolveContext<'a> {
     /// The base of relative paths and programs; `None` leaves them unchanged.
     pub base: Option<PathBuf>,
     /// The expansion of `~/`.
     pub home: Option<&'a Path>,
     /// Expands variables.
-    pub fill: Option<Box<Fill<'a>>>,
+    pub expand: Option<Box<VariableExpander<'a>>>,
 }
 
 /// Expands the variables in one scalar. Returns the text and whether it contained a variable, or the message and the
 /// help.
-pub type Fill<'a> = dyn Fn(&str) -> Result<(String, bool), (String, String)> + 'a;
+pub type VariableExpander<'a> = dyn Fn(&str) -> Result<(String, bool), (String, String)> + 'a;
 
-impl Speaker {
+impl InputSource {
     /// The source at this position.
     #[must_use]
     pub fn at(&self, mark: Mark) -> Source {
@@ -59,7 +59,7 @@ impl Speaker {
 
 /// The result for one source.
 #[derive(Debug, Default)]
-pub struct Said {
+pub struct WalkResult {
     /// The valid values, in the form that the types read.
     pub values: Map<String, Value>,
     /// The position of each value.
@@ -69,38 +69,38 @@ pub struct Said {
 }
 
 /// Walks the tree of one source.
-pub struct Walk<'a> {
+pub struct SchemaWalker<'a> {
     root: &'a Shape,
-    speaker: Speaker,
-    fill: Option<Box<Fill<'a>>>,
-    reader: Reader<'a>,
+    source: InputSource,
+    expand: Option<Box<VariableExpander<'a>>>,
+    reader: ScalarReader<'a>,
     origins: Origins,
     problems: Vec<Problem>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> SchemaWalker<'a> {
     /// A new walker. `root` is the shape of the whole document, in which misplaced keys are searched.
     #[must_use]
-    pub fn new(root: &'a Shape, speaker: Speaker, ground: Ground<'a>) -> Self {
-        let Ground { base, home, fill } = ground;
-        let reader = Reader { base, home };
-        Self { root, speaker, fill, reader, origins: Origins::default(), problems: Vec::new() }
+    pub fn new(root: &'a Shape, source: InputSource, ground: ResolveContext<'a>) -> Self {
+        let ResolveContext { base, home, expand } = ground;
+        let reader = ScalarReader { base, home };
+        Self { root, source, expand, reader, origins: Origins::default(), problems: Vec::new() }
     }
 
     /// Walks a whole document.
     #[must_use]
-    pub fn document(mut self, node: &Node) -> Said {
+    pub fn document(mut self, node: &Node) -> WalkResult {
         let root = self.root;
         let values = match self.value(node, root, &KeyPath::top()) {
             Some(Value::Object(values)) => values,
             _ => Map::new(),
         };
-        Said { values, origins: self.origins, problems: self.problems }
+        WalkResult { values, origins: self.origins, problems: self.problems }
     }
 
     /// Walks the value of one key, as given by a variable or a flag.
     #[must_use]
-    pub fn at_key(mut self, node: &Node, shape: &Shape, path: &KeyPath) -> Said {
+    pub fn at_key(mut self, node: &Node, shape: &Shape, path: &KeyPath) -> WalkResult {
         let mut value = self.value(node, shape, path);
         for step in path.steps().iter().rev() {
             value = value.map(|value| Value::Object(Map::from_iter([(step.clone(), value)])));
@@ -109,39 +109,41 @@ impl<'a> Walk<'a> {
             Some(Value::Object(values)) => values,
             _ => Map::new(),
         };
-        Said { values, origins: self.origins, problems: self.problems }
+        WalkResult { values, origins: self.origins, problems: self.problems }
     }
 
     fn problem(&mut self, at: Mark, key: &KeyPath, message: impl Into<String>, help: Option<String>) {
         if self.problems.len() >= MAX_PROBLEMS {
             return;
         }
-        let problem = Problem::new(self.speaker.at(at), key.clone(), message);
+        let problem = Problem::new(self.source.at(at), key.clone(), message);
         self.problems.push(Problem { help, ..problem });
     }
 
     fn note(&mut self, at: Mark, path: &KeyPath, substituted: bool, list: bool) {
-        let origin = Origin { source: self.speaker.at(at), substituted, list };
+        let origin = Origin { source: self.source.at(at), substituted, list };
         self.origins.note(path.clone(), origin);
     }
 
     fn value(&mut self, node: &Node, shape: &Shape, path: &KeyPath) -> Option<Value> {
         match (&shape.kind, &node.kind) {
-            (Kind::Any, _) => self.anything(node, path),
-            (Kind::Object(_), NodeKind::Map(entries)) => Some(self.object(node, entries, shape, path)),
-            (Kind::OneOf(_), NodeKind::Map(entries)) => self.one_of(node, entries, shape, path),
-            (Kind::Map { key, value }, NodeKind::Map(entries)) => {
+            (ShapeKind::Any, _) => self.untyped_value(node, path),
+            (ShapeKind::Object(_), NodeKind::Map(entries)) => Some(self.object(node, entries, shape, path)),
+            (ShapeKind::OneOf(_), NodeKind::Map(entries)) => self.one_of(node, entries, shape, path),
+            (ShapeKind::Map { key, value }, NodeKind::Map(entries)) => {
                 Some(self.map(node, entries, *key, value, path))
             }
-            (Kind::List(item), NodeKind::List(items)) => {
+            (ShapeKind::List(item), NodeKind::List(items)) => {
                 self.note(node.at, path, false, true);
                 let items = items.iter().enumerate();
                 Some(items.filter_map(|(i, node)| self.value(node, item, &path.index(i))).collect())
             }
             (kind, NodeKind::Scalar { .. }) => {
-                let collection =
-                    matches!(kind, Kind::Object(_) | Kind::OneOf(_) | Kind::Map { .. } | Kind::List(_));
-                let filled = self.filled(node, path)?;
+                let collection = matches!(
+                    kind,
+                    ShapeKind::Object(_) | ShapeKind::OneOf(_) | ShapeKind::Map { .. } | ShapeKind::List(_)
+                );
+                let filled = self.expand_scalar(node, path)?;
                 if filled.plain && scalar::is_null(&filled.text) {
                     // A section whose keys are all commented out.
                     if collection && !shape.nullable {
@@ -152,7 +154,7 @@ impl<'a> Walk<'a> {
                         return Some(Value::Null);
                     }
                     let help = match kind {
-                        Kind::Text => "write \"\" for the empty text, or remove the key",
+                        ShapeKind::Text => "write \"\" for the empty text, or remove the key",
                         _ => "give it a value, or remove the key",
                     };
                     let message = format!("expected {}, found nothing", shape.name());
@@ -170,12 +172,18 @@ impl<'a> Walk<'a> {
                     }
                 }
             }
-            (_, NodeKind::Map(_)) => self.wrong(node, shape, path, "a map"),
-            (_, NodeKind::List(_)) => self.wrong(node, shape, path, "a list"),
+            (_, NodeKind::Map(_)) => self.report_type_mismatch(node, shape, path, "a map"),
+            (_, NodeKind::List(_)) => self.report_type_mismatch(node, shape, path, "a list"),
         }
     }
 
-    fn wrong(&mut self, node: &Node, shape: &Shape, path: &KeyPath, found: &str) -> Option<Value> {
+    fn report_type_mismatch(
+        &mut self,
+        node: &Node,
+        shape: &Shape,
+        path: &KeyPath,
+        found: &str,
+    ) -> Option<Value> {
         self.problem(node.at, path, format!("expected {}, found {found}", shape.name()), None);
         None
     }
@@ -183,7 +191,7 @@ impl<'a> Walk<'a> {
     fn object(&mut self, node: &Node, entries: &[Entry], shape: &Shape, path: &KeyPath) -> Value {
         self.note(node.at, path, false, false);
         let mut values = Map::new();
-        for entry in self.unique(entries, path) {
+        for entry in self.unique_entries(entries, path) {
             let below = path.key(&entry.key);
             let Some(field) = shape.field(&entry.key) else {
                 self.unknown_key(entry, shape, path);
@@ -220,7 +228,7 @@ impl<'a> Walk<'a> {
     fn map(&mut self, node: &Node, entries: &[Entry], key: KeyKind, shape: &Shape, path: &KeyPath) -> Value {
         self.note(node.at, path, false, false);
         let mut values = Map::new();
-        for entry in self.unique(entries, path) {
+        for entry in self.unique_entries(entries, path) {
             let below = path.key(&entry.key);
             if let Err((message, help)) = check_key(key, &entry.key) {
                 self.problem(entry.key_at, &below, message, help);
@@ -230,7 +238,7 @@ impl<'a> Walk<'a> {
             match self.value(&entry.value, shape, &below) {
                 Some(value) => values.insert(entry.key.clone(), value),
                 // An empty entry is still an entry; a missing required key is reported later.
-                None if matches!(shape.kind, Kind::Object(_)) => {
+                None if matches!(shape.kind, ShapeKind::Object(_)) => {
                     values.insert(entry.key.clone(), Value::Object(Map::new()))
                 }
                 None => None,
@@ -240,7 +248,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The entries without duplicate keys, which are reported.
-    fn unique<'e>(&mut self, entries: &'e [Entry], path: &KeyPath) -> Vec<&'e Entry> {
+    fn unique_entries<'e>(&mut self, entries: &'e [Entry], path: &KeyPath) -> Vec<&'e Entry> {
         let mut first = std::collections::BTreeMap::new();
         let mut unique = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -257,10 +265,10 @@ impl<'a> Walk<'a> {
         unique
     }
 
-    fn anything(&mut self, node: &Node, path: &KeyPath) -> Option<Value> {
+    fn untyped_value(&mut self, node: &Node, path: &KeyPath) -> Option<Value> {
         match &node.kind {
             NodeKind::Scalar { .. } => {
-                let filled = self.filled(node, path)?;
+                let filled = self.expand_scalar(node, path)?;
                 self.note(node.at, path, filled.substituted, false);
                 match scalar::resolve(&filled.text, filled.plain) {
                     Some(value) => Some(value),
@@ -276,13 +284,13 @@ impl<'a> Walk<'a> {
             NodeKind::List(items) => {
                 self.note(node.at, path, false, true);
                 let items = items.iter().enumerate();
-                Some(items.filter_map(|(i, node)| self.anything(node, &path.index(i))).collect())
+                Some(items.filter_map(|(i, node)| self.untyped_value(node, &path.index(i))).collect())
             }
             NodeKind::Map(entries) => {
                 self.note(node.at, path, false, false);
                 let mut values = Map::new();
-                for entry in self.unique(entries, path) {
-                    if let Some(value) = self.anything(&entry.value, &path.key(&entry.key)) {
+                for entry in self.unique_entries(entries, path) {
+                    if let Some(value) = self.untyped_value(&entry.value, &path.key(&entry.key)) {
                         values.insert(entry.key.clone(), value);
                     }
                 }
@@ -291,13 +299,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn filled(&mut self, node: &Node, path: &KeyPath) -> Option<Filled> {
+    fn expand_scalar(&mut self, node: &Node, path: &KeyPath) -> Option<ExpandedScalar> {
         let NodeKind::Scalar { text, plain } = &node.kind else { return None };
-        let Some(fill) = &self.fill else {
-            return Some(Filled { text: text.clone(), plain: *plain, substituted: false });
+        let Some(fill) = &self.expand else {
+            return Some(ExpandedScalar { text: text.clone(), plain: *plain, substituted: false });
         };
         match fill(text) {
-            Ok((text, substituted)) => Some(Filled { text, plain: *plain, substituted }),
+            Ok((text, substituted)) => Some(ExpandedScalar { text, plain: *plain, substituted }),
             Err((message, help)) => {
                 self.problem(node.at, path, message, Some(help));
                 None

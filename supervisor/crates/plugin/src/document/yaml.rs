@@ -10,7 +10,7 @@ use granit_parser::{Event, Parser, ScalarStyle, options};
 
 use super::origin::KeyPath;
 use super::problem::Problem;
-use super::walk::Speaker;
+use super::walk::InputSource;
 
 /// The longest text. A supervisor's whole configuration has some kilobytes; 1 MiB is the wrong file.
 pub const MAX_TEXT_BYTES: usize = 1 << 20;
@@ -40,7 +40,7 @@ pub struct Node {
     /// Where it starts.
     pub at: Mark,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: NodeKind,
     weight: usize,
     /// The number of levels from here down, with aliases expanded: 1 for a scalar.
     depth: usize,
@@ -48,7 +48,7 @@ pub struct Node {
 
 /// The kind of a node.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
+pub enum NodeKind {
     /// A scalar, as text.
     Scalar {
         /// The text without quotes.
@@ -75,7 +75,7 @@ pub struct Entry {
 
 /// Why a text cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ParseError {
     /// Where parsing stopped.
     pub at: Mark,
     /// The problem.
@@ -89,21 +89,21 @@ impl Node {
     #[must_use]
     pub fn scalar(text: &str, at: Mark, plain: bool) -> Self {
         let weight = NODE_WEIGHT + text.len();
-        Self { at, kind: Kind::Scalar { text: text.to_owned(), plain }, weight, depth: 1 }
+        Self { at, kind: NodeKind::Scalar { text: text.to_owned(), plain }, weight, depth: 1 }
     }
 }
 
-impl Refusal {
+impl ParseError {
     /// Converts it into a problem of this source, about the key that was being read.
     #[must_use]
-    pub fn problem(self, speaker: &Speaker, key: KeyPath) -> Problem {
+    pub fn into_problem(self, speaker: &InputSource, key: KeyPath) -> Problem {
         let problem = Problem::new(speaker.at(self.at), key, self.message);
         Problem { help: self.help.map(str::to_owned), ..problem }
     }
 }
 
 /// A collection that is still open.
-struct Open {
+struct OpenCollection {
     at: Mark,
     anchor: usize,
     weight: usize,
@@ -118,9 +118,9 @@ struct Open {
 ///
 /// # Errors
 /// [`Refusal`] for the first error.
-pub fn parse(text: &str) -> Result<Option<Rc<Node>>, Refusal> {
+pub fn parse(text: &str) -> Result<Option<Rc<Node>>, ParseError> {
     if text.len() > MAX_TEXT_BYTES {
-        return Err(Refusal {
+        return Err(ParseError {
             at: Mark::default(),
             message: format!("is longer than {MAX_TEXT_BYTES} bytes"),
             help: Some("a configuration is much shorter; is it the right file?"),
@@ -135,19 +135,19 @@ pub fn parse(text: &str) -> Result<Option<Rc<Node>>, Refusal> {
     // A byte order mark has no meaning in UTF-8 text, and would become part of the first key.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for next in Parser::new_from_str_with_options(text, options) {
-        let (event, span) = next.map_err(|error| Refusal {
+        let (event, span) = next.map_err(|error| ParseError {
             at: Mark { line: error.marker().line(), column: error.marker().col() + 1 },
             message: format!("is not valid YAML: {}", error.info()),
             help: None,
         })?;
-        builder.take(event, Mark { line: span.start.line(), column: span.start.col() + 1 })?;
+        builder.handle_event(event, Mark { line: span.start.line(), column: span.start.col() + 1 })?;
     }
     Ok(builder.root)
 }
 
 #[derive(Default)]
 struct Builder {
-    open: Vec<Open>,
+    open: Vec<OpenCollection>,
     anchors: HashMap<usize, Rc<Node>>,
     root: Option<Rc<Node>>,
     documents: usize,
@@ -155,11 +155,11 @@ struct Builder {
 }
 
 impl Builder {
-    fn take(&mut self, event: Event<'_>, at: Mark) -> Result<(), Refusal> {
+    fn handle_event(&mut self, event: Event<'_>, at: Mark) -> Result<(), ParseError> {
         if let Some(tag) = event.tag() {
             let message =
                 format!("tags are not supported: {}", tag.original().chars().take(40).collect::<String>());
-            return Err(Refusal {
+            return Err(ParseError {
                 at,
                 message,
                 help: Some("remove it; the key says what type its value has"),
@@ -170,30 +170,37 @@ impl Builder {
                 self.documents += 1;
                 if self.documents > 1 {
                     let help = Some("remove what follows the second \"---\"");
-                    return Err(Refusal { at, message: "a second document begins here".to_owned(), help });
+                    return Err(ParseError { at, message: "a second document begins here".to_owned(), help });
                 }
             }
             Event::Scalar(text, style, anchor, _) => {
                 let node = Node::scalar(&text, at, style == ScalarStyle::Plain);
-                self.finished(Rc::new(node), anchor)?;
+                self.add_node(Rc::new(node), anchor)?;
             }
             Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
-                Some(node) => self.finished(node, 0)?,
+                Some(node) => self.add_node(node, 0)?,
                 None => {
                     let help = Some("an alias can only repeat what is complete before it");
-                    return Err(Refusal { at, message: "an alias inside of what it names".to_owned(), help });
+                    return Err(ParseError {
+                        at,
+                        message: "an alias inside of what it names".to_owned(),
+                        help,
+                    });
                 }
             },
-            Event::SequenceStart(_, anchor, _) => self.opened(at, anchor, None)?,
-            Event::MappingStart(_, anchor, _) => self.opened(at, anchor, Some(None))?,
+            Event::SequenceStart(_, anchor, _) => self.open_collection(at, anchor, None)?,
+            Event::MappingStart(_, anchor, _) => self.open_collection(at, anchor, Some(None))?,
             Event::SequenceEnd | Event::MappingEnd => {
                 if let Some(open) = self.open.pop() {
-                    let kind =
-                        if open.key.is_some() { Kind::Map(open.entries) } else { Kind::List(open.items) };
+                    let kind = if open.key.is_some() {
+                        NodeKind::Map(open.entries)
+                    } else {
+                        NodeKind::List(open.items)
+                    };
                     // The weight of its parts was added when they were; only an alias adds it again.
                     self.weight -= open.weight;
                     let node = Node { at: open.at, kind, weight: open.weight, depth: open.depth };
-                    self.finished(Rc::new(node), open.anchor)?;
+                    self.add_node(Rc::new(node), open.anchor)?;
                 }
             }
             _ => {}
@@ -201,30 +208,37 @@ impl Builder {
         Ok(())
     }
 
-    fn opened(
+    fn open_collection(
         &mut self,
         at: Mark,
         anchor: usize,
         key: Option<Option<(String, Mark)>>,
-    ) -> Result<(), Refusal> {
-        if let Some(Open { key: Some(None), .. }) = self.open.last() {
+    ) -> Result<(), ParseError> {
+        if let Some(OpenCollection { key: Some(None), .. }) = self.open.last() {
             return Err(not_a_key(at));
         }
         if self.open.len() >= MAX_DEPTH {
             return Err(too_deep(at));
         }
-        let open =
-            Open { at, anchor, weight: NODE_WEIGHT, depth: 1, key, items: Vec::new(), entries: Vec::new() };
+        let open = OpenCollection {
+            at,
+            anchor,
+            weight: NODE_WEIGHT,
+            depth: 1,
+            key,
+            items: Vec::new(),
+            entries: Vec::new(),
+        };
         self.weight += NODE_WEIGHT;
         self.open.push(open);
         Ok(())
     }
 
-    fn finished(&mut self, node: Rc<Node>, anchor: usize) -> Result<(), Refusal> {
+    fn add_node(&mut self, node: Rc<Node>, anchor: usize) -> Result<(), ParseError> {
         self.weight += node.weight;
         if self.weight > MAX_WEIGHT {
             let help = Some("repeat less with aliases");
-            return Err(Refusal { at: node.at, message: "grows too large from here on".to_owned(), help });
+            return Err(ParseError { at: node.at, message: "grows too large from here on".to_owned(), help });
         }
         if anchor > 0 {
             self.anchors.insert(anchor, Rc::clone(&node));
@@ -244,16 +258,16 @@ impl Builder {
             Some(waiting) => match waiting.take() {
                 Some((key, key_at)) => open.entries.push(Entry { key, key_at, value: node }),
                 None => match &node.kind {
-                    Kind::Scalar { text, plain: true } if text == "<<" => {
+                    NodeKind::Scalar { text, plain: true } if text == "<<" => {
                         let help = Some("write the keys out");
-                        return Err(Refusal {
+                        return Err(ParseError {
                             at: node.at,
                             message: "merge keys are not supported".to_owned(),
                             help,
                         });
                     }
-                    Kind::Scalar { text, .. } => *waiting = Some((text.clone(), node.at)),
-                    Kind::List(_) | Kind::Map(_) => return Err(not_a_key(node.at)),
+                    NodeKind::Scalar { text, .. } => *waiting = Some((text.clone(), node.at)),
+                    NodeKind::List(_) | NodeKind::Map(_) => return Err(not_a_key(node.at)),
                 },
             },
         }
@@ -261,11 +275,11 @@ impl Builder {
     }
 }
 
-fn too_deep(at: Mark) -> Refusal {
-    Refusal { at, message: format!("is nested more than {MAX_DEPTH} levels deep"), help: None }
+fn too_deep(at: Mark) -> ParseError {
+    ParseError { at, message: format!("is nested more than {MAX_DEPTH} levels deep"), help: None }
 }
 
-fn not_a_key(at: Mark) -> Refusal {
+fn not_a_key(at: Mark) -> ParseError {
     let help = Some("a key is a word; if this was meant as ${VAR}, put it in quotes");
-    Refusal { at, message: "a list or a map stands where a key should".to_owned(), help }
+    ParseError { at, message: "a list or a map stands where a key should".to_owned(), help }
 }

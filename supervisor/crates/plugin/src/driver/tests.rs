@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::script::{GOOD, Manners, Plan, Script, call, registry, spec};
+use super::fake_launcher::{FakeBehavior, FakeLauncher, LaunchPlan, WELL_BEHAVED, call, registry, spec};
 use crate::execute::{ExecuteError, ExecuteRequest};
 use crate::lifecycle::State;
-use crate::overdue::MAX_WATCHED;
+use crate::overdue_call::MAX_WATCHED;
 use crate::plugin::{OperateError, Plugin};
 use crate::registry::Registry;
 use crate::spec::{Dialect, LifecycleSettings, PluginSpec};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn register(script: &Arc<Script>, spec: PluginSpec) -> (Registry, Plugin) {
+fn register(script: &Arc<FakeLauncher>, spec: PluginSpec) -> (Registry, Plugin) {
     let registry = registry(script);
     let plugin = registry.register(spec).unwrap();
     (registry, plugin)
 }
 
-async fn ready(script: &Arc<Script>) -> (Registry, Plugin) {
+async fn ready(script: &Arc<FakeLauncher>) -> (Registry, Plugin) {
     let (registry, plugin) = register(script, spec("hello"));
     plugin.settled().await;
     assert_eq!(plugin.snapshot().state, State::Ready);
@@ -46,7 +46,7 @@ fn text(answer: Result<bytes::Bytes, ExecuteError>) -> String {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_in_flight_fails_at_once_when_its_process_dies_and_a_later_one_waits_for_the_next() {
-    let script = Script::new(Manners { gated: true, ..GOOD });
+    let script = FakeLauncher::new(FakeBehavior { gated: true, ..WELL_BEHAVED });
     let (_registry, plugin) = ready(&script).await;
     let hurt = in_flight(&plugin).await;
     let began = Instant::now();
@@ -62,7 +62,7 @@ async fn a_call_in_flight_fails_at_once_when_its_process_dies_and_a_later_one_wa
     assert_eq!(began.elapsed(), Duration::ZERO, "the first restart is at once");
 
     script.latest().exit("killed by SIGSEGV");
-    plugin.reaches(|view| view.state != State::Ready).await;
+    plugin.wait_until(|view| view.state != State::Ready).await;
     script.gate.add_permits(1);
     assert_eq!(text(plugin.executor().execute(call("greet", Some(60 * SECOND))).await), "0.3");
     assert!(began.elapsed() >= Duration::from_millis(200), "it waited for the backoff");
@@ -70,7 +70,7 @@ async fn a_call_in_flight_fails_at_once_when_its_process_dies_and_a_later_one_wa
 
 #[tokio::test(start_paused = true)]
 async fn a_broken_connection_is_told_as_the_death_it_came_from() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let (_registry, plugin) = ready(&script).await;
     let executor = plugin.executor();
     let broken = tokio::spawn(async move { executor.execute(call("break", Some(60 * SECOND))).await });
@@ -87,14 +87,14 @@ async fn a_broken_connection_is_told_as_the_death_it_came_from() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_keeps_dying_is_failed_and_calls_say_so_at_once() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let (_registry, plugin) = ready(&script).await;
     for launched in 1..=4 {
         plugin.settled().await;
         assert_eq!(script.launched(), launched);
         script.latest().exit("killed by SIGSEGV");
         let deaths = u32::try_from(launched).unwrap();
-        plugin.reaches(|view| view.deaths == deaths).await;
+        plugin.wait_until(|view| view.deaths == deaths).await;
     }
     plugin.settled().await;
     let snapshot = plugin.snapshot();
@@ -111,12 +111,12 @@ async fn a_plugin_that_keeps_dying_is_failed_and_calls_say_so_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn launches_that_fail_or_panic_are_deaths_and_one_that_is_refused_ends_it() {
-    let script = Script::new(GOOD);
-    script.plan([Plan::Fails, Plan::Panics]);
+    let script = FakeLauncher::new(WELL_BEHAVED);
+    script.plan([LaunchPlan::Fails, LaunchPlan::Panics]);
     let (_registry, plugin) = ready(&script).await;
     assert_eq!(plugin.snapshot().deaths, 2);
 
-    script.plan([Plan::Refused]);
+    script.plan([LaunchPlan::Refused]);
     let error = plugin.restart().await.unwrap_err();
     assert!(matches!(error, OperateError::NotReady { state: State::Refused, .. }), "{error}");
     assert_eq!(script.alive(), 0);
@@ -124,8 +124,8 @@ async fn launches_that_fail_or_panic_are_deaths_and_one_that_is_refused_ends_it(
 
 #[tokio::test(start_paused = true)]
 async fn start_returns_when_the_first_attempt_failed_though_more_follow() {
-    let script = Script::new(GOOD);
-    script.plan([Plan::Fails]);
+    let script = FakeLauncher::new(WELL_BEHAVED);
+    script.plan([LaunchPlan::Fails]);
     let (_registry, plugin) = register(&script, PluginSpec { enabled: false, ..spec("hello") });
     let idle = plugin.executor().execute(call("greet", None)).await.unwrap_err();
     assert!(idle.to_string().contains("`talon plugin start hello`"), "{idle}");
@@ -137,7 +137,7 @@ async fn start_returns_when_the_first_attempt_failed_though_more_follow() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_lets_calls_in_flight_finish_and_takes_no_new_ones() {
-    let script = Script::new(Manners { gated: true, ..GOOD });
+    let script = FakeLauncher::new(FakeBehavior { gated: true, ..WELL_BEHAVED });
     let (_registry, plugin) = ready(&script).await;
     let running = in_flight(&plugin).await;
     let stop = tokio::spawn({
@@ -152,20 +152,25 @@ async fn a_stop_lets_calls_in_flight_finish_and_takes_no_new_ones() {
     script.gate.add_permits(1);
     assert_eq!(text(running.await.unwrap()), "0.1");
     stop.await.unwrap().unwrap();
-    assert_eq!(*script.latest().told.lock().unwrap(), ["Shutdown", "SIGKILL"], "what it left is killed");
+    assert_eq!(*script.latest().received.lock().unwrap(), ["Shutdown", "SIGKILL"], "what it left is killed");
     assert_eq!((plugin.snapshot().state, script.alive()), (State::Stopped, 0));
     assert_eq!(plugin.snapshot().deaths, 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_heeds_nothing_is_gone_after_twice_the_grace_period() {
-    let script = Script::new(Manners { gated: true, polite: false, heeds_signals: false, ..GOOD });
+    let script = FakeLauncher::new(FakeBehavior {
+        gated: true,
+        accepts_shutdown: false,
+        heeds_signals: false,
+        ..WELL_BEHAVED
+    });
     let (_registry, plugin) = ready(&script).await;
     let stuck = in_flight(&plugin).await;
     let began = Instant::now();
     plugin.stop().await.unwrap();
     assert!(matches!(stuck.await.unwrap(), Err(ExecuteError::Stopped)));
-    assert_eq!(*script.latest().told.lock().unwrap(), ["Shutdown", "SIGTERM", "SIGKILL"]);
+    assert_eq!(*script.latest().received.lock().unwrap(), ["Shutdown", "SIGTERM", "SIGKILL"]);
     // It refused Shutdown, so SIGTERM came at once and had half of the second grace period.
     assert_eq!(began.elapsed().as_secs(), 15);
     assert_eq!(script.alive(), 0);
@@ -173,16 +178,16 @@ async fn a_plugin_that_heeds_nothing_is_gone_after_twice_the_grace_period() {
 
 #[tokio::test(start_paused = true)]
 async fn an_opentalon_plugin_is_asked_with_sigint() {
-    let script = Script::new(Manners { dialect: Dialect::OpenTalon, ..GOOD });
+    let script = FakeLauncher::new(FakeBehavior { dialect: Dialect::OpenTalon, ..WELL_BEHAVED });
     let (_registry, plugin) = ready(&script).await;
     plugin.stop().await.unwrap();
-    assert_eq!(*script.latest().told.lock().unwrap(), ["SIGINT", "SIGKILL"]);
+    assert_eq!(*script.latest().received.lock().unwrap(), ["SIGINT", "SIGKILL"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_while_it_starts_leaves_nothing() {
-    let script = Script::new(GOOD);
-    script.plan([Plan::Hangs]);
+    let script = FakeLauncher::new(WELL_BEHAVED);
+    script.plan([LaunchPlan::Hangs]);
     let (_registry, plugin) = register(&script, spec("hello"));
     while plugin.snapshot().state != State::Handshaking {
         tokio::task::yield_now().await;
@@ -194,11 +199,11 @@ async fn a_stop_while_it_starts_leaves_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_stops_answering_health_checks_is_replaced() {
-    let script = Script::new(Manners { healthy: false, polite: false, ..GOOD });
+    let script = FakeLauncher::new(FakeBehavior { healthy: false, accepts_shutdown: false, ..WELL_BEHAVED });
     let (registry, plugin) = ready(&script).await;
     let mut events = registry_events(&registry);
-    script.manners.lock().unwrap().healthy = true;
-    plugin.reaches(|view| view.generation == 2).await;
+    script.behavior.lock().unwrap().healthy = true;
+    plugin.wait_until(|view| view.generation == 2).await;
     plugin.settled().await;
     assert_eq!((plugin.snapshot().state, plugin.snapshot().instances[0].generation), (State::Ready, 2));
     let mut kinds = Vec::new();
@@ -211,7 +216,7 @@ async fn a_plugin_that_stops_answering_health_checks_is_replaced() {
 
 #[tokio::test(start_paused = true)]
 async fn a_busy_plugin_is_left_alone_until_the_deadline_of_its_call() {
-    let script = Script::new(Manners { healthy: false, gated: true, ..GOOD });
+    let script = FakeLauncher::new(FakeBehavior { healthy: false, gated: true, ..WELL_BEHAVED });
     let (_registry, plugin) = ready(&script).await;
     let executor = plugin.executor();
     let long = tokio::spawn(async move { executor.execute(call("greet", Some(600 * SECOND))).await });
@@ -219,12 +224,12 @@ async fn a_busy_plugin_is_left_alone_until_the_deadline_of_its_call() {
     assert_eq!(plugin.snapshot().state, State::Ready);
     script.gate.add_permits(1);
     assert_eq!(text(long.await.unwrap()), "0.1");
-    plugin.reaches(|view| view.state == State::Unhealthy).await;
+    plugin.wait_until(|view| view.state == State::Unhealthy).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_hung_plugin_is_found_out_though_calls_keep_coming() {
-    let script = Script::new(Manners { healthy: false, gated: true, ..GOOD });
+    let script = FakeLauncher::new(FakeBehavior { healthy: false, gated: true, ..WELL_BEHAVED });
     let (_registry, plugin) = ready(&script).await;
     let executor = plugin.executor();
     let callers = tokio::spawn(async move {
@@ -233,15 +238,15 @@ async fn a_hung_plugin_is_found_out_though_calls_keep_coming() {
         }
     });
     let began = Instant::now();
-    plugin.reaches(|view| view.state == State::Draining).await;
+    plugin.wait_until(|view| view.state == State::Draining).await;
     assert!(began.elapsed() < 120 * SECOND, "{:?}", began.elapsed());
     callers.abort();
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_waits_for_readiness_no_longer_than_ready_wait_and_its_deadline() {
-    let script = Script::new(GOOD);
-    script.plan([Plan::Hangs]);
+    let script = FakeLauncher::new(WELL_BEHAVED);
+    script.plan([LaunchPlan::Hangs]);
     let (_registry, plugin) = register(&script, spec("hello"));
     let began = Instant::now();
     let late = plugin.executor().execute(call("greet", Some(2 * SECOND))).await.unwrap_err();
@@ -255,7 +260,7 @@ async fn a_call_waits_for_readiness_no_longer_than_ready_wait_and_its_deadline()
 
 #[tokio::test(start_paused = true)]
 async fn the_least_loaded_instance_gets_the_call() {
-    let script = Script::new(Manners { gated: true, ..GOOD });
+    let script = FakeLauncher::new(FakeBehavior { gated: true, ..WELL_BEHAVED });
     let (_registry, plugin) = register(&script, PluginSpec { instances: 3, ..spec("hello") });
     plugin.settled().await;
     let mut calls = Vec::new();
@@ -273,7 +278,7 @@ async fn the_least_loaded_instance_gets_the_call() {
 
 #[tokio::test(start_paused = true)]
 async fn a_caller_that_goes_away_is_counted_out() {
-    let script = Script::new(Manners { gated: true, ..GOOD });
+    let script = FakeLauncher::new(FakeBehavior { gated: true, ..WELL_BEHAVED });
     let (_registry, plugin) = ready(&script).await;
     let caller = in_flight(&plugin).await;
     caller.abort();
@@ -283,7 +288,7 @@ async fn a_caller_that_goes_away_is_counted_out() {
 
 #[tokio::test(start_paused = true)]
 async fn a_restart_replaces_one_instance_after_the_other() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let (_registry, plugin) = register(&script, PluginSpec { instances: 2, ..spec("hello") });
     plugin.settled().await;
     let executor = plugin.executor();
@@ -308,8 +313,8 @@ async fn a_restart_replaces_one_instance_after_the_other() {
 
 #[tokio::test(start_paused = true)]
 async fn one_failed_instance_leaves_the_plugin_ready_and_says_so() {
-    let script = Script::new(GOOD);
-    script.plan([Plan::Refused]);
+    let script = FakeLauncher::new(WELL_BEHAVED);
+    script.plan([LaunchPlan::Refused]);
     let (_registry, plugin) = register(&script, PluginSpec { instances: 2, ..spec("hello") });
     plugin.settled().await;
     let snapshot = plugin.snapshot();
@@ -319,7 +324,7 @@ async fn one_failed_instance_leaves_the_plugin_ready_and_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn a_process_dies_with_the_last_handle_on_its_plugin() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let (registry, plugin) = ready(&script).await;
     drop((registry, plugin));
     while script.alive() > 0 {
@@ -331,18 +336,18 @@ async fn a_process_dies_with_the_last_handle_on_its_plugin() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_restart_policy_one_death_is_final() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let lifecycle = LifecycleSettings { restart_on_failure: false, ..LifecycleSettings::default() };
     let (_registry, plugin) = register(&script, PluginSpec { lifecycle, ..spec("hello") });
     plugin.settled().await;
     script.latest().exit("exit code 1");
-    plugin.reaches(|view| view.state == State::Failed).await;
+    plugin.wait_until(|view| view.state == State::Failed).await;
     assert_eq!(script.launched(), 1);
 }
 
 /// A plugin whose overdue calls are watched.
-async fn watched(manners: Manners) -> (Arc<Script>, Registry, Plugin) {
-    let script = Script::new(Manners { gated: true, ..manners });
+async fn watched(manners: FakeBehavior) -> (Arc<FakeLauncher>, Registry, Plugin) {
+    let script = FakeLauncher::new(FakeBehavior { gated: true, ..manners });
     let lifecycle =
         LifecycleSettings { kill_overdue_after: Some(5 * SECOND), ..LifecycleSettings::default() };
     let (registry, plugin) = register(&script, PluginSpec { lifecycle, ..spec("hello") });
@@ -350,7 +355,7 @@ async fn watched(manners: Manners) -> (Arc<Script>, Registry, Plugin) {
     (script, registry, plugin)
 }
 
-const HEEDLESS: Manners = Manners { ends_overdue_after: None, ..GOOD };
+const HEEDLESS: FakeBehavior = FakeBehavior { ends_overdue_after: None, ..WELL_BEHAVED };
 
 fn named(id: &str, seconds: u32) -> ExecuteRequest {
     let mut request = call("greet", Some(seconds * SECOND));
@@ -376,9 +381,9 @@ async fn a_plugin_that_ignores_a_deadline_is_killed_and_the_other_calls_die_with
         "the plugin died during the call (killed, because it ignored the deadline of another call)"
     );
     assert!(error.retryable());
-    assert_eq!(*process.told.lock().unwrap(), ["SIGKILL"], "it is asked for nothing more");
+    assert_eq!(*process.received.lock().unwrap(), ["SIGKILL"], "it is asked for nothing more");
     assert_eq!(plugin.snapshot().deaths, 1);
-    plugin.reaches(|view| view.generation == 2 && view.state == State::Ready).await;
+    plugin.wait_until(|view| view.generation == 2 && view.state == State::Ready).await;
     let told = std::iter::from_fn(|| events.try_recv().ok());
     assert!(told.into_iter().any(|event| {
         event.kind.as_str() == "state_changed"
@@ -391,7 +396,8 @@ async fn a_plugin_that_ignores_a_deadline_is_killed_and_the_other_calls_die_with
 
 #[tokio::test(start_paused = true)]
 async fn a_plugin_that_ends_an_overdue_call_in_time_lives_on() {
-    let (script, _registry, plugin) = watched(Manners { ends_overdue_after: Some(4 * SECOND), ..GOOD }).await;
+    let (script, _registry, plugin) =
+        watched(FakeBehavior { ends_overdue_after: Some(4 * SECOND), ..WELL_BEHAVED }).await;
     for _ in 0..3 {
         plugin.executor().execute(named("c1", 2)).await.unwrap_err();
         assert!(script.streams() > 0, "the stream is left alone");
@@ -402,7 +408,7 @@ async fn a_plugin_that_ends_an_overdue_call_in_time_lives_on() {
 
 #[tokio::test(start_paused = true)]
 async fn without_the_policy_an_overdue_call_is_cancelled_at_its_deadline_and_nobody_is_killed() {
-    let script = Script::new(Manners { gated: true, ..HEEDLESS });
+    let script = FakeLauncher::new(FakeBehavior { gated: true, ..HEEDLESS });
     let (_registry, plugin) = ready(&script).await;
     plugin.executor().execute(named("c1", 2)).await.unwrap_err();
     assert_eq!(script.streams(), 0);
@@ -428,18 +434,18 @@ async fn a_caller_that_goes_away_or_is_in_a_hurry_kills_nobody() {
 #[tokio::test(start_paused = true)]
 async fn what_a_call_waited_elsewhere_is_not_held_against_the_plugin() {
     let (script, _registry, plugin) =
-        watched(Manners { ends_overdue_after: Some(30 * SECOND), ..GOOD }).await;
+        watched(FakeBehavior { ends_overdue_after: Some(30 * SECOND), ..WELL_BEHAVED }).await;
     // It has waited for 28 of its 30 seconds when it gets to the plugin.
     let waited = ExecuteRequest { configured_timeout: Some(30 * SECOND), ..named("c1", 2) };
     plugin.executor().execute(waited).await.unwrap_err();
     tokio::time::sleep(60 * SECOND).await;
     assert_eq!((script.launched(), plugin.snapshot().deaths), (1, 0));
-    script.manners.lock().unwrap().ends_overdue_after = None;
+    script.behavior.lock().unwrap().ends_overdue_after = None;
     plugin.restart().await.unwrap();
     let began = Instant::now();
     let waited = ExecuteRequest { configured_timeout: Some(30 * SECOND), ..named("c1", 2) };
     plugin.executor().execute(waited).await.unwrap_err();
-    plugin.reaches(|view| view.deaths == 1).await;
+    plugin.wait_until(|view| view.deaths == 1).await;
     assert_eq!(began.elapsed(), 35 * SECOND);
 }
 
@@ -455,13 +461,14 @@ async fn a_guard_that_gives_a_call_up_at_its_deadline_is_no_caller_that_went_awa
     assert!(futures_util::poll!(&mut call).is_pending());
     tokio::time::advance(2 * SECOND).await;
     drop(call);
-    plugin.reaches(|view| view.generation == 2).await;
+    plugin.wait_until(|view| view.generation == 2).await;
     assert_eq!(script.launched(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_so_many_overdue_calls_are_watched_and_the_others_are_cancelled() {
-    let (script, _registry, plugin) = watched(Manners { ends_overdue_after: Some(SECOND), ..GOOD }).await;
+    let (script, _registry, plugin) =
+        watched(FakeBehavior { ends_overdue_after: Some(SECOND), ..WELL_BEHAVED }).await;
     let calls: Vec<_> = (0..3 * MAX_WATCHED)
         .map(|_| {
             let executor = plugin.executor();
@@ -484,7 +491,7 @@ async fn a_process_that_goes_anyway_is_not_killed_for_a_call_that_it_ignored() {
     let (script, _registry, plugin) = watched(HEEDLESS).await;
     plugin.executor().execute(named("c1", 2)).await.unwrap_err();
     script.latest().exit("exit code 3");
-    plugin.reaches(|view| view.generation == 2 && view.state == State::Ready).await;
+    plugin.wait_until(|view| view.generation == 2 && view.state == State::Ready).await;
     tokio::time::sleep(60 * SECOND).await;
     assert_eq!((script.launched(), plugin.snapshot().deaths), (2, 1));
 }
@@ -495,7 +502,7 @@ async fn a_plugin_that_ignores_every_deadline_is_failed_in_the_end() {
     for deaths in 1..=4 {
         plugin.settled().await;
         plugin.executor().execute(named("c1", 1)).await.unwrap_err();
-        plugin.reaches(|view| view.deaths == deaths).await;
+        plugin.wait_until(|view| view.deaths == deaths).await;
     }
     plugin.settled().await;
     assert_eq!((plugin.snapshot().state, script.launched()), (State::Failed, 4));
@@ -503,7 +510,7 @@ async fn a_plugin_that_ignores_every_deadline_is_failed_in_the_end() {
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_there_only_after_the_deadline_is_not_delivered() {
-    let script = Script::new(Manners { gated: true, ..GOOD });
+    let script = FakeLauncher::new(FakeBehavior { gated: true, ..WELL_BEHAVED });
     let (_registry, plugin) = ready(&script).await;
     let mut call = {
         let executor = plugin.executor();

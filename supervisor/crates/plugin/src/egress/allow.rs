@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::place::{self, Host, Place, Problem};
+use super::host_port::{self, Host, HostPort, HostPortError};
 use talon_sanitize::{Raw, Sanitized};
 
 /// The most entries of one list. 256: a plugin that needs more hosts than a person can review at once needs
@@ -15,15 +15,15 @@ const SHOWN_BYTES: usize = 270;
 /// The hosts and ports that one plugin may reach. An empty list allows nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowList {
-    entries: Vec<Entry>,
+    entries: Vec<AllowEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Entry {
+enum AllowEntry {
     /// Exactly this host and port.
-    Place(Place),
+    Exact(HostPort),
     /// Every name with this suffix, which begins with a dot.
-    Below { suffix: String, port: u16 },
+    Subdomains { suffix: String, port: u16 },
 }
 
 /// Why a list is refused. Entries are shown bounded and sanitized.
@@ -44,7 +44,7 @@ pub enum EgressError {
         /// The entry.
         shown: Sanitized,
         /// The problem, and what to write.
-        problem: Problem,
+        problem: HostPortError,
     },
 }
 
@@ -64,7 +64,7 @@ impl AllowList {
             return Err(EgressError::TooMany { count: entries.len() });
         }
         let entry = |text: &String| {
-            Entry::parse(text.trim()).map_err(|problem| EgressError::Entry {
+            AllowEntry::parse(text.trim()).map_err(|problem| EgressError::Entry {
                 shown: Raw::from(text).line_within(SHOWN_BYTES),
                 problem,
             })
@@ -73,38 +73,38 @@ impl AllowList {
     }
 
     /// Whether a request may connect to this host and port.
-    pub(super) fn allows(&self, asked: &Place) -> bool {
+    pub(super) fn allows(&self, asked: &HostPort) -> bool {
         self.entries.iter().any(|entry| entry.matches(asked))
     }
 
     /// Whether the list names this exact address. Then the address is allowed even if it is not public.
     pub(super) fn names_address(&self, ip: IpAddr, port: u16) -> bool {
-        self.allows(&Place { host: Host::Ip(ip), port })
+        self.allows(&HostPort { host: Host::Ip(ip), port })
     }
 }
 
-impl Entry {
-    fn parse(text: &str) -> Result<Self, Problem> {
-        let (host, port) = place::split(text)?;
+impl AllowEntry {
+    fn parse(text: &str) -> Result<Self, HostPortError> {
+        let (host, port) = host_port::split_host_port(text)?;
         let Some(domain) = host.strip_prefix("*.") else {
-            return Ok(Self::Place(Place::parse(text)?));
+            return Ok(Self::Exact(HostPort::parse(text)?));
         };
-        let domain = place::parse_name(domain)?;
+        let domain = host_port::parse_name(domain)?;
         // *.org would allow a large part of the internet, and *.5 is no domain.
-        if !domain.contains('.') || place::ends_in_a_number(&domain) {
-            return Err(Problem::BadStar);
+        if !domain.contains('.') || host_port::ends_in_a_number(&domain) {
+            return Err(HostPortError::BadWildcard);
         }
-        Ok(Self::Below { suffix: format!(".{domain}"), port: place::parse_port(port)? })
+        Ok(Self::Subdomains { suffix: format!(".{domain}"), port: host_port::parse_port(port)? })
     }
 
-    fn matches(&self, asked: &Place) -> bool {
+    fn matches(&self, asked: &HostPort) -> bool {
         match (self, &asked.host) {
-            (Self::Place(place), _) => place == asked,
+            (Self::Exact(place), _) => place == asked,
             // A name cannot begin with a dot, so there is a label before the suffix.
-            (Self::Below { suffix, port }, Host::Name(name)) => {
+            (Self::Subdomains { suffix, port }, Host::Name(name)) => {
                 *port == asked.port && name.ends_with(suffix.as_str())
             }
-            (Self::Below { .. }, Host::Ip(_)) => false,
+            (Self::Subdomains { .. }, Host::Ip(_)) => false,
         }
     }
 }

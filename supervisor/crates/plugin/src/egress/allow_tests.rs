@@ -6,7 +6,7 @@ fn list(entries: &[&str]) -> AllowList {
     AllowList::parse(&entries.iter().map(ToString::to_string).collect::<Vec<_>>()).unwrap()
 }
 
-fn refused(entry: &str) -> Problem {
+fn refused(entry: &str) -> HostPortError {
     match AllowList::parse(&[entry.to_owned()]) {
         Err(EgressError::Entry { problem, .. }) => problem,
         other => panic!("{entry:?}: {other:?}"),
@@ -14,7 +14,7 @@ fn refused(entry: &str) -> Problem {
 }
 
 fn allows(list: &AllowList, asked: &str) -> bool {
-    Place::parse(asked).is_ok_and(|place| list.allows(&place))
+    HostPort::parse(asked).is_ok_and(|place| list.allows(&place))
 }
 
 #[test]
@@ -60,42 +60,44 @@ fn an_address_is_that_address_in_each_of_its_forms() {
 #[test]
 fn entries_that_do_not_say_what_they_allow_are_refused() {
     for (entry, problem) in [
-        ("example.org", Problem::NoPort),
-        ("", Problem::NoPort),
-        ("[::1]", Problem::NoPort),
-        ("example.org:*", Problem::EveryPort),
-        ("*.example.org:*", Problem::EveryPort),
-        ("example.org:", Problem::BadPort),
-        ("example.org:0", Problem::BadPort),
-        ("example.org:+80", Problem::BadPort),
-        ("example.org:65536", Problem::BadPort),
-        ("example.org:https", Problem::BadPort),
-        ("::1:8080", Problem::BadV6),
-        ("[::1:8080", Problem::BadV6),
-        ("[fe80::1%eth0]:80", Problem::BadV6),
-        ("[10.0.0.5]:80", Problem::BadV6),
-        ("127.1:80", Problem::BadV4),
-        ("0x7f.0x1:80", Problem::BadV4),
-        ("2130706433:80", Problem::BadV4),
-        ("0127.0.0.1:80", Problem::BadV4),
-        ("bücher.example:443", Problem::NotAscii),
-        ("*:443", Problem::BadStar),
-        ("*.org:443", Problem::BadStar),
-        ("*.0.0.5:443", Problem::BadStar),
-        ("a.*.example.org:443", Problem::BadStar),
-        ("*.*.example.org:443", Problem::BadStar),
-        ("*a.example.org:443", Problem::BadStar),
-        ("a..example.org:443", Problem::BadName),
-        (":443", Problem::BadName),
-        ("user@example.org:443", Problem::BadName),
-        ("example.org/x:443", Problem::BadName),
-        ("a\0b:443", Problem::BadName),
-        (&format!("{}.org:443", "a".repeat(64)), Problem::BadName),
-        (&format!("{}a:443", "abc.".repeat(64)), Problem::BadName),
+        ("example.org", HostPortError::NoPort),
+        ("", HostPortError::NoPort),
+        ("[::1]", HostPortError::NoPort),
+        ("example.org:*", HostPortError::WildcardPort),
+        ("*.example.org:*", HostPortError::WildcardPort),
+        ("example.org:", HostPortError::BadPort),
+        ("example.org:0", HostPortError::BadPort),
+        ("example.org:+80", HostPortError::BadPort),
+        ("example.org:65536", HostPortError::BadPort),
+        ("example.org:https", HostPortError::BadPort),
+        ("::1:8080", HostPortError::BadV6),
+        ("[::1:8080", HostPortError::BadV6),
+        ("[fe80::1%eth0]:80", HostPortError::BadV6),
+        ("[10.0.0.5]:80", HostPortError::BadV6),
+        ("127.1:80", HostPortError::BadV4),
+        ("0x7f.0x1:80", HostPortError::BadV4),
+        ("2130706433:80", HostPortError::BadV4),
+        ("0127.0.0.1:80", HostPortError::BadV4),
+        ("bücher.example:443", HostPortError::NotAscii),
+        ("*:443", HostPortError::BadWildcard),
+        ("*.org:443", HostPortError::BadWildcard),
+        ("*.0.0.5:443", HostPortError::BadWildcard),
+        ("a.*.example.org:443", HostPortError::BadWildcard),
+        ("*.*.example.org:443", HostPortError::BadWildcard),
+        ("*a.example.org:443", HostPortError::BadWildcard),
+        ("a..example.org:443", HostPortError::BadName),
+        (":443", HostPortError::BadName),
+        ("user@example.org:443", HostPortError::BadName),
+        ("example.org/x:443", HostPortError::BadName),
+        ("a\0b:443", HostPortError::BadName),
+        (&format!("{}.org:443", "a".repeat(64)), HostPortError::BadName),
+        (&format!("{}a:443", "abc.".repeat(64)), HostPortError::BadName),
     ] {
         assert_eq!(refused(entry), problem, "{entry:?}");
     }
-    assert!(list(&["xn--bcher-kva.example:443"]).allows(&Place::parse("xn--bcher-kva.example:443").unwrap()));
+    assert!(
+        list(&["xn--bcher-kva.example:443"]).allows(&HostPort::parse("xn--bcher-kva.example:443").unwrap())
+    );
 }
 
 #[test]
@@ -116,8 +118,8 @@ proptest! {
     fn no_text_panics_and_what_is_read_reads_the_same_again(text in "\\PC{0,80}", port in any::<u16>()) {
         for text in [text.clone(), format!("{text}:{port}"), format!("[{text}]:{port}"), format!("*.{text}:{port}")] {
             let _ = AllowList::parse(std::slice::from_ref(&text));
-            if let Ok(place) = Place::parse(&text) {
-                prop_assert_eq!(Place::parse(&place.to_string()), Ok(place));
+            if let Ok(place) = HostPort::parse(&text) {
+                prop_assert_eq!(HostPort::parse(&place.to_string()), Ok(place));
             }
         }
     }

@@ -55,7 +55,7 @@ impl Counters {
         self.received_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn read(&self) -> Traffic {
+    pub(super) fn snapshot(&self) -> Traffic {
         Traffic {
             tunnels: self.tunnels.load(Ordering::Relaxed),
             denied: self.denied.load(Ordering::Relaxed),

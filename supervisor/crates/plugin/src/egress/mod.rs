@@ -12,10 +12,10 @@
 //! the [`Proxy`] ends all of it.
 
 mod allow;
+mod connector;
 mod counters;
-mod place;
+mod host_port;
 mod public;
-mod reach;
 mod serve;
 mod tunnel;
 
@@ -32,14 +32,14 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 pub use allow::{AllowList, EgressError, MAX_ENTRIES};
+pub use connector::{CONNECT_TIMEOUT, LOOKUP_TIMEOUT, MAX_LOOKUPS};
 pub use counters::Traffic;
-pub use place::Problem;
-pub use reach::{CONNECT_TIMEOUT, LOOKUP_TIMEOUT, MAX_LOOKUPS};
+pub use host_port::HostPortError;
 pub use serve::{HEAD_TIMEOUT, MAX_HEAD_BYTES};
 pub use tunnel::IDLE_TIMEOUT;
 
+use connector::Connector;
 use counters::Counters;
-use reach::Reach;
 
 /// The environment variable with the path of the proxy's socket.
 pub const SOCKET_VARIABLE: &str = "TALON_PROXY_SOCKET";
@@ -51,26 +51,27 @@ pub const MAX_CONNECTIONS: usize = 64;
 
 /// How long a connection waits for a free slot. A burst passes in that time, and a plugin that leaks connections
 /// notices.
-pub const PLACE_WAIT: Duration = Duration::from_secs(10);
+pub const SLOT_WAIT: Duration = Duration::from_secs(10);
 
 /// The pause after the kernel refused an accept because descriptors ran out. Another connection has to end first.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Fits into the send buffer of a new socket, so that writing never waits for the reader.
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n\
+const BUSY_RESPONSE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n\
     connection: close\r\n\r\nall 64 connections of this plugin are in use: close some, or try again later\n";
 
 /// A request for a target that the plugin may not reach. The text names the entry that would allow it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Denied {
+pub enum Denial {
     /// No entry of the list allows the target.
     NotListed {
         /// `host:port`, checked and bounded.
         place: Sanitized,
     },
     /// The name is allowed but resolves to this machine or the network around it.
-    Inside {
+    NotPublic {
         /// `host:port`, checked and bounded.
         place: Sanitized,
         /// Where it leads.
@@ -80,19 +81,19 @@ pub enum Denied {
 
 /// Called for each denial, from within the proxy's task. It must not block, and it must limit its own log rate: up to
 /// [`MAX_CONNECTIONS`] denials come every tenth of a second.
-pub type OnDenied = Arc<dyn Fn(&Denied) + Send + Sync>;
+pub type OnDenied = Arc<dyn Fn(&Denial) + Send + Sync>;
 
 /// The proxy of one plugin process. Dropping it closes its socket and its connections.
 #[must_use = "dropping it ends it"]
 pub struct Proxy {
-    counters: Arc<Shared>,
+    shared: Arc<ProxyState>,
     listener: Arc<UnixListener>,
     _task: AbortOnDropHandle<()>,
 }
 
 /// State that the connections of one proxy share.
-struct Shared {
-    reach: Reach,
+struct ProxyState {
+    connector: Connector,
     counters: Counters,
     on_denied: OnDenied,
     only_uid: Option<u32>,
@@ -112,11 +113,12 @@ impl Proxy {
         only_uid: Option<u32>,
         on_denied: OnDenied,
     ) -> Self {
-        let reach = Reach::new(allowed);
-        let shared = Arc::new(Shared { reach, counters: Counters::default(), on_denied, only_uid });
+        let reach = Connector::new(allowed);
+        let shared =
+            Arc::new(ProxyState { connector: reach, counters: Counters::default(), on_denied, only_uid });
         let listener = Arc::new(listener);
-        let task = tokio::spawn(serve_all(listener.clone(), shared.clone()));
-        Self { counters: shared, listener, _task: AbortOnDropHandle::new(task) }
+        let task = tokio::spawn(accept_loop(listener.clone(), shared.clone()));
+        Self { shared, listener, _task: AbortOnDropHandle::new(task) }
     }
 
     /// A duplicate of the listening socket, for the proxy of another supervisor. This proxy keeps running.
@@ -130,12 +132,12 @@ impl Proxy {
     /// The traffic so far.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
-        self.counters.counters.read()
+        self.shared.counters.snapshot()
     }
 }
 
 /// Runs until its task is aborted. It owns the connections, so they end with it.
-async fn serve_all(listener: Arc<UnixListener>, shared: Arc<Shared>) {
+async fn accept_loop(listener: Arc<UnixListener>, shared: Arc<ProxyState>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -143,12 +145,12 @@ async fn serve_all(listener: Arc<UnixListener>, shared: Arc<Shared>) {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) if !shared.may_connect(&stream) => {}
                 Ok((stream, _)) => {
-                    if has_place(&mut connections).await {
+                    if wait_for_slot(&mut connections).await {
                         connections.spawn(serve::connection(stream, shared.clone()));
                     } else {
                         shared.counters.turned_away();
                         // The plugin may not receive it, which does no harm.
-                        let _ = stream.try_write(FULL);
+                        let _ = stream.try_write(BUSY_RESPONSE);
                     }
                 }
                 Err(error) => {
@@ -161,24 +163,24 @@ async fn serve_all(listener: Arc<UnixListener>, shared: Arc<Shared>) {
 }
 
 /// Waits for a free slot, if all are in use.
-async fn has_place(connections: &mut JoinSet<()>) -> bool {
-    connections.len() < MAX_CONNECTIONS || timeout(PLACE_WAIT, connections.join_next()).await.is_ok()
+async fn wait_for_slot(connections: &mut JoinSet<()>) -> bool {
+    connections.len() < MAX_CONNECTIONS || timeout(SLOT_WAIT, connections.join_next()).await.is_ok()
 }
 
-impl Shared {
+impl ProxyState {
     fn may_connect(&self, stream: &UnixStream) -> bool {
         self.only_uid.is_none_or(|uid| stream.peer_cred().is_ok_and(|peer| peer.uid() == uid))
     }
 }
 
-impl fmt::Display for Denied {
+impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotListed { place } => write!(
                 f,
                 "{place} is not on this plugin's allow-list (if it should be, add it: sandbox.allow: [\"{place}\"])"
             ),
-            Self::Inside { place, address } => write!(
+            Self::NotPublic { place, address } => write!(
                 f,
                 "{place} leads to {}, which is no public address (if that is meant, add the address itself: \
                  sandbox.allow: [\"{address}\"])",

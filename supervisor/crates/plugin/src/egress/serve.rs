@@ -16,9 +16,9 @@ use talon_sanitize::{Raw, Sanitized};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{sleep, timeout};
 
-use super::place::Place;
-use super::reach::{CONNECT_TIMEOUT, LOOKUP_TIMEOUT, ReachError};
-use super::{Denied, Shared, tunnel};
+use super::connector::{CONNECT_TIMEOUT, ConnectorError, LOOKUP_TIMEOUT};
+use super::host_port::HostPort;
+use super::{Denial, ProxyState, tunnel};
 
 /// The largest request head, in bytes: the usual limit of servers. A larger one is answered with 431.
 pub const MAX_HEAD_BYTES: usize = 8 << 10;
@@ -42,7 +42,7 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 const SHOWN_BYTES: usize = 270;
 
 /// An accepted request: both ends of its tunnel.
-struct Opened {
+struct AcceptedTunnel {
     plugin: OnUpgrade,
     target: TcpStream,
 }
@@ -50,8 +50,8 @@ struct Opened {
 type Answer = Response<Full<Bytes>>;
 
 /// Serves one connection until it ends.
-pub(super) async fn connection(stream: UnixStream, shared: Arc<Shared>) {
-    let opened = match timeout(ANSWER_TIMEOUT, request(stream, &shared)).await {
+pub(super) async fn connection(stream: UnixStream, shared: Arc<ProxyState>) {
+    let opened = match timeout(ANSWER_TIMEOUT, serve_request(stream, &shared)).await {
         Ok(Some(opened)) => opened,
         // A plugin that sends an invalid, late or no request gets its response from hyper, or none.
         Ok(None) | Err(_) => return sleep(REFUSED_PAUSE).await,
@@ -63,10 +63,10 @@ pub(super) async fn connection(stream: UnixStream, shared: Arc<Shared>) {
 }
 
 /// Reads the one request of a connection and answers it.
-async fn request(stream: UnixStream, shared: &Shared) -> Option<Opened> {
+async fn serve_request(stream: UnixStream, shared: &ProxyState) -> Option<AcceptedTunnel> {
     let slot = Mutex::new(None);
     let service = service_fn(|request| async {
-        let (answer, opened) = answer(request, shared).await;
+        let (answer, opened) = respond(request, shared).await;
         *slot.lock().unwrap_or_else(PoisonError::into_inner) = opened;
         Ok::<_, Infallible>(answer)
     });
@@ -84,12 +84,12 @@ async fn request(stream: UnixStream, shared: &Shared) -> Option<Opened> {
     slot.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn answer(mut request: Request<Incoming>, shared: &Shared) -> (Answer, Option<Opened>) {
-    match open(&mut request, shared).await {
+async fn respond(mut request: Request<Incoming>, shared: &ProxyState) -> (Answer, Option<AcceptedTunnel>) {
+    match open_target(&mut request, shared).await {
         Ok(target) => {
             shared.counters.tunnel();
             let plugin = hyper::upgrade::on(request);
-            (Response::new(Full::default()), Some(Opened { plugin, target }))
+            (Response::new(Full::default()), Some(AcceptedTunnel { plugin, target }))
         }
         Err((status, text)) => {
             if status != StatusCode::FORBIDDEN {
@@ -101,7 +101,10 @@ async fn answer(mut request: Request<Incoming>, shared: &Shared) -> (Answer, Opt
 }
 
 /// Checks a request and connects to its target.
-async fn open(request: &mut Request<Incoming>, shared: &Shared) -> Result<TcpStream, (StatusCode, String)> {
+async fn open_target(
+    request: &mut Request<Incoming>,
+    shared: &ProxyState,
+) -> Result<TcpStream, (StatusCode, String)> {
     if request.method() != Method::CONNECT {
         return Err((
             StatusCode::METHOD_NOT_ALLOWED,
@@ -122,39 +125,39 @@ async fn open(request: &mut Request<Incoming>, shared: &Shared) -> Result<TcpStr
         _ => uri.to_string(),
     };
     let asked = asked.as_str();
-    let place = Place::parse(asked).map_err(|problem| {
+    let place = HostPort::parse(asked).map_err(|problem| {
         (
             StatusCode::BAD_REQUEST,
             format!("cannot connect to {:?}: {problem}", Raw::from(asked).line_within(SHOWN_BYTES)),
         )
     })?;
-    let denied = |denied: Denied| {
+    let denied = |denied: Denial| {
         let text = denied.to_string();
         shared.counters.denied();
         (shared.on_denied)(&denied);
         (StatusCode::FORBIDDEN, text)
     };
-    if !shared.reach.allows(&place) {
-        return Err(denied(Denied::NotListed { place: shown(&place) }));
+    if !shared.connector.allows(&place) {
+        return Err(denied(Denial::NotListed { place: sanitized(&place) }));
     }
-    shared.reach.connect(&place).await.map_err(|error| match error {
-        ReachError::Inside(ip) => {
-            denied(Denied::Inside { place: shown(&place), address: (ip, place.port).into() })
+    shared.connector.connect(&place).await.map_err(|error| match error {
+        ConnectorError::NotPublic(ip) => {
+            denied(Denial::NotPublic { place: sanitized(&place), address: (ip, place.port).into() })
         }
-        ReachError::Lookup(error) => {
+        ConnectorError::Lookup(error) => {
             (StatusCode::BAD_GATEWAY, format!("cannot resolve {place}: {error} (check the name)"))
         }
-        ReachError::Connect(error) => {
+        ConnectorError::Connect(error) => {
             (StatusCode::BAD_GATEWAY, format!("cannot connect to {place}: {error} (check that it runs)"))
         }
-        ReachError::Timeout(what) => {
+        ConnectorError::Timeout(what) => {
             (StatusCode::GATEWAY_TIMEOUT, format!("cannot connect to {place}: {what} (try again later)"))
         }
     })
 }
 
 /// A requested target as it was parsed.
-fn shown(place: &Place) -> Sanitized {
+fn sanitized(place: &HostPort) -> Sanitized {
     Raw::of(place).line()
 }
 

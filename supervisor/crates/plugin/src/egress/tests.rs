@@ -16,7 +16,7 @@ use super::*;
 struct Fixture {
     proxy: Proxy,
     socket: PathBuf,
-    denied: Arc<Mutex<Vec<Denied>>>,
+    denied: Arc<Mutex<Vec<Denial>>>,
     _dir: TempDir,
 }
 
@@ -160,7 +160,7 @@ async fn what_is_not_listed_is_denied_and_the_answer_names_the_entry() {
         let entry = format!("add it: sandbox.allow: [\"{place}\"])\n");
         assert!(answer.ends_with(&entry), "{answer}");
         let denied = fixture.denied.lock().unwrap().pop();
-        assert_eq!(denied, Some(Denied::NotListed { place: place.into() }));
+        assert_eq!(denied, Some(Denial::NotListed { place: place.into() }));
     }
     assert_eq!(fixture.proxy.traffic().denied, 4);
 }
@@ -174,7 +174,7 @@ async fn a_name_that_leads_to_this_machine_is_denied() {
     let answer = fixture.asks_for(&name).await;
     assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("no public address"), "{answer}");
     let denied = fixture.denied.lock().unwrap().pop();
-    assert!(matches!(denied, Some(Denied::Inside { place, .. }) if place == name));
+    assert!(matches!(denied, Some(Denial::NotPublic { place, .. }) if place == name));
     // The proxy did not connect: the next connection is this one.
     let own = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
     assert_eq!(listener.accept().await.unwrap().1, own.local_addr().unwrap());
@@ -250,7 +250,7 @@ async fn more_connections_than_places_wait_and_are_then_turned_away() {
     let answer = fixture.asks_for(&entry).await;
     tokio::time::resume();
     assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("all 64 connections"), "{answer}");
-    assert!(start.elapsed() >= PLACE_WAIT);
+    assert!(start.elapsed() >= SLOT_WAIT);
     assert_eq!(fixture.proxy.traffic().turned_away, 1);
 
     // A waiting connection gets the slot of one that ends.

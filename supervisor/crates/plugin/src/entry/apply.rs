@@ -47,7 +47,7 @@ impl PluginSettings {
             spec.config.insert(key.clone(), value.clone());
         }
         self.sandbox.apply(&mut spec.sandbox);
-        spec.sandbox.limits = self.limits.within(spec.sandbox.limits);
+        spec.sandbox.limits = self.limits.with_defaults(spec.sandbox.limits);
         self.lifecycle.apply(&mut spec.lifecycle);
     }
 }
@@ -77,14 +77,14 @@ impl LifecycleKeys {
         set(&mut life.start_timeout, time(self.start_timeout));
         set(&mut life.grace_period, time(self.grace_period));
         set(&mut life.ready_wait, time(self.ready_wait));
-        set(&mut life.kill_overdue_after, self.kill_overdue_after.map(overdue));
+        set(&mut life.kill_overdue_after, self.kill_overdue_after.map(overdue_limit));
     }
 }
 
 /// Zero disables the limit. A plugin cannot end a call exactly at its deadline, so a limit of zero would kill every
 /// plugin that is ever late.
 #[must_use]
-pub fn overdue(duration: Duration) -> Option<std::time::Duration> {
+pub fn overdue_limit(duration: Duration) -> Option<std::time::Duration> {
     Some(duration.get()).filter(|duration| !duration.is_zero())
 }
 

@@ -13,8 +13,8 @@ use crate::units::Duration;
 pub const MAX_CALL_TIMEOUT: Time = Time::from_secs(24 * 60 * 60);
 
 /// Requires a duration greater than zero and at most [`MAX_CALL_TIMEOUT`].
-pub fn check_day(duration: Duration, key: &KeyPath, found: &mut Findings<'_>) {
-    found.time(duration, key);
+pub fn check_call_timeout(duration: Duration, key: &KeyPath, found: &mut Findings<'_>) {
+    found.check_nonzero_duration(duration, key);
     if duration.get() > MAX_CALL_TIMEOUT {
         found.problem(key, "is longer than a day", "write at most \"1d\"");
     }
@@ -47,7 +47,7 @@ impl CallLimits {
     /// Checks that these limits can work.
     pub fn check(&self, path: &KeyPath, found: &mut Findings<'_>) {
         if let Some(timeout) = self.timeout {
-            check_day(timeout, &path.key("timeout"), found);
+            check_call_timeout(timeout, &path.key("timeout"), found);
         }
         let sizes = [
             ("max_response_bytes", self.max_response_bytes),
@@ -56,7 +56,7 @@ impl CallLimits {
         ];
         for (name, size) in sizes {
             if let Some(size) = size {
-                found.size(size, &path.key(name));
+                found.check_nonzero_size(size, &path.key(name));
             }
         }
         if let Some(size) = self.max_message_bytes
@@ -82,7 +82,7 @@ impl PluginSettings {
     /// Checks the settings of one plugin. `wider` holds the lifecycle defaults.
     pub fn check(&self, wider: &LifecycleSettings, path: &KeyPath, found: &mut Findings<'_>) {
         self.calls.check(path, found);
-        self.lifecycle(wider, path, found);
+        self.check_lifecycle(wider, path, found);
         for (name, value) in &self.env {
             let path = path.key("env").key(name);
             check_variable(name, &path, found);
@@ -92,14 +92,14 @@ impl PluginSettings {
         }
         for (action, over) in &self.actions {
             if let Some(timeout) = over.timeout {
-                check_day(timeout, &path.key("actions").key(action).key("timeout"), found);
+                check_call_timeout(timeout, &path.key("actions").key(action).key("timeout"), found);
             }
         }
         self.sandbox.check(&path.key("sandbox"), found);
         self.limits.check(&path.key("limits"), found);
     }
 
-    fn lifecycle(&self, wider: &LifecycleSettings, path: &KeyPath, found: &mut Findings<'_>) {
+    fn check_lifecycle(&self, wider: &LifecycleSettings, path: &KeyPath, found: &mut Findings<'_>) {
         let own = &self.lifecycle;
         let times = [
             ("health_check_interval", own.health_check_interval),
@@ -110,7 +110,7 @@ impl PluginSettings {
         ];
         for (name, time) in times {
             if let Some(time) = time {
-                found.time(time, &path.key(name));
+                found.check_nonzero_duration(time, &path.key(name));
             }
         }
         if let Some(after) = own.kill_overdue_after

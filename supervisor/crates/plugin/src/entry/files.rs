@@ -13,11 +13,11 @@ use crate::document::origin::KeyPath;
 pub const MAX_GRANTS: usize = 64;
 
 /// Paths that no grant may name, because the jail provides its own.
-const MADE_BY_THE_JAIL: [&str; 2] = ["/proc", "/dev"];
+const JAIL_OWNED_PATHS: [&str; 2] = ["/proc", "/dev"];
 
 /// Directories in which all programs keep sockets and scratch files: grants must name something below them. The jail
 /// refuses them, too, also as the target of a symlink.
-const SHARED_BY_ALL: [&str; 5] = ["/run", "/var/run", "/tmp", "/var/tmp", "/sys"];
+const SHARED_PATHS: [&str; 5] = ["/run", "/var/run", "/tmp", "/var/tmp", "/sys"];
 
 /// Files and directories of the host's that a plugin sees, at the paths that they have on the host; a directory
 /// with all that is in it. The file's own permissions still count: the plugin's uid has to be among those whom
@@ -26,23 +26,23 @@ const SHARED_BY_ALL: [&str; 5] = ["/run", "/var/run", "/tmp", "/var/tmp", "/sys"
 #[serde(default)]
 pub struct SandboxFs {
     /// What it may read. Sockets in it can be connected to before Linux 7.1.
-    #[schemars(with = "Option<Vec<PathText>>", extend("x-default" = "nothing"), example = &["/srv/code"])]
+    #[schemars(with = "Option<Vec<PathSchema>>", extend("x-default" = "nothing"), example = &["/srv/code"])]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read: Option<Vec<PathBuf>>,
     /// What it may read and execute: an interpreter outside of `/usr` with its libraries.
-    #[schemars(with = "Option<Vec<PathText>>", extend("x-default" = "nothing"), example = &["/opt/python-3.13"])]
+    #[schemars(with = "Option<Vec<PathSchema>>", extend("x-default" = "nothing"), example = &["/opt/python-3.13"])]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execute: Option<Vec<PathBuf>>,
     /// What it may read and write, make and remove. A socket that lies there can be connected to.
-    #[schemars(with = "Option<Vec<PathText>>", extend("x-default" = "nothing"), example = &["/srv/index"])]
+    #[schemars(with = "Option<Vec<PathSchema>>", extend("x-default" = "nothing"), example = &["/srv/index"])]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<Vec<PathBuf>>,
 }
 
 /// The schema of a path in a list.
-struct PathText;
+struct PathSchema;
 
-impl JsonSchema for PathText {
+impl JsonSchema for PathSchema {
     fn inline_schema() -> bool {
         true
     }
@@ -70,7 +70,7 @@ impl SandboxFs {
 
     /// These lists where they are set, otherwise the wider ones.
     #[must_use]
-    pub fn within(&self, wider: &Self) -> Self {
+    pub fn with_defaults(&self, wider: &Self) -> Self {
         let list =
             |own: &Option<Vec<PathBuf>>, wider: &Option<Vec<PathBuf>>| own.clone().or_else(|| wider.clone());
         Self {
@@ -90,7 +90,7 @@ impl SandboxFs {
                 found.problem(&path, message, "name a directory that holds them");
             }
             for (index, grant) in list.iter().enumerate() {
-                if let Err((message, help)) = grantable(grant) {
+                if let Err((message, help)) = check_grantable(grant) {
                     found.problem(&path.index(index), message, help);
                 }
             }
@@ -99,7 +99,7 @@ impl SandboxFs {
 }
 
 /// Checks that a path can be granted to a plugin at all.
-fn grantable(path: &Path) -> Result<(), (String, &'static str)> {
+fn check_grantable(path: &Path) -> Result<(), (String, &'static str)> {
     use std::os::unix::ffi::OsStrExt;
 
     let shown = path.display();
@@ -114,11 +114,11 @@ fn grantable(path: &Path) -> Result<(), (String, &'static str)> {
         let help = "name the directories that it needs, or set its sandbox.mode to off";
         return Err(("would show it the whole machine".to_owned(), help));
     }
-    if let Some(own) = MADE_BY_THE_JAIL.iter().find(|own| path.starts_with(own)) {
+    if let Some(own) = JAIL_OWNED_PATHS.iter().find(|own| path.starts_with(own)) {
         let message = format!("{shown} lies in {own}, which the jail provides itself");
         return Err((message, "leave it out"));
     }
-    if let Some(shared) = SHARED_BY_ALL.iter().find(|shared| Path::new(shared).starts_with(path)) {
+    if let Some(shared) = SHARED_PATHS.iter().find(|shared| Path::new(shared).starts_with(path)) {
         let message =
             format!("{shown} would show it {shared}, with sockets and files of everything that runs");
         return Err((message, "name what it needs below it"));
@@ -135,7 +135,7 @@ mod tests {
         for good in
             ["/srv/code", "/opt/python/bin/python3", "/developer", "/home/a b", "/run/postgresql", "/var/lib"]
         {
-            assert_eq!(grantable(Path::new(good)), Ok(()), "{good}");
+            assert_eq!(check_grantable(Path::new(good)), Ok(()), "{good}");
         }
         for bad in [
             "",
@@ -151,7 +151,7 @@ mod tests {
             "/var",
             "/tmp/",
         ] {
-            assert!(grantable(Path::new(bad)).is_err(), "{bad:?}");
+            assert!(check_grantable(Path::new(bad)).is_err(), "{bad:?}");
         }
     }
 }

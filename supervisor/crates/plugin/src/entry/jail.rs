@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use talon_jail::Mode;
 
 use super::files::SandboxFs;
-use super::network::{NetworkAccess, SandboxPorts, check_allowed};
+use super::network::{NetworkAccess, SandboxPorts, check_allow_list};
 use crate::document::Findings;
 use crate::document::origin::KeyPath;
 use crate::spec::SandboxSettings;
@@ -74,7 +74,7 @@ pub enum SandboxMode {
 impl SandboxMode {
     /// The name in the configuration.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Enforce => "enforce",
             Self::BestEffort => "best-effort",
@@ -113,11 +113,11 @@ impl PluginSandbox {
             sandbox.profile.clone_from(profile);
         }
         sandbox.network = self.network.unwrap_or(sandbox.network);
-        sandbox.ports = self.ports.within(&sandbox.ports);
+        sandbox.ports = self.ports.with_defaults(&sandbox.ports);
         if let Some(allow) = &self.allow {
             sandbox.allow.clone_from(allow);
         }
-        sandbox.fs = self.fs.within(&sandbox.fs);
+        sandbox.fs = self.fs.with_defaults(&sandbox.fs);
         sandbox.tmp_bytes = self.tmp_bytes.map_or(sandbox.tmp_bytes, ByteSize::get);
         sandbox.tmp_exec = self.tmp_exec.unwrap_or(sandbox.tmp_exec);
     }
@@ -131,9 +131,9 @@ impl PluginSandbox {
             check_profile(profile, &path.key("profile"), found);
         }
         if let Some(size) = self.tmp_bytes {
-            found.size(size, &path.key("tmp_bytes"));
+            found.check_nonzero_size(size, &path.key("tmp_bytes"));
         }
-        check_allowed(self.allow.as_deref().unwrap_or_default(), &path.key("allow"), found);
+        check_allow_list(self.allow.as_deref().unwrap_or_default(), &path.key("allow"), found);
         self.fs.check(&path.key("fs"), found);
         // Either would have no effect, which an operator does not expect.
         if !self.ports.are_any() && self.network.is_some_and(|network| network != NetworkAccess::Full) {

@@ -103,7 +103,7 @@ pub struct SandboxLimits {
 impl SandboxLimits {
     /// These limits where they are set, otherwise the wider ones.
     #[must_use]
-    pub fn within(&self, wider: Limits) -> Limits {
+    pub fn with_defaults(&self, wider: Limits) -> Limits {
         let bytes = |own: Option<ByteSize>, wider: u64| own.map_or(wider, ByteSize::get);
         let optional = |own: Option<ByteSize>, wider: Option<u64>| own.map(ByteSize::get).or(wider);
         Limits {
@@ -127,7 +127,7 @@ impl SandboxLimits {
     pub fn check(&self, path: &KeyPath, found: &mut Findings<'_>) {
         for (name, size) in [("data_bytes", self.data_bytes), ("as_bytes", self.as_bytes)] {
             if let Some(size) = size {
-                found.size(size, &path.key(name));
+                found.check_nonzero_size(size, &path.key(name));
             }
         }
         let least =

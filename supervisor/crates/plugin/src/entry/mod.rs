@@ -25,15 +25,15 @@ use serde::{Deserialize, Serialize};
 use crate::spec::{ChangedTools, Cookie, Dialect, Tls};
 use crate::units::Duration;
 
-pub use apply::overdue;
+pub use apply::overdue_limit;
 pub use calls::CallLimits;
-pub use check::{MAX_CALL_TIMEOUT, check_backoff, check_day, check_health, check_variable};
+pub use check::{MAX_CALL_TIMEOUT, check_backoff, check_call_timeout, check_health, check_variable};
 pub use files::{MAX_GRANTS, SandboxFs};
 pub use jail::{PluginSandbox, SandboxMode};
 pub use lifecycle::LifecycleKeys;
 pub use limits::SandboxLimits;
 pub use network::{NetworkAccess, SandboxPorts};
-pub(crate) use url::place as place_of_url;
+pub(crate) use url::host_port as place_of_url;
 
 /// A plugin and its program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -28,7 +28,7 @@ pub enum NetworkAccess {
 impl NetworkAccess {
     /// The name in the configuration.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Loopback => "loopback",
@@ -62,7 +62,7 @@ impl SandboxPorts {
 
     /// These ports where they are set, otherwise the wider ones.
     #[must_use]
-    pub fn within(&self, wider: &Self) -> Self {
+    pub fn with_defaults(&self, wider: &Self) -> Self {
         Self {
             connect: self.connect.clone().or_else(|| wider.connect.clone()),
             bind: self.bind.clone().or_else(|| wider.bind.clone()),
@@ -71,7 +71,7 @@ impl SandboxPorts {
 }
 
 /// Checks the entries of an allow-list.
-pub(super) fn check_allowed(allow: &[String], path: &KeyPath, found: &mut Findings<'_>) {
+pub(super) fn check_allow_list(allow: &[String], path: &KeyPath, found: &mut Findings<'_>) {
     if allow.len() > MAX_ENTRIES {
         let message = format!("{} places, and at most {MAX_ENTRIES} are taken", allow.len());
         return found.problem(path, message, "name the hosts of one domain by *.DOMAIN:PORT");

@@ -10,7 +10,7 @@ const MAX_URL_BYTES: usize = 2048;
 /// Why a text is no URL of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {help}")]
-pub(crate) struct UrlProblem {
+pub(crate) struct UrlError {
     /// The problem. The URL is not repeated, because it may contain secrets.
     pub(crate) what: &'static str,
     /// What to write.
@@ -18,8 +18,8 @@ pub(crate) struct UrlProblem {
 }
 
 /// The `host:port` of a server's URL, in the form of `sandbox.allow`.
-pub(crate) fn place(url: &str) -> Result<String, UrlProblem> {
-    let problem = |what, help| Err(UrlProblem { what, help });
+pub(crate) fn host_port(url: &str) -> Result<String, UrlError> {
+    let problem = |what, help| Err(UrlError { what, help });
     if url.len() > MAX_URL_BYTES {
         return problem("is longer than 2048 bytes", "put keys into config.headers");
     }
@@ -64,7 +64,7 @@ mod tests {
             ("https://[2001:db8::1]:8443/a?b=c", "[2001:db8::1]:8443"),
             ("https://xn--bcher-kva.example/", "xn--bcher-kva.example:443"),
         ] {
-            assert_eq!(place(url).as_deref(), Ok(expected), "{url}");
+            assert_eq!(host_port(url).as_deref(), Ok(expected), "{url}");
         }
     }
 
@@ -86,7 +86,7 @@ mod tests {
             ("https://a b/s3cret", "is no URL"),
             (&long, "2048"),
         ] {
-            let problem = place(url).expect_err(url).to_string();
+            let problem = host_port(url).expect_err(url).to_string();
             assert!(problem.contains(says), "{url}: {problem}");
             assert!(!problem.contains("s3cret"), "{problem}");
         }

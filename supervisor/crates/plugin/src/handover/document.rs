@@ -8,8 +8,8 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, de};
-use talon_control::parcel::Ticket;
-use talon_jail::Who;
+use talon_control::fd_bundle::FdIndex;
+use talon_jail::ProcessIdentity;
 
 use crate::spec::Dialect;
 
@@ -23,21 +23,21 @@ pub(crate) const MAX_PROCESSES: usize = 4096;
 /// Everything that a registry hands over. Its fields are private to this crate; it is written and read as one
 /// value. It holds the keys of encrypted connections, so it must stay in private memory.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Handed {
+pub struct HandoverDocument {
     pub(crate) version: Version,
     /// The runtime directory that contains the processes' directories.
     pub(crate) runtime_dir: PathBuf,
     /// The descriptor of its lock.
-    pub(crate) lock: Ticket,
+    pub(crate) lock: FdIndex,
     /// The lock of the directory of views.
-    pub(crate) views_lock: Ticket,
+    pub(crate) views_lock: FdIndex,
     #[serde(deserialize_with = "bounded")]
-    pub(crate) processes: Vec<HandedProcess>,
+    pub(crate) processes: Vec<ProcessRecord>,
 }
 
-impl Handed {
+impl HandoverDocument {
     /// A document without processes.
-    pub(crate) fn new(runtime_dir: &Path, lock: Ticket, views_lock: Ticket) -> Self {
+    pub(crate) fn new(runtime_dir: &Path, lock: FdIndex, views_lock: FdIndex) -> Self {
         Self {
             version: Version,
             runtime_dir: runtime_dir.to_owned(),
@@ -60,7 +60,7 @@ pub(crate) struct Version;
 
 /// One process that was ready for calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct HandedProcess {
+pub(crate) struct ProcessRecord {
     /// The plugin's configured name.
     pub(crate) plugin: String,
     pub(crate) instance: u32,
@@ -69,25 +69,25 @@ pub(crate) struct HandedProcess {
     /// The digest of the program, or of its directory.
     pub(crate) digest: String,
     /// The program's process.
-    pub(crate) program: Who,
-    pub(crate) monitor: HandedMonitor,
-    pub(crate) stdout: Ticket,
-    pub(crate) stderr: Ticket,
-    pub(crate) dir: HandedDir,
-    pub(crate) view: Option<HandedView>,
+    pub(crate) program: ProcessIdentity,
+    pub(crate) monitor: MonitorRecord,
+    pub(crate) stdout: FdIndex,
+    pub(crate) stderr: FdIndex,
+    pub(crate) dir: DirRecord,
+    pub(crate) view: Option<ViewRecord>,
     /// The directory of its cgroup.
     pub(crate) group: Option<PathBuf>,
     /// The listening socket of its egress proxy.
-    pub(crate) proxy: Option<Ticket>,
+    pub(crate) proxy: Option<FdIndex>,
     /// The listening socket of its key-value store.
-    pub(crate) state: Option<Ticket>,
+    pub(crate) state: Option<FdIndex>,
     /// The client certificate, if its connections are encrypted.
-    pub(crate) identity: Option<HandedIdentity>,
+    pub(crate) identity: Option<IdentityRecord>,
     /// The dialect of its handshake.
     pub(crate) handshake: Dialect,
     /// The dialect it is called in.
     pub(crate) dialect: Dialect,
-    pub(crate) address: HandedAddress,
+    pub(crate) address: AddressRecord,
     /// The certificate that its server presents, as in its handshake.
     pub(crate) server_cert: Option<String>,
     /// What its jail enforces.
@@ -102,27 +102,27 @@ pub(crate) struct HandedProcess {
 
 /// The monitor, an ancestor of all of a plugin's processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct HandedMonitor {
-    pub(crate) who: Who,
-    pub(crate) control: Ticket,
-    pub(crate) pidfd: Ticket,
+pub(crate) struct MonitorRecord {
+    pub(crate) who: ProcessIdentity,
+    pub(crate) control: FdIndex,
+    pub(crate) pidfd: FdIndex,
     /// The program's pidfd.
-    pub(crate) program: Ticket,
+    pub(crate) program: FdIndex,
 }
 
 /// A private directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct HandedDir {
+pub(crate) struct DirRecord {
     pub(crate) name: String,
     /// The mount that the plugin sees at this path.
-    pub(crate) inside: Option<Ticket>,
+    pub(crate) inside: Option<FdIndex>,
     /// The listening socket that was passed to the plugin.
-    pub(crate) listening: Option<Ticket>,
+    pub(crate) listening: Option<FdIndex>,
 }
 
 /// The view that a process runs from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct HandedView {
+pub(crate) struct ViewRecord {
     pub(crate) name: String,
     pub(crate) digest: String,
     pub(crate) script: Option<String>,
@@ -131,7 +131,7 @@ pub(crate) struct HandedView {
 
 /// A certificate and its key.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct HandedIdentity {
+pub(crate) struct IdentityRecord {
     /// DER, in hexadecimal digits.
     pub(crate) certificate: String,
     /// PKCS #8, in hexadecimal digits.
@@ -141,7 +141,7 @@ pub(crate) struct HandedIdentity {
 /// Where a process listens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum HandedAddress {
+pub(crate) enum AddressRecord {
     Unix(PathBuf),
     Tcp(std::net::SocketAddr),
 }
@@ -164,7 +164,7 @@ impl<'de> Deserialize<'de> for Version {
 }
 
 /// Reads the processes and enforces [`MAX_PROCESSES`].
-fn bounded<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<HandedProcess>, D::Error> {
+fn bounded<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<ProcessRecord>, D::Error> {
     let processes = Vec::deserialize(deserializer)?;
     if processes.len() > MAX_PROCESSES {
         return Err(de::Error::custom(format_args!("more than {MAX_PROCESSES} processes are handed over")));
@@ -173,7 +173,7 @@ fn bounded<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Hand
 }
 
 /// Without the key, which must not appear in a log.
-impl std::fmt::Debug for HandedIdentity {
+impl std::fmt::Debug for IdentityRecord {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("IdentityRecord")
     }

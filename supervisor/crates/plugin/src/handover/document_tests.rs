@@ -1,17 +1,17 @@
 use proptest::prelude::*;
-use talon_control::parcel::Packer;
+use talon_control::fd_bundle::Packer;
 
 use super::*;
 
 /// Tickets as a parcel has them.
-fn tickets(count: usize) -> Vec<Ticket> {
+fn tickets(count: usize) -> Vec<FdIndex> {
     let mut packer = Packer::default();
     let null = || std::fs::File::open("/dev/null").unwrap().into();
     (0..count).map(|_| packer.add(null())).collect()
 }
 
-fn who() -> impl Strategy<Value = Who> {
-    any::<(u32, u64, u32)>().prop_map(|(pid, started, uid)| Who { pid, started, uid })
+fn who() -> impl Strategy<Value = ProcessIdentity> {
+    any::<(u32, u64, u32)>().prop_map(|(pid, started, uid)| ProcessIdentity { pid, started, uid })
 }
 
 prop_compose! {
@@ -22,21 +22,21 @@ prop_compose! {
         start_to_ready_us in any::<Option<u64>>(),
         parts in any::<[bool; 7]>(),
         text in any::<Option<String>>(),
-    ) -> HandedProcess {
+    ) -> ProcessRecord {
         let tickets = tickets(9);
         let (plugin, fingerprint, digest, dir, path) = names;
         let optional = |part: usize, ticket: usize| parts[part].then(|| tickets[ticket]);
-        HandedProcess {
+        ProcessRecord {
             plugin, instance, fingerprint, digest: digest.clone(), program,
-            monitor: HandedMonitor { who: monitor, control: tickets[0], pidfd: tickets[1], program: tickets[2] },
+            monitor: MonitorRecord { who: monitor, control: tickets[0], pidfd: tickets[1], program: tickets[2] },
             stdout: tickets[3], stderr: tickets[4],
-            dir: HandedDir { name: dir.clone(), inside: optional(0, 5), listening: optional(1, 6) },
-            view: parts[2].then_some(HandedView { name: dir, digest, script: text.clone(), gid: None }),
+            dir: DirRecord { name: dir.clone(), inside: optional(0, 5), listening: optional(1, 6) },
+            view: parts[2].then_some(ViewRecord { name: dir, digest, script: text.clone(), gid: None }),
             group: parts[3].then(|| path.clone().into()),
             proxy: optional(4, 7), state: optional(5, 8),
-            identity: parts[6].then(|| HandedIdentity { certificate: "00".into(), key: "ff".into() }),
+            identity: parts[6].then(|| IdentityRecord { certificate: "00".into(), key: "ff".into() }),
             handshake: Dialect::GoPlugin, dialect: Dialect::OpenTalonV0,
-            address: HandedAddress::Unix(path.into()),
+            address: AddressRecord::Unix(path.into()),
             server_cert: text,
             report: vec![],
             starts, ready_since_unix_ms, start_to_ready_us,
@@ -44,16 +44,16 @@ prop_compose! {
     }
 }
 
-fn document(processes: Vec<HandedProcess>) -> Handed {
+fn document(processes: Vec<ProcessRecord>) -> HandoverDocument {
     let tickets = tickets(2);
-    Handed { processes, ..Handed::new(Path::new("/run/talon"), tickets[0], tickets[1]) }
+    HandoverDocument { processes, ..HandoverDocument::new(Path::new("/run/talon"), tickets[0], tickets[1]) }
 }
 
 proptest! {
     #[test]
     fn what_is_written_is_read_as_it_was(processes in prop::collection::vec(process(), 0..4)) {
         let text = serde_json::to_vec(&document(processes.clone())).unwrap();
-        let read: Handed = serde_json::from_slice(&text).unwrap();
+        let read: HandoverDocument = serde_json::from_slice(&text).unwrap();
         prop_assert_eq!(read.processes, processes);
     }
 
@@ -61,15 +61,15 @@ proptest! {
     fn garbage_is_refused(process in process(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut text = serde_json::to_vec(&document(vec![process])).unwrap();
         let cut = at.index(text.len());
-        prop_assert!(serde_json::from_slice::<Handed>(&text[..cut]).is_err(), "a part is nothing");
+        prop_assert!(serde_json::from_slice::<HandoverDocument>(&text[..cut]).is_err(), "a part is nothing");
         // Whatever it becomes, reading it ends, and it is read or refused.
         text[cut] = byte;
-        let _ = serde_json::from_slice::<Handed>(&text);
+        let _ = serde_json::from_slice::<HandoverDocument>(&text);
     }
 
     #[test]
     fn any_text_can_be_looked_at(text in any::<String>()) {
-        let _ = serde_json::from_str::<Handed>(&text);
+        let _ = serde_json::from_str::<HandoverDocument>(&text);
     }
 }
 
@@ -77,7 +77,7 @@ proptest! {
 fn another_version_is_refused_by_name() {
     let mut value = serde_json::to_value(document(vec![])).unwrap();
     value["version"] = 2.into();
-    let refused = serde_json::from_value::<Handed>(value).unwrap_err().to_string();
+    let refused = serde_json::from_value::<HandoverDocument>(value).unwrap_err().to_string();
     assert!(refused.contains("of version 2, and this supervisor reads version 1"), "{refused}");
 }
 
@@ -85,7 +85,7 @@ fn another_version_is_refused_by_name() {
 fn a_newer_supervisor_may_say_more() {
     let mut value = serde_json::to_value(document(vec![])).unwrap();
     value["mood"] = "good".into();
-    assert!(serde_json::from_value::<Handed>(value).is_ok());
+    assert!(serde_json::from_value::<HandoverDocument>(value).is_ok());
 }
 
 #[test]
@@ -93,5 +93,5 @@ fn more_processes_than_there_may_be_are_refused() {
     let mut value = serde_json::to_value(document(vec![])).unwrap();
     let one = serde_json::json!({});
     value["processes"] = vec![one; MAX_PROCESSES + 1].into();
-    assert!(serde_json::from_value::<Handed>(value).is_err());
+    assert!(serde_json::from_value::<HandoverDocument>(value).is_err());
 }

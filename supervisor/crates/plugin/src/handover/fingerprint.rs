@@ -22,7 +22,7 @@ use crate::spec::{Cookie, Dialect, PluginSpec, Tls};
 /// A field that is added later must be omitted from the text when it has its default. Otherwise every process
 /// starts fresh with the upgrade that adds it.
 #[derive(Serialize)]
-struct Fingerprinted<'s> {
+struct FingerprintInput<'s> {
     program: &'s Path,
     directory: Option<&'s Path>,
     args: &'s [String],
@@ -35,12 +35,12 @@ struct Fingerprinted<'s> {
     tls: Tls,
     url: Option<&'s str>,
     allow_tcp: bool,
-    sandbox: Sandboxed<'s>,
+    sandbox: SandboxInput<'s>,
 }
 
 /// The part of a spec's sandbox that determines the process.
 #[derive(Serialize)]
-struct Sandboxed<'s> {
+struct SandboxInput<'s> {
     mode: Mode,
     limits: &'s Limits,
     profile: &'s str,
@@ -58,7 +58,7 @@ struct Sandboxed<'s> {
 /// may read a profile.
 pub(crate) fn fingerprint(spec: &PluginSpec) -> Option<String> {
     let sandbox = &spec.sandbox;
-    let fingerprinted = Fingerprinted {
+    let fingerprinted = FingerprintInput {
         program: &spec.program,
         directory: spec.directory.as_deref(),
         args: &spec.args,
@@ -71,11 +71,11 @@ pub(crate) fn fingerprint(spec: &PluginSpec) -> Option<String> {
         tls: spec.tls,
         url: spec.url.as_deref(),
         allow_tcp: spec.allow_tcp,
-        sandbox: Sandboxed {
+        sandbox: SandboxInput {
             mode: sandbox.mode,
             limits: &sandbox.limits,
             profile: &sandbox.profile,
-            profile_text: profile::own_text(sandbox),
+            profile_text: profile::custom_text(sandbox),
             network: sandbox.network,
             ports: &sandbox.ports,
             allow: &sandbox.allow,

@@ -19,28 +19,28 @@ mod fingerprint;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use talon_control::parcel::Unpacker;
+use talon_control::fd_bundle::Unpacker;
 
-use crate::rundir::Left;
+use crate::rundir::InheritedEntries;
 
-pub use self::document::Handed;
+pub use self::document::HandoverDocument;
 pub(crate) use self::document::{
-    HandedAddress, HandedDir, HandedIdentity, HandedMonitor, HandedProcess, HandedView, MAX_PROCESSES,
+    AddressRecord, DirRecord, IdentityRecord, MAX_PROCESSES, MonitorRecord, ProcessRecord, ViewRecord,
 };
 pub(crate) use self::fingerprint::fingerprint;
 
 /// What a supervisor received from its predecessor.
 #[derive(Debug)]
-pub struct Inherited {
+pub struct ReceivedHandover {
     /// The document.
-    pub handed: Handed,
+    pub document: HandoverDocument,
     /// The descriptors that it refers to. Others are closed when this is dropped.
     pub unpacker: Unpacker,
 }
 
 /// The counters of an instance, continued by the next supervisor.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Counted {
+pub(crate) struct InstanceCounters {
     /// How many processes were started for it.
     pub(crate) starts: u64,
     /// When the process became ready.
@@ -51,9 +51,9 @@ pub(crate) struct Counted {
 
 /// How many processes were handed over, and what happened to them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Adopted {
+pub struct AdoptionCounts {
     /// All that were handed over.
-    pub handed: usize,
+    pub received: usize,
     /// Those that were taken over and run.
     pub taken_over: usize,
     /// Those that were killed: they failed a check, died, or were not claimed.
@@ -65,7 +65,7 @@ pub struct Adopted {
 /// Why nothing was handed over. Nothing has changed then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum HandOverError {
+pub enum HandoverError {
     /// A descriptor could not be duplicated.
     #[error(
         "the descriptors of {whose} cannot be duplicated: {source}; raise the limit on open files (LimitNOFILE=), or restart without a handover"
@@ -83,25 +83,25 @@ pub enum HandOverError {
     #[error(
         "this supervisor has no processes that could be handed over; start the other one without --takeover"
     )]
-    Nothing,
+    NothingToHandOver,
 }
 
 /// The entries of the directories that must not be cleared, and the processes that use them.
 #[derive(Default)]
-pub(crate) struct LeftBehind {
-    pub(crate) processes: Vec<HandedProcess>,
+pub(crate) struct Leftovers {
+    pub(crate) processes: Vec<ProcessRecord>,
     /// In the runtime directory.
-    pub(crate) runtime: Left,
+    pub(crate) runtime: InheritedEntries,
     /// In the directory of views.
-    pub(crate) views: Left,
+    pub(crate) views: InheritedEntries,
     pub(crate) unpacker: Unpacker,
 }
 
-impl LeftBehind {
+impl Leftovers {
     /// Opens the document's locks. A lock that was not passed on is acquired again, if it is free.
-    pub(crate) fn of(inherited: Inherited, runtime_dir: &Path) -> Self {
-        let Inherited { handed, mut unpacker } = inherited;
-        let Handed { lock, views_lock, processes, .. } = handed;
+    pub(crate) fn from_handover(inherited: ReceivedHandover, runtime_dir: &Path) -> Self {
+        let ReceivedHandover { document: handed, mut unpacker } = inherited;
+        let HandoverDocument { lock, views_lock, processes, .. } = handed;
         // The processes know their sockets by paths in this directory.
         if runtime_dir.canonicalize().ok().as_ref() != Some(&handed.runtime_dir) {
             tracing::warn!(
@@ -114,8 +114,8 @@ impl LeftBehind {
         let views = processes.iter().filter_map(|process| process.view.as_ref());
         let views = views.map(|view| view.name.clone()).collect();
         Self {
-            runtime: Left { lock: unpacker.take(lock).ok(), names: dirs },
-            views: Left { lock: unpacker.take(views_lock).ok(), names: views },
+            runtime: InheritedEntries { lock: unpacker.take(lock).ok(), names: dirs },
+            views: InheritedEntries { lock: unpacker.take(views_lock).ok(), names: views },
             processes,
             unpacker,
         }

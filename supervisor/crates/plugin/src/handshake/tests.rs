@@ -136,7 +136,7 @@ fn the_configured_dialect_is_insisted_on() {
 fn a_long_line_is_refused_and_shown_in_part() {
     let error = auto(&format!("1|1|unix|/{}|grpc", "x".repeat(MAX_LINE_BYTES))).unwrap_err();
     assert!(matches!(error, HandshakeError::TooLong { .. }));
-    assert!(error.to_string().len() < 2 * SHOWN_BYTES);
+    assert!(error.to_string().len() < 2 * QUOTED_BYTES);
 }
 
 /// Texts that come near to a handshake more often than random ones.

@@ -12,31 +12,31 @@ use talon_sanitize::{Raw, Sanitized, inert};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::adoption_pool::AdoptedProcess;
 use super::attempt::Attempt;
-use super::error::{LaunchError, Step};
-use super::kept::{Choice, LastGood};
-use super::process::{Sockets, Standing};
-use super::program::Prepared;
-use super::shelf::Entry;
-use super::{Launcher, Progress, Running, Shared, framed, joined, spawn, talk};
+use super::error::{LaunchError, LaunchStep};
+use super::last_good::{LastGoodProgram, ProgramChoice};
+use super::process::{HandoverState, ServedSockets};
+use super::program::PreparedProgram;
+use super::{LaunchProgress, LaunchedProcess, Launcher, Shared, flatten_join, framed, setup, spawn};
 use crate::capability::Capability;
 use crate::client::Client;
 use crate::connect::ClientIdentity;
 use crate::entry::NetworkAccess;
-use crate::handover::{self, Counted, HandedAddress, HandedProcess};
+use crate::handover::{self, AddressRecord, InstanceCounters, ProcessRecord};
 use crate::handshake::{Address, Handshake};
 use crate::logs::{Level, LogSink, Stream};
 use crate::spec::{Dialect, PluginSpec};
-use crate::stdio::{PipeReader, Scribe, Splitter};
+use crate::stdio::{LineSplitter, PipeReader, StreamLogger};
 
 /// The timeout for taking over a process, if the start timeout is not shorter. The process only has to answer
 /// twice; one that cannot do so in this time would only delay its callers, and a fresh start still has its
 /// full timeout.
-const WITHIN: Duration = Duration::from_secs(10);
+const ADOPT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a handed-over process does not fit its plugin.
 #[derive(Debug, thiserror::Error)]
-enum Unfit {
+enum TakeoverError {
     #[error("its settings have changed")]
     Settings,
     #[error("what lies on the disk is not what it runs")]
@@ -56,33 +56,33 @@ enum Unfit {
 impl Launcher {
     /// Takes over the process of this instance, if it still fits the plugin. `None`: there is none, or it did
     /// not fit and was ended. On an error nothing of it is left.
-    pub(super) async fn take_up(
+    pub(super) async fn take_over(
         &self,
         spec: &PluginSpec,
         instance: u32,
-        choice: Choice<'_>,
+        choice: ProgramChoice<'_>,
         logs: &LogSink,
-        progress: &(dyn Fn(Progress) + Send + Sync),
+        progress: &(dyn Fn(LaunchProgress) + Send + Sync),
         cancel: &CancellationToken,
-    ) -> Result<Option<Running>, LaunchError> {
-        let Some(entry) = self.shelf.take(&spec.name, instance) else { return Ok(None) };
-        let counted = counted(&entry.handed);
+    ) -> Result<Option<LaunchedProcess>, LaunchError> {
+        let Some(entry) = self.adoption_pool.take(&spec.name, instance) else { return Ok(None) };
+        let counted = restored_counters(&entry.handed);
         let (pid, uid) = (entry.process.pid(), entry.process.uid());
         let mut attempt = Attempt::new();
         let work = self.adopt(&mut attempt, entry, spec, logs, progress);
-        let within = WITHIN.min(spec.lifecycle.start_timeout);
+        let within = ADOPT_TIMEOUT.min(spec.lifecycle.start_timeout);
         let outcome = cancel.run_until_cancelled(timeout(within, work)).await;
         let why = match (outcome, attempt.process.take()) {
             (Some(Ok(Ok((client, capability, handed)))), Some(process)) => {
-                self.shelf.taken_over();
-                choice.came_up(attempt.program.take()).await;
+                self.adoption_pool.count_taken_over();
+                choice.remember(attempt.program.take()).await;
                 if handed.dialect == Dialect::OpenTalonV0 {
                     self.framed.remember(&spec.name, &handed.digest);
                 }
                 logs.note(instance, Level::Info, format!("taken over as pid {pid}, uid {uid}"));
-                let HandedProcess { digest, dialect, report, .. } = handed;
+                let ProcessRecord { digest, dialect, report, .. } = handed;
                 let taken_over = Some(counted);
-                return Ok(Some(Running {
+                return Ok(Some(LaunchedProcess {
                     process,
                     client,
                     capability,
@@ -93,11 +93,11 @@ impl Launcher {
                 }));
             }
             (outcome, process) => {
-                self.shelf.refused();
+                self.adoption_pool.count_refused();
                 let step = attempt.step;
-                let words = attempt.clear(process).await;
+                let words = attempt.clean_up(process).await;
                 match outcome {
-                    None => return Err(LaunchError::CalledOff),
+                    None => return Err(LaunchError::Cancelled),
                     Some(Ok(Err(unfit))) => Raw::of(&unfit).line(),
                     Some(Ok(Ok(_)) | Err(_)) => {
                         let timed_out = LaunchError::TimedOut { after: within, step, words: words.0 };
@@ -117,12 +117,12 @@ impl Launcher {
     async fn adopt(
         &self,
         attempt: &mut Attempt,
-        entry: Entry,
+        entry: AdoptedProcess,
         spec: &PluginSpec,
         logs: &LogSink,
-        progress: &(dyn Fn(Progress) + Send + Sync),
-    ) -> Result<(Client, Arc<Capability>, HandedProcess), Unfit> {
-        let Entry { handed, process, dir, stdout, stderr, proxy, state } = entry;
+        progress: &(dyn Fn(LaunchProgress) + Send + Sync),
+    ) -> Result<(Client, Arc<Capability>, ProcessRecord), TakeoverError> {
+        let AdoptedProcess { handed, process, dir, stdout, stderr, proxy, state } = entry;
         let process = &*attempt.process.insert(process);
         let instance = handed.instance;
         // Read from the start, since the process may already be blocked on a full pipe.
@@ -130,11 +130,11 @@ impl Launcher {
         let [stdout, stderr] = pipes;
         let (stdout, stderr) = (stdout?, stderr?);
         let shared_pipes = (stdout.shared(), stderr.shared());
-        let scribe = |stream| Scribe::new(logs.clone(), instance, stream, attempt.last_words.clone());
-        let lines = || Splitter::new(logs.line_bytes());
+        let scribe = |stream| StreamLogger::new(logs.clone(), instance, stream, attempt.last_words.clone());
+        let lines = || LineSplitter::new(logs.line_bytes());
         let readers = &self.shared.readers;
         readers.spawn(stdout.drain(lines(), scribe(Stream::Stdout), process.gone_signal()));
-        attempt.errors =
+        attempt.stderr_task =
             Some(readers.spawn(stderr.drain(lines(), scribe(Stream::Stderr), process.gone_signal())));
 
         // A plugin that was found to speak the oldest protocol runs behind the bridge.
@@ -143,38 +143,40 @@ impl Launcher {
         let looking = {
             let (shared, spec, as_run, handed) =
                 (self.shared.clone(), spec.clone(), spec_as_run.clone(), handed.clone());
-            tokio::task::spawn_blocking(move || shared.fits(&spec, &as_run, &handed))
+            tokio::task::spawn_blocking(move || shared.verify(&spec, &as_run, &handed))
         };
-        let (prepared, identity) = joined(looking.await.map(Ok))??;
-        attempt.program = Some(LastGood::new(prepared, spec_as_run.dialect));
-        process.bound(&spec.sandbox.limits).map_err(LaunchError::Group)?;
-        let proxy = proxy.map(|socket| spawn::proxy(spec, instance, socket, identity, logs)).transpose()?;
+        let (prepared, identity) = flatten_join(looking.await.map(Ok))??;
+        attempt.program = Some(LastGoodProgram::new(prepared, spec_as_run.dialect));
+        process.set_limits(&spec.sandbox.limits).map_err(LaunchError::Group)?;
+        let proxy =
+            proxy.map(|socket| spawn::start_proxy(spec, instance, socket, identity, logs)).transpose()?;
         let served = self.shared.settings.state.as_ref().zip(state);
         let state = served.map(|(state, socket)| state.attach(&spec.name, process.uid(), socket));
-        process.serve(Sockets { proxy, state });
-        progress(Progress::Started { pid: process.pid(), uid: process.uid() });
-        progress(Progress::Handshaken);
+        process.serve(ServedSockets { proxy, state });
+        progress(LaunchProgress::Started { pid: process.pid(), uid: process.uid() });
+        progress(LaunchProgress::Handshaken);
 
-        let handshake = handshake(&handed);
+        let handshake = restored_handshake(&handed);
         let known = handed.identity.as_ref().map(ClientIdentity::take_over).transpose();
         let known = known.map_err(LaunchError::Tls)?;
         let (uid, monitor_pid) = (process.uid(), process.monitor_pid());
-        let target = talk::target(spec_as_run, &handshake, known.as_ref(), &dir, uid, monitor_pid)?;
+        let target = setup::target(spec_as_run, &handshake, known.as_ref(), &dir, uid, monitor_pid)?;
         // No Init: the process already has its settings, and they are unchanged.
         let talking = async {
-            attempt.step = Step::Connect;
+            attempt.step = LaunchStep::Connect;
             let read_by = (readers, &attempt.last_words);
             let client =
-                talk::meet(spec_as_run, target, &handshake, (logs, instance), process, read_by).await?;
-            let capability = talk::serving(&mut attempt.step, spec_as_run, &client).await?;
+                setup::connect_and_drain(spec_as_run, target, &handshake, (logs, instance), process, read_by)
+                    .await?;
+            let capability = setup::wait_until_serving(&mut attempt.step, spec_as_run, &client).await?;
             Ok::<_, LaunchError>((client, capability))
         };
         let (client, capability) = tokio::select! {
             biased;
             talked = talking => talked?,
-            _ = process.exited() => return Err(Unfit::Ended),
+            _ = process.exited() => return Err(TakeoverError::Ended),
         };
-        process.stands(Standing {
+        process.set_ready(HandoverState {
             fingerprint: Some(handed.fingerprint.clone()),
             digest: handed.digest.clone(),
             handshake,
@@ -192,14 +194,14 @@ impl Shared {
     /// Checks everything that can be checked without asking the process; returns its program and identity.
     /// Blocking: it reads the program again. `as_run` is the spec with the dialect that the process turned
     /// out to speak.
-    fn fits(
+    fn verify(
         &self,
         spec: &PluginSpec,
         as_run: &PluginSpec,
-        handed: &HandedProcess,
-    ) -> Result<(Prepared, Option<Identity>), Unfit> {
+        handed: &ProcessRecord,
+    ) -> Result<(PreparedProgram, Option<Identity>), TakeoverError> {
         same_settings(spec, handed)?;
-        let (prepared, identity) = self.check(as_run)?;
+        let (prepared, identity) = self.prepare_program(as_run)?;
         same_program(&prepared, handed)?;
         same_user(identity, handed)?;
         same_sockets(spec, self.settings.state.is_some(), handed)?;
@@ -207,42 +209,42 @@ impl Shared {
     }
 }
 
-fn same_settings(spec: &PluginSpec, handed: &HandedProcess) -> Result<(), Unfit> {
+fn same_settings(spec: &PluginSpec, handed: &ProcessRecord) -> Result<(), TakeoverError> {
     match handover::fingerprint(spec) {
         Some(fingerprint) if fingerprint == handed.fingerprint => Ok(()),
-        _ => Err(Unfit::Settings),
+        _ => Err(TakeoverError::Settings),
     }
 }
 
 /// Compares the digest and, if it runs from a copy, the copy itself. A copy is verified before it is reused,
 /// so a modified one does not match here.
-fn same_program(prepared: &Prepared, handed: &HandedProcess) -> Result<(), Unfit> {
-    let view = prepared.view.as_ref().map(|view| view.hand_over());
-    if prepared.digest == handed.digest && view == handed.view { Ok(()) } else { Err(Unfit::Program) }
+fn same_program(prepared: &PreparedProgram, handed: &ProcessRecord) -> Result<(), TakeoverError> {
+    let view = prepared.view.as_ref().map(|view| view.to_handover());
+    if prepared.digest == handed.digest && view == handed.view { Ok(()) } else { Err(TakeoverError::Program) }
 }
 
-fn same_user(identity: Option<Identity>, handed: &HandedProcess) -> Result<(), Unfit> {
+fn same_user(identity: Option<Identity>, handed: &ProcessRecord) -> Result<(), TakeoverError> {
     let (found, expected) = (handed.program.uid, spawn::uid_of(identity));
-    if found == expected { Ok(()) } else { Err(Unfit::Uid { found, expected }) }
+    if found == expected { Ok(()) } else { Err(TakeoverError::Uid { found, expected }) }
 }
 
 /// Every socket named in its environment must be served, and none may be missing there.
-fn same_sockets(spec: &PluginSpec, state: bool, handed: &HandedProcess) -> Result<(), Unfit> {
+fn same_sockets(spec: &PluginSpec, state: bool, handed: &ProcessRecord) -> Result<(), TakeoverError> {
     let proxied = spec.sandbox.mode != Mode::Off && spec.sandbox.network == NetworkAccess::Proxy;
     if handed.proxy.is_some() != proxied {
-        return Err(Unfit::Proxy);
+        return Err(TakeoverError::Proxy);
     }
-    if handed.state.is_some() == state { Ok(()) } else { Err(Unfit::State) }
+    if handed.state.is_some() == state { Ok(()) } else { Err(TakeoverError::State) }
 }
 
 /// The parts of its handshake that are still needed.
-fn handshake(handed: &HandedProcess) -> Handshake {
+fn restored_handshake(handed: &ProcessRecord) -> Handshake {
     Handshake {
         dialect: handed.handshake,
         app_version: None,
         address: match &handed.address {
-            HandedAddress::Unix(path) => Address::Unix(path.clone()),
-            HandedAddress::Tcp(address) => Address::Tcp(*address),
+            AddressRecord::Unix(path) => Address::Unix(path.clone()),
+            AddressRecord::Tcp(address) => Address::Tcp(*address),
         },
         server_cert: handed.server_cert.clone(),
         mux: false,
@@ -250,9 +252,9 @@ fn handshake(handed: &HandedProcess) -> Handshake {
     }
 }
 
-fn counted(handed: &HandedProcess) -> Counted {
+fn restored_counters(handed: &ProcessRecord) -> InstanceCounters {
     let ready_since = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(handed.ready_since_unix_ms));
-    Counted {
+    InstanceCounters {
         starts: handed.starts,
         ready_since,
         start_to_ready: handed.start_to_ready_us.map(Duration::from_micros),

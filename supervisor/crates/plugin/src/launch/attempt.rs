@@ -5,58 +5,58 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::Spawned;
-use super::error::{LaunchError, Step, Words};
-use super::kept::{LastGood, Took};
+use super::SpawnedProcess;
+use super::error::{LastOutput, LaunchError, LaunchStep};
+use super::handshake_wait::HandshakeOutput;
+use super::last_good::{LastGoodProgram, ProgramSource};
 use super::process::{Exit, Process};
-use super::wait::Output;
-use crate::stdio::LastWords;
+use crate::stdio::LastLines;
 
 /// How long the cleanup of a failed start may take before its error is returned anyway. Everything is killed
 /// by then, so this passes only on a heavily loaded machine.
-const CLEARING: Duration = Duration::from_secs(10);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long to wait for a process's exit to be reported, or for its last output.
-pub(super) const LAST_NEWS: Duration = Duration::from_secs(1);
+pub(super) const LAST_OUTPUT_WAIT: Duration = Duration::from_secs(1);
 
 /// The state of an attempt; it stays available after the attempt failed.
 pub(super) struct Attempt {
-    pub(super) step: Step,
+    pub(super) step: LaunchStep,
     pub(super) process: Option<Process>,
-    pub(super) output: Option<Output>,
-    pub(super) errors: Option<JoinHandle<()>>,
-    pub(super) last_words: LastWords,
+    pub(super) output: Option<HandshakeOutput>,
+    pub(super) stderr_task: Option<JoinHandle<()>>,
+    pub(super) last_words: LastLines,
     /// The program, once it was chosen; remembered if it becomes ready.
-    pub(super) program: Option<LastGood>,
+    pub(super) program: Option<LastGoodProgram>,
     /// Where the program comes from.
-    pub(super) took: Took,
+    pub(super) program_source: ProgramSource,
     /// The blocking part, while it runs. It cannot be interrupted, so a cancelled attempt waits for it.
-    pub(super) spawning: Option<JoinHandle<Result<Spawned, LaunchError>>>,
+    pub(super) spawning: Option<JoinHandle<Result<SpawnedProcess, LaunchError>>>,
 }
 
 /// Why an attempt failed, before the plugin's last output is known.
-pub(super) enum Failure {
+pub(super) enum AttemptFailure {
     Error(LaunchError),
     Exited(Exit),
     Closed,
 }
 
-impl<E: Into<LaunchError>> From<E> for Failure {
+impl<E: Into<LaunchError>> From<E> for AttemptFailure {
     fn from(error: E) -> Self {
         Self::Error(error.into())
     }
 }
 
 /// A plugin's last output, and the step during which its start ended.
-pub(super) struct LastSeen(pub(super) Words, Step);
+pub(super) struct AttemptReport(pub(super) LastOutput, LaunchStep);
 
-impl LastSeen {
-    pub(super) fn tell(self, failure: Failure) -> LaunchError {
+impl AttemptReport {
+    pub(super) fn into_error(self, failure: AttemptFailure) -> LaunchError {
         let Self(words, step) = self;
         match failure {
-            Failure::Error(error) => error,
-            Failure::Exited(exit) => LaunchError::Exited { exit, step, words },
-            Failure::Closed => LaunchError::Closed { words },
+            AttemptFailure::Error(error) => error,
+            AttemptFailure::Exited(exit) => LaunchError::Exited { exit, step, words },
+            AttemptFailure::Closed => LaunchError::Closed { words },
         }
     }
 }
@@ -64,19 +64,19 @@ impl LastSeen {
 impl Attempt {
     pub(super) fn new() -> Self {
         Self {
-            step: Step::Check,
+            step: LaunchStep::Check,
             process: None,
             output: None,
-            errors: None,
-            last_words: LastWords::default(),
+            stderr_task: None,
+            last_words: LastLines::default(),
             program: None,
-            took: Took::Disk,
+            program_source: ProgramSource::Disk,
             spawning: None,
         }
     }
 
     /// Kills what was started, waits until it is gone, and reads its last output.
-    pub(super) async fn clear(mut self, mut process: Option<Process>) -> LastSeen {
+    pub(super) async fn clean_up(mut self, mut process: Option<Process>) -> AttemptReport {
         if let Some(spawning) = self.spawning.take()
             && let Ok(Ok(spawned)) = spawning.await
         {
@@ -85,17 +85,17 @@ impl Attempt {
         if let Some(process) = &process {
             process.kill_all();
             // If it does not end in time, the process's own task keeps waiting.
-            let _ = timeout(CLEARING, process.gone()).await;
+            let _ = timeout(CLEANUP_TIMEOUT, process.gone()).await;
         }
         let rest = async {
-            if let Some(Output { reader, splitter, scribe }) = self.output.take() {
+            if let Some(HandshakeOutput { reader, splitter, logger: scribe }) = self.output.take() {
                 reader.drain(splitter, scribe, std::future::ready(())).await;
             }
-            if let Some(errors) = self.errors.take() {
+            if let Some(errors) = self.stderr_task.take() {
                 let _ = errors.await;
             }
         };
-        let _ = timeout(LAST_NEWS, rest).await;
-        LastSeen(Words(self.last_words.get()), self.step)
+        let _ = timeout(LAST_OUTPUT_WAIT, rest).await;
+        AttemptReport(LastOutput(self.last_words.joined()), self.step)
     }
 }

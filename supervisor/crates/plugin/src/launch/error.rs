@@ -9,7 +9,7 @@ use std::time::Duration;
 use talon_jail::{GroupError, SpawnError};
 use talon_sanitize::Sanitized;
 
-use super::kept::Lost;
+use super::last_good::LastGoodUnavailable;
 use super::process::Exit;
 use crate::capability::CapabilityError;
 use crate::connect::{ConnectError, TlsError};
@@ -23,7 +23,7 @@ use crate::view::ViewError;
 /// The steps of a start, for the message about one that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub(crate) enum Step {
+pub(crate) enum LaunchStep {
     /// Checking the program.
     Check,
     /// Building the jail.
@@ -40,7 +40,7 @@ pub(crate) enum Step {
     Health,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for LaunchStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Check => "its files were checked",
@@ -56,9 +56,9 @@ impl fmt::Display for Step {
 
 /// A plugin's last output, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Words(pub(crate) Option<Sanitized>);
+pub(crate) struct LastOutput(pub(crate) Option<Sanitized>);
 
-impl fmt::Display for Words {
+impl fmt::Display for LastOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Some(words) => write!(f, "; its last words: {words}"),
@@ -123,9 +123,9 @@ pub(crate) enum LaunchError {
         /// Its exit status.
         exit: Exit,
         /// The step during which it ended.
-        step: Step,
+        step: LaunchStep,
         /// Its last output.
-        words: Words,
+        words: LastOutput,
     },
     /// It closed its standard output without a handshake and still runs.
     #[error(
@@ -133,11 +133,11 @@ pub(crate) enum LaunchError {
     )]
     Closed {
         /// Its last output.
-        words: Words,
+        words: LastOutput,
     },
     /// It printed too much before its handshake.
     #[error("printed more than {lines} lines or {} KiB before its handshake; let it print the handshake line first, and anything else to standard error", bytes >> 10)]
-    Noise {
+    TooMuchOutput {
         /// The most lines.
         lines: usize,
         /// The most bytes.
@@ -158,7 +158,7 @@ pub(crate) enum LaunchError {
     #[error(
         "it multiplexes its listener (yamux), which Talon does not speak: turn gRPC broker multiplexing off in the plugin"
     )]
-    Mux,
+    Multiplexed,
     /// It listens in a network namespace of its jail.
     #[error(
         "it listens on the TCP address {addr} inside its own network, which the supervisor cannot reach: let it use a unix socket, or set sandbox.network to full for it"
@@ -195,23 +195,23 @@ pub(crate) enum LaunchError {
         /// Its start timeout.
         after: Duration,
         /// The step during which the time ran out.
-        step: Step,
+        step: LaunchStep,
         /// Its last output.
-        words: Words,
+        words: LastOutput,
     },
     /// The last good program was not available, and the one on the disk did not become ready.
     #[error(
         "the program that was last ready cannot be started again, because {why}; of what lies on the disk now: {error}"
     )]
-    NotKept {
+    FallbackFailed {
         /// Why the last good program is not available.
-        why: Lost,
+        why: LastGoodUnavailable,
         /// The error of the program on the disk.
         error: Box<LaunchError>,
     },
     /// The start was cancelled.
     #[error("its start was cancelled")]
-    CalledOff,
+    Cancelled,
     /// The supervisor is stopping.
     #[error("the supervisor is stopping")]
     Stopping,
@@ -250,13 +250,13 @@ impl LaunchError {
             ),
             Self::Tls(error) => matches!(error, TlsError::NotBuilt | TlsError::NoCertificate),
             Self::UnwantedTls
-            | Self::Mux
+            | Self::Multiplexed
             | Self::NoUid
             | Self::TcpInside { .. }
             | Self::Isolation(_)
             | Self::Egress(_)
             | Self::Interpreter { .. } => true,
-            Self::NotKept { error, .. } => error.is_permanent(),
+            Self::FallbackFailed { error, .. } => error.is_permanent(),
             Self::Connect(_, source) => matches!(source, Some(ConnectError::TcpNotAllowed { .. })),
             _ => false,
         }
@@ -267,10 +267,10 @@ impl LaunchError {
 const NO_COOKIE: &str = "not meant to be executed directly";
 
 /// The usual cause of such an exit.
-fn hint(step: Step, exit: &Exit, words: &Words) -> &'static str {
+fn hint(step: LaunchStep, exit: &Exit, words: &LastOutput) -> &'static str {
     use talon_jail::ExitStatus::{Code, Signal};
 
-    if step != Step::Handshake {
+    if step != LaunchStep::Handshake {
         return "; see its log";
     }
     match exit.status {

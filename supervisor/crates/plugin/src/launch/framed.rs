@@ -13,15 +13,15 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-use crate::connect::{Busy, Target};
+use crate::connect::{BusyFlag, Target};
 use crate::name::PluginName;
 use crate::spec::{Dialect, PluginSpec};
 
 /// The connection preface of HTTP/2 with an empty SETTINGS frame; a server answers with its own SETTINGS immediately.
-const HELLO: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
+const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
 
 /// The line in the plugin's log when one is detected.
-pub(super) const FOUND: &str = "it speaks the protocol of OpenTalon v0.0.1 and no gRPC (dialect opentalon-v0): starting it again \
+pub(super) const FRAMED_DETECTED: &str = "it speaks the protocol of OpenTalon v0.0.1 and no gRPC (dialect opentalon-v0): starting it again \
     behind talon-framed-bridge; write that dialect into its entry to save the first try";
 
 /// How often it has to hang up. A plugin that is dying does so at most once: its exit also closes its
@@ -34,9 +34,9 @@ const HANGS_UP_WITHIN: Duration = Duration::from_secs(1);
 
 /// Plugins that turned out to speak this protocol: by name, the digest of that program. One entry for each plugin.
 #[derive(Debug, Default)]
-pub(super) struct Framed(Mutex<HashMap<PluginName, String>>);
+pub(super) struct FramedPlugins(Mutex<HashMap<PluginName, String>>);
 
-impl Framed {
+impl FramedPlugins {
     /// The digest of the program with which the plugin was detected.
     pub(super) fn digest(&self, plugin: &PluginName) -> Option<String> {
         self.known().get(plugin).cloned()
@@ -64,12 +64,12 @@ pub(super) fn behind_bridge(spec: &PluginSpec) -> PluginSpec {
 }
 
 /// Whether a plugin with this handshake may turn out to speak the oldest protocol.
-pub(super) fn is_possible(spec: &PluginSpec, said: Dialect) -> bool {
+pub(super) fn may_be_framed(spec: &PluginSpec, said: Dialect) -> bool {
     matches!(spec.dialect, Dialect::Auto | Dialect::OpenTalon) && said == Dialect::OpenTalon
 }
 
 /// Whether the listener hangs up on HTTP/2 every time, without an answer.
-pub(super) async fn hangs_up(target: &Target) -> bool {
+pub(super) async fn hangs_up_on_http2(target: &Target) -> bool {
     for _ in 0..TRIES {
         if !timeout(HANGS_UP_WITHIN, hangs_up_once(target)).await.unwrap_or(false) {
             return false;
@@ -79,9 +79,9 @@ pub(super) async fn hangs_up(target: &Target) -> bool {
 }
 
 async fn hangs_up_once(target: &Target) -> bool {
-    let Ok(mut stream) = target.connect(&Busy::default()).await else { return false };
+    let Ok(mut stream) = target.connect(&BusyFlag::default()).await else { return false };
     // If it has hung up already, the read below shows that.
-    let _ = stream.write_all(HELLO).await;
+    let _ = stream.write_all(HTTP2_PREFACE).await;
     match stream.read(&mut [0]).await {
         Ok(read) => read == 0,
         // It closed the connection with unread data.

@@ -40,7 +40,7 @@ async fn who_hangs_up_each_time_is_one_of_them() {
             takes_it_for_a_length(stream).await;
         }
     });
-    assert!(hangs_up(&target).await);
+    assert!(hangs_up_on_http2(&target).await);
     serving.abort();
 }
 
@@ -53,7 +53,7 @@ async fn who_answers_is_none() {
         stream.write_all(b"\x00\x00\x00\x04\x00\x00\x00\x00\x00").await.unwrap();
         listener
     });
-    assert!(!hangs_up(&target).await);
+    assert!(!hangs_up_on_http2(&target).await);
     drop(serving.await.unwrap());
 }
 
@@ -65,15 +65,15 @@ async fn who_dies_of_it_is_none() {
         drop(listener);
         takes_it_for_a_length(stream).await;
     });
-    assert!(!hangs_up(&target).await);
+    assert!(!hangs_up_on_http2(&target).await);
     dying.await.unwrap();
-    assert!(!hangs_up(&target).await, "no process listens any more");
+    assert!(!hangs_up_on_http2(&target).await, "no process listens any more");
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_says_nothing_is_none() {
     let Scene { listener, target, _dir } = scene();
-    assert!(!hangs_up(&target).await);
+    assert!(!hangs_up_on_http2(&target).await);
     drop(listener);
 }
 
@@ -89,11 +89,11 @@ fn only_opentalons_line_can_lead_there_and_only_where_the_dialect_is_open() {
         (Dialect::Mcp, Dialect::GoPlugin, false),
     ] {
         spec.dialect = configured;
-        assert_eq!(is_possible(&spec, said), possible, "{configured:?} {said:?}");
+        assert_eq!(may_be_framed(&spec, said), possible, "{configured:?} {said:?}");
     }
     assert_eq!(behind_bridge(&spec).dialect, Dialect::OpenTalonV0);
 
-    let framed = Framed::default();
+    let framed = FramedPlugins::default();
     framed.remember(&name, "digest");
     assert_eq!(framed.digest(&name).as_deref(), Some("digest"));
     framed.forget(&name);

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use talon_jail::{Access, Identity, Isolation, Mode, Network, Private, Program, Shown, View};
+use talon_jail::{Access, BindMount, Identity, Isolation, Mode, Network, PrivateTmpfs, Program, View};
 
 use super::error::LaunchError;
-use super::program::Prepared;
+use super::program::PreparedProgram;
 use crate::discover::CheckError;
 use crate::profile;
 use crate::rundir::{HOME_DIR, PrivateDir, SOCKET_DIR, TMP_DIR};
@@ -20,9 +20,9 @@ const BYTES_PER_INODE: u64 = 4 << 10;
 const MIN_INODES: u64 = 1 << 10;
 
 /// The isolation of a plugin's process; `None` without a jail.
-pub(super) fn of(
+pub(super) fn for_plugin(
     spec: &PluginSpec,
-    prepared: &Prepared,
+    prepared: &PreparedProgram,
     dir: &PrivateDir,
     identity: Option<Identity>,
     own: &[&Path],
@@ -31,10 +31,10 @@ pub(super) fn of(
     if sandbox.mode == Mode::Off {
         return Ok(None);
     }
-    let (mut view, network) = place(sandbox, dir, identity);
+    let (mut view, network) = base_view(sandbox, dir, identity);
     if let Some(copy) = &prepared.view {
         let path = copy.path().to_owned();
-        view.shown.push(Shown { at: path.clone(), from: path, access: Access::Execute, needed: true });
+        view.shown.push(BindMount { at: path.clone(), from: path, access: Access::Execute, needed: true });
     }
     grant(&mut view, sandbox, identity, own)?;
     if let Program::Descriptor = prepared.program {
@@ -45,18 +45,18 @@ pub(super) fn of(
         && let Some(interpreter) = talon_jail::missing_interpreter(script, &view)
     {
         return Err(LaunchError::Interpreter {
-            grant: installation(&interpreter).to_owned(),
+            grant: install_prefix(&interpreter).to_owned(),
             interpreter,
             plugin: spec.name.clone(),
         });
     }
-    let profile = profile::compiled(sandbox).map_err(|problem| setting("sandbox.profile", problem))?;
+    let profile = profile::compile(sandbox).map_err(|problem| setting_error("sandbox.profile", problem))?;
     Ok(Some(Isolation { view, network, profile }))
 }
 
 /// The isolation of a service's process: the view of a plugin, plus the service's home. Only Talon itself can
 /// show the home; none of the sandbox's grants may name it.
-pub(super) fn of_service(
+pub(super) fn for_service(
     spec: &ServiceSpec,
     program_at: &Path,
     dir: &PrivateDir,
@@ -67,28 +67,28 @@ pub(super) fn of_service(
         return Ok(None);
     }
     let Home { dir: home, identity } = &spec.home;
-    let (mut view, network) = place(sandbox, dir, *identity);
+    let (mut view, network) = base_view(sandbox, dir, *identity);
     let (at, from) = (home.clone(), home.clone());
-    view.shown.push(Shown { at, from, access: Access::Write, needed: true });
-    for path in &spec.show {
+    view.shown.push(BindMount { at, from, access: Access::Write, needed: true });
+    for path in &spec.readable_paths {
         view.grant(path, Access::Read);
     }
     grant(&mut view, sandbox, *identity, own)?;
     view.program_at = Some(program_at.to_owned()).filter(|path| !is_shown(&view, path));
     view.check().map_err(LaunchError::Isolation)?;
-    let profile = profile::compiled(sandbox).map_err(|problem| setting("sandbox.profile", problem))?;
+    let profile = profile::compile(sandbox).map_err(|problem| setting_error("sandbox.profile", problem))?;
     Ok(Some(Isolation { view, network, profile }))
 }
 
 /// The view that every process has: the system's files and a private directory; and its network.
-fn place(sandbox: &SandboxSettings, dir: &PrivateDir, identity: Option<Identity>) -> (View, Network) {
+fn base_view(sandbox: &SandboxSettings, dir: &PrivateDir, identity: Option<Identity>) -> (View, Network) {
     let network = profile::network(sandbox);
     let ids = identity.map_or_else(
         || (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
         |identity| (identity.uid, identity.gid),
     );
     let mut view = View::system(ids, &dir.home_dir(), &network);
-    view.private = Private {
+    view.private = PrivateTmpfs {
         at: dir.path().to_owned(),
         dirs: [SOCKET_DIR, TMP_DIR, HOME_DIR].map(str::to_owned).to_vec(),
         tmp: TMP_DIR.to_owned(),
@@ -109,7 +109,7 @@ fn grant(
     let accesses = [Access::Read, Access::Execute, Access::Write];
     for ((name, list), access) in sandbox.fs.lists().into_iter().zip(accesses) {
         for path in list.into_iter().flatten() {
-            not_ours(path, identity, own).map_err(|problem| refused(name, problem))?;
+            check_not_own(path, identity, own).map_err(|problem| grant_error(name, problem))?;
             view.grant(path, access);
         }
     }
@@ -118,7 +118,7 @@ fn grant(
 
 /// Whether the view already shows a program at its path.
 fn is_shown(view: &View, path: &Path) -> bool {
-    let executable = |shown: &Shown| shown.access == Access::Execute && path.starts_with(&shown.at);
+    let executable = |shown: &BindMount| shown.access == Access::Execute && path.starts_with(&shown.at);
     view.shown.iter().any(executable) || view.links.iter().any(|link| path.starts_with(&link.at))
 }
 
@@ -127,7 +127,7 @@ fn is_shown(view: &View, path: &Path) -> bool {
 ///
 /// The jail resolves the path in the same way when it starts: only through links that no plugin can have
 /// created or moved. So no plugin can redirect the path between this check and the start.
-fn not_ours(path: &Path, identity: Option<Identity>, own: &[&Path]) -> Result<(), String> {
+fn check_not_own(path: &Path, identity: Option<Identity>, own: &[&Path]) -> Result<(), String> {
     // The target of a link is what would be shown.
     let real = talon_jail::real_path(path, identity)?.unwrap_or_else(|| path.to_owned());
     for own in own {
@@ -142,8 +142,8 @@ fn not_ours(path: &Path, identity: Option<Identity>, own: &[&Path]) -> Result<()
     Ok(())
 }
 
-fn refused(list: &str, problem: String) -> LaunchError {
-    setting(
+fn grant_error(list: &str, problem: String) -> LaunchError {
+    setting_error(
         match list {
             "read" => "sandbox.fs.read",
             "execute" => "sandbox.fs.execute",
@@ -153,12 +153,12 @@ fn refused(list: &str, problem: String) -> LaunchError {
     )
 }
 
-fn setting(setting: &'static str, problem: String) -> LaunchError {
+fn setting_error(setting: &'static str, problem: String) -> LaunchError {
     CheckError::Setting { setting, problem }.into()
 }
 
 /// The directory to grant for an interpreter: the parent of its `bin`, which also holds its libraries.
-fn installation(interpreter: &Path) -> &Path {
+fn install_prefix(interpreter: &Path) -> &Path {
     let Some(dir) = interpreter.parent() else { return interpreter };
     match dir.parent() {
         Some(above) if dir.ends_with("bin") && above != Path::new("/") => above,

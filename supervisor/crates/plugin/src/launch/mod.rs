@@ -17,20 +17,20 @@
 //! On any failure, and if the caller cancels, nothing of the attempt is left: no process, no socket, no directory.
 
 mod adopt;
-mod alone;
+mod adoption_pool;
 mod attempt;
 mod error;
 mod framed;
 mod handover;
+mod handshake_wait;
 mod isolation;
-mod kept;
+mod last_good;
 mod process;
 mod program;
 mod service;
-mod shelf;
+mod setup;
 mod spawn;
-mod talk;
-mod wait;
+mod stepwise;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,28 +42,28 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use self::alone::Alone;
-use self::attempt::{Attempt, Failure, LAST_NEWS};
+use self::adoption_pool::AdoptionPool;
+use self::attempt::{Attempt, AttemptFailure, LAST_OUTPUT_WAIT};
 pub(crate) use self::error::LaunchError;
-use self::error::Step;
-use self::framed::Framed;
-pub(crate) use self::kept::{Choice, Kept};
-use self::kept::{LastGood, Took};
-use self::process::Standing;
+use self::error::LaunchStep;
+use self::framed::FramedPlugins;
+use self::handshake_wait::{HandshakeOutput, HandshakeWait};
+pub(crate) use self::last_good::{LastGoodCache, ProgramChoice};
+use self::last_good::{LastGoodProgram, ProgramSource};
+use self::process::HandoverState;
 pub(crate) use self::process::{Exit, Process};
-use self::shelf::Shelf;
-use self::wait::{Output, Waited};
+pub(crate) use self::stepwise::StepwiseStart;
 use crate::capability::Capability;
 use crate::client::Client;
 use crate::connect::ClientIdentity;
-use crate::handover::{Counted, Inherited, LeftBehind, fingerprint};
+use crate::handover::{InstanceCounters, Leftovers, ReceivedHandover, fingerprint};
 use crate::handshake::MAX_LINE_BYTES;
 use crate::identity::{Identities, may_change_uid};
 use crate::logs::{Level, LogSink, Stream};
 use crate::rundir::{PrivateDir, RuntimeDir, prepare_data_dir};
 use crate::settings::{Settings, SetupError};
 use crate::spec::{Dialect, PluginSpec};
-use crate::stdio::{PipeReader, Scribe, Splitter};
+use crate::stdio::{LineSplitter, PipeReader, StreamLogger};
 use crate::view::Views;
 
 /// Starts processes.
@@ -71,9 +71,9 @@ use crate::view::Views;
 pub(crate) struct Launcher {
     shared: Arc<Shared>,
     starts: Arc<Semaphore>,
-    framed: Framed,
+    framed: FramedPlugins,
     /// Processes that another supervisor handed over.
-    shelf: Shelf,
+    adoption_pool: AdoptionPool,
 }
 
 #[derive(Debug)]
@@ -95,7 +95,7 @@ struct Shared {
 
 /// The progress of a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum LaunchProgress {
     /// The program was started.
     Started { pid: u32, uid: u32 },
     /// Its handshake is valid.
@@ -104,7 +104,7 @@ pub(crate) enum Progress {
 
 /// A process that is ready for calls.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct LaunchedProcess {
     pub(crate) process: Process,
     pub(crate) client: Client,
     pub(crate) capability: Arc<Capability>,
@@ -112,11 +112,11 @@ pub(crate) struct Running {
     pub(crate) digest: String,
     pub(crate) dialect: Dialect,
     /// The counters from the previous supervisor, if the process was handed over.
-    pub(crate) taken_over: Option<Counted>,
+    pub(crate) taken_over: Option<InstanceCounters>,
 }
 
 /// A process that was just started, with its pipes.
-struct Spawned {
+struct SpawnedProcess {
     process: Process,
     dir: Arc<PrivateDir>,
     stdout: PipeReader,
@@ -128,19 +128,19 @@ struct Spawned {
 }
 
 /// The results of a successful attempt, apart from its process.
-struct Ready {
+struct ReadyPlugin {
     client: Client,
     capability: Arc<Capability>,
-    standing: Standing,
+    handover_state: HandoverState,
 }
 
 /// How an attempt ended that did not fail.
-enum Came {
-    Ready(Box<Ready>),
+enum AttemptOutcome {
+    Ready(Box<ReadyPlugin>),
     /// The plugin speaks the oldest protocol and has to be started behind the bridge.
-    Framed,
+    NeedsBridge,
     /// It was started behind the bridge because its program needed it, but the program has changed.
-    Renewed,
+    ProgramChanged,
 }
 
 impl Launcher {
@@ -154,7 +154,7 @@ impl Launcher {
     pub(crate) fn prepare(
         settings: Arc<Settings>,
         stage: Arc<Stage>,
-        inherited: Option<Inherited>,
+        inherited: Option<ReceivedHandover>,
     ) -> Result<Self, SetupError> {
         // Otherwise a plugin with the supervisor's uid could read its environment and memory, which hold
         // every plugin's secrets, and take its descriptors. The price: only root can debug it, and it dumps
@@ -163,8 +163,8 @@ impl Launcher {
             tracing::warn!(%error, "plugins that share the supervisor's uid may read its memory");
         }
         let range = settings.uid_range.clone();
-        let left = inherited.map(|inherited| LeftBehind::of(inherited, &settings.runtime_dir));
-        let LeftBehind { processes, runtime, views, mut unpacker } = left.unwrap_or_default();
+        let left = inherited.map(|inherited| Leftovers::from_handover(inherited, &settings.runtime_dir));
+        let Leftovers { processes, runtime, views, mut unpacker } = left.unwrap_or_default();
         let runtime = Arc::new(RuntimeDir::take_over(&settings.runtime_dir, range.is_some(), runtime)?);
         let data_dir = prepare_data_dir(&settings.data_dir, range.is_some())?;
         let views = Views::take_over(&settings.data_dir, runtime.path(), views)?;
@@ -172,8 +172,9 @@ impl Launcher {
         let starts = Arc::new(Semaphore::new(settings.start_concurrency.max(1)));
         let may_change_uid = may_change_uid();
         let kept: Vec<_> = processes.iter().filter_map(|process| process.group.clone()).collect();
-        let groups = spawn::groups(runtime.path(), &kept.iter().map(PathBuf::as_path).collect::<Vec<_>>());
-        let shelf = Shelf::fill(processes, &mut unpacker, &runtime, &views);
+        let groups =
+            spawn::open_groups(runtime.path(), &kept.iter().map(PathBuf::as_path).collect::<Vec<_>>());
+        let shelf = AdoptionPool::unpack(processes, &mut unpacker, &runtime, &views);
         let shared = Shared {
             settings,
             stage,
@@ -185,16 +186,16 @@ impl Launcher {
             may_change_uid,
             readers: TaskTracker::new(),
         };
-        Ok(Self { shared: Arc::new(shared), starts, framed: Framed::default(), shelf })
+        Ok(Self { shared: Arc::new(shared), starts, framed: FramedPlugins::default(), adoption_pool: shelf })
     }
 
     /// Announces a plugin that is about to be started.
-    pub(crate) fn expect(&self, spec: &PluginSpec) {
+    pub(crate) fn announce(&self, spec: &PluginSpec) {
         if let Some(identities) = &self.shared.identities
             && spec.enabled
             && spec.sandbox.mode != Mode::Off
         {
-            identities.expect(&spec.name);
+            identities.announce(&spec.name);
         }
     }
 
@@ -207,18 +208,18 @@ impl Launcher {
         &self,
         spec: &PluginSpec,
         (instance, generation): (u32, u64),
-        choice: Choice<'_>,
+        choice: ProgramChoice<'_>,
         logs: &LogSink,
-        progress: &(dyn Fn(Progress) + Send + Sync),
+        progress: &(dyn Fn(LaunchProgress) + Send + Sync),
         cancel: &CancellationToken,
-    ) -> Result<Running, LaunchError> {
+    ) -> Result<LaunchedProcess, LaunchError> {
         // An adopted process runs already, so it does not wait for a turn.
-        if let Some(running) = self.take_up(spec, instance, choice, logs, progress, cancel).await? {
+        if let Some(running) = self.take_over(spec, instance, choice, logs, progress, cancel).await? {
             return Ok(running);
         }
         let _turn = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(LaunchError::CalledOff),
+            () = cancel.cancelled() => return Err(LaunchError::Cancelled),
             turn = self.starts.acquire() => turn.map_err(|_| LaunchError::Stopping)?,
         };
         let after = spec.lifecycle.start_timeout;
@@ -239,43 +240,51 @@ impl Launcher {
             let program = (last_good.clone(), deadline);
             let work = self.attempt(&mut attempt, spec, (instance, generation), program, logs, progress);
             let outcome = cancel.run_until_cancelled(timeout_at(deadline, work)).await;
-            let took = attempt.took;
+            let took = attempt.program_source;
             return match (outcome, attempt.process.take()) {
                 (None, process) => {
-                    attempt.clear(process).await;
-                    Err(LaunchError::CalledOff)
+                    attempt.clean_up(process).await;
+                    Err(LaunchError::Cancelled)
                 }
-                (Some(Ok(Ok(Came::Ready(ready)))), Some(process)) => {
-                    let Ready { client, capability, standing } = *ready;
-                    let Standing { digest, dialect, report, .. } = &standing;
+                (Some(Ok(Ok(AttemptOutcome::Ready(ready)))), Some(process)) => {
+                    let ReadyPlugin { client, capability, handover_state: standing } = *ready;
+                    let HandoverState { digest, dialect, report, .. } = &standing;
                     if bridged.is_some() {
                         self.framed.remember(&spec.name, digest);
                     }
                     let (digest, dialect, report) = (digest.clone(), *dialect, report.clone());
-                    process.stands(Standing { fingerprint, ..standing });
-                    choice.tell(took, instance, logs);
-                    choice.came_up(attempt.program.take()).await;
-                    Ok(Running { process, client, capability, report, digest, dialect, taken_over: None })
+                    process.set_ready(HandoverState { fingerprint, ..standing });
+                    choice.log_source(took, instance, logs);
+                    choice.remember(attempt.program.take()).await;
+                    Ok(LaunchedProcess {
+                        process,
+                        client,
+                        capability,
+                        report,
+                        digest,
+                        dialect,
+                        taken_over: None,
+                    })
                 }
-                (Some(Ok(Ok(Came::Framed))), process) => {
-                    attempt.clear(process).await;
-                    logs.note(instance, Level::Info, framed::FOUND);
+                (Some(Ok(Ok(AttemptOutcome::NeedsBridge))), process) => {
+                    attempt.clean_up(process).await;
+                    logs.note(instance, Level::Info, framed::FRAMED_DETECTED);
                     bridged = Some(framed::behind_bridge(spec));
                     continue;
                 }
-                (Some(Ok(Ok(Came::Renewed))), process) => {
-                    attempt.clear(process).await;
+                (Some(Ok(Ok(AttemptOutcome::ProgramChanged))), process) => {
+                    attempt.clean_up(process).await;
                     self.framed.forget(&spec.name);
                     bridged = None;
                     continue;
                 }
                 (Some(Ok(Err(failure))), process) => {
-                    Err(took.told_with(attempt.clear(process).await.tell(failure)))
+                    Err(took.explain(attempt.clean_up(process).await.into_error(failure)))
                 }
-                (Some(Err(_) | Ok(Ok(Came::Ready(_)))), process) => {
+                (Some(Err(_) | Ok(Ok(AttemptOutcome::Ready(_)))), process) => {
                     let step = attempt.step;
-                    let words = attempt.clear(process).await;
-                    Err(took.told_with(LaunchError::TimedOut { after, step, words: words.0 }))
+                    let words = attempt.clean_up(process).await;
+                    Err(took.explain(LaunchError::TimedOut { after, step, words: words.0 }))
                 }
             };
         }
@@ -293,23 +302,23 @@ impl Launcher {
         attempt: &mut Attempt,
         spec: &PluginSpec,
         (instance, generation): (u32, u64),
-        program: (Option<Arc<LastGood>>, Instant),
+        program: (Option<Arc<LastGoodProgram>>, Instant),
         logs: &LogSink,
-        progress: &(dyn Fn(Progress) + Send + Sync),
-    ) -> Result<Came, Failure> {
-        let Spawned { process, dir, stdout, stderr, report, digest, identity } =
+        progress: &(dyn Fn(LaunchProgress) + Send + Sync),
+    ) -> Result<AttemptOutcome, AttemptFailure> {
+        let SpawnedProcess { process, dir, stdout, stderr, report, digest, identity } =
             self.spawn(attempt, spec, instance, program, logs).await?;
         let uid = process.uid();
         // The last good program speaks a known dialect.
-        let is_known = attempt.took == Took::LastGood;
+        let is_known = attempt.program_source == ProgramSource::LastGood;
         if spec.dialect == Dialect::OpenTalonV0
             && !is_known
             && self.framed.digest(&spec.name).is_some_and(|framed| framed != digest)
         {
             attempt.process = Some(process);
-            return Ok(Came::Renewed);
+            return Ok(AttemptOutcome::ProgramChanged);
         }
-        progress(Progress::Started { pid: process.pid(), uid });
+        progress(LaunchProgress::Started { pid: process.pid(), uid });
         logs.note(
             instance,
             Level::Info,
@@ -318,42 +327,42 @@ impl Launcher {
         let (gone, monitor_pid) = (process.gone_signal(), process.monitor_pid());
         let process = &*attempt.process.insert(process);
 
-        let scribe = |stream| Scribe::new(logs.clone(), instance, stream, attempt.last_words.clone());
+        let scribe = |stream| StreamLogger::new(logs.clone(), instance, stream, attempt.last_words.clone());
         let line_bytes = logs.line_bytes();
         let readers = &self.shared.readers;
         let shared_pipes = (stdout.shared(), stderr.shared());
-        attempt.errors =
-            Some(readers.spawn(stderr.drain(Splitter::new(line_bytes), scribe(Stream::Stderr), gone)));
-        let output = attempt.output.insert(Output {
+        attempt.stderr_task =
+            Some(readers.spawn(stderr.drain(LineSplitter::new(line_bytes), scribe(Stream::Stderr), gone)));
+        let output = attempt.output.insert(HandshakeOutput {
             reader: stdout,
             // One byte more than a handshake may have, so that a longer one is recognized.
-            splitter: Splitter::new(line_bytes.max(MAX_LINE_BYTES + 1)),
-            scribe: scribe(Stream::Stdout),
+            splitter: LineSplitter::new(line_bytes.max(MAX_LINE_BYTES + 1)),
+            logger: scribe(Stream::Stdout),
         });
 
-        attempt.step = Step::Handshake;
+        attempt.step = LaunchStep::Handshake;
         let waited = tokio::select! {
             biased;
-            waited = wait::handshake(output, spec) => waited?,
-            exit = process.exited() => return Err(Failure::Exited(exit)),
+            waited = handshake_wait::wait_for_handshake(output, spec) => waited?,
+            exit = process.exited() => return Err(AttemptFailure::Exited(exit)),
         };
         let handshake = match waited {
-            Waited::Line(handshake) => handshake,
+            HandshakeWait::Handshake(handshake) => handshake,
             // Usually the process has ended, and its exit status says more.
-            Waited::End => match timeout(LAST_NEWS, process.exited()).await {
-                Ok(exit) => return Err(Failure::Exited(exit)),
-                Err(_) => return Err(Failure::Closed),
+            HandshakeWait::Eof => match timeout(LAST_OUTPUT_WAIT, process.exited()).await {
+                Ok(exit) => return Err(AttemptFailure::Exited(exit)),
+                Err(_) => return Err(AttemptFailure::Closed),
             },
         };
-        progress(Progress::Handshaken);
+        progress(LaunchProgress::Handshaken);
         logs.note(instance, Level::Debug, format!("handshake: {handshake}"));
-        if let Some(Output { reader, splitter, scribe }) = attempt.output.take() {
+        if let Some(HandshakeOutput { reader, splitter, logger: scribe }) = attempt.output.take() {
             readers.spawn(reader.drain(splitter, scribe, process.gone_signal()));
         }
 
-        let target = talk::target(spec, &handshake, identity.as_ref(), &dir, uid, monitor_pid)?;
+        let target = setup::target(spec, &handshake, identity.as_ref(), &dir, uid, monitor_pid)?;
         let socket = target.clone();
-        let talking = talk::talk(
+        let talking = setup::initialize(
             &mut attempt.step,
             spec,
             target,
@@ -365,21 +374,25 @@ impl Launcher {
         let talked = tokio::select! {
             biased;
             talked = talking => talked,
-            exit = process.exited() => return Err(Failure::Exited(exit)),
+            exit = process.exited() => return Err(AttemptFailure::Exited(exit)),
         };
         let (client, capability) = match talked {
             Ok(talked) => talked,
             Err(error)
-                if !is_known && error.may_be_an_exit() && framed::is_possible(spec, handshake.dialect) =>
+                if !is_known && error.may_be_an_exit() && framed::may_be_framed(spec, handshake.dialect) =>
             {
                 let hangs_up = tokio::select! {
                     biased;
-                    exit = process.exited() => return Err(Failure::Exited(exit)),
-                    hangs_up = framed::hangs_up(&socket) => hangs_up,
+                    exit = process.exited() => return Err(AttemptFailure::Exited(exit)),
+                    hangs_up = framed::hangs_up_on_http2(&socket) => hangs_up,
                 };
-                return if hangs_up { Ok(Came::Framed) } else { Err(unless_exited(error, process).await) };
+                return if hangs_up {
+                    Ok(AttemptOutcome::NeedsBridge)
+                } else {
+                    Err(prefer_exit(error, process).await)
+                };
             }
-            Err(error) => return Err(unless_exited(error, process).await),
+            Err(error) => return Err(prefer_exit(error, process).await),
         };
         let dialect = match spec.dialect {
             Dialect::OpenTalonV0 => spec.dialect,
@@ -387,8 +400,8 @@ impl Launcher {
         };
         let (stdout, stderr) = shared_pipes;
         let standing =
-            Standing { fingerprint: None, digest, handshake, dialect, identity, report, stdout, stderr };
-        Ok(Came::Ready(Box::new(Ready { client, capability, standing })))
+            HandoverState { fingerprint: None, digest, handshake, dialect, identity, report, stdout, stderr };
+        Ok(AttemptOutcome::Ready(Box::new(ReadyPlugin { client, capability, handover_state: standing })))
     }
 
     /// The blocking part: everything up to a running program.
@@ -397,40 +410,40 @@ impl Launcher {
         attempt: &mut Attempt,
         spec: &PluginSpec,
         instance: u32,
-        (last_good, deadline): (Option<Arc<LastGood>>, Instant),
+        (last_good, deadline): (Option<Arc<LastGoodProgram>>, Instant),
         logs: &LogSink,
-    ) -> Result<Spawned, LaunchError> {
+    ) -> Result<SpawnedProcess, LaunchError> {
         let (shared, spec, logs) = (self.shared.clone(), spec.clone(), logs.clone());
         let chosen = {
             let shared = shared.clone();
             let spec = spec.clone();
-            tokio::task::spawn_blocking(move || Ok(shared.choose(&spec, last_good.as_deref())))
+            tokio::task::spawn_blocking(move || Ok(shared.choose_program(&spec, last_good.as_deref())))
         };
-        let (took, checked) = joined(chosen.await)?;
-        attempt.took = took;
+        let (took, checked) = flatten_join(chosen.await)?;
+        attempt.program_source = took;
         let (prepared, identity) = checked?;
-        attempt.program = Some(LastGood::new(prepared.clone(), spec.dialect));
-        attempt.step = Step::Spawn;
+        attempt.program = Some(LastGoodProgram::new(prepared.clone(), spec.dialect));
+        attempt.step = LaunchStep::Spawn;
         // Runs to its end even if this future is dropped; then the process is killed when the result is dropped.
         let spawning = attempt.spawning.insert(tokio::task::spawn_blocking(move || {
             shared.spawn(&spec, instance, prepared, identity, deadline, &logs)
         }));
         let spawned = spawning.await;
         attempt.spawning = None;
-        joined(spawned)
+        flatten_join(spawned)
     }
 }
 
 /// A connection breaks shortly before the exit that broke it is reported; the exit says more.
-async fn unless_exited(error: LaunchError, process: &Process) -> Failure {
-    match timeout(LAST_NEWS, process.exited()).await {
-        Ok(exit) if error.may_be_an_exit() => Failure::Exited(exit),
+async fn prefer_exit(error: LaunchError, process: &Process) -> AttemptFailure {
+    match timeout(LAST_OUTPUT_WAIT, process.exited()).await {
+        Ok(exit) if error.may_be_an_exit() => AttemptFailure::Exited(exit),
         _ => error.into(),
     }
 }
 
 /// Re-raises a panic of blocking work, so that the driver catches it.
-fn joined<T>(result: Result<Result<T, LaunchError>, tokio::task::JoinError>) -> Result<T, LaunchError> {
+fn flatten_join<T>(result: Result<Result<T, LaunchError>, tokio::task::JoinError>) -> Result<T, LaunchError> {
     match result {
         Ok(result) => result,
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),

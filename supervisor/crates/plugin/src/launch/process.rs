@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use talon_control::parcel::Packer;
+use talon_control::fd_bundle::Packer;
 use talon_jail::{ExitStatus, Group, GroupError, Limits, Monitor, MonitorParts};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -15,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connect::ClientIdentity;
 use crate::egress::Proxy;
-use crate::handover::{Counted, HandedAddress, HandedDir, HandedMonitor, HandedProcess};
+use crate::handover::{AddressRecord, DirRecord, InstanceCounters, MonitorRecord, ProcessRecord};
 use crate::handshake::{Address, Handshake};
 use crate::name::PluginName;
 use crate::rundir::PrivateDir;
 use crate::spec::Dialect;
-use crate::state_sockets::Attached;
+use crate::state_sockets::AttachedSocket;
 use crate::stdio::SharedPipe;
 use crate::usage::Reading;
 use crate::view::View;
@@ -30,7 +30,7 @@ const SIGTERM: i32 = 15;
 
 /// How long a monitor may clean up after a program that has ended, before the kill of everything is repeated.
 /// It only has to kill and wait, so this passes only if the monitor was stopped.
-const CLEARING: Duration = Duration::from_secs(5);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How a process ended. Reads as "exit code 3" or "killed by SIGKILL".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,19 +46,19 @@ impl fmt::Display for Exit {
 }
 
 /// The resources of a process until none of it is left.
-pub(super) struct Belongings {
+pub(super) struct ProcessResources {
     pub(super) dir: Arc<PrivateDir>,
     /// The view it runs from.
     pub(super) view: Option<Arc<View>>,
     /// The cgroup of it and everything it starts, where there are cgroups.
     pub(super) group: Option<Group>,
     /// The sockets that are served for it.
-    pub(super) sockets: Sockets,
+    pub(super) sockets: ServedSockets,
 }
 
 /// The data that another supervisor needs to take over a ready process.
 #[derive(Debug)]
-pub(super) struct Standing {
+pub(super) struct HandoverState {
     /// Of the spec that it was started from; `None`: the spec has no fingerprint.
     pub(super) fingerprint: Option<String>,
     pub(super) digest: String,
@@ -77,15 +77,15 @@ pub(super) struct Standing {
 /// the process running.
 #[derive(Debug)]
 pub(crate) struct Process {
-    held: Arc<Held>,
+    inner: Arc<ProcessInner>,
     exit: watch::Receiver<Option<Exit>>,
     gone: watch::Receiver<bool>,
     /// Set once it is ready.
-    standing: OnceLock<Standing>,
+    handover_state: OnceLock<HandoverState>,
 }
 
 #[derive(Debug)]
-struct Held {
+struct ProcessInner {
     monitor: Monitor,
     pid: u32,
     uid: u32,
@@ -93,21 +93,21 @@ struct Held {
     view: Mutex<Option<Arc<View>>>,
     group: Mutex<Option<Group>>,
     /// Until the program ends.
-    sockets: Mutex<Sockets>,
+    sockets: Mutex<ServedSockets>,
     /// Another supervisor owns the process.
     released: CancellationToken,
 }
 
 /// The sockets that are served for a process.
 #[derive(Debug, Default)]
-pub(super) struct Sockets {
+pub(super) struct ServedSockets {
     /// Its egress proxy.
     pub(super) proxy: Option<Proxy>,
     /// Its key-value store.
-    pub(super) state: Option<Box<dyn Attached>>,
+    pub(super) state: Option<Box<dyn AttachedSocket>>,
 }
 
-impl Held {
+impl ProcessInner {
     /// Kills through the monitor and through the cgroup: each reaches processes that the other may miss.
     fn kill_all(&self) {
         if let Err(error) = self.monitor.kill_all() {
@@ -126,14 +126,14 @@ impl Held {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn sockets(&self) -> MutexGuard<'_, Sockets> {
+    fn sockets(&self) -> MutexGuard<'_, ServedSockets> {
         self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One of the monitor's descriptors; keeps the monitor alive while a task waits on it.
-struct ControlFd(Arc<Held>);
-struct PidFd(Arc<Held>);
+struct ControlFd(Arc<ProcessInner>);
+struct PidFd(Arc<ProcessInner>);
 
 impl AsRawFd for ControlFd {
     fn as_raw_fd(&self) -> RawFd {
@@ -149,9 +149,14 @@ impl AsRawFd for PidFd {
 
 impl Process {
     /// Wraps a process that was just started.
-    pub(super) fn new(monitor: Monitor, pid: u32, uid: u32, belongings: Belongings) -> io::Result<Self> {
-        let Belongings { dir, view, group, sockets } = belongings;
-        let held = Arc::new(Held {
+    pub(super) fn new(
+        monitor: Monitor,
+        pid: u32,
+        uid: u32,
+        belongings: ProcessResources,
+    ) -> io::Result<Self> {
+        let ProcessResources { dir, view, group, sockets } = belongings;
+        let held = Arc::new(ProcessInner {
             monitor,
             pid,
             uid,
@@ -168,23 +173,23 @@ impl Process {
         let released = held.released.clone();
         tokio::spawn(async move {
             // A released process belongs to another supervisor and is not touched any more, even if it ends.
-            released.run_until_cancelled(to_the_end(control, pidfd, exit_sender)).await;
+            released.run_until_cancelled(watch_until_gone(control, pidfd, exit_sender)).await;
             gone_sender.send_replace(true);
         });
-        Ok(Self { held, exit, gone, standing: OnceLock::new() })
+        Ok(Self { inner: held, exit, gone, handover_state: OnceLock::new() })
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.held.pid
+        self.inner.pid
     }
 
     pub(crate) fn uid(&self) -> u32 {
-        self.held.uid
+        self.inner.uid
     }
 
     /// The monitor, an ancestor of all of the plugin's processes.
     pub(super) fn monitor_pid(&self) -> u32 {
-        self.held.monitor.pid()
+        self.inner.monitor.pid()
     }
 
     /// Resource usage of it and everything it started, from its cgroup if it has one.
@@ -193,12 +198,12 @@ impl Process {
             let (memory_bytes, processes) = (group.memory_current()?, group.pids_current()?);
             Some(Reading::Cgroup { cpu: group.cpu_time()?, memory_bytes, processes })
         };
-        let below = Reading::Below { pid: self.monitor_pid() };
-        self.held.group().as_ref().and_then(of_group).unwrap_or(below)
+        let below = Reading::ProcessTree { pid: self.monitor_pid() };
+        self.inner.group().as_ref().and_then(of_group).unwrap_or(below)
     }
 
     /// Whether it was ended for using too much memory.
-    pub(crate) fn ended_by_memory(&self) -> bool {
+    pub(crate) fn was_oom_killed(&self) -> bool {
         let exit = *self.exit.borrow();
         exit.is_some_and(|exit| matches!(exit.status, ExitStatus::OutOfMemory { .. }))
     }
@@ -226,7 +231,7 @@ impl Process {
 
     /// Sends a signal to the monitor itself.
     pub(crate) fn signal_monitor(&self, signal: rustix::process::Signal) -> io::Result<()> {
-        Ok(rustix::process::pidfd_send_signal(self.held.monitor.pidfd(), signal)?)
+        Ok(rustix::process::pidfd_send_signal(self.inner.monitor.pidfd(), signal)?)
     }
 
     /// SIGINT to the program and its process group.
@@ -240,36 +245,36 @@ impl Process {
     }
 
     fn signal(&self, signal: i32) {
-        if let Err(error) = self.held.monitor.signal(signal) {
-            tracing::warn!(pid = self.held.pid, signal, %error, "a signal could not be sent");
+        if let Err(error) = self.inner.monitor.signal(signal) {
+            tracing::warn!(pid = self.inner.pid, signal, %error, "a signal could not be sent");
         }
     }
 
     /// Sets the sockets that are served for it, if it had none so far.
-    pub(super) fn serve(&self, sockets: Sockets) {
-        *self.held.sockets() = sockets;
+    pub(super) fn serve(&self, sockets: ServedSockets) {
+        *self.inner.sockets() = sockets;
     }
 
     /// Applies the limits to its cgroup again, if it has one.
-    pub(super) fn bound(&self, limits: &Limits) -> Result<(), GroupError> {
-        self.held.group().as_mut().map_or(Ok(()), |group| group.bound(limits))
+    pub(super) fn set_limits(&self, limits: &Limits) -> Result<(), GroupError> {
+        self.inner.group().as_mut().map_or(Ok(()), |group| group.set_limits(limits))
     }
 
     /// Marks it as ready; it can be handed over from here on.
-    pub(super) fn stands(&self, standing: Standing) {
+    pub(super) fn set_ready(&self, standing: HandoverState) {
         // A process becomes ready once.
-        let _ = self.standing.set(standing);
+        let _ = self.handover_state.set(standing);
     }
 
     /// Releases it without ending it: another supervisor owns it. If none does, its lifeline closes and it
     /// ends anyway.
     fn release(&self) {
-        self.held.monitor.release();
-        if let Some(group) = self.held.group().take() {
+        self.inner.monitor.release();
+        if let Some(group) = self.inner.group().take() {
             group.release();
         }
-        *self.held.sockets() = Sockets::default();
-        self.held.released.cancel();
+        *self.inner.sockets() = ServedSockets::default();
+        self.inner.released.cancel();
     }
 
     /// The data that another supervisor needs to take it over, with duplicates of its descriptors. Changes nothing.
@@ -280,29 +285,29 @@ impl Process {
         &self,
         name: &PluginName,
         instance: u32,
-        counted: Counted,
+        counted: InstanceCounters,
         packer: &mut Packer,
-    ) -> io::Result<HandedProcess> {
-        let held = &self.held;
-        let standing = self.standing.get().ok_or(io::ErrorKind::NotFound)?;
-        let Standing { handshake, .. } = standing;
+    ) -> io::Result<ProcessRecord> {
+        let held = &self.inner;
+        let standing = self.handover_state.get().ok_or(io::ErrorKind::NotFound)?;
+        let HandoverState { handshake, .. } = standing;
         let MonitorParts { monitor, program, control, pidfd, program_pidfd } = held.monitor.share()?;
-        let (inside, listening) = held.dir.share()?;
+        let (inside, listening) = held.dir.duplicate_fds()?;
         let sockets = held.sockets();
         let proxy = sockets.proxy.as_ref().map(Proxy::socket).transpose()?;
         let state = sockets.state.as_ref().map(|state| state.socket()).transpose()?;
         drop(sockets);
         let group = held.group().as_ref().map(|group| group.dir().to_owned());
-        let (stdout, stderr) = (standing.stdout.share()?, standing.stderr.share()?);
+        let (stdout, stderr) = (standing.stdout.duplicate_fd()?, standing.stderr.duplicate_fd()?);
         // Nothing fails from here on, so every packed descriptor is mentioned in the document.
         let mut add = |descriptor| packer.add(descriptor);
-        Ok(HandedProcess {
+        Ok(ProcessRecord {
             plugin: name.as_str().to_owned(),
             instance,
             fingerprint: standing.fingerprint.clone().ok_or(io::ErrorKind::NotFound)?,
             digest: standing.digest.clone(),
             program,
-            monitor: HandedMonitor {
+            monitor: MonitorRecord {
                 who: monitor,
                 control: add(control),
                 pidfd: add(pidfd),
@@ -310,12 +315,12 @@ impl Process {
             },
             stdout: add(stdout),
             stderr: add(stderr),
-            dir: HandedDir {
+            dir: DirRecord {
                 name: held.dir.name().to_owned(),
                 inside: inside.map(&mut add),
                 listening: listening.map(&mut add),
             },
-            view: held.view().as_ref().map(|view| view.hand_over()),
+            view: held.view().as_ref().map(|view| view.to_handover()),
             group,
             proxy: proxy.map(&mut add),
             state: state.map(&mut add),
@@ -323,8 +328,8 @@ impl Process {
             handshake: handshake.dialect,
             dialect: standing.dialect,
             address: match &handshake.address {
-                Address::Unix(path) => HandedAddress::Unix(path.clone()),
-                Address::Tcp(address) => HandedAddress::Tcp(*address),
+                Address::Unix(path) => AddressRecord::Unix(path.clone()),
+                Address::Tcp(address) => AddressRecord::Tcp(*address),
             },
             server_cert: handshake.server_cert.clone(),
             report: standing.report.clone(),
@@ -336,13 +341,13 @@ impl Process {
 
     /// SIGKILL to everything that it started.
     pub(crate) fn kill_all(&self) {
-        self.held.kill_all();
+        self.inner.kill_all();
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if self.held.dir.is_let_go() {
+        if self.inner.dir.is_released() {
             self.release();
         } else if !*self.gone.borrow() {
             self.kill_all();
@@ -360,18 +365,22 @@ fn readable<F: AsRawFd>(fd: F) -> io::Result<AsyncFd<F>> {
 }
 
 /// Watches it until none of it is left.
-async fn to_the_end(control: AsyncFd<ControlFd>, pidfd: AsyncFd<PidFd>, exit: watch::Sender<Option<Exit>>) {
+async fn watch_until_gone(
+    control: AsyncFd<ControlFd>,
+    pidfd: AsyncFd<PidFd>,
+    exit: watch::Sender<Option<Exit>>,
+) {
     let held = control.get_ref().0.clone();
-    let status = program_end(&control).await;
+    let status = wait_program_exit(&control).await;
     // The cgroup knows about memory; a monitor that was killed along with the program cannot tell.
     let status = held.group().as_ref().map_or(status, |group| group.explain(status));
-    *held.sockets() = Sockets::default();
+    *held.sockets() = ServedSockets::default();
     exit.send_replace(Some(Exit { status }));
-    if tokio::time::timeout(CLEARING, monitor_end(&pidfd)).await.is_err() {
+    if tokio::time::timeout(CLEANUP_TIMEOUT, wait_monitor_exit(&pidfd)).await.is_err() {
         held.kill_all();
-        if tokio::time::timeout(CLEARING, monitor_end(&pidfd)).await.is_err() {
+        if tokio::time::timeout(CLEANUP_TIMEOUT, wait_monitor_exit(&pidfd)).await.is_err() {
             held.monitor.kill_monitor();
-            monitor_end(&pidfd).await;
+            wait_monitor_exit(&pidfd).await;
         }
     }
     let removed = tokio::task::spawn_blocking(move || {
@@ -389,7 +398,7 @@ fn unix_ms(at: Option<SystemTime>) -> u64 {
 }
 
 /// Waits for the monitor's report about the program, or for the monitor's end.
-async fn program_end(control: &AsyncFd<ControlFd>) -> ExitStatus {
+async fn wait_program_exit(control: &AsyncFd<ControlFd>) -> ExitStatus {
     loop {
         let Ok(mut ready) = control.readable().await else { return ExitStatus::MonitorLost };
         match control.get_ref().0.monitor.try_exit_status() {
@@ -405,7 +414,7 @@ async fn program_end(control: &AsyncFd<ControlFd>) -> ExitStatus {
 }
 
 /// Waits until the monitor has exited, and reaps it.
-async fn monitor_end(pidfd: &AsyncFd<PidFd>) {
+async fn wait_monitor_exit(pidfd: &AsyncFd<PidFd>) {
     loop {
         let Ok(mut ready) = pidfd.readable().await else { return };
         match pidfd.get_ref().0.monitor.reap() {

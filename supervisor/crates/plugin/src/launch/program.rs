@@ -9,14 +9,14 @@ use talon_jail::{Identity, Program};
 
 use super::error::LaunchError;
 use crate::bridge::Bridge;
-use crate::discover::{CheckError, compare, script_inside};
+use crate::discover::{CheckError, check_digest, check_script_location};
 use crate::spec::PluginSpec;
-use crate::view::program::{self, Kind, OpenProgram};
-use crate::view::{ProgramError, Source, View, ViewError, Views, tree};
+use crate::view::program::{self, OpenProgram, ProgramKind};
+use crate::view::{ProgramError, View, ViewError, ViewSource, Views, tree};
 
 /// A program, ready to be passed to the jail.
 #[derive(Clone)]
-pub(super) struct Prepared {
+pub(super) struct PreparedProgram {
     /// How it is executed.
     pub(super) program: Program,
     /// For execution by descriptor.
@@ -37,11 +37,11 @@ pub(super) struct Prepared {
 
 /// How a program can be started.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum By {
+enum ExecMethod {
     /// By the jail: by its path, or by a descriptor.
-    Us,
+    Direct,
     /// By a bridge, inside the jail: only by its path.
-    Path,
+    PathOnly,
 }
 
 /// Prepares the program that is on the disk now. Blocking.
@@ -49,11 +49,11 @@ pub(super) fn prepare(
     spec: &PluginSpec,
     views: &Views,
     identity: Option<Identity>,
-) -> Result<Prepared, LaunchError> {
+) -> Result<PreparedProgram, LaunchError> {
     let gid = identity.map(|identity| identity.gid);
     let args = || spec.args.iter().map(Into::into).collect();
-    let Some(bridge) = Bridge::of(spec.dialect) else {
-        return Ok(Prepared { args: args(), ..program(spec, views, gid, By::Us)? });
+    let Some(bridge) = Bridge::for_dialect(spec.dialect) else {
+        return Ok(PreparedProgram { args: args(), ..program(spec, views, gid, ExecMethod::Direct)? });
     };
     let missing = || CheckError::NoBridge { bridge: bridge.name() };
     let own = bridge.program(&spec.bridges).ok_or_else(missing)?;
@@ -61,14 +61,14 @@ pub(super) fn prepare(
     let behind = match spec.url {
         // A remote server has no program on this machine.
         Some(_) => None,
-        None => Some(program(spec, views, gid, By::Path)?),
+        None => Some(program(spec, views, gid, ExecMethod::PathOnly)?),
     };
     let argv0 = behind.as_ref().map(|behind| behind.argv0.clone()).unwrap_or_default();
     let (script, cwd, digest, view) = match behind {
-        Some(Prepared { script, cwd, digest, view, .. }) => (script, cwd, digest, view),
+        Some(PreparedProgram { script, cwd, digest, view, .. }) => (script, cwd, digest, view),
         None => (None, None, String::new(), None),
     };
-    Ok(Prepared {
+    Ok(PreparedProgram {
         program: Program::Descriptor,
         file: Some(Arc::new(file)),
         script,
@@ -81,11 +81,16 @@ pub(super) fn prepare(
 }
 
 /// Prepares the plugin's own program.
-fn program(spec: &PluginSpec, views: &Views, gid: Option<u32>, by: By) -> Result<Prepared, LaunchError> {
+fn program(
+    spec: &PluginSpec,
+    views: &Views,
+    gid: Option<u32>,
+    by: ExecMethod,
+) -> Result<PreparedProgram, LaunchError> {
     match &spec.directory {
         Some(directory) => {
-            let view = view(spec, views, Source::Directory(directory), gid)?;
-            compare(spec, directory.clone(), view.digest().to_owned())?;
+            let view = view(spec, views, ViewSource::Directory(directory), gid)?;
+            check_digest(spec, directory.clone(), view.digest().to_owned())?;
             let (path, opened) = match spec.program.strip_prefix(directory) {
                 Ok(inside) => {
                     let path = view.path().join(inside);
@@ -95,8 +100,8 @@ fn program(spec: &PluginSpec, views: &Views, gid: Option<u32>, by: By) -> Result
                 // A system program, such as an interpreter: not part of the plugin's digest.
                 Err(_) => {
                     let (real, opened) = program::open(&spec.program).map_err(CheckError::from)?;
-                    script_inside(&real, opened.kind, directory)?;
-                    if by == By::Path && !tree::is_system_file(&real) {
+                    check_script_location(&real, opened.kind, directory)?;
+                    if by == ExecMethod::PathOnly && !tree::is_system_file(&real) {
                         return Err(CheckError::ProgramOutside(real).into());
                     }
                     (spec.program.clone(), opened)
@@ -104,11 +109,13 @@ fn program(spec: &PluginSpec, views: &Views, gid: Option<u32>, by: By) -> Result
             };
             let OpenProgram { file, kind } = opened;
             let (program, file, script) = match kind {
-                Kind::Native if by == By::Us => (Program::Descriptor, Some(Arc::new(file)), None),
-                Kind::Native => (Program::Path(path.clone()), None, None),
-                Kind::Script => (Program::Path(path.clone()), None, Some(Arc::new(file))),
+                ProgramKind::Native if by == ExecMethod::Direct => {
+                    (Program::Descriptor, Some(Arc::new(file)), None)
+                }
+                ProgramKind::Native => (Program::Path(path.clone()), None, None),
+                ProgramKind::Script => (Program::Path(path.clone()), None, Some(Arc::new(file))),
             };
-            Ok(Prepared {
+            Ok(PreparedProgram {
                 program,
                 file,
                 script,
@@ -123,19 +130,20 @@ fn program(spec: &PluginSpec, views: &Views, gid: Option<u32>, by: By) -> Result
             let (real, OpenProgram { file, kind }) =
                 program::open(&spec.program).map_err(CheckError::from)?;
             // A system script may need the files beside it, and is as safe as its interpreter.
-            let by_path = (kind == Kind::Script || by == By::Path) && tree::is_system_file(&real);
-            if by_path || (kind == Kind::Native && by == By::Us) {
+            let by_path =
+                (kind == ProgramKind::Script || by == ExecMethod::PathOnly) && tree::is_system_file(&real);
+            if by_path || (kind == ProgramKind::Native && by == ExecMethod::Direct) {
                 let digest = views
                     .digest_of(&file)
                     .map_err(|source| CheckError::from(ProgramError::Io { path: real.clone(), source }))?;
-                compare(spec, real.clone(), digest.clone())?;
+                check_digest(spec, real.clone(), digest.clone())?;
                 let argv0 = spec.program.clone().into();
                 let (program, file, script) = match kind {
                     _ if !by_path => (Program::Descriptor, Some(Arc::new(file)), None),
-                    Kind::Script => (Program::Path(real), None, Some(Arc::new(file))),
-                    Kind::Native => (Program::Path(real), None, None),
+                    ProgramKind::Script => (Program::Path(real), None, Some(Arc::new(file))),
+                    ProgramKind::Native => (Program::Path(real), None, None),
                 };
-                return Ok(Prepared {
+                return Ok(PreparedProgram {
                     program,
                     file,
                     script,
@@ -147,11 +155,11 @@ fn program(spec: &PluginSpec, views: &Views, gid: Option<u32>, by: By) -> Result
                 });
             }
             let name = real.file_name().unwrap_or(real.as_os_str()).to_owned();
-            let view = view(spec, views, Source::Script(&file, &name), gid)?;
-            compare(spec, real, view.digest().to_owned())?;
+            let view = view(spec, views, ViewSource::Script(&file, &name), gid)?;
+            check_digest(spec, real, view.digest().to_owned())?;
             let path = view.path().join(&name);
-            let script = (kind == Kind::Script).then(|| Arc::new(file));
-            Ok(Prepared {
+            let script = (kind == ProgramKind::Script).then(|| Arc::new(file));
+            Ok(PreparedProgram {
                 program: Program::Path(path.clone()),
                 file: None,
                 script,
@@ -168,10 +176,10 @@ fn program(spec: &PluginSpec, views: &Views, gid: Option<u32>, by: By) -> Result
 fn view(
     spec: &PluginSpec,
     views: &Views,
-    source: Source<'_>,
+    source: ViewSource<'_>,
     gid: Option<u32>,
 ) -> Result<Arc<View>, LaunchError> {
-    views.of(&spec.name, source, gid).map_err(|error| match error {
+    views.get_or_build(&spec.name, source, gid).map_err(|error| match error {
         ViewError::Tree(error) => CheckError::from(error).into(),
         other => LaunchError::View(other),
     })

@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use talon_jail::{Access, Given, Group, Groups, Identity, JailSpec, Mode, Shown, View};
+use talon_jail::{Access, BindMount, Group, Groups, Identity, InheritedFds, JailSpec, Mode, View};
 use talon_sanitize::inert;
 use tokio::net::UnixListener;
 use tokio::time::Instant;
 
 use super::error::LaunchError;
-use super::process::{Belongings, Process, Sockets};
-use super::{Shared, Spawned, isolation, program};
+use super::process::{Process, ProcessResources, ServedSockets};
+use super::{Shared, SpawnedProcess, isolation, program};
 use crate::connect::ClientIdentity;
-use crate::egress::{AllowList, Denied, Proxy};
+use crate::egress::{AllowList, Denial, Proxy};
 use crate::entry::NetworkAccess;
 use crate::environment;
 use crate::logs::{Level, LogSink, Stream};
 use crate::name::PluginName;
 use crate::rundir::PrivateDir;
 use crate::spec::{Dialect, PluginSpec, SandboxSettings, Tls};
-use crate::state_sockets::Attached;
+use crate::state_sockets::AttachedSocket;
 use crate::stdio::PipeReader;
 
 /// Opens the parent of the plugins' cgroups and removes those of an earlier supervisor, except `kept`.
-pub(super) fn groups(runtime_dir: &Path, kept: &[&Path]) -> Option<Groups> {
+pub(super) fn open_groups(runtime_dir: &Path, kept: &[&Path]) -> Option<Groups> {
     // A hash, because the path may hold characters that are not allowed in a group's name.
     let label = hex::encode(&Sha256::digest(runtime_dir.as_os_str().as_bytes())[..8]);
     let groups = match Groups::open(&label) {
@@ -45,7 +45,7 @@ pub(super) fn groups(runtime_dir: &Path, kept: &[&Path]) -> Option<Groups> {
 }
 
 /// Starts the egress proxy of a plugin without a network.
-pub(super) fn proxy(
+pub(super) fn start_proxy(
     spec: &PluginSpec,
     instance: u32,
     socket: OwnedFd,
@@ -55,7 +55,7 @@ pub(super) fn proxy(
     let allowed = AllowList::parse(&spec.sandbox.allow)?;
     let listener = UnixListener::from_std(socket.into()).map_err(LaunchError::Watch)?;
     let logs = logs.clone();
-    let on_denied = Arc::new(move |denied: &Denied| {
+    let on_denied = Arc::new(move |denied: &Denial| {
         let text = inert!("{}", denied);
         // Logged like the plugin's own lines, under the same rate limit: a plugin could try denied hosts forever.
         logs.line(instance, Stream::Supervisor, text.len(), || (Level::Warn, text));
@@ -65,7 +65,7 @@ pub(super) fn proxy(
 
 /// Shows a plugin one of the supervisor's sockets, at the path that it has outside.
 fn show_socket(view: &mut View, path: PathBuf) {
-    view.shown.push(Shown { at: path.clone(), from: path, access: Access::Connect, needed: true });
+    view.shown.push(BindMount { at: path.clone(), from: path, access: Access::Connect, needed: true });
 }
 
 /// The uid of a process with this identity.
@@ -75,7 +75,7 @@ pub(super) fn uid_of(identity: Option<Identity>) -> u32 {
 
 impl Shared {
     /// Creates the cgroup of one process, where cgroups are available.
-    pub(super) fn group(
+    pub(super) fn create_group(
         &self,
         plugin: &PluginName,
         sandbox: &SandboxSettings,
@@ -84,7 +84,7 @@ impl Shared {
         let Some(groups) = &self.groups else { return Ok(None) };
         // The directory's name makes it unique; the plugin's name is for people.
         let name = format!("{:.40}-{}", plugin.as_str(), dir.name());
-        match (groups.make(&name, &sandbox.limits), sandbox.mode) {
+        match (groups.create(&name, &sandbox.limits), sandbox.mode) {
             (Ok(group), _) => Ok(Some(group)),
             (Err(error), Mode::Enforce) => Err(error.into()),
             (Err(error), Mode::BestEffort | Mode::Off) => {
@@ -96,13 +96,13 @@ impl Shared {
 
     /// Attaches the key-value store of a process, if there is a provider: its socket is shown to the process, with or
     /// without a jail.
-    fn state(
+    fn attach_state_socket(
         &self,
         plugin: &PluginName,
         dir: &PrivateDir,
         identity: Option<Identity>,
         view: Option<&mut View>,
-    ) -> Result<Option<Box<dyn Attached>>, LaunchError> {
+    ) -> Result<Option<Box<dyn AttachedSocket>>, LaunchError> {
         let Some(sockets) = &self.settings.state else { return Ok(None) };
         let socket = dir.listen_for_state(identity).map_err(LaunchError::Directory)?;
         if let Some(view) = view {
@@ -112,10 +112,10 @@ impl Shared {
     }
 
     /// Prepares the program on the disk, and the identity to run it. Blocking.
-    pub(super) fn check(
+    pub(super) fn prepare_program(
         &self,
         spec: &PluginSpec,
-    ) -> Result<(program::Prepared, Option<Identity>), LaunchError> {
+    ) -> Result<(program::PreparedProgram, Option<Identity>), LaunchError> {
         let identity = self.identity(spec)?;
         Ok((program::prepare(spec, &self.views, identity)?, identity))
     }
@@ -123,14 +123,14 @@ impl Shared {
     /// The identity of a plugin's processes.
     pub(super) fn identity(&self, spec: &PluginSpec) -> Result<Option<Identity>, LaunchError> {
         // Discovery checks specs already; this covers hosts that build their own.
-        crate::discover::settings(spec)?;
+        crate::discover::check_settings(spec)?;
         Ok(match (&self.identities, spec.sandbox.mode) {
             (Some(_), Mode::Enforce) if !self.may_change_uid => return Err(LaunchError::NoUid),
             // The jail's report says that it does not have its own uid.
             (Some(_), Mode::BestEffort) if !self.may_change_uid => None,
             // Without a jail it keeps the supervisor's uid.
             (None, _) | (_, Mode::Off) => None,
-            (Some(identities), _) => Some(identities.of(&spec.name)?),
+            (Some(identities), _) => Some(identities.get_or_allocate(&spec.name)?),
         })
     }
 
@@ -138,34 +138,34 @@ impl Shared {
         &self,
         spec: &PluginSpec,
         instance: u32,
-        prepared: program::Prepared,
+        prepared: program::PreparedProgram,
         identity: Option<Identity>,
         deadline: Instant,
         logs: &LogSink,
-    ) -> Result<Spawned, LaunchError> {
+    ) -> Result<SpawnedProcess, LaunchError> {
         let dir = match spec.sandbox.mode {
             Mode::Enforce => self.runtime.allocate_empty(identity),
             Mode::BestEffort | Mode::Off => self.runtime.allocate(identity),
         };
         let dir = Arc::new(dir.map_err(LaunchError::Directory)?);
         let own = [self.runtime.path(), self.data_dir.as_path()];
-        let mut isolation = isolation::of(spec, &prepared, &dir, identity, &own)?;
+        let mut isolation = isolation::for_plugin(spec, &prepared, &dir, identity, &own)?;
         let proxy = match &mut isolation {
             Some(isolation) if spec.sandbox.network == NetworkAccess::Proxy => {
                 // The way out: a socket in its view, served by the supervisor's proxy.
                 let socket = dir.listen_for_proxy(identity).map_err(LaunchError::Directory)?;
                 show_socket(&mut isolation.view, dir.proxy_path());
-                Some(proxy(spec, instance, socket, identity, logs)?)
+                Some(start_proxy(spec, instance, socket, identity, logs)?)
             }
             _ => None,
         };
         let view = isolation.as_mut().map(|isolation| &mut isolation.view);
-        let state = self.state(&spec.name, &dir, identity, view)?;
-        let group = self.group(&spec.name, &spec.sandbox, &dir)?;
+        let state = self.attach_state_socket(&spec.name, &dir, identity, view)?;
+        let group = self.create_group(&spec.name, &spec.sandbox, &dir)?;
         // Only the Talon SDK uses it, in go-plugin's dialect; other programs create a socket themselves.
         let handed = isolation.is_some() && spec.dialect != Dialect::OpenTalon;
         let listening = handed.then(|| dir.listen()).transpose().map_err(LaunchError::Directory)?;
-        let program::Prepared { program, file, script: _, argv0, args, cwd, digest, view } = prepared;
+        let program::PreparedProgram { program, file, script: _, argv0, args, cwd, digest, view } = prepared;
         let (client, client_cert) = match spec.tls {
             Tls::Off => (None, None),
             Tls::AutoMtls => {
@@ -173,7 +173,11 @@ impl Shared {
                 (Some(client), Some(certificate))
             }
         };
-        let told = environment::Sockets { listens: handed, proxied: proxy.is_some(), state: state.is_some() };
+        let told = environment::SocketVariables {
+            listens: handed,
+            proxied: proxy.is_some(),
+            state: state.is_some(),
+        };
         let argv = std::iter::once(argv0).chain(args).collect();
         let jail = JailSpec {
             name: format!("{}/{instance}", spec.name),
@@ -194,7 +198,7 @@ impl Shared {
             isolation,
         };
         let left = deadline.saturating_duration_since(Instant::now());
-        let given = Given {
+        let given = InheritedFds {
             program: file.as_deref().map(AsFd::as_fd),
             stdin: listening.as_ref().map(AsFd::as_fd),
             group: group.as_ref().map(Group::procs),
@@ -203,18 +207,18 @@ impl Shared {
         // From now on only the plugin listens.
         drop(listening);
         if let Some(private) = jailed.private {
-            dir.enter(private);
+            dir.set_inside(private);
         }
         // From here on the process dies with its handle.
         let process = Process::new(
             jailed.monitor,
             jailed.pid,
             uid_of(identity),
-            Belongings { dir: dir.clone(), view, group, sockets: Sockets { proxy, state } },
+            ProcessResources { dir: dir.clone(), view, group, sockets: ServedSockets { proxy, state } },
         )
         .map_err(LaunchError::Watch)?;
         let stdout = PipeReader::new(jailed.stdout).map_err(LaunchError::Watch)?;
         let stderr = PipeReader::new(jailed.stderr).map_err(LaunchError::Watch)?;
-        Ok(Spawned { process, dir, stdout, stderr, report: jailed.report, digest, identity: client })
+        Ok(SpawnedProcess { process, dir, stdout, stderr, report: jailed.report, digest, identity: client })
     }
 }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use talon_sanitize::Sanitized;
 
-use super::Moment;
+use super::MachineTime;
 use super::backoff::Jitter;
 
 /// An input of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum MachineEvent {
     /// The operator wants it up. Leaves `Failed` and clears the restart counter.
     Start,
     /// The operator wants it down; `grace` shortens the configured grace period.
@@ -17,14 +17,14 @@ pub(crate) enum Event {
     /// The operator wants a new process.
     Restart,
     /// A report about the process of a generation.
-    Report { generation: u64, report: Report },
+    Report { generation: u64, report: ProcessReport },
     /// Time has passed; sent at [`Machine::wake_at`](super::machine::Machine::wake_at), harmless at any other time.
     Tick,
 }
 
 /// The driver's reports about one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Report {
+pub(crate) enum ProcessReport {
     /// The process runs.
     ProcessStarted,
     /// Handshake, Init and Capabilities succeeded.
@@ -40,7 +40,7 @@ pub(crate) enum Report {
     /// Whether the plugin agreed to end itself.
     ExitAnswered { accepted: bool },
     /// A health check ended.
-    Checked(Verdict),
+    Checked(CheckResult),
     /// It did not end a call within the time it has after the call's deadline. `which`: "call X (action Y)";
     /// `patience`: how long it had.
     IgnoredDeadline { which: Sanitized, patience: Duration },
@@ -48,7 +48,7 @@ pub(crate) enum Report {
 
 /// The result of a health check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum CheckResult {
     /// It serves.
     Serving,
     /// It answered that it does not serve.
@@ -58,7 +58,7 @@ pub(crate) enum Verdict {
         /// Why.
         cause: Sanitized,
         /// The latest deadline of the calls in flight, if any has one.
-        busy_until: Option<Moment>,
+        busy_until: Option<MachineTime>,
         /// Whether a call was answered since the last check: then it is alive, only slow.
         answered: bool,
     },
@@ -66,7 +66,7 @@ pub(crate) enum Verdict {
 
 /// What the driver has to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum MachineAction {
     /// Start a process; report `ProcessStarted`, then `Launched` or `LaunchFailed`.
     Launch { generation: u64 },
     /// Cancel the launch and kill what it started; report `LaunchFailed` or `Gone` when nothing of it is left.
@@ -76,7 +76,7 @@ pub(crate) enum Action {
     /// Report `CallsDone` once no call is in flight.
     AwaitCalls,
     /// End the calls in flight with an error, now.
-    FailCalls(CallsEnd),
+    FailCalls(CallFailure),
     /// Ask the plugin to end itself; report `ExitAnswered`.
     AskToExit,
     /// SIGTERM.
@@ -87,7 +87,7 @@ pub(crate) enum Action {
 
 /// The error of calls in flight when their process ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CallsEnd {
+pub(crate) enum CallFailure {
     /// The process died.
     Died { how: Sanitized, restarting: bool },
     /// The process is stopped or replaced, and the grace period is over.
@@ -98,7 +98,7 @@ pub(crate) enum CallsEnd {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Input {
     /// The time of the event; never earlier than that of the previous one.
-    pub(crate) now: Moment,
+    pub(crate) now: MachineTime,
     /// A random number for this event.
     pub(crate) jitter: Jitter,
 }

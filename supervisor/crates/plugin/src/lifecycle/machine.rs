@@ -41,16 +41,16 @@ use std::time::Duration;
 use talon_sanitize::{Sanitized, inert};
 
 use super::backoff;
-use super::checks::{Checks, Judged};
-use super::event::{Action, CallsEnd, Event, Input, Report, Verdict};
-use super::reason::{Reason, bounded, span};
-use super::tally::Tally;
-use super::{Desired, Moment, State};
+use super::event::{CallFailure, CheckResult, Input, MachineAction, MachineEvent, ProcessReport};
+use super::health_checks::{CheckVerdict, HealthChecks};
+use super::reason::{Reason, format_duration, truncate};
+use super::restart_counter::RestartCounter;
+use super::{Desired, MachineTime, State};
 use crate::spec::LifecycleSettings;
 
 /// The interval at which a kill is repeated while something is still running. SIGKILL works the first time,
 /// except for processes that were just being forked.
-const KILL_AGAIN: Duration = Duration::from_secs(1);
+const KILL_RETRY: Duration = Duration::from_secs(1);
 
 /// The lifecycle of one instance.
 #[derive(Debug, Clone)]
@@ -60,9 +60,9 @@ pub(crate) struct Machine {
     phase: Phase,
     /// Counts the launches; the current process belongs to this generation.
     generation: u64,
-    tally: Tally,
+    restarts: RestartCounter,
     /// Deaths and refused starts since the machine was created.
-    died: u64,
+    total_deaths: u64,
     reason: Option<Reason>,
 }
 
@@ -73,28 +73,28 @@ enum Phase {
     Starting,
     Handshaking,
     /// Ready, or Unhealthy when checks failed.
-    Up(Checks),
+    Up(HealthChecks),
     Draining {
-        step: Step,
+        step: DrainStep,
         /// When the step times out.
-        until: Moment,
+        until: MachineTime,
         grace: Duration,
-        next: Next,
+        next: AfterDrain,
     },
     Stopped,
     Backoff {
-        until: Moment,
+        until: MachineTime,
     },
     Failed,
 }
 
 /// The steps of draining, each bounded in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum DrainStep {
     /// Calls in flight may finish.
     Calls,
     /// It was asked to shut down; SIGTERM follows.
-    Asked,
+    ShutdownRequested,
     /// It got SIGTERM; SIGKILL follows.
     Terminated,
     /// It exited or got SIGKILL; its remaining processes are ending.
@@ -103,7 +103,7 @@ enum Step {
 
 /// What follows once nothing of the process is left.
 #[derive(Debug, Clone, PartialEq)]
-enum Next {
+enum AfterDrain {
     Stop,
     Launch,
     Backoff(Duration),
@@ -113,14 +113,14 @@ enum Next {
 impl Machine {
     /// The machine of an instance that was not started yet.
     pub(crate) fn new(policy: LifecycleSettings) -> Self {
-        let tally = Tally::new(policy.restart_window, policy.max_restarts);
+        let restarts = RestartCounter::new(policy.restart_window, policy.max_restarts);
         Self {
             policy,
             desired: Desired::Down,
             phase: Phase::Discovered,
             generation: 0,
-            tally,
-            died: 0,
+            restarts,
+            total_deaths: 0,
             reason: None,
         }
     }
@@ -157,20 +157,20 @@ impl Machine {
     }
 
     /// Deaths within the window that ends now.
-    pub(crate) fn deaths(&self, now: Moment) -> u32 {
-        self.tally.count(now)
+    pub(crate) fn deaths(&self, now: MachineTime) -> u32 {
+        self.restarts.count(now)
     }
 
     /// Deaths and refused starts since the machine was created.
-    pub(crate) fn died(&self) -> u64 {
-        self.died
+    pub(crate) fn total_deaths(&self) -> u64 {
+        self.total_deaths
     }
 
     /// Whether it is ready, or becomes ready without an operator: a call may wait for it.
-    pub(crate) fn is_coming(&self) -> bool {
+    pub(crate) fn will_be_ready(&self) -> bool {
         match &self.phase {
             Phase::Starting | Phase::Handshaking | Phase::Up(_) | Phase::Backoff { .. } => true,
-            Phase::Draining { next, .. } => matches!(next, Next::Launch | Next::Backoff(_)),
+            Phase::Draining { next, .. } => matches!(next, AfterDrain::Launch | AfterDrain::Backoff(_)),
             Phase::Discovered | Phase::Stopped | Phase::Failed => false,
         }
     }
@@ -184,7 +184,7 @@ impl Machine {
     }
 
     /// When the machine needs an [`Event::Tick`].
-    pub(crate) fn wake_at(&self) -> Option<Moment> {
+    pub(crate) fn wake_at(&self) -> Option<MachineTime> {
         match &self.phase {
             Phase::Up(checks) => checks.due(),
             Phase::Draining { until, .. } | Phase::Backoff { until } => Some(*until),
@@ -194,88 +194,90 @@ impl Machine {
 
     /// Processes one event and returns the actions. Total: every event is allowed in every state.
     #[must_use]
-    pub(crate) fn step(&mut self, event: Event, input: Input) -> Vec<Action> {
+    pub(crate) fn step(&mut self, event: MachineEvent, input: Input) -> Vec<MachineAction> {
         match event {
-            Event::Start => self.start(input.now),
-            Event::Stop { grace } => self.stop(grace, input.now),
-            Event::Restart => self.restart(input.now),
-            Event::Report { generation, report } if generation == self.generation => {
+            MachineEvent::Start => self.start(input.now),
+            MachineEvent::Stop { grace } => self.stop(grace, input.now),
+            MachineEvent::Restart => self.restart(input.now),
+            MachineEvent::Report { generation, report } if generation == self.generation => {
                 self.report(report, input)
             }
-            Event::Report { .. } => Vec::new(),
-            Event::Tick if self.wake_at().is_some_and(|due| due <= input.now) => self.tick(input.now),
-            Event::Tick => Vec::new(),
+            MachineEvent::Report { .. } => Vec::new(),
+            MachineEvent::Tick if self.wake_at().is_some_and(|due| due <= input.now) => self.tick(input.now),
+            MachineEvent::Tick => Vec::new(),
         }
     }
 
-    fn start(&mut self, now: Moment) -> Vec<Action> {
+    fn start(&mut self, now: MachineTime) -> Vec<MachineAction> {
         self.desired = Desired::Up;
         match &mut self.phase {
             Phase::Starting | Phase::Handshaking | Phase::Up(_) => Vec::new(),
             Phase::Draining { next, .. } => {
-                *next = Next::Launch;
+                *next = AfterDrain::Launch;
                 self.reason = Some(Reason::PlannedRestart);
-                self.tally.clear();
+                self.restarts.clear();
                 Vec::new()
             }
             Phase::Discovered | Phase::Stopped | Phase::Backoff { .. } | Phase::Failed => {
                 self.reason = None;
-                self.tally.clear();
-                self.settle(Next::Launch, now)
+                self.restarts.clear();
+                self.enter(AfterDrain::Launch, now)
             }
         }
     }
 
-    fn stop(&mut self, shorter: Option<Duration>, now: Moment) -> Vec<Action> {
+    fn stop(&mut self, shorter: Option<Duration>, now: MachineTime) -> Vec<MachineAction> {
         self.desired = Desired::Down;
         self.reason = Some(Reason::StoppedByOperator);
         let grace = shorter.map_or(self.policy.grace_period, |shorter| shorter.min(self.policy.grace_period));
         match &mut self.phase {
-            Phase::Starting | Phase::Handshaking => self.cancel_launch(Next::Stop, now),
-            Phase::Up(_) => self.drain(grace, Next::Stop, now),
+            Phase::Starting | Phase::Handshaking => self.cancel_launch(AfterDrain::Stop, now),
+            Phase::Up(_) => self.drain(grace, AfterDrain::Stop, now),
             Phase::Draining { until, grace: granted, next, .. } => {
-                *next = Next::Stop;
+                *next = AfterDrain::Stop;
                 *granted = grace.min(*granted);
                 *until = now.saturating_add(*granted).min(*until);
                 Vec::new()
             }
             Phase::Discovered | Phase::Stopped | Phase::Backoff { .. } | Phase::Failed => {
-                self.settle(Next::Stop, now)
+                self.enter(AfterDrain::Stop, now)
             }
         }
     }
 
-    fn restart(&mut self, now: Moment) -> Vec<Action> {
+    fn restart(&mut self, now: MachineTime) -> Vec<MachineAction> {
         match &self.phase {
             Phase::Starting | Phase::Handshaking => {
                 self.desired = Desired::Up;
                 self.reason = Some(Reason::PlannedRestart);
-                self.cancel_launch(Next::Launch, now)
+                self.cancel_launch(AfterDrain::Launch, now)
             }
             Phase::Up(_) => {
                 self.desired = Desired::Up;
                 self.reason = Some(Reason::PlannedRestart);
-                self.drain(self.policy.grace_period, Next::Launch, now)
+                self.drain(self.policy.grace_period, AfterDrain::Launch, now)
             }
             _ => self.start(now),
         }
     }
 
-    fn tick(&mut self, now: Moment) -> Vec<Action> {
+    fn tick(&mut self, now: MachineTime) -> Vec<MachineAction> {
         match &mut self.phase {
             Phase::Up(checks) => {
                 checks.begin();
-                vec![Action::CheckHealth]
+                vec![MachineAction::CheckHealth]
             }
-            Phase::Backoff { .. } => self.settle(Next::Launch, now),
-            Phase::Draining { step: Step::Calls, .. } => {
-                let mut actions = vec![Action::FailCalls(CallsEnd::Stopped)];
-                actions.extend(self.drain_step(Step::Asked, now));
+            Phase::Backoff { .. } => self.enter(AfterDrain::Launch, now),
+            Phase::Draining { step: DrainStep::Calls, .. } => {
+                let mut actions = vec![MachineAction::FailCalls(CallFailure::Stopped)];
+                actions.extend(self.drain_step(DrainStep::ShutdownRequested, now));
                 actions
             }
-            Phase::Draining { step: Step::Asked, .. } => self.drain_step(Step::Terminated, now),
-            Phase::Draining { step: Step::Terminated | Step::Clearing, .. } => {
-                self.drain_step(Step::Clearing, now)
+            Phase::Draining { step: DrainStep::ShutdownRequested, .. } => {
+                self.drain_step(DrainStep::Terminated, now)
+            }
+            Phase::Draining { step: DrainStep::Terminated | DrainStep::Clearing, .. } => {
+                self.drain_step(DrainStep::Clearing, now)
             }
             Phase::Discovered | Phase::Starting | Phase::Handshaking | Phase::Stopped | Phase::Failed => {
                 Vec::new()
@@ -283,7 +285,7 @@ impl Machine {
         }
     }
 
-    fn report(&mut self, report: Report, input: Input) -> Vec<Action> {
+    fn report(&mut self, report: ProcessReport, input: Input) -> Vec<MachineAction> {
         match &self.phase {
             Phase::Starting | Phase::Handshaking => self.report_launching(report, input),
             Phase::Up(_) => self.report_up(report, input),
@@ -292,132 +294,143 @@ impl Machine {
         }
     }
 
-    fn report_launching(&mut self, report: Report, input: Input) -> Vec<Action> {
+    fn report_launching(&mut self, report: ProcessReport, input: Input) -> Vec<MachineAction> {
         match report {
-            Report::ProcessStarted => {
+            ProcessReport::ProcessStarted => {
                 self.phase = Phase::Handshaking;
                 Vec::new()
             }
-            Report::Launched => {
+            ProcessReport::Launched => {
                 self.reason = None;
-                self.phase = Phase::Up(Checks::new(&self.policy, input.now));
+                self.phase = Phase::Up(HealthChecks::new(&self.policy, input.now));
                 Vec::new()
             }
-            Report::LaunchFailed { cause, refused } => {
-                let next = self.death(cause, refused, input);
-                self.settle(next, input.now)
+            ProcessReport::LaunchFailed { cause, refused } => {
+                let next = self.record_death(cause, refused, input);
+                self.enter(next, input.now)
             }
-            Report::Gone => {
-                let next = self.death("it vanished while it started".into(), false, input);
-                self.settle(next, input.now)
+            ProcessReport::Gone => {
+                let next = self.record_death("it vanished while it started".into(), false, input);
+                self.enter(next, input.now)
             }
-            Report::Exited { how } => {
-                let next = self.death(how, false, input);
+            ProcessReport::Exited { how } => {
+                let next = self.record_death(how, false, input);
                 self.cancel_launch(next, input.now)
             }
-            Report::CallsDone
-            | Report::ExitAnswered { .. }
-            | Report::Checked(_)
-            | Report::IgnoredDeadline { .. } => Vec::new(),
+            ProcessReport::CallsDone
+            | ProcessReport::ExitAnswered { .. }
+            | ProcessReport::Checked(_)
+            | ProcessReport::IgnoredDeadline { .. } => Vec::new(),
         }
     }
 
-    fn report_up(&mut self, report: Report, input: Input) -> Vec<Action> {
+    fn report_up(&mut self, report: ProcessReport, input: Input) -> Vec<MachineAction> {
         match report {
-            Report::Exited { how } => {
-                let next = self.death(how.clone(), false, input);
-                let restarting = matches!(next, Next::Backoff(_));
-                self.clear(next, input.now);
-                vec![Action::FailCalls(CallsEnd::Died { how, restarting }), Action::Kill]
+            ProcessReport::Exited { how } => {
+                let next = self.record_death(how.clone(), false, input);
+                let restarting = matches!(next, AfterDrain::Backoff(_));
+                self.await_cleanup(next, input.now);
+                vec![MachineAction::FailCalls(CallFailure::Died { how, restarting }), MachineAction::Kill]
             }
-            Report::Gone => {
-                let how = Sanitized::ours("it vanished");
-                let next = self.death(how.clone(), false, input);
-                let restarting = matches!(next, Next::Backoff(_));
-                let mut actions = vec![Action::FailCalls(CallsEnd::Died { how, restarting })];
-                actions.extend(self.settle(next, input.now));
+            ProcessReport::Gone => {
+                let how = Sanitized::literal("it vanished");
+                let next = self.record_death(how.clone(), false, input);
+                let restarting = matches!(next, AfterDrain::Backoff(_));
+                let mut actions = vec![MachineAction::FailCalls(CallFailure::Died { how, restarting })];
+                actions.extend(self.enter(next, input.now));
                 actions
             }
-            Report::Checked(verdict) => self.checked(verdict, input),
-            Report::IgnoredDeadline { which, patience } => {
-                let cause = inert!("ignored the deadline of {} for {}", which, span(patience));
-                let next = self.death(cause, false, input);
-                let restarting = matches!(next, Next::Backoff(_));
-                self.clear(next, input.now);
+            ProcessReport::Checked(verdict) => self.on_check(verdict, input),
+            ProcessReport::IgnoredDeadline { which, patience } => {
+                let cause = inert!("ignored the deadline of {} for {}", which, format_duration(patience));
+                let next = self.record_death(cause, false, input);
+                let restarting = matches!(next, AfterDrain::Backoff(_));
+                self.await_cleanup(next, input.now);
                 // Other callers must not learn whose call it was.
-                let how = Sanitized::ours("killed, because it ignored the deadline of another call");
-                vec![Action::FailCalls(CallsEnd::Died { how, restarting }), Action::Kill]
+                let how = Sanitized::literal("killed, because it ignored the deadline of another call");
+                vec![MachineAction::FailCalls(CallFailure::Died { how, restarting }), MachineAction::Kill]
             }
-            Report::ProcessStarted
-            | Report::Launched
-            | Report::LaunchFailed { .. }
-            | Report::CallsDone
-            | Report::ExitAnswered { .. } => Vec::new(),
+            ProcessReport::ProcessStarted
+            | ProcessReport::Launched
+            | ProcessReport::LaunchFailed { .. }
+            | ProcessReport::CallsDone
+            | ProcessReport::ExitAnswered { .. } => Vec::new(),
         }
     }
 
-    fn report_draining(&mut self, step: Step, report: Report, input: Input) -> Vec<Action> {
-        let died = |how: Sanitized, restarting| Action::FailCalls(CallsEnd::Died { how, restarting });
+    fn report_draining(
+        &mut self,
+        step: DrainStep,
+        report: ProcessReport,
+        input: Input,
+    ) -> Vec<MachineAction> {
+        let died =
+            |how: Sanitized, restarting| MachineAction::FailCalls(CallFailure::Died { how, restarting });
         match (step, report) {
-            (Step::Calls | Step::Asked | Step::Terminated, Report::Exited { how }) => {
-                let mut actions = vec![died(how, self.is_coming())];
-                actions.extend(self.drain_step(Step::Clearing, input.now));
+            (
+                DrainStep::Calls | DrainStep::ShutdownRequested | DrainStep::Terminated,
+                ProcessReport::Exited { how },
+            ) => {
+                let mut actions = vec![died(how, self.will_be_ready())];
+                actions.extend(self.drain_step(DrainStep::Clearing, input.now));
                 actions
             }
-            (step, Report::Gone | Report::LaunchFailed { .. }) => {
+            (step, ProcessReport::Gone | ProcessReport::LaunchFailed { .. }) => {
                 let Phase::Draining { next, .. } = &self.phase else { return Vec::new() };
                 let next = next.clone();
                 let mut actions = Vec::new();
-                if step != Step::Clearing {
-                    actions.push(died("it vanished".into(), self.is_coming()));
+                if step != DrainStep::Clearing {
+                    actions.push(died("it vanished".into(), self.will_be_ready()));
                 }
-                actions.extend(self.settle(next, input.now));
+                actions.extend(self.enter(next, input.now));
                 actions
             }
-            (Step::Calls, Report::CallsDone) => self.drain_step(Step::Asked, input.now),
-            (Step::Asked, Report::ExitAnswered { accepted: false }) => {
-                self.drain_step(Step::Terminated, input.now)
+            (DrainStep::Calls, ProcessReport::CallsDone) => {
+                self.drain_step(DrainStep::ShutdownRequested, input.now)
+            }
+            (DrainStep::ShutdownRequested, ProcessReport::ExitAnswered { accepted: false }) => {
+                self.drain_step(DrainStep::Terminated, input.now)
             }
             // A cancelled launch that succeeded nevertheless.
-            (Step::Clearing, Report::Launched) => vec![Action::Kill],
+            (DrainStep::Clearing, ProcessReport::Launched) => vec![MachineAction::Kill],
             _ => Vec::new(),
         }
     }
 
-    fn checked(&mut self, verdict: Verdict, input: Input) -> Vec<Action> {
+    fn on_check(&mut self, verdict: CheckResult, input: Input) -> Vec<MachineAction> {
         let Phase::Up(checks) = &mut self.phase else { return Vec::new() };
         let cause = match checks.judge(verdict, &self.policy, input.now) {
-            Judged::Well => {
+            CheckVerdict::Healthy => {
                 self.reason = None;
                 return Vec::new();
             }
-            Judged::Excused => return Vec::new(),
-            Judged::Failed { cause } => cause,
+            CheckVerdict::Excused => return Vec::new(),
+            CheckVerdict::Failed { cause } => cause,
         };
         let (failures, threshold) = (checks.failures(), self.policy.health_failure_threshold.max(1));
         if failures < threshold {
-            self.reason = Some(Reason::FailedChecks { failures, threshold, cause: bounded(cause) });
+            self.reason = Some(Reason::FailedChecks { failures, threshold, cause: truncate(cause) });
             return Vec::new();
         }
         let cause = inert!("failed {} health checks in a row; the last: {}", failures, cause);
-        let next = self.death(cause, false, input);
+        let next = self.record_death(cause, false, input);
         self.drain(self.policy.grace_period, next, input.now)
     }
 
     /// Counts a death, stores its cause as the reason, and decides what follows.
-    fn death(&mut self, cause: Sanitized, refused: bool, input: Input) -> Next {
-        let cause = bounded(cause);
-        self.died += 1;
+    fn record_death(&mut self, cause: Sanitized, refused: bool, input: Input) -> AfterDrain {
+        let cause = truncate(cause);
+        self.total_deaths += 1;
         if refused {
             self.reason = Some(Reason::Refused { cause });
-            return Next::Fail;
+            return AfterDrain::Fail;
         }
-        let deaths = self.tally.record(input.now);
+        let deaths = self.restarts.record(input.now);
         let policy = &self.policy;
         let (reason, next) = if !policy.restart_on_failure {
-            (Reason::RestartsOff { cause }, Next::Fail)
-        } else if self.tally.is_full() {
-            (Reason::DiedTooOften { deaths, window: policy.restart_window, cause }, Next::Fail)
+            (Reason::RestartsOff { cause }, AfterDrain::Fail)
+        } else if self.restarts.is_full() {
+            (Reason::DiedTooOften { deaths, window: policy.restart_window, cause }, AfterDrain::Fail)
         } else {
             // The first death of a process that has served is restarted at once, because callers wait; the
             // launcher limits concurrent starts. A process that dies again, or did not become ready, has to
@@ -427,38 +440,38 @@ impl Machine {
             } else {
                 backoff::wait(policy.backoff_initial, policy.backoff_max, deaths, input.jitter)
             };
-            (Reason::Died { deaths, allowed: policy.max_restarts, cause }, Next::Backoff(wait))
+            (Reason::Died { deaths, allowed: policy.max_restarts, cause }, AfterDrain::Backoff(wait))
         };
         self.reason = Some(reason);
         next
     }
 
-    fn cancel_launch(&mut self, next: Next, now: Moment) -> Vec<Action> {
-        self.clear(next, now);
-        vec![Action::CancelLaunch]
+    fn cancel_launch(&mut self, next: AfterDrain, now: MachineTime) -> Vec<MachineAction> {
+        self.await_cleanup(next, now);
+        vec![MachineAction::CancelLaunch]
     }
 
     /// Waits until the remaining processes are gone.
-    fn clear(&mut self, next: Next, now: Moment) {
-        let until = now.saturating_add(KILL_AGAIN);
-        self.phase = Phase::Draining { step: Step::Clearing, until, grace: Duration::ZERO, next };
+    fn await_cleanup(&mut self, next: AfterDrain, now: MachineTime) {
+        let until = now.saturating_add(KILL_RETRY);
+        self.phase = Phase::Draining { step: DrainStep::Clearing, until, grace: Duration::ZERO, next };
     }
 
-    fn drain(&mut self, grace: Duration, next: Next, now: Moment) -> Vec<Action> {
+    fn drain(&mut self, grace: Duration, next: AfterDrain, now: MachineTime) -> Vec<MachineAction> {
         let until = now.saturating_add(grace);
-        self.phase = Phase::Draining { step: Step::Calls, until, grace, next };
-        vec![Action::AwaitCalls]
+        self.phase = Phase::Draining { step: DrainStep::Calls, until, grace, next };
+        vec![MachineAction::AwaitCalls]
     }
 
     /// Enters a later step of draining. The grace period applies twice: once to the calls in flight, once to
     /// the process, which gets half of it to shut down and half to end on SIGTERM.
-    fn drain_step(&mut self, to: Step, now: Moment) -> Vec<Action> {
+    fn drain_step(&mut self, to: DrainStep, now: MachineTime) -> Vec<MachineAction> {
         let Phase::Draining { step, until, grace, .. } = &mut self.phase else { return Vec::new() };
         let (lasts, action) = match to {
-            Step::Calls => (*grace, Action::AwaitCalls),
-            Step::Asked => (*grace / 2, Action::AskToExit),
-            Step::Terminated => (*grace / 2, Action::Terminate),
-            Step::Clearing => (KILL_AGAIN, Action::Kill),
+            DrainStep::Calls => (*grace, MachineAction::AwaitCalls),
+            DrainStep::ShutdownRequested => (*grace / 2, MachineAction::AskToExit),
+            DrainStep::Terminated => (*grace / 2, MachineAction::Terminate),
+            DrainStep::Clearing => (KILL_RETRY, MachineAction::Kill),
         };
         *step = to;
         *until = now.saturating_add(lasts);
@@ -466,15 +479,15 @@ impl Machine {
     }
 
     /// Enters a state without a process, or starts a new one. Called only when nothing of the last process is left.
-    fn settle(&mut self, next: Next, now: Moment) -> Vec<Action> {
+    fn enter(&mut self, next: AfterDrain, now: MachineTime) -> Vec<MachineAction> {
         match next {
-            Next::Stop => self.phase = Phase::Stopped,
-            Next::Fail => self.phase = Phase::Failed,
-            Next::Backoff(wait) => self.phase = Phase::Backoff { until: now.saturating_add(wait) },
-            Next::Launch => {
+            AfterDrain::Stop => self.phase = Phase::Stopped,
+            AfterDrain::Fail => self.phase = Phase::Failed,
+            AfterDrain::Backoff(wait) => self.phase = Phase::Backoff { until: now.saturating_add(wait) },
+            AfterDrain::Launch => {
                 self.phase = Phase::Starting;
                 self.generation = self.generation.wrapping_add(1);
-                return vec![Action::Launch { generation: self.generation }];
+                return vec![MachineAction::Launch { generation: self.generation }];
             }
         }
         Vec::new()

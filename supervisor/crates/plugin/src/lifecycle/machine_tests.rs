@@ -18,7 +18,7 @@ fn policy() -> LifecycleSettings {
 /// A machine with its clock, for tests that read as a story.
 struct Story {
     machine: Machine,
-    now: Moment,
+    now: MachineTime,
 }
 
 impl Story {
@@ -29,35 +29,35 @@ impl Story {
     /// As far as Ready.
     fn ready(policy: LifecycleSettings) -> Self {
         let mut story = Self::new(policy);
-        assert_eq!(story.take(Event::Start), vec![Action::Launch { generation: 1 }]);
+        assert_eq!(story.take(MachineEvent::Start), vec![MachineAction::Launch { generation: 1 }]);
         story.comes_up();
         story
     }
 
-    fn take(&mut self, event: Event) -> Vec<Action> {
+    fn take(&mut self, event: MachineEvent) -> Vec<MachineAction> {
         self.machine.step(event, Input { now: self.now, jitter: Jitter(u32::MAX) })
     }
 
-    fn hear(&mut self, report: Report) -> Vec<Action> {
+    fn hear(&mut self, report: ProcessReport) -> Vec<MachineAction> {
         let generation = self.machine.generation();
-        self.take(Event::Report { generation, report })
+        self.take(MachineEvent::Report { generation, report })
     }
 
     fn comes_up(&mut self) {
-        assert_eq!(self.hear(Report::ProcessStarted), vec![]);
+        assert_eq!(self.hear(ProcessReport::ProcessStarted), vec![]);
         assert_eq!(self.machine.state(), State::Handshaking);
-        assert_eq!(self.hear(Report::Launched), vec![]);
+        assert_eq!(self.hear(ProcessReport::Launched), vec![]);
         assert_eq!(self.machine.state(), State::Ready);
     }
 
     /// Lets time pass until the machine wants to be woken.
-    fn wake(&mut self) -> Vec<Action> {
+    fn wake(&mut self) -> Vec<MachineAction> {
         self.now = self.machine.wake_at().expect("it waits for something").max(self.now);
-        self.take(Event::Tick)
+        self.take(MachineEvent::Tick)
     }
 
-    fn dies(&mut self) -> Vec<Action> {
-        self.hear(Report::Exited { how: "killed by SIGKILL".into() })
+    fn dies(&mut self) -> Vec<MachineAction> {
+        self.hear(ProcessReport::Exited { how: "killed by SIGKILL".into() })
     }
 
     fn says(&self) -> Sanitized {
@@ -65,33 +65,33 @@ impl Story {
     }
 }
 
-fn silent(busy_until: Option<Moment>) -> Report {
-    Report::Checked(Verdict::NoAnswer { cause: "timed out".into(), busy_until, answered: false })
+fn silent(busy_until: Option<MachineTime>) -> ProcessReport {
+    ProcessReport::Checked(CheckResult::NoAnswer { cause: "timed out".into(), busy_until, answered: false })
 }
 
-fn failed(refused: bool) -> Report {
-    Report::LaunchFailed { cause: "no handshake".into(), refused }
+fn failed(refused: bool) -> ProcessReport {
+    ProcessReport::LaunchFailed { cause: "no handshake".into(), refused }
 }
 
 #[test]
 fn a_death_goes_through_draining_and_backoff_to_ready_again() {
     let mut story = Story::ready(policy());
-    let end = CallsEnd::Died { how: "killed by SIGKILL".into(), restarting: true };
-    assert_eq!(story.dies(), vec![Action::FailCalls(end), Action::Kill]);
+    let end = CallFailure::Died { how: "killed by SIGKILL".into(), restarting: true };
+    assert_eq!(story.dies(), vec![MachineAction::FailCalls(end), MachineAction::Kill]);
     assert_eq!(story.machine.state(), State::Draining);
-    assert!(story.machine.is_coming());
-    assert_eq!(story.hear(Report::Gone), vec![]);
+    assert!(story.machine.will_be_ready());
+    assert_eq!(story.hear(ProcessReport::Gone), vec![]);
     assert_eq!(story.machine.state(), State::Backoff);
     assert_eq!(story.says(), "killed by SIGKILL; restart 1 of 3 follows");
-    assert_eq!(story.wake(), vec![Action::Launch { generation: 2 }]);
+    assert_eq!(story.wake(), vec![MachineAction::Launch { generation: 2 }]);
     assert_eq!(story.now, Duration::ZERO, "the first restart is at once");
     story.comes_up();
     assert_eq!(story.machine.reason(), None);
 
     story.dies();
-    story.hear(Report::Gone);
+    story.hear(ProcessReport::Gone);
     assert_eq!(story.machine.state(), State::Backoff);
-    assert_eq!(story.wake(), vec![Action::Launch { generation: 3 }]);
+    assert_eq!(story.wake(), vec![MachineAction::Launch { generation: 3 }]);
     assert_eq!(story.now, Duration::from_millis(400));
 }
 
@@ -100,13 +100,13 @@ fn one_death_more_than_allowed_within_the_window_is_failed_until_an_operator_say
     let mut story = Story::ready(policy());
     for _ in 0..3 {
         story.dies();
-        story.hear(Report::Gone);
+        story.hear(ProcessReport::Gone);
         story.wake();
         story.comes_up();
     }
-    let end = CallsEnd::Died { how: "killed by SIGKILL".into(), restarting: false };
-    assert_eq!(story.dies(), vec![Action::FailCalls(end), Action::Kill]);
-    story.hear(Report::Gone);
+    let end = CallFailure::Died { how: "killed by SIGKILL".into(), restarting: false };
+    assert_eq!(story.dies(), vec![MachineAction::FailCalls(end), MachineAction::Kill]);
+    story.hear(ProcessReport::Gone);
     assert_eq!(story.machine.state(), State::Failed);
     assert_eq!(
         story.says(),
@@ -114,10 +114,10 @@ fn one_death_more_than_allowed_within_the_window_is_failed_until_an_operator_say
     );
     assert_eq!(story.machine.wake_at(), None);
     story.now += 1000 * SECOND;
-    assert_eq!(story.take(Event::Tick), vec![]);
+    assert_eq!(story.take(MachineEvent::Tick), vec![]);
     assert_eq!(story.machine.state(), State::Failed);
 
-    assert_eq!(story.take(Event::Start), vec![Action::Launch { generation: 5 }]);
+    assert_eq!(story.take(MachineEvent::Start), vec![MachineAction::Launch { generation: 5 }]);
     assert_eq!(story.machine.deaths(story.now), 0);
     assert_eq!(story.machine.reason(), None);
 }
@@ -128,7 +128,7 @@ fn deaths_far_apart_never_fail_it() {
     for _ in 0..20 {
         story.now += 301 * SECOND;
         story.dies();
-        story.hear(Report::Gone);
+        story.hear(ProcessReport::Gone);
         assert_eq!(story.machine.state(), State::Backoff);
         story.wake();
         story.comes_up();
@@ -139,7 +139,7 @@ fn deaths_far_apart_never_fail_it() {
 fn without_restarts_the_first_death_fails_it() {
     let mut story = Story::ready(LifecycleSettings { restart_on_failure: false, ..policy() });
     story.dies();
-    story.hear(Report::Gone);
+    story.hear(ProcessReport::Gone);
     assert_eq!(story.machine.state(), State::Failed);
     assert!(story.says().contains("restart_on_failure is off"));
 }
@@ -147,7 +147,7 @@ fn without_restarts_the_first_death_fails_it() {
 #[test]
 fn a_launch_that_fails_is_a_death_and_one_that_is_refused_ends_it() {
     let mut story = Story::new(policy());
-    let _ = story.take(Event::Start);
+    let _ = story.take(MachineEvent::Start);
     assert_eq!(story.hear(failed(false)), vec![]);
     assert_eq!(story.machine.state(), State::Backoff);
     assert_eq!(story.machine.deaths(story.now), 1);
@@ -155,17 +155,17 @@ fn a_launch_that_fails_is_a_death_and_one_that_is_refused_ends_it() {
     assert_eq!(story.now, Duration::from_millis(200), "what did not even start has to wait");
     assert_eq!(story.hear(failed(true)), vec![]);
     assert_eq!(story.machine.state(), State::Refused);
-    assert!(!story.machine.is_coming());
+    assert!(!story.machine.will_be_ready());
 }
 
 #[test]
 fn a_planned_restart_is_no_death() {
     let mut story = Story::ready(policy());
     for generation in 2..20 {
-        assert_eq!(story.take(Event::Restart), vec![Action::AwaitCalls]);
-        assert_eq!(story.hear(Report::CallsDone), vec![Action::AskToExit]);
-        story.hear(Report::Exited { how: "exit code 0".into() });
-        assert_eq!(story.hear(Report::Gone), vec![Action::Launch { generation }]);
+        assert_eq!(story.take(MachineEvent::Restart), vec![MachineAction::AwaitCalls]);
+        assert_eq!(story.hear(ProcessReport::CallsDone), vec![MachineAction::AskToExit]);
+        story.hear(ProcessReport::Exited { how: "exit code 0".into() });
+        assert_eq!(story.hear(ProcessReport::Gone), vec![MachineAction::Launch { generation }]);
         story.comes_up();
     }
     assert_eq!(story.machine.deaths(story.now), 0);
@@ -175,30 +175,30 @@ fn a_planned_restart_is_no_death() {
 fn a_plugin_that_never_goes_by_itself_is_killed_within_twice_the_grace_period() {
     let mut story = Story::ready(policy());
     let grace = policy().grace_period;
-    assert_eq!(story.take(Event::Stop { grace: None }), vec![Action::AwaitCalls]);
-    assert_eq!(story.wake(), vec![Action::FailCalls(CallsEnd::Stopped), Action::AskToExit]);
+    assert_eq!(story.take(MachineEvent::Stop { grace: None }), vec![MachineAction::AwaitCalls]);
+    assert_eq!(story.wake(), vec![MachineAction::FailCalls(CallFailure::Stopped), MachineAction::AskToExit]);
     assert_eq!(story.now, grace);
-    assert_eq!(story.wake(), vec![Action::Terminate]);
-    assert_eq!(story.wake(), vec![Action::Kill]);
+    assert_eq!(story.wake(), vec![MachineAction::Terminate]);
+    assert_eq!(story.wake(), vec![MachineAction::Kill]);
     assert_eq!(story.now, 2 * grace);
-    assert_eq!(story.wake(), vec![Action::Kill], "repeated while something is left");
-    assert_eq!(story.hear(Report::Gone), vec![]);
+    assert_eq!(story.wake(), vec![MachineAction::Kill], "repeated while something is left");
+    assert_eq!(story.hear(ProcessReport::Gone), vec![]);
     assert_eq!(story.machine.state(), State::Stopped);
 }
 
 #[test]
 fn a_plugin_that_knows_no_shutdown_gets_sigterm_at_once() {
     let mut story = Story::ready(policy());
-    let _ = story.take(Event::Stop { grace: None });
-    assert_eq!(story.hear(Report::CallsDone), vec![Action::AskToExit]);
-    assert_eq!(story.hear(Report::ExitAnswered { accepted: false }), vec![Action::Terminate]);
+    let _ = story.take(MachineEvent::Stop { grace: None });
+    assert_eq!(story.hear(ProcessReport::CallsDone), vec![MachineAction::AskToExit]);
+    assert_eq!(story.hear(ProcessReport::ExitAnswered { accepted: false }), vec![MachineAction::Terminate]);
 }
 
 #[test]
 fn a_shorter_grace_shortens_a_drain_under_way() {
     let mut story = Story::ready(policy());
-    let _ = story.take(Event::Stop { grace: None });
-    let _ = story.take(Event::Stop { grace: Some(SECOND) });
+    let _ = story.take(MachineEvent::Stop { grace: None });
+    let _ = story.take(MachineEvent::Stop { grace: Some(SECOND) });
     assert_eq!(story.machine.wake_at(), Some(SECOND));
     story.wake();
     story.wake();
@@ -209,11 +209,11 @@ fn a_shorter_grace_shortens_a_drain_under_way() {
 #[test]
 fn stop_while_it_starts_cancels_the_launch() {
     let mut story = Story::new(policy());
-    let _ = story.take(Event::Start);
-    assert_eq!(story.take(Event::Stop { grace: None }), vec![Action::CancelLaunch]);
+    let _ = story.take(MachineEvent::Start);
+    assert_eq!(story.take(MachineEvent::Stop { grace: None }), vec![MachineAction::CancelLaunch]);
     assert_eq!(story.machine.state(), State::Draining);
-    assert!(!story.machine.is_coming());
-    assert_eq!(story.hear(Report::Gone), vec![]);
+    assert!(!story.machine.will_be_ready());
+    assert_eq!(story.hear(ProcessReport::Gone), vec![]);
     assert_eq!(story.machine.state(), State::Stopped);
     assert_eq!(story.machine.deaths(story.now), 0);
 }
@@ -221,34 +221,34 @@ fn stop_while_it_starts_cancels_the_launch() {
 #[test]
 fn start_while_it_stops_starts_it_again_once_it_is_gone() {
     let mut story = Story::ready(policy());
-    let _ = story.take(Event::Stop { grace: None });
-    assert_eq!(story.take(Event::Start), vec![]);
-    assert!(story.machine.is_coming());
-    story.hear(Report::Exited { how: "exit code 0".into() });
-    assert_eq!(story.hear(Report::Gone), vec![Action::Launch { generation: 2 }]);
+    let _ = story.take(MachineEvent::Stop { grace: None });
+    assert_eq!(story.take(MachineEvent::Start), vec![]);
+    assert!(story.machine.will_be_ready());
+    story.hear(ProcessReport::Exited { how: "exit code 0".into() });
+    assert_eq!(story.hear(ProcessReport::Gone), vec![MachineAction::Launch { generation: 2 }]);
 }
 
 #[test]
 fn failed_checks_make_it_unhealthy_and_past_the_threshold_replace_it() {
     let mut story = Story::ready(policy());
-    assert_eq!(story.wake(), vec![Action::CheckHealth]);
+    assert_eq!(story.wake(), vec![MachineAction::CheckHealth]);
     assert_eq!(story.now, policy().health_check_interval);
     assert_eq!(story.hear(silent(None)), vec![]);
     assert_eq!(story.machine.state(), State::Unhealthy);
-    assert_eq!(story.wake(), vec![Action::CheckHealth]);
-    assert_eq!(story.hear(Report::Checked(Verdict::Serving)), vec![]);
+    assert_eq!(story.wake(), vec![MachineAction::CheckHealth]);
+    assert_eq!(story.hear(ProcessReport::Checked(CheckResult::Serving)), vec![]);
     assert_eq!(story.machine.state(), State::Ready);
     for _ in 0..2 {
         story.wake();
         story.hear(silent(None));
     }
     story.wake();
-    assert_eq!(story.hear(silent(None)), vec![Action::AwaitCalls]);
+    assert_eq!(story.hear(silent(None)), vec![MachineAction::AwaitCalls]);
     assert_eq!(story.machine.state(), State::Draining);
     assert_eq!(story.machine.deaths(story.now), 1);
-    story.hear(Report::CallsDone);
-    story.hear(Report::Exited { how: "exit code 0".into() });
-    story.hear(Report::Gone);
+    story.hear(ProcessReport::CallsDone);
+    story.hear(ProcessReport::Exited { how: "exit code 0".into() });
+    story.hear(ProcessReport::Gone);
     assert_eq!(story.machine.state(), State::Backoff);
     assert_eq!(story.machine.deaths(story.now), 1, "counted once");
 }
@@ -274,7 +274,7 @@ fn a_plugin_that_answers_calls_one_by_one_stays_excused() {
     for _ in 0..100 {
         story.wake();
         let busy_until = Some(story.now + SECOND);
-        story.hear(Report::Checked(Verdict::NoAnswer {
+        story.hear(ProcessReport::Checked(CheckResult::NoAnswer {
             cause: "timed out".into(),
             busy_until,
             answered: true,
@@ -287,30 +287,30 @@ fn a_plugin_that_answers_calls_one_by_one_stays_excused() {
 fn reports_of_an_earlier_generation_change_nothing() {
     let mut story = Story::ready(policy());
     story.dies();
-    story.hear(Report::Gone);
+    story.hear(ProcessReport::Gone);
     story.wake();
     story.comes_up();
-    for report in [Report::Gone, Report::Exited { how: "late".into() }, silent(None)] {
-        assert_eq!(story.take(Event::Report { generation: 1, report }), vec![]);
+    for report in [ProcessReport::Gone, ProcessReport::Exited { how: "late".into() }, silent(None)] {
+        assert_eq!(story.take(MachineEvent::Report { generation: 1, report }), vec![]);
         assert_eq!(story.machine.state(), State::Ready);
     }
 }
 
-fn ignored() -> Report {
-    Report::IgnoredDeadline { which: "call c1 (action greet)".into(), patience: 5 * SECOND }
+fn ignored() -> ProcessReport {
+    ProcessReport::IgnoredDeadline { which: "call c1 (action greet)".into(), patience: 5 * SECOND }
 }
 
 #[test]
 fn an_ignored_deadline_is_a_death_without_any_asking() {
     let mut story = Story::ready(policy());
-    let how = Sanitized::ours("killed, because it ignored the deadline of another call");
-    let end = |restarting| CallsEnd::Died { how: how.clone(), restarting };
-    assert_eq!(story.hear(ignored()), vec![Action::FailCalls(end(true)), Action::Kill]);
+    let how = Sanitized::literal("killed, because it ignored the deadline of another call");
+    let end = |restarting| CallFailure::Died { how: how.clone(), restarting };
+    assert_eq!(story.hear(ignored()), vec![MachineAction::FailCalls(end(true)), MachineAction::Kill]);
     assert_eq!(story.machine.state(), State::Draining);
-    assert!(story.machine.is_coming());
+    assert!(story.machine.will_be_ready());
     assert_eq!(story.hear(ignored()), vec![], "once is enough");
     assert_eq!(story.dies(), vec![]);
-    story.hear(Report::Gone);
+    story.hear(ProcessReport::Gone);
     assert_eq!(story.machine.state(), State::Backoff);
     assert_eq!(story.machine.deaths(story.now), 1);
     assert_eq!(
@@ -322,7 +322,7 @@ fn an_ignored_deadline_is_a_death_without_any_asking() {
         story.comes_up();
         story.hear(ignored());
         story.dies();
-        story.hear(Report::Gone);
+        story.hear(ProcessReport::Gone);
     }
     assert_eq!(story.machine.state(), State::Failed);
 }
@@ -331,12 +331,12 @@ fn an_ignored_deadline_is_a_death_without_any_asking() {
 fn an_ignored_deadline_ends_no_earlier_and_no_later_process_than_that_which_ignored_it() {
     let mut story = Story::ready(policy());
     story.dies();
-    story.hear(Report::Gone);
+    story.hear(ProcessReport::Gone);
     story.wake();
     story.comes_up();
-    assert_eq!(story.take(Event::Report { generation: 1, report: ignored() }), vec![]);
+    assert_eq!(story.take(MachineEvent::Report { generation: 1, report: ignored() }), vec![]);
     assert_eq!(story.machine.state(), State::Ready);
-    let _ = story.take(Event::Stop { grace: None });
+    let _ = story.take(MachineEvent::Stop { grace: None });
     assert_eq!(story.hear(ignored()), vec![], "it goes already");
     assert_eq!(story.machine.deaths(story.now), 1);
 }
@@ -347,45 +347,47 @@ fn an_unhealthy_plugin_that_ignores_a_deadline_is_killed_as_well() {
     story.wake();
     story.hear(silent(None));
     assert_eq!(story.machine.state(), State::Unhealthy);
-    assert!(story.hear(ignored()).contains(&Action::Kill));
+    assert!(story.hear(ignored()).contains(&MachineAction::Kill));
 }
 
-fn any_report() -> impl Strategy<Value = Report> {
+fn any_report() -> impl Strategy<Value = ProcessReport> {
     let verdict = prop_oneof![
-        Just(Verdict::Serving),
-        Just(Verdict::NotServing),
-        (proptest::option::of(0u64..10_000), any::<bool>()).prop_map(|(busy, answered)| Verdict::NoAnswer {
-            cause: "silent".into(),
-            busy_until: busy.map(Duration::from_secs),
-            answered,
+        Just(CheckResult::Serving),
+        Just(CheckResult::NotServing),
+        (proptest::option::of(0u64..10_000), any::<bool>()).prop_map(|(busy, answered)| {
+            CheckResult::NoAnswer {
+                cause: "silent".into(),
+                busy_until: busy.map(Duration::from_secs),
+                answered,
+            }
         }),
     ];
     prop_oneof![
-        Just(Report::ProcessStarted),
-        Just(Report::Launched),
+        Just(ProcessReport::ProcessStarted),
+        Just(ProcessReport::Launched),
         any::<bool>().prop_map(failed),
-        Just(Report::Exited { how: "exit code 1".into() }),
-        Just(Report::Gone),
-        Just(Report::CallsDone),
+        Just(ProcessReport::Exited { how: "exit code 1".into() }),
+        Just(ProcessReport::Gone),
+        Just(ProcessReport::CallsDone),
         Just(ignored()),
-        any::<bool>().prop_map(|accepted| Report::ExitAnswered { accepted }),
-        verdict.prop_map(Report::Checked),
+        any::<bool>().prop_map(|accepted| ProcessReport::ExitAnswered { accepted }),
+        verdict.prop_map(ProcessReport::Checked),
     ]
 }
 
-fn any_order() -> impl Strategy<Value = Event> {
+fn any_order() -> impl Strategy<Value = MachineEvent> {
     prop_oneof![
-        Just(Event::Start),
-        proptest::option::of(any::<Duration>()).prop_map(|grace| Event::Stop { grace }),
-        Just(Event::Restart),
+        Just(MachineEvent::Start),
+        proptest::option::of(any::<Duration>()).prop_map(|grace| MachineEvent::Stop { grace }),
+        Just(MachineEvent::Restart),
     ]
 }
 
-fn any_event() -> impl Strategy<Value = Event> {
+fn any_event() -> impl Strategy<Value = MachineEvent> {
     prop_oneof![
         any_order(),
-        (0u64..4, any_report()).prop_map(|(generation, report)| Event::Report { generation, report }),
-        Just(Event::Tick),
+        (0u64..4, any_report()).prop_map(|(generation, report)| MachineEvent::Report { generation, report }),
+        Just(MachineEvent::Tick),
     ]
 }
 
@@ -414,7 +416,7 @@ prop_compose! {
 
 /// The environment that the machine acts on: at most one process, and the reports that are possible for it.
 #[derive(Default)]
-struct World {
+struct FakeEnvironment {
     /// A launch is under way or its process exists.
     occupied: bool,
     launching: bool,
@@ -422,14 +424,14 @@ struct World {
     cancelled: bool,
     killed: bool,
     calls_end: bool,
-    launches: Vec<Moment>,
+    launches: Vec<MachineTime>,
 }
 
-impl World {
-    fn perform(&mut self, actions: &[Action], now: Moment) {
+impl FakeEnvironment {
+    fn perform(&mut self, actions: &[MachineAction], now: MachineTime) {
         for action in actions {
             match action {
-                Action::Launch { .. } => {
+                MachineAction::Launch { .. } => {
                     assert!(!self.occupied, "two processes at once");
                     *self = Self {
                         occupied: true,
@@ -439,54 +441,53 @@ impl World {
                     };
                     self.launches.push(now);
                 }
-                Action::CancelLaunch => {
+                MachineAction::CancelLaunch => {
                     assert!(self.launching, "nothing to cancel");
                     self.cancelled = true;
                 }
-                Action::Kill => self.killed = true,
-                Action::AwaitCalls => self.calls_end = true,
-                Action::CheckHealth | Action::AskToExit | Action::Terminate => {
+                MachineAction::Kill => self.killed = true,
+                MachineAction::AwaitCalls => self.calls_end = true,
+                MachineAction::CheckHealth | MachineAction::AskToExit | MachineAction::Terminate => {
                     assert!(self.occupied && !self.launching, "asked something of nobody");
                 }
-                Action::FailCalls(_) => {}
+                MachineAction::FailCalls(_) => {}
             }
         }
     }
 
     /// A report that is possible now; `pick` chooses. `None`: only time passes.
-    fn next_report(&self, pick: u8, arbitrary: Report) -> Option<Report> {
+    fn next_report(&self, pick: u8, arbitrary: ProcessReport) -> Option<ProcessReport> {
         if !self.occupied {
             return None;
         }
         if self.cancelled {
-            return Some(Report::Gone);
+            return Some(ProcessReport::Gone);
         }
         match (self.launching, self.exited, self.killed) {
             (true, ..) => Some(match pick % 4 {
-                0 => Report::ProcessStarted,
-                1 | 2 => Report::Launched,
+                0 => ProcessReport::ProcessStarted,
+                1 | 2 => ProcessReport::Launched,
                 _ => failed(pick.is_multiple_of(8)),
             }),
             (false, false, false) => match pick % 5 {
-                0 => Some(Report::Exited { how: "exit code 1".into() }),
-                1 if self.calls_end => Some(Report::CallsDone),
+                0 => Some(ProcessReport::Exited { how: "exit code 1".into() }),
+                1 if self.calls_end => Some(ProcessReport::CallsDone),
                 // A call that was overdue before it drained may be found ignored afterwards.
                 3 => Some(ignored()),
-                _ => {
-                    matches!(arbitrary, Report::Checked(_) | Report::ExitAnswered { .. }).then_some(arbitrary)
-                }
+                _ => matches!(arbitrary, ProcessReport::Checked(_) | ProcessReport::ExitAnswered { .. })
+                    .then_some(arbitrary),
             },
-            (false, false, true) => Some(Report::Exited { how: "killed by SIGKILL".into() }),
-            (false, true, true) => Some(Report::Gone),
+            (false, false, true) => Some(ProcessReport::Exited { how: "killed by SIGKILL".into() }),
+            (false, true, true) => Some(ProcessReport::Gone),
             (false, true, false) => None,
         }
     }
 
-    fn heard(&mut self, report: &Report) {
+    fn heard(&mut self, report: &ProcessReport) {
         match report {
-            Report::Launched => self.launching = false,
-            Report::LaunchFailed { .. } | Report::Gone => self.occupied = false,
-            Report::Exited { .. } => self.exited = true,
+            ProcessReport::Launched => self.launching = false,
+            ProcessReport::LaunchFailed { .. } | ProcessReport::Gone => self.occupied = false,
+            ProcessReport::Exited { .. } => self.exited = true,
             _ => {}
         }
     }
@@ -495,14 +496,16 @@ impl World {
 /// A machine in a world that answers.
 struct Life {
     machine: Machine,
-    world: World,
-    now: Moment,
+    world: FakeEnvironment,
+    now: MachineTime,
 }
 
 impl Life {
-    fn take(&mut self, event: Event, jitter: u32) {
-        let (before, wanted) =
-            (self.machine.state(), matches!(event, Event::Start | Event::Stop { .. } | Event::Restart));
+    fn take(&mut self, event: MachineEvent, jitter: u32) {
+        let (before, wanted) = (
+            self.machine.state(),
+            matches!(event, MachineEvent::Start | MachineEvent::Stop { .. } | MachineEvent::Restart),
+        );
         let actions = self.machine.step(event, Input { now: self.now, jitter: Jitter(jitter) });
         if matches!(before, State::Failed | State::Refused) && !wanted {
             assert_eq!((self.machine.state(), actions.len()), (before, 0), "failed is sticky");
@@ -511,16 +514,16 @@ impl Life {
     }
 
     /// Lets one thing happen without an operator. `false`: nothing can happen any more.
-    fn advance(&mut self, pick: u8, arbitrary: Report) -> bool {
+    fn advance(&mut self, pick: u8, arbitrary: ProcessReport) -> bool {
         if let Some(report) = self.world.next_report(pick, arbitrary) {
             self.world.heard(&report);
             let generation = self.machine.generation();
-            self.take(Event::Report { generation, report }, u32::from(pick) << 24);
+            self.take(MachineEvent::Report { generation, report }, u32::from(pick) << 24);
             return true;
         }
         let Some(due) = self.machine.wake_at() else { return false };
         self.now = self.now.max(due);
-        self.take(Event::Tick, u32::from(pick) << 24);
+        self.take(MachineEvent::Tick, u32::from(pick) << 24);
         true
     }
 }
@@ -544,7 +547,7 @@ proptest! {
         policy in any_policy(),
         steps in proptest::collection::vec((proptest::option::weighted(0.2, any_order()), any::<u8>(), any_report()), 1..200),
     ) {
-        let mut life = Life { machine: Machine::new(policy), world: World::default(), now: Duration::ZERO };
+        let mut life = Life { machine: Machine::new(policy), world: FakeEnvironment::default(), now: Duration::ZERO };
         for (order, pick, report) in steps {
             match order {
                 Some(order) => life.take(order, u32::from(pick)),
@@ -563,7 +566,7 @@ proptest! {
         policy in any_policy(),
         steps in proptest::collection::vec((proptest::option::weighted(0.2, any_order()), any::<u8>(), any_report()), 1..100),
     ) {
-        let mut life = Life { machine: Machine::new(policy), world: World::default(), now: Duration::ZERO };
+        let mut life = Life { machine: Machine::new(policy), world: FakeEnvironment::default(), now: Duration::ZERO };
         for (order, pick, report) in steps {
             match order {
                 Some(order) => life.take(order, u32::from(pick)),
@@ -572,9 +575,9 @@ proptest! {
             let mut machine = life.machine.clone();
             let (state, generation) = (machine.state(), machine.generation());
             let input = Input { now: life.now, jitter: Jitter(0) };
-            let actions = machine.step(Event::Report { generation, report: ignored() }, input);
+            let actions = machine.step(MachineEvent::Report { generation, report: ignored() }, input);
             if matches!(state, State::Ready | State::Unhealthy) {
-                let killed = matches!(actions[..], [Action::FailCalls(CallsEnd::Died { .. }), Action::Kill]);
+                let killed = matches!(actions[..], [MachineAction::FailCalls(CallFailure::Died { .. }), MachineAction::Kill]);
                 prop_assert!(killed, "{:?}", actions);
                 prop_assert_eq!(machine.state(), State::Draining);
                 prop_assert!(machine.deaths(life.now) >= life.machine.deaths(life.now));
@@ -589,24 +592,24 @@ proptest! {
         policy in any_policy(),
         steps in proptest::collection::vec((proptest::option::weighted(0.2, any_order()), any::<u8>(), any_report()), 1..60),
     ) {
-        let bound = 2 * policy.grace_period + 2 * KILL_AGAIN;
-        let mut life = Life { machine: Machine::new(policy), world: World::default(), now: Duration::ZERO };
+        let bound = 2 * policy.grace_period + 2 * KILL_RETRY;
+        let mut life = Life { machine: Machine::new(policy), world: FakeEnvironment::default(), now: Duration::ZERO };
         for (order, pick, report) in steps {
             match order {
                 Some(order) => life.take(order, u32::from(pick)),
                 None => { life.advance(pick, report); }
             }
         }
-        life.take(Event::Stop { grace: None }, 0);
+        life.take(MachineEvent::Stop { grace: None }, 0);
         let (began, mut left) = (life.now, 20);
         // The plugin hangs from here on: it neither exits nor answers unless it is killed.
         while life.machine.state() != State::Stopped {
             prop_assert!(left > 0 && life.now <= began + bound, "stuck in {}", life.machine.state());
             left -= 1;
-            prop_assert!(life.advance(2, Report::ProcessStarted));
+            prop_assert!(life.advance(2, ProcessReport::ProcessStarted));
         }
         prop_assert!(!life.world.occupied);
-        prop_assert!(!life.advance(2, Report::ProcessStarted), "stopped means that nothing is left to happen");
+        prop_assert!(!life.advance(2, ProcessReport::ProcessStarted), "stopped means that nothing is left to happen");
     }
 
     #[test]
@@ -614,11 +617,11 @@ proptest! {
         policy in any_policy(), picks in proptest::collection::vec(any::<u8>(), 400),
     ) {
         let (window, allowed, restarts) = (policy.restart_window, policy.max_restarts as usize, policy.restart_on_failure);
-        let mut life = Life { machine: Machine::new(policy), world: World::default(), now: Duration::ZERO };
-        life.take(Event::Start, 0);
+        let mut life = Life { machine: Machine::new(policy), world: FakeEnvironment::default(), now: Duration::ZERO };
+        life.take(MachineEvent::Start, 0);
         for pick in picks {
             // Checks go well, everything else is chance: launches fail, processes exit.
-            if !life.advance(pick, Report::Checked(Verdict::Serving)) {
+            if !life.advance(pick, ProcessReport::Checked(CheckResult::Serving)) {
                 break;
             }
         }
@@ -638,7 +641,7 @@ proptest! {
         policy in any_policy(),
         steps in proptest::collection::vec((proptest::option::weighted(0.3, any_order()), any::<u8>(), any_report()), 1..60),
     ) {
-        let mut life = Life { machine: Machine::new(policy), world: World::default(), now: Duration::ZERO };
+        let mut life = Life { machine: Machine::new(policy), world: FakeEnvironment::default(), now: Duration::ZERO };
         for (order, pick, report) in steps {
             match order {
                 Some(order) => life.take(order, u32::from(pick)),

@@ -3,17 +3,17 @@
 //! Nothing in here does IO, reads a clock or generates a random number; the driver provides all three.
 
 pub(crate) mod backoff;
-pub(crate) mod checks;
 pub(crate) mod event;
+pub(crate) mod health_checks;
 pub(crate) mod machine;
 pub(crate) mod reason;
-pub(crate) mod tally;
+pub(crate) mod restart_counter;
 
 use std::fmt;
 use std::time::Duration;
 
 /// A point in time for the machine: the time since its driver started.
-pub(crate) type Moment = Duration;
+pub(crate) type MachineTime = Duration;
 
 /// The state that the operator wants; independent of the observed state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use talon_sanitize::{Sanitized, inert};
 use crate::name::PluginName;
 
 /// Reasons for which processes end other than by a stop: a closed set, used in metrics.
-pub(crate) mod word {
+pub(crate) mod restart_reason {
     /// An operator requested a new process.
     pub(crate) const REQUESTED: &str = "requested";
     /// It did not become ready.
@@ -69,7 +69,7 @@ impl Reason {
                 "died {} {} within {}; last: {}; see `talon plugin logs {plugin}`, then `talon plugin start {plugin}`",
                 deaths,
                 if *deaths == 1 { "time" } else { "times" },
-                span(*window),
+                format_duration(*window),
                 cause,
                 plugin = plugin,
             ),
@@ -100,12 +100,12 @@ impl Reason {
 }
 
 /// A cause of bounded length.
-pub(crate) fn bounded(cause: Sanitized) -> Sanitized {
+pub(crate) fn truncate(cause: Sanitized) -> Sanitized {
     cause.cut(MAX_CAUSE_BYTES)
 }
 
 /// A duration for people: "5 min", "90 s", "250 ms".
-pub(crate) fn span(length: Duration) -> Sanitized {
+pub(crate) fn format_duration(length: Duration) -> Sanitized {
     let (seconds, millis) = (length.as_secs(), length.subsec_millis());
     if seconds > 0 && millis == 0 && seconds.is_multiple_of(60) {
         inert!("{} min", seconds / 60)
@@ -135,14 +135,14 @@ mod tests {
 
     #[test]
     fn spans_read_as_people_say_them() {
-        assert_eq!(span(Duration::from_secs(90)), "90 s");
-        assert_eq!(span(Duration::from_millis(1500)), "1500 ms");
-        assert_eq!(span(Duration::from_secs(120)), "2 min");
+        assert_eq!(format_duration(Duration::from_secs(90)), "90 s");
+        assert_eq!(format_duration(Duration::from_millis(1500)), "1500 ms");
+        assert_eq!(format_duration(Duration::from_secs(120)), "2 min");
     }
 
     #[test]
     fn a_long_cause_is_cut_between_characters() {
-        let cut = bounded(talon_sanitize::Raw::from("ä".repeat(5000)).line());
+        let cut = truncate(talon_sanitize::Raw::from("ä".repeat(5000)).line());
         assert!(cut.len() <= MAX_CAUSE_BYTES + '…'.len_utf8());
         assert!(cut.ends_with('…'));
     }

@@ -39,11 +39,11 @@ impl FileLog {
         let runtime = tokio::runtime::Handle::try_current().ok()?;
         let (jobs, queue) = mpsc::channel(QUEUE_LINES);
         let lost = Arc::new(AtomicU64::new(0));
-        let rotating = Rotating {
+        let rotating = RotatingFile {
             dir: dir.to_owned(),
             name: format!("{plugin}.log"),
             limit: limits.file_bytes.max(1),
-            older: limits.rotated_files,
+            max_rotated: limits.rotated_files,
             open: None,
             failing: false,
         };
@@ -71,7 +71,7 @@ impl FileLog {
 }
 
 /// Writes queued lines in batches until all senders are dropped.
-async fn run(mut queue: mpsc::Receiver<Job>, mut rotating: Rotating, lost: Arc<AtomicU64>) {
+async fn run(mut queue: mpsc::Receiver<Job>, mut rotating: RotatingFile, lost: Arc<AtomicU64>) {
     let mut batch = Vec::with_capacity(BATCH_LINES);
     while queue.recv_many(&mut batch, BATCH_LINES).await > 0 {
         let jobs = std::mem::take(&mut batch);
@@ -95,17 +95,17 @@ async fn run(mut queue: mpsc::Receiver<Job>, mut rotating: Rotating, lost: Arc<A
 }
 
 #[derive(Debug)]
-struct Rotating {
+struct RotatingFile {
     dir: PathBuf,
     name: String,
     limit: u64,
-    older: u32,
+    max_rotated: u32,
     open: Option<(File, u64)>,
     /// Whether the last write failed, so that a full disk is logged only when it begins and when it ends.
     failing: bool,
 }
 
-impl Rotating {
+impl RotatingFile {
     fn line(&mut self, line: &LogLine, lost: &AtomicU64) {
         let text = format!(
             "{} {:5} {} {:10} {}\n",
@@ -176,10 +176,10 @@ impl Rotating {
 
     /// `x.log` → `x.log.1` → `x.log.2` …; the oldest is overwritten.
     fn rotate(&self) -> io::Result<()> {
-        if self.older == 0 {
+        if self.max_rotated == 0 {
             return std::fs::remove_file(self.path(0));
         }
-        for age in (0..self.older).rev() {
+        for age in (0..self.max_rotated).rev() {
             match std::fs::rename(self.path(age), self.path(age + 1)) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
                 _ => {}

@@ -23,7 +23,7 @@ use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 use self::file::FileLog;
-use self::rate::{Rate, Verdict};
+use self::rate::{RateLimiter, Verdict};
 use crate::events::{EventKind, Events, NewEvent};
 use crate::name::PluginName;
 use crate::settings::Settings;
@@ -139,7 +139,7 @@ struct Inner {
     events: Events,
     line_bytes: usize,
     ring_lines: usize,
-    kept: Mutex<Kept>,
+    buffer: Mutex<LogBuffer>,
     /// Created for the first listener: a channel allocates all its slots, and few plugins ever have a listener.
     live: OnceLock<broadcast::Sender<LogLine>>,
     file: Option<FileLog>,
@@ -149,10 +149,10 @@ struct Inner {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct LogBuffer {
     lines: VecDeque<LogLine>,
     bytes: usize,
-    rate: Rate,
+    rate: RateLimiter,
 }
 
 impl LogSink {
@@ -161,14 +161,14 @@ impl LogSink {
     pub fn new(plugin: &PluginName, settings: &Settings, events: Events) -> Self {
         let limits = settings.log_limits;
         let file = settings.log_dir.as_deref().and_then(|dir| FileLog::start(dir, plugin, limits));
-        let rate = Rate::new(limits.lines_per_second, limits.burst_lines, Instant::now());
+        let rate = RateLimiter::new(limits.lines_per_second, limits.burst_lines, Instant::now());
         Self {
             inner: Arc::new(Inner {
                 plugin: plugin.clone(),
                 events,
                 line_bytes: limits.line_bytes.max(1),
                 ring_lines: limits.ring_lines.max(1),
-                kept: Mutex::new(Kept { lines: VecDeque::new(), bytes: 0, rate }),
+                buffer: Mutex::new(LogBuffer { lines: VecDeque::new(), bytes: 0, rate }),
                 live: OnceLock::new(),
                 file,
                 lines: AtomicU64::new(0),
@@ -186,7 +186,7 @@ impl LogSink {
     #[must_use]
     pub fn tail(&self) -> LogTail {
         // Lines are also sent under this lock, so none is missing or duplicated.
-        let kept = self.kept();
+        let kept = self.buffer();
         let live = self.inner.live.get_or_init(|| broadcast::Sender::new(LIVE_LINES));
         LogTail { recent: kept.lines.iter().cloned().collect(), live: live.subscribe() }
     }
@@ -221,17 +221,17 @@ impl LogSink {
         read: impl FnOnce() -> (Level, Sanitized),
     ) -> bool {
         self.inner.lines.fetch_add(1, Ordering::Relaxed);
-        let verdict = self.kept().rate.take(Instant::now(), bytes);
+        let verdict = self.buffer().rate.take(Instant::now(), bytes);
         if verdict == Verdict::Drop {
             self.inner.dropped.fetch_add(1, Ordering::Relaxed);
             return false;
         }
         let (level, text) = read();
-        let mut kept = self.kept();
+        let mut kept = self.buffer();
         if let Verdict::PassAndReport { dropped } = verdict {
-            self.report(&mut kept, instance, dropped);
+            self.append_drop_report(&mut kept, instance, dropped);
         }
-        self.keep(&mut kept, instance, stream, level, text);
+        self.append(&mut kept, instance, stream, level, text);
         true
     }
 
@@ -239,18 +239,18 @@ impl LogSink {
     /// it is sanitized here.
     pub(crate) fn note(&self, instance: u32, level: Level, text: impl Into<Raw<'static>>) {
         let text = text.into().line_within(self.inner.line_bytes);
-        self.keep(&mut self.kept(), instance, Stream::Supervisor, level, text);
+        self.append(&mut self.buffer(), instance, Stream::Supervisor, level, text);
     }
 
     /// Logs the number of dropped lines that was not reported yet. Called at the end of a stream.
-    pub(crate) fn settle(&self, instance: u32) {
-        let mut kept = self.kept();
+    pub(crate) fn report_dropped(&self, instance: u32) {
+        let mut kept = self.buffer();
         if let Some(dropped) = kept.rate.take_dropped() {
-            self.report(&mut kept, instance, dropped);
+            self.append_drop_report(&mut kept, instance, dropped);
         }
     }
 
-    fn report(&self, kept: &mut Kept, instance: u32, dropped: u64) {
+    fn append_drop_report(&self, kept: &mut LogBuffer, instance: u32, dropped: u64) {
         let text =
             inert!("{} lines dropped: the plugin logs faster than log.lines_per_second allows", dropped);
         self.inner.events.emit(
@@ -259,10 +259,10 @@ impl LogSink {
                 .instance(instance)
                 .field("dropped", dropped),
         );
-        self.keep(kept, instance, Stream::Supervisor, Level::Warn, text);
+        self.append(kept, instance, Stream::Supervisor, Level::Warn, text);
     }
 
-    fn keep(&self, kept: &mut Kept, instance: u32, stream: Stream, level: Level, text: Sanitized) {
+    fn append(&self, kept: &mut LogBuffer, instance: u32, stream: Stream, level: Level, text: Sanitized) {
         let line = LogLine {
             at: SystemTime::now(),
             plugin: self.inner.plugin.clone(),
@@ -271,7 +271,7 @@ impl LogSink {
             stream,
             text,
         };
-        tell(&line);
+        forward_to_tracing(&line);
         if let Some(file) = &self.inner.file {
             file.write(&line);
         }
@@ -287,14 +287,14 @@ impl LogSink {
         }
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
-        self.inner.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn buffer(&self) -> std::sync::MutexGuard<'_, LogBuffer> {
+        self.inner.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Passes a line to the supervisor's log. The agent has its own target, so that `agent=debug` does not enable debug
 /// lines of every plugin.
-fn tell(line: &LogLine) {
+fn forward_to_tracing(line: &LogLine) {
     macro_rules! at {
         ($target:literal, $level:ident) => {
             tracing::event!(

@@ -22,7 +22,7 @@ pub(super) enum Verdict {
 }
 
 #[derive(Debug)]
-pub(super) struct Rate {
+pub(super) struct RateLimiter {
     per_second: f64,
     burst: f64,
     tokens: f64,
@@ -31,7 +31,7 @@ pub(super) struct Rate {
     reported: Option<Instant>,
 }
 
-impl Rate {
+impl RateLimiter {
     pub(super) fn new(per_second: u32, burst: u32, now: Instant) -> Self {
         let burst = f64::from(burst.max(1));
         let per_second = f64::from(per_second.max(1));
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn a_burst_passes_and_the_rest_is_counted() {
         let start = Instant::now();
-        let mut rate = Rate::new(10, 3, start);
+        let mut rate = RateLimiter::new(10, 3, start);
         for _ in 0..3 {
             assert_eq!(rate.take(start, 10), Verdict::Pass);
         }
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn long_lines_count_as_several() {
         let start = Instant::now();
-        let mut rate = Rate::new(1, 10, start);
+        let mut rate = RateLimiter::new(1, 10, start);
         assert_eq!(rate.take(start, 8 * BYTES_A_LINE), Verdict::Pass);
         assert_eq!(rate.take(start, 8 * BYTES_A_LINE), Verdict::Pass);
         assert_eq!(rate.take(start, 1), Verdict::Drop);
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn it_never_saves_up_more_than_a_burst() {
         let start = Instant::now();
-        let mut rate = Rate::new(1000, 2, start);
+        let mut rate = RateLimiter::new(1000, 2, start);
         let later = start + Duration::from_secs(3600);
         assert_eq!(rate.take(later, 10), Verdict::Pass);
         assert_eq!(rate.take(later, 10), Verdict::Pass);

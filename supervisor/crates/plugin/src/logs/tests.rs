@@ -59,7 +59,7 @@ async fn a_flood_is_dropped_counted_and_told() {
         say(&sink, "x");
     }
     assert_eq!(sink.dropped(), 8);
-    sink.settle(0);
+    sink.report_dropped(0);
     let last = sink.tail().recent.pop().unwrap();
     assert_eq!((last.stream, last.level), (Stream::Supervisor, Level::Warn));
     assert!(last.text.starts_with("8 lines dropped"));

@@ -9,9 +9,9 @@
 //!                   └ output, socket, end: what it printed, where it listens, what it leaves behind
 //! ```
 
-mod end;
-mod problem;
-mod wire;
+mod error;
+mod raw_client;
+mod stop;
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,12 +22,12 @@ use futures_util::future::{BoxFuture, join_all};
 use talon_sanitize::{Raw, Sanitized, inert};
 use tokio::time::{Instant, timeout};
 
-pub use self::end::{Asked, End};
-pub use self::problem::{Problem, Stage};
-pub use self::wire::{Call, Wire};
+pub use self::error::{ProbeError, Stage};
+pub use self::raw_client::{CallOptions, RawClient};
+pub use self::stop::{StopMethod, StopOutcome};
 use crate::events::Events;
 use crate::handshake::{Address, Handshake};
-use crate::launch::{Alone, Launcher};
+use crate::launch::{Launcher, StepwiseStart};
 use crate::logs::{LogLine, LogSink, Stream};
 use crate::registry::Registry;
 use crate::settings::{Settings, SetupError};
@@ -35,7 +35,7 @@ use crate::spec::PluginSpec;
 
 /// How long killed processes may take to disappear. It is exceeded only on an extremely slow machine; the processes'
 /// own tasks keep cleaning up.
-const CLEARING: Duration = Duration::from_secs(10);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Starts processes one by one.
 pub struct Prober {
@@ -65,24 +65,24 @@ impl Prober {
     ///
     /// # Errors
     /// [`Problem`] of [`Stage::Files`] or [`Stage::Jail`]; nothing was started.
-    pub async fn start(&self, spec: &PluginSpec) -> Result<Probe, Problem> {
+    pub async fn start(&self, spec: &PluginSpec) -> Result<Probe, ProbeError> {
         // Events are for observers of a supervisor; a prober has none.
         let logs = LogSink::new(&spec.name, &self.settings, Events::new());
         let deadline = Instant::now() + spec.lifecycle.start_timeout;
-        let alone = self.launcher.start_alone(spec, deadline, &logs).await?;
+        let alone = self.launcher.start_stepwise(spec, deadline, &logs).await?;
         let gone = alone.process().gone_signal().boxed();
         let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
         started.retain_mut(|gone| gone.now_or_never().is_none());
         started.push(gone);
         drop(started);
-        Ok(Probe { alone, logs, spec: spec.clone(), deadline })
+        Ok(Probe { launched: alone, logs, spec: spec.clone(), deadline })
     }
 
     /// Waits until all started processes are gone. Call it after every [`Probe`] was dropped.
-    pub async fn cleared(&self) {
+    pub async fn wait_until_gone(&self) {
         let started = std::mem::take(&mut *self.started.lock().unwrap_or_else(PoisonError::into_inner));
         // The processes' own tasks clean up; waiting longer would not help.
-        let _ = timeout(CLEARING, join_all(started)).await;
+        let _ = timeout(CLEANUP_TIMEOUT, join_all(started)).await;
     }
 }
 
@@ -94,7 +94,7 @@ impl std::fmt::Debug for Prober {
 
 /// A running process. Dropping it kills the process and all processes that it started.
 pub struct Probe {
-    alone: Alone,
+    launched: StepwiseStart,
     logs: LogSink,
     spec: PluginSpec,
     deadline: Instant,
@@ -102,11 +102,11 @@ pub struct Probe {
 
 /// The socket that a plugin listens on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Socket {
+pub enum ListeningSocket {
     /// The inherited one.
-    Handed,
+    Inherited,
     /// Its own one, with these permissions.
-    Own {
+    Bound {
         /// The lower nine bits of its mode.
         mode: u32,
     },
@@ -121,27 +121,27 @@ impl Probe {
     ///
     /// # Errors
     /// [`Problem`] with the step and what to do. The process is killed then.
-    pub async fn handshake(&mut self) -> Result<Handshake, Problem> {
-        Ok(self.alone.handshake(&self.spec, self.deadline).await?)
+    pub async fn handshake(&mut self) -> Result<Handshake, ProbeError> {
+        Ok(self.launched.handshake(&self.spec, self.deadline).await?)
     }
 
     /// Whether it speaks the oldest protocol (`opentalon-v0`), so that it must be started behind its bridge.
     ///
     /// # Errors
     /// [`Problem`], as for [`Probe::connect`].
-    pub async fn is_framed(&self, handshake: &Handshake) -> Result<bool, Problem> {
-        Ok(self.alone.is_framed(&self.spec, handshake).await?)
+    pub async fn is_framed(&self, handshake: &Handshake) -> Result<bool, ProbeError> {
+        Ok(self.launched.is_framed(&self.spec, handshake).await?)
     }
 
     /// Connects to the address of the handshake, after checking which process listens there.
     ///
     /// # Errors
     /// [`Problem`] of [`Stage::Line`], [`Stage::Address`] or [`Stage::Serves`].
-    pub async fn connect(&self, handshake: &Handshake) -> Result<Wire, Problem> {
+    pub async fn connect(&self, handshake: &Handshake) -> Result<RawClient, ProbeError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
-        match timeout(left, self.alone.connect(&self.spec, handshake)).await {
-            Ok(client) => Ok(Wire::new(client?, &self.spec)),
-            Err(_) => Err(Problem::late("it was connected to", &self.spec)),
+        match timeout(left, self.launched.connect(&self.spec, handshake)).await {
+            Ok(client) => Ok(RawClient::new(client?, &self.spec)),
+            Err(_) => Err(ProbeError::timed_out("it was connected to", &self.spec)),
         }
     }
 
@@ -156,7 +156,7 @@ impl Probe {
     /// The number of lines on standard output before the handshake line.
     #[must_use]
     pub fn stray_lines(&self) -> usize {
-        self.alone.stray_lines()
+        self.launched.stray_lines()
     }
 
     /// The number of lines that were dropped by the rate limit.
@@ -167,58 +167,58 @@ impl Probe {
 
     /// Its last line of output, for messages.
     #[must_use]
-    pub fn last_words(&self) -> Option<Sanitized> {
+    pub fn last_line(&self) -> Option<Sanitized> {
         self.output().last().map(|line| Raw::from(line.text.as_str()).line_within(200))
     }
 
     /// The remaining time of its start timeout.
     #[must_use]
-    pub fn start_left(&self) -> Duration {
+    pub fn remaining_start_time(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
     /// Waits until the program has exited and returns its exit status as text.
-    pub async fn exited(&self, within: Duration) -> Option<Sanitized> {
-        let exit = timeout(within, self.alone.process().exited()).await.ok()?;
+    pub async fn wait_for_exit(&self, within: Duration) -> Option<Sanitized> {
+        let exit = timeout(within, self.launched.process().exited()).await.ok()?;
         Some(inert!("{}", exit))
     }
 
     /// The jail's report: which protections are enforced.
     #[must_use]
     pub fn report(&self) -> &talon_jail::Report {
-        self.alone.report()
+        self.launched.report()
     }
 
     /// The socket it listens on.
     #[must_use]
-    pub fn socket(&self, handshake: &Handshake) -> Socket {
+    pub fn socket(&self, handshake: &Handshake) -> ListeningSocket {
         let path = match &handshake.address {
-            Address::Tcp(_) => return Socket::Tcp,
+            Address::Tcp(_) => return ListeningSocket::Tcp,
             Address::Unix(path) => path,
         };
-        let dir = self.alone.dir();
+        let dir = self.launched.dir();
         if dir.listening().is_some() && *path == dir.listening_path() {
-            return Socket::Handed;
+            return ListeningSocket::Inherited;
         }
         let opened = path.strip_prefix(dir.path()).ok().and_then(|below| dir.open(below).ok());
         let mode = opened.and_then(|fd| Some(std::fs::File::from(fd).metadata().ok()?.permissions().mode()));
-        mode.map_or(Socket::Unknown, |mode| Socket::Own { mode: mode & 0o777 })
+        mode.map_or(ListeningSocket::Unknown, |mode| ListeningSocket::Bound { mode: mode & 0o777 })
     }
 
     /// Sends SIGTERM through its monitor, as a supervisor does.
     pub fn terminate(&self) {
-        self.alone.process().terminate();
+        self.launched.process().terminate();
     }
 
     /// Sends SIGINT through its monitor, as a supervisor does.
     pub fn interrupt(&self) {
-        self.alone.process().interrupt();
+        self.launched.process().interrupt();
     }
 
     /// Kills all remaining processes and waits until they are gone; false after a timeout.
     pub async fn kill(self) -> bool {
-        self.alone.process().kill_all();
-        timeout(CLEARING, self.alone.process().gone()).await.is_ok()
+        self.launched.process().kill_all();
+        timeout(CLEANUP_TIMEOUT, self.launched.process().gone()).await.is_ok()
     }
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures_util::future::join_all;
-use talon_control::parcel::Packer;
+use talon_control::fd_bundle::Packer;
 
 use super::Registry;
 use crate::events::{EventKind, Events, NewEvent};
-use crate::handover::{Adopted, HandOverError, Handed, Inherited, MAX_PROCESSES};
+use crate::handover::{AdoptionCounts, HandoverDocument, HandoverError, MAX_PROCESSES, ReceivedHandover};
 use crate::launch::Launcher;
 use crate::plugin::Plugin;
 use crate::settings::{Settings, SetupError};
@@ -26,11 +26,11 @@ impl Registry {
     ///
     /// # Errors
     /// As for [`Registry::new`]; the processes die then.
-    pub fn taking_over(
+    pub fn with_inherited(
         settings: Settings,
         stage: Arc<talon_jail::Stage>,
         events: Events,
-        inherited: Inherited,
+        inherited: ReceivedHandover,
     ) -> Result<Self, SetupError> {
         let settings = Arc::new(settings);
         let launcher = Arc::new(Launcher::prepare(settings.clone(), stage, Some(inherited))?);
@@ -43,13 +43,13 @@ impl Registry {
     ///
     /// # Errors
     /// [`HandOverError`]; ignore the content of the packer then.
-    pub async fn hand_over(&self, packer: &mut Packer) -> Result<Handed, HandOverError> {
+    pub async fn hand_over(&self, packer: &mut Packer) -> Result<HandoverDocument, HandoverError> {
         if self.inner.closing.load(Ordering::Acquire) {
-            return Err(HandOverError::ShuttingDown);
+            return Err(HandoverError::ShuttingDown);
         }
         let mut handed = self.inner.launcher.hand_over(packer)?;
         for plugin in self.list() {
-            for ready in plugin.standing().await {
+            for ready in plugin.ready_processes().await {
                 let name = plugin.name();
                 if handed.processes.len() == MAX_PROCESSES {
                     tracing::warn!(plugin = %name, instance = ready.instance, "there is no room to hand it over");
@@ -62,7 +62,7 @@ impl Registry {
                     }
                     Err(source) => {
                         let whose = format!("{name}, instance {}", ready.instance);
-                        return Err(HandOverError::Descriptors { whose, source });
+                        return Err(HandoverError::Descriptors { whose, source });
                     }
                 }
             }
@@ -83,16 +83,16 @@ impl Registry {
             self.inner.closing.store(true, Ordering::Release);
         }
         let services = std::mem::take(&mut *self.services());
-        join_all(services.iter().map(|service| service.retire(None))).await;
+        join_all(services.iter().map(|service| service.stop_within(None))).await;
         // From here on dropping a process's handle leaves the process running.
-        self.inner.launcher.let_go();
+        self.inner.launcher.release();
         // Paused drivers do not receive the command to end.
         self.resume();
         let plugins = self.list();
         let text = format!("{} plugins are left to another supervisor", plugins.len());
         self.inner.events.emit(NewEvent::new(EventKind::Supervisor, text));
         join_all(plugins.iter().map(Plugin::end)).await;
-        self.inner.launcher.read_out().await;
+        self.inner.launcher.flush_output().await;
         join_all(plugins.iter().map(Plugin::flush_logs)).await;
         self.write().clear();
     }
@@ -101,21 +101,21 @@ impl Registry {
     /// into a leaf: systemd before 254 could not start the next supervisor there otherwise. The plugins'
     /// limits do not apply until the next supervisor sets them again. Call it at the very end, and only if
     /// the service manager starts the next supervisor. Returns whether there was anything to do.
-    pub fn let_go_of_groups(&self) -> bool {
-        self.inner.launcher.let_go_of_groups()
+    pub fn release_cgroup_controllers(&self) -> bool {
+        self.inner.launcher.release_cgroup_controllers()
     }
 
     /// Counts of the processes that were handed over; all zero if none were.
     #[must_use]
-    pub fn adopted(&self) -> Adopted {
-        self.inner.launcher.adopted()
+    pub fn adoption_counts(&self) -> AdoptionCounts {
+        self.inner.launcher.adoption_counts()
     }
 
     /// The monitors of handed-over processes that are still alive. They are not children of this process, but
     /// all their descendants belong to plugins.
     #[must_use]
-    pub fn monitors(&self) -> BTreeSet<u32> {
-        self.inner.launcher.monitors()
+    pub fn adopted_monitors(&self) -> BTreeSet<u32> {
+        self.inner.launcher.adopted_monitors()
     }
 
     /// Ends the handed-over processes that no plugin claimed, and returns how many there were. Call it when

@@ -19,26 +19,26 @@ use talon_sanitize::{Sanitized, inert};
 use tokio::sync::OwnedMutexGuard;
 
 use super::{Arc, EventKind, MAX_INSTANCES, NewEvent, Ordering, Plugin, PluginName, PluginSpec, Registry};
-use crate::instances::View;
+use crate::instances::InstanceStatus;
 use crate::lifecycle::State;
 use crate::plugin::OperateError;
 
 /// How a replacement treats a plugin that does not run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IfDown {
+pub enum DownPolicy {
     /// It is started: the caller asked for this plugin by name.
     Start,
     /// It stays down, unless its `enabled` setting changed: a file change does not start what an operator stopped.
-    Leave,
+    StayDown,
 }
 
 /// The result of a replacement.
 #[derive(Debug, Clone)]
-pub struct Replaced {
+pub struct Replacement {
     /// The plugin as it is now.
     pub plugin: Plugin,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: ReplaceOutcome,
     /// The digest of what ran before, lower-case hex; `None` if nothing was started before.
     pub old_digest: Option<String>,
     /// The digest of what runs now; `None` if nothing runs.
@@ -49,7 +49,7 @@ pub struct Replaced {
 
 /// The outcome of a replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ReplaceOutcome {
     /// The new plugin serves, and the old one finishes its calls.
     Replaced,
     /// The plugin did not serve before, and serves now.
@@ -80,7 +80,7 @@ pub enum ReplaceError {
     },
     /// The new plugin did not become ready and was removed; the old one keeps serving.
     #[error("the new {plugin} did not become ready, and the old one keeps serving: {reason}")]
-    Kept {
+    NewNotReady {
         /// The name.
         plugin: PluginName,
         /// Why.
@@ -116,7 +116,7 @@ impl Registry {
     ///
     /// # Errors
     /// [`ReplaceError`]; the old plugin keeps serving then.
-    pub async fn replace(&self, spec: PluginSpec, if_down: IfDown) -> Result<Replaced, ReplaceError> {
+    pub async fn replace(&self, spec: PluginSpec, if_down: DownPolicy) -> Result<Replacement, ReplaceError> {
         let registry = self.clone();
         match tokio::spawn(async move { registry.replace_now(spec, if_down).await }).await {
             Ok(result) => result,
@@ -127,22 +127,22 @@ impl Registry {
     /// Changes registered settings of a plugin without new processes. `false`: there is no plugin of that
     /// name, or the change needs new processes ([`PluginSpec::same_process`]); nothing was changed then.
     pub async fn adjust(&self, spec: PluginSpec) -> bool {
-        let Some((plugin, _turn)) = self.turn(&spec.name).await else { return false };
-        let common = plugin.common();
-        if !common.spec.same_process(&spec) {
+        let Some((plugin, _turn)) = self.lock_for_replace(&spec.name).await else { return false };
+        let common = plugin.context();
+        if !common.spec.runs_same_process(&spec) {
             return false;
         }
-        common.approvals.set_blocks(spec.changed_tools == super::ChangedTools::Block);
+        common.approvals.set_block_changes(spec.changed_tools == super::ChangedTools::Block);
         common.registered.store(Arc::new(spec));
-        self.changed();
+        self.notify_change();
         true
     }
 
     /// Records that a new version of a plugin was refused before anything was started: the refusal is
     /// reported, and shown with the plugin until a replacement succeeds.
-    pub fn not_replaced(&self, name: &PluginName, reason: &Sanitized) {
+    pub fn record_refused_replacement(&self, name: &PluginName, reason: &Sanitized) {
         let Some(plugin) = self.get(name.as_str()) else { return };
-        plugin.common().replacement_problem.store(Some(Arc::new(reason.clone())));
+        plugin.context().replacement_problem.store(Some(Arc::new(reason.clone())));
         tracing::error!(plugin = %name, "not replaced, the old one keeps serving: {reason}");
         let message = inert!("not replaced, the old one keeps serving: {}", reason);
         let event = NewEvent::new(EventKind::ReplacementFailed, message).plugin(name).field("reason", reason);
@@ -150,91 +150,91 @@ impl Registry {
     }
 
     /// The plugin of this name, locked for a replacement or removal.
-    pub(super) async fn turn(&self, name: &PluginName) -> Option<(Plugin, OwnedMutexGuard<()>)> {
+    pub(super) async fn lock_for_replace(&self, name: &PluginName) -> Option<(Plugin, OwnedMutexGuard<()>)> {
         loop {
-            let turn = self.get(name.as_str())?.common().turn.clone();
+            let turn = self.get(name.as_str())?.context().replace_lock.clone();
             let held = turn.clone().lock_owned().await;
             // The previous holder may have replaced the plugin, or removed it, and another may have been added.
             let plugin = self.get(name.as_str())?;
-            if Arc::ptr_eq(&plugin.common().turn, &turn) {
+            if Arc::ptr_eq(&plugin.context().replace_lock, &turn) {
                 return Some((plugin, held));
             }
         }
     }
 
-    async fn replace_now(&self, spec: PluginSpec, if_down: IfDown) -> Result<Replaced, ReplaceError> {
+    async fn replace_now(&self, spec: PluginSpec, if_down: DownPolicy) -> Result<Replacement, ReplaceError> {
         let name = spec.name.clone();
         if !(1..=MAX_INSTANCES).contains(&spec.instances) {
             return Err(ReplaceError::Instances { instances: spec.instances, plugin: name });
         }
         let unknown = || ReplaceError::Unknown { plugin: name.clone() };
-        let (old, turn) = self.turn(&name).await.ok_or_else(unknown)?;
+        let (old, turn) = self.lock_for_replace(&name).await.ok_or_else(unknown)?;
         let began = Instant::now();
         let served = old.is_serving();
         let starts = match if_down {
-            IfDown::Start => true,
-            IfDown::Leave if old.common().spec.enabled != spec.enabled => spec.enabled,
-            IfDown::Leave => old.is_wanted(),
+            DownPolicy::Start => true,
+            DownPolicy::StayDown if old.context().spec.enabled != spec.enabled => spec.enabled,
+            DownPolicy::StayDown => old.is_desired_up(),
         };
         let old_digest = old.snapshot().digest;
-        let new = self.start_beside(&old, spec, starts)?;
+        let new = self.start_candidate(&old, spec, starts)?;
         let swapped = if served && starts {
-            match self.all_ready(&new).await {
+            match self.wait_all_ready(&new).await {
                 Ok(()) => self.swap(&old, &new, true),
-                Err(reason) => Err(ReplaceError::Kept { plugin: name.clone(), reason }),
+                Err(reason) => Err(ReplaceError::NewNotReady { plugin: name.clone(), reason }),
             }
         } else {
             self.swap(&old, &new, false)
         };
         if let Err(error) = swapped {
-            self.take_away(new, turn, &error).await;
+            self.discard_candidate(new, turn, &error).await;
             return Err(error);
         }
         // The old one may have been stopped at the moment of the swap.
-        if served && starts && !old.is_wanted() {
+        if served && starts && !old.is_desired_up() {
             let _ = new.stop().await;
         }
-        self.leave_behind(old, turn);
+        self.retire_in_background(old, turn);
         let outcome = match (starts, served) {
-            (true, true) => Outcome::Replaced,
-            (true, false) => Outcome::Started,
-            (false, _) => Outcome::Down,
+            (true, true) => ReplaceOutcome::Replaced,
+            (true, false) => ReplaceOutcome::Started,
+            (false, _) => ReplaceOutcome::Down,
         };
-        if outcome == Outcome::Started {
-            new.first_attempt().await.map_err(ReplaceError::NotReady)?;
+        if outcome == ReplaceOutcome::Started {
+            new.wait_first_attempt().await.map_err(ReplaceError::NotReady)?;
         }
         let new_digest = new.snapshot().digest.filter(|_| starts);
-        let replaced = Replaced { plugin: new, outcome, old_digest, new_digest, took: began.elapsed() };
-        self.tell_replaced(&replaced);
+        let replaced = Replacement { plugin: new, outcome, old_digest, new_digest, took: began.elapsed() };
+        self.report_replaced(&replaced);
         Ok(replaced)
     }
 
     /// Creates the new plugin and starts it if requested. A concurrent shutdown either sees it or has set
     /// `closing` before.
-    fn start_beside(&self, old: &Plugin, spec: PluginSpec, starts: bool) -> Result<Plugin, ReplaceError> {
+    fn start_candidate(&self, old: &Plugin, spec: PluginSpec, starts: bool) -> Result<Plugin, ReplaceError> {
         let _plugins = self.read();
         if self.inner.closing.load(Ordering::Acquire) {
             return Err(ReplaceError::ShuttingDown { plugin: spec.name });
         }
-        let common = Arc::new(old.common().beside(spec, starts));
+        let common = Arc::new(old.context().new_candidate(spec, starts));
         let new = Plugin::spawn(&self.inner.launcher, common);
-        self.beside().push(new.clone());
+        self.in_transition().push(new.clone());
         Ok(new)
     }
 
     /// Waits until every instance is ready, or the first one has failed. The launcher bounds the wait.
-    async fn all_ready(&self, new: &Plugin) -> Result<(), Sanitized> {
-        let failed = |view: &Arc<View>| {
+    async fn wait_all_ready(&self, new: &Plugin) -> Result<(), Sanitized> {
+        let failed = |view: &Arc<InstanceStatus>| {
             matches!(view.state, State::Backoff | State::Failed | State::Refused | State::Stopped)
         };
-        let pool = &new.common().pool;
-        let ready = |views: &[Arc<View>]| views.iter().all(|view| view.state == State::Ready);
-        pool.until(|views| ready(views) || views.iter().any(failed)).await;
-        let views = pool.views();
+        let pool = &new.context().pool;
+        let ready = |views: &[Arc<InstanceStatus>]| views.iter().all(|view| view.state == State::Ready);
+        pool.wait_until(|views| ready(views) || views.iter().any(failed)).await;
+        let views = pool.statuses();
         if ready(&views) {
             return Ok(());
         }
-        let why = |(index, view): (usize, &Arc<View>)| {
+        let why = |(index, view): (usize, &Arc<InstanceStatus>)| {
             failed(view).then(|| match &view.cause {
                 Some(reason) if views.len() == 1 => reason.clone(),
                 Some(reason) => inert!("instance {}: {}", index, reason),
@@ -252,48 +252,48 @@ impl Registry {
         if self.inner.closing.load(Ordering::Acquire) {
             return Err(ReplaceError::ShuttingDown { plugin: plugin() });
         }
-        if served && !old.is_wanted() {
+        if served && !old.is_desired_up() {
             return Err(ReplaceError::Stopped { plugin: plugin() });
         }
-        old.give_way(new);
+        old.supersede_with(new);
         plugins.insert(plugin(), new.clone());
-        let mut beside = self.beside();
-        beside.retain(|plugin| !plugin.is(new));
+        let mut beside = self.in_transition();
+        beside.retain(|plugin| !plugin.is_same(new));
         beside.push(old.clone());
         Ok(())
     }
 
     /// Removes the new plugin after a failed replacement.
-    async fn take_away(&self, new: Plugin, turn: OwnedMutexGuard<()>, error: &ReplaceError) {
-        if let ReplaceError::Kept { plugin, reason } = error {
-            self.not_replaced(plugin, reason);
+    async fn discard_candidate(&self, new: Plugin, turn: OwnedMutexGuard<()>, error: &ReplaceError) {
+        if let ReplaceError::NewNotReady { plugin, reason } = error {
+            self.record_refused_replacement(plugin, reason);
         }
         new.retire(Some(Duration::ZERO)).await;
         new.end().await;
-        self.beside().retain(|plugin| !plugin.is(&new));
+        self.in_transition().retain(|plugin| !plugin.is_same(&new));
         drop(turn);
     }
 
     /// Lets the old plugin finish its calls and end, in the background; then the next replacement may begin.
-    fn leave_behind(&self, old: Plugin, turn: OwnedMutexGuard<()>) {
+    fn retire_in_background(&self, old: Plugin, turn: OwnedMutexGuard<()>) {
         let registry = self.clone();
         tokio::spawn(async move {
             old.retire(None).await;
             old.end().await;
-            registry.beside().retain(|plugin| !plugin.is(&old));
+            registry.in_transition().retain(|plugin| !plugin.is_same(&old));
             drop(turn);
         });
     }
 
-    fn tell_replaced(&self, replaced: &Replaced) {
-        let Replaced { plugin, outcome, old_digest, new_digest, took } = replaced;
+    fn report_replaced(&self, replaced: &Replacement) {
+        let Replacement { plugin, outcome, old_digest, new_digest, took } = replaced;
         let name = plugin.name();
         let (old, new) = (old_digest.as_deref().unwrap_or("-"), new_digest.as_deref().unwrap_or("-"));
         let what = match outcome {
-            Outcome::Replaced if old == new => "new processes of the same program serve now",
-            Outcome::Replaced => "a new program serves now",
-            Outcome::Started => "started anew",
-            Outcome::Down => "it is down",
+            ReplaceOutcome::Replaced if old == new => "new processes of the same program serve now",
+            ReplaceOutcome::Replaced => "a new program serves now",
+            ReplaceOutcome::Started => "started anew",
+            ReplaceOutcome::Down => "it is down",
         };
         tracing::info!(plugin = %name, old_digest = old, new_digest = new, took_ms = took.as_millis(), "replaced: {what}");
         self.inner.events.emit(

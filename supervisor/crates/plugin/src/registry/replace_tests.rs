@@ -5,11 +5,13 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::*;
-use crate::driver::script::{GOOD, Manners, Plan, Script, call, registry, spec};
+use crate::driver::fake_launcher::{
+    FakeBehavior, FakeLauncher, LaunchPlan, WELL_BEHAVED, call, registry, spec,
+};
 use crate::execute::ExecuteError;
 use crate::spec::ChangedTools;
 
-const GATED: Manners = Manners { gated: true, ..GOOD };
+const GATED: FakeBehavior = FakeBehavior { gated: true, ..WELL_BEHAVED };
 
 async fn ready(registry: &Registry, spec: PluginSpec) -> Plugin {
     let plugin = registry.register(spec).unwrap();
@@ -28,13 +30,13 @@ fn kinds(events: &mut tokio::sync::broadcast::Receiver<Arc<crate::Event>>, kind:
 
 #[tokio::test(start_paused = true)]
 async fn calls_go_to_the_new_one_whoever_holds_which_handle() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let registry = registry(&script);
     let old = ready(&registry, spec("hello")).await;
     let executor = old.executor();
     assert_eq!(answer(&old).await, "0.1");
-    let replaced = registry.replace(spec("hello"), IfDown::Start).await.unwrap();
-    assert_eq!(replaced.outcome, Outcome::Replaced);
+    let replaced = registry.replace(spec("hello"), DownPolicy::Start).await.unwrap();
+    assert_eq!(replaced.outcome, ReplaceOutcome::Replaced);
     for handle in [&old, &replaced.plugin, &registry.get("hello").unwrap()] {
         assert_eq!(answer(handle).await, "0.2");
         assert_eq!(handle.snapshot().starts, 2);
@@ -50,7 +52,7 @@ async fn calls_go_to_the_new_one_whoever_holds_which_handle() {
 
 #[tokio::test(start_paused = true)]
 async fn calls_in_flight_finish_with_the_old_one_and_the_next_replacement_waits_for_them() {
-    let script = Script::new(GATED);
+    let script = FakeLauncher::new(GATED);
     let registry = registry(&script);
     let old = ready(&registry, spec("hello")).await;
     let executor = old.executor();
@@ -58,13 +60,13 @@ async fn calls_in_flight_finish_with_the_old_one_and_the_next_replacement_waits_
     while old.snapshot().calls_in_flight == 0 {
         tokio::task::yield_now().await;
     }
-    *script.manners.lock().unwrap() = GOOD;
-    registry.replace(spec("hello"), IfDown::Start).await.unwrap();
+    *script.behavior.lock().unwrap() = WELL_BEHAVED;
+    registry.replace(spec("hello"), DownPolicy::Start).await.unwrap();
     assert_eq!(answer(&old).await, "0.2");
     assert_eq!(script.alive(), 2);
     let second = tokio::spawn({
         let registry = registry.clone();
-        async move { registry.replace(spec("hello"), IfDown::Start).await }
+        async move { registry.replace(spec("hello"), DownPolicy::Start).await }
     });
     tokio::task::yield_now().await;
     assert_eq!(script.launched(), 2, "there are never three");
@@ -76,7 +78,7 @@ async fn calls_in_flight_finish_with_the_old_one_and_the_next_replacement_waits_
 
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_never_ready_to_end_is_cut_off_after_the_grace_period() {
-    let script = Script::new(GATED);
+    let script = FakeLauncher::new(GATED);
     let registry = registry(&script);
     let old = ready(&registry, spec("hello")).await;
     let executor = old.executor();
@@ -84,27 +86,27 @@ async fn a_call_that_is_never_ready_to_end_is_cut_off_after_the_grace_period() {
     while old.snapshot().calls_in_flight == 0 {
         tokio::task::yield_now().await;
     }
-    registry.replace(spec("hello"), IfDown::Start).await.unwrap();
+    registry.replace(spec("hello"), DownPolicy::Start).await.unwrap();
     assert!(matches!(in_flight.await.unwrap(), Err(ExecuteError::Stopped)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_that_does_not_become_ready_leaves_the_old_one() {
-    for plan in [Plan::Fails, Plan::Refused, Plan::Panics] {
-        let script = Script::new(GOOD);
+    for plan in [LaunchPlan::Fails, LaunchPlan::Refused, LaunchPlan::Panics] {
+        let script = FakeLauncher::new(WELL_BEHAVED);
         let registry = registry(&script);
         let old = ready(&registry, spec("hello")).await;
         let mut events = registry.events().subscribe();
         script.plan([plan]);
-        let error = registry.replace(spec("hello"), IfDown::Start).await.unwrap_err();
-        assert!(matches!(error, ReplaceError::Kept { .. }), "{error}");
+        let error = registry.replace(spec("hello"), DownPolicy::Start).await.unwrap_err();
+        assert!(matches!(error, ReplaceError::NewNotReady { .. }), "{error}");
         assert_eq!(answer(&old).await, "0.1");
         assert_eq!(script.alive(), 1, "{plan:?}");
-        assert!(registry.beside().is_empty());
+        assert!(registry.in_transition().is_empty());
         assert_eq!(kinds(&mut events, EventKind::ReplacementFailed), 1);
         assert!(old.snapshot().replacement_problem.is_some());
         // The next one is better, and then nothing is wrong any more.
-        registry.replace(spec("hello"), IfDown::Start).await.unwrap();
+        registry.replace(spec("hello"), DownPolicy::Start).await.unwrap();
         assert_eq!(old.snapshot().replacement_problem, None);
         assert_eq!(kinds(&mut events, EventKind::PluginReplaced), 1);
     }
@@ -112,24 +114,24 @@ async fn one_that_does_not_become_ready_leaves_the_old_one() {
 
 #[tokio::test(start_paused = true)]
 async fn after_a_failed_replacement_a_restart_takes_what_came_up_last_unless_it_is_asked_for() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let registry = registry(&script);
     let plugin = ready(&registry, spec("hello")).await;
     let died = async || {
         let starts = plugin.snapshot().starts;
         script.latest().exit("exit code 1");
-        plugin.reaches(|view| view.starts > starts && view.state == State::Ready).await;
+        plugin.wait_until(|view| view.starts > starts && view.state == State::Ready).await;
     };
     let of_last_good = || std::mem::take(&mut *script.of_last_good.lock().unwrap());
     died().await;
     assert_eq!(of_last_good(), [false, false], "nothing has failed yet");
-    registry.not_replaced(plugin.name(), &"its file is gone".into());
+    registry.record_refused_replacement(plugin.name(), &"its file is gone".into());
     died().await;
     assert_eq!(of_last_good(), [true]);
     // Its first attempt fails; the following ones are automatic retries.
-    script.plan([Plan::Fails]);
+    script.plan([LaunchPlan::Fails]);
     plugin.restart().await.unwrap_err();
-    plugin.reaches(|view| view.state == State::Ready).await;
+    plugin.wait_until(|view| view.state == State::Ready).await;
     assert_eq!(of_last_good(), [false, true]);
     plugin.stop().await.unwrap();
     plugin.start().await.unwrap();
@@ -138,18 +140,18 @@ async fn after_a_failed_replacement_a_restart_takes_what_came_up_last_unless_it_
     plugin.start().await.unwrap();
     died().await;
     assert_eq!(of_last_good(), [true]);
-    registry.replace(spec("hello"), IfDown::Start).await.unwrap();
+    registry.replace(spec("hello"), DownPolicy::Start).await.unwrap();
     assert_eq!(of_last_good(), [false]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_bad_instance_is_enough_to_keep_the_old_one() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let registry = registry(&script);
     let three = || PluginSpec { instances: 3, ..spec("hello") };
     let old = ready(&registry, three()).await;
-    script.plan([Plan::Ready, Plan::Fails, Plan::Ready]);
-    let error = registry.replace(three(), IfDown::Start).await.unwrap_err();
+    script.plan([LaunchPlan::Ready, LaunchPlan::Fails, LaunchPlan::Ready]);
+    let error = registry.replace(three(), DownPolicy::Start).await.unwrap_err();
     assert!(error.to_string().contains("no handshake"), "{error}");
     assert_eq!(script.alive(), 3);
     assert!(answer(&old).await.ends_with(b".1"));
@@ -157,56 +159,65 @@ async fn one_bad_instance_is_enough_to_keep_the_old_one() {
 
 #[tokio::test(start_paused = true)]
 async fn what_does_not_run_is_started_if_that_is_meant() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let registry = registry(&script);
     let plugin = ready(&registry, spec("hello")).await;
     plugin.stop().await.unwrap();
-    let left = registry.replace(spec("hello"), IfDown::Leave).await.unwrap();
-    assert_eq!((left.outcome, script.alive()), (Outcome::Down, 0));
-    let started = registry.replace(spec("hello"), IfDown::Start).await.unwrap();
-    assert_eq!(started.outcome, Outcome::Started);
+    let left = registry.replace(spec("hello"), DownPolicy::StayDown).await.unwrap();
+    assert_eq!((left.outcome, script.alive()), (ReplaceOutcome::Down, 0));
+    let started = registry.replace(spec("hello"), DownPolicy::Start).await.unwrap();
+    assert_eq!(started.outcome, ReplaceOutcome::Started);
     assert_eq!(answer(&plugin).await, "0.2");
     // Whether it is enabled is a separate setting.
     let disabled = PluginSpec { enabled: false, ..spec("hello") };
-    assert_eq!(registry.replace(disabled.clone(), IfDown::Leave).await.unwrap().outcome, Outcome::Down);
-    assert!(plugin.newest().is_stopped() || !plugin.newest().is_wanted());
-    assert_eq!(registry.replace(disabled, IfDown::Leave).await.unwrap().outcome, Outcome::Down);
-    assert_eq!(registry.replace(spec("hello"), IfDown::Leave).await.unwrap().outcome, Outcome::Started);
+    assert_eq!(
+        registry.replace(disabled.clone(), DownPolicy::StayDown).await.unwrap().outcome,
+        ReplaceOutcome::Down
+    );
+    assert!(plugin.newest().is_stopped() || !plugin.newest().is_desired_up());
+    assert_eq!(registry.replace(disabled, DownPolicy::StayDown).await.unwrap().outcome, ReplaceOutcome::Down);
+    assert_eq!(
+        registry.replace(spec("hello"), DownPolicy::StayDown).await.unwrap().outcome,
+        ReplaceOutcome::Started
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_that_failed_stands_in_the_way_of_what_is_better() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let registry = registry(&script);
-    script.plan([Plan::Refused]);
+    script.plan([LaunchPlan::Refused]);
     let plugin = ready(&registry, spec("hello")).await;
     assert!(!plugin.is_serving());
-    script.plan([Plan::Refused]);
-    let error = registry.replace(spec("hello"), IfDown::Leave).await.unwrap_err();
+    script.plan([LaunchPlan::Refused]);
+    let error = registry.replace(spec("hello"), DownPolicy::StayDown).await.unwrap_err();
     assert!(matches!(error, ReplaceError::NotReady(_)), "{error}");
-    assert_eq!(registry.replace(spec("hello"), IfDown::Leave).await.unwrap().outcome, Outcome::Started);
-    assert!(registry.beside().is_empty() || registry.beside()[0].is_stopped());
+    assert_eq!(
+        registry.replace(spec("hello"), DownPolicy::StayDown).await.unwrap().outcome,
+        ReplaceOutcome::Started
+    );
+    assert!(registry.in_transition().is_empty() || registry.in_transition()[0].is_stopped());
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_declared_is_told_once_and_only_if_it_differs() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let registry = registry(&script);
     let plugin = ready(&registry, PluginSpec { instances: 2, ..spec("hello") }).await;
     let (mut events, mut changes) = (registry.events().subscribe(), registry.subscribe_changes());
     changes.borrow_and_update();
-    registry.replace(PluginSpec { instances: 2, ..spec("hello") }, IfDown::Start).await.unwrap();
+    registry.replace(PluginSpec { instances: 2, ..spec("hello") }, DownPolicy::Start).await.unwrap();
     assert_eq!(kinds(&mut events, EventKind::CapabilitiesChanged), 0);
     assert!(!changes.has_changed().unwrap());
 
     script.declared.lock().unwrap().actions[0].description = "Greets.".to_owned();
-    script.plan([Plan::Ready, Plan::Fails]);
-    registry.replace(PluginSpec { instances: 2, ..spec("hello") }, IfDown::Start).await.unwrap_err();
+    script.plan([LaunchPlan::Ready, LaunchPlan::Fails]);
+    registry.replace(PluginSpec { instances: 2, ..spec("hello") }, DownPolicy::Start).await.unwrap_err();
     // One that is taken away again was never there.
     assert_eq!(kinds(&mut events, EventKind::CapabilitiesChanged), 0);
     assert_eq!(plugin.capability().unwrap().actions["greet"].description, "");
 
-    registry.replace(PluginSpec { instances: 2, ..spec("hello") }, IfDown::Start).await.unwrap();
+    registry.replace(PluginSpec { instances: 2, ..spec("hello") }, DownPolicy::Start).await.unwrap();
     let told: Vec<_> = std::iter::from_fn(|| events.try_recv().ok()).map(|event| event.kind).collect();
     let count = |kind| told.iter().filter(|told| **told == kind).count();
     assert_eq!((count(EventKind::CapabilitiesChanged), count(EventKind::ToolsChanged)), (1, 1));
@@ -217,13 +228,13 @@ async fn what_is_declared_is_told_once_and_only_if_it_differs() {
 
 #[tokio::test(start_paused = true)]
 async fn one_that_is_stopped_meanwhile_stays_down() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let registry = registry(&script);
     let plugin = ready(&registry, spec("hello")).await;
-    script.plan([Plan::Hangs]);
+    script.plan([LaunchPlan::Hangs]);
     let replacing = tokio::spawn({
         let registry = registry.clone();
-        async move { registry.replace(spec("hello"), IfDown::Start).await }
+        async move { registry.replace(spec("hello"), DownPolicy::Start).await }
     });
     while script.alive() < 2 {
         tokio::task::yield_now().await;
@@ -237,7 +248,7 @@ async fn one_that_is_stopped_meanwhile_stays_down() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_left_when_the_supervisor_goes_in_the_middle() {
-    let script = Script::new(GATED);
+    let script = FakeLauncher::new(GATED);
     let registry = registry(&script);
     let plugin = ready(&registry, spec("hello")).await;
     let executor = plugin.executor();
@@ -246,17 +257,17 @@ async fn nothing_is_left_when_the_supervisor_goes_in_the_middle() {
         tokio::task::yield_now().await;
     }
     // The first drains, the second serves.
-    registry.replace(spec("hello"), IfDown::Start).await.unwrap();
+    registry.replace(spec("hello"), DownPolicy::Start).await.unwrap();
     registry.shutdown(Duration::ZERO).await;
     in_flight.await.unwrap().unwrap_err();
     assert_eq!(script.alive(), 0);
-    let error = registry.replace(spec("hello"), IfDown::Start).await.unwrap_err();
+    let error = registry.replace(spec("hello"), DownPolicy::Start).await.unwrap_err();
     assert!(matches!(error, ReplaceError::Unknown { .. }), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_processes_do_not_notice_changes_without_new_ones() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let registry = registry(&script);
     let plugin = ready(&registry, spec("hello")).await;
     let (before, mut limits) = (plugin.spec(), spec("hello"));
@@ -272,10 +283,10 @@ async fn what_processes_do_not_notice_changes_without_new_ones() {
 
 #[tokio::test(start_paused = true)]
 async fn a_plugin_is_removed_after_its_replacement() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let registry = registry(&script);
     let plugin = ready(&registry, spec("hello")).await;
-    let replacing = registry.replace(spec("hello"), IfDown::Start);
+    let replacing = registry.replace(spec("hello"), DownPolicy::Start);
     let (replaced, removed) = tokio::join!(replacing, registry.deregister(plugin.name()));
     assert!(removed);
     // Whichever came first, nothing is left.

@@ -86,6 +86,6 @@ impl PrivateDir {
 }
 
 /// A path under which a descriptor can be connected to.
-pub(crate) fn magic_path(fd: BorrowedFd<'_>) -> PathBuf {
+pub(crate) fn proc_fd_path(fd: BorrowedFd<'_>) -> PathBuf {
     format!("/proc/self/fd/{}", fd.as_raw_fd()).into()
 }

@@ -32,7 +32,7 @@ pub(crate) enum LockError {
 
 impl DirLock {
     /// Acquires the lock without waiting, and writes our pid into its file.
-    pub(crate) fn take(path: &Path) -> Result<Self, LockError> {
+    pub(crate) fn acquire(path: &Path) -> Result<Self, LockError> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let mut file = std::fs::OpenOptions::new()
             .read(true)
@@ -52,7 +52,7 @@ impl DirLock {
             }
             Err(error) => return Err(LockError::Io(error.into())),
         }
-        Ok(Self::held(file))
+        Ok(Self::with_pid_written(file))
     }
 
     /// Takes over a lock from another process of ours. Both share the open file, so the lock is held without
@@ -62,16 +62,16 @@ impl DirLock {
         let place = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
         let there = rustix::fs::lstat(path).map(place);
         if there.is_err() || there != rustix::fs::fstat(&file).map(place) {
-            return Self::take(path);
+            return Self::acquire(path);
         }
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self::held(file)),
+            Ok(()) => Ok(Self::with_pid_written(file)),
             Err(Errno::WOULDBLOCK) => Err(LockError::Held { holder: None }),
             Err(error) => Err(LockError::Io(error.into())),
         }
     }
 
-    fn held(mut file: File) -> Self {
+    fn with_pid_written(mut file: File) -> Self {
         // The pid is informational. A full disk must not prevent a start.
         let _ = file.set_len(0);
         let _ = file.rewind();
@@ -80,7 +80,7 @@ impl DirLock {
     }
 
     /// A duplicate for another process. The lock is held as long as one of the two is open.
-    pub(crate) fn share(&self) -> io::Result<OwnedFd> {
+    pub(crate) fn duplicate_fd(&self) -> io::Result<OwnedFd> {
         Ok(self.file.try_clone()?.into())
     }
 }

@@ -30,9 +30,9 @@ use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown,
 use rustix::io::Errno;
 use talon_jail::Identity;
 
-pub(crate) use listen::magic_path;
+pub(crate) use listen::proc_fd_path;
 pub(crate) use lock::{DirLock, LockError};
-pub(crate) use prepare::{OVERFLOW_UID, obstacle, prepare_data_dir, prepare_dir};
+pub(crate) use prepare::{OVERFLOW_UID, impassable_ancestor, prepare_data_dir, prepare_dir};
 pub(crate) use remove::remove_tree;
 
 use crate::settings::SetupError;
@@ -65,7 +65,7 @@ const GROUP_MODE: u32 = 0o750;
 
 /// Entries of a directory that a previous supervisor left for takeover.
 #[derive(Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct InheritedEntries {
     /// The directory's lock, shared by its previous holder.
     pub(crate) lock: Option<OwnedFd>,
     /// The names of entries that must not be removed.
@@ -79,7 +79,7 @@ pub(crate) struct RuntimeDir {
     plugins: OwnedFd,
     next: AtomicU32,
     /// Whether another supervisor has taken over the content.
-    let_go: AtomicBool,
+    released: AtomicBool,
     lock: DirLock,
 }
 
@@ -88,11 +88,11 @@ impl RuntimeDir {
     /// says whether plugins have their own uids, which then need access.
     #[cfg(test)]
     pub(crate) fn prepare(path: &Path, own_uids: bool) -> Result<Self, SetupError> {
-        Self::take_over(path, own_uids, Left::default())
+        Self::take_over(path, own_uids, InheritedEntries::default())
     }
 
     /// The same, but keeps the entries that another supervisor left for takeover.
-    pub(crate) fn take_over(path: &Path, own_uids: bool, left: Left) -> Result<Self, SetupError> {
+    pub(crate) fn take_over(path: &Path, own_uids: bool, left: InheritedEntries) -> Result<Self, SetupError> {
         let path = prepare_dir(path, "runtime_dir", own_uids)?;
         let length = path.as_os_str().len();
         if length > MAX_RUNTIME_DIR_BYTES {
@@ -101,7 +101,7 @@ impl RuntimeDir {
         let lock_file = path.join(LOCK_FILE);
         let lock = match left.lock {
             Some(lock) => DirLock::take_over(&lock_file, lock),
-            None => DirLock::take(&lock_file),
+            None => DirLock::acquire(&lock_file),
         };
         let lock = lock.map_err(|error| match error {
             LockError::Held { holder } => SetupError::AlreadyRunning { runtime_dir: path.clone(), holder },
@@ -113,7 +113,7 @@ impl RuntimeDir {
             path: plugins_path.clone(),
             source: e.into(),
         })?;
-        let this = Self { path, plugins, next: AtomicU32::new(1), let_go: AtomicBool::new(false), lock };
+        let this = Self { path, plugins, next: AtomicU32::new(1), released: AtomicBool::new(false), lock };
         this.clear_except(&left.names);
         Ok(this)
     }
@@ -227,13 +227,13 @@ impl RuntimeDir {
     }
 
     /// Marks the content as another supervisor's: nothing is removed from here on.
-    pub(crate) fn let_go(&self) {
-        self.let_go.store(true, Ordering::Release);
+    pub(crate) fn release(&self) {
+        self.released.store(true, Ordering::Release);
     }
 
     /// A duplicate of the lock, for the supervisor that takes over.
-    pub(crate) fn share_lock(&self) -> io::Result<OwnedFd> {
-        self.lock.share()
+    pub(crate) fn duplicate_lock(&self) -> io::Result<OwnedFd> {
+        self.lock.duplicate_fd()
     }
 
     fn make_numbered(&self) -> io::Result<(String, OwnedFd)> {
@@ -280,17 +280,17 @@ impl PrivateDir {
     }
 
     /// Sets the directory that the plugin sees at this path instead of ours.
-    pub(crate) fn enter(&self, inside: OwnedFd) {
+    pub(crate) fn set_inside(&self, inside: OwnedFd) {
         *self.inside() = Some(Arc::new(inside));
     }
 
     /// Whether another supervisor has taken it over, with the processes in it.
-    pub(crate) fn is_let_go(&self) -> bool {
-        self.runtime.let_go.load(Ordering::Acquire)
+    pub(crate) fn is_released(&self) -> bool {
+        self.runtime.released.load(Ordering::Acquire)
     }
 
     /// Duplicates of the directory that the plugin sees and of its inherited socket, for another supervisor.
-    pub(crate) fn share(&self) -> io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
+    pub(crate) fn duplicate_fds(&self) -> io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
         let inside = self.inside().as_ref().map(|inside| inside.try_clone()).transpose()?;
         let listening = self.listening.get().map(OwnedFd::try_clone).transpose()?;
         Ok((inside, listening))
@@ -321,7 +321,7 @@ impl PrivateDir {
 
     /// Removes it with its content. Blocking.
     pub(crate) fn remove(&self) {
-        if self.is_let_go() || self.removed.swap(true, Ordering::AcqRel) {
+        if self.is_released() || self.removed.swap(true, Ordering::AcqRel) {
             return;
         }
         // The file system in memory lives as long as a descriptor of it is open, so ours is closed here.

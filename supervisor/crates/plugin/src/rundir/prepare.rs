@@ -15,12 +15,13 @@ use crate::settings::SetupError;
 /// The uid that the kernel shows for an owner without a mapping in this user namespace; `nobody` on most systems.
 pub(crate) const OVERFLOW_UID: u32 = 65_534;
 
-const NO_PASSAGE: &str = "plugins run with their own uids and cannot pass through it; run chmod o+x on it";
+const NOT_TRAVERSABLE: &str =
+    "plugins run with their own uids and cannot pass through it; run chmod o+x on it";
 
 /// The first directory on the way to `path` that plugins with their own uids cannot pass through, and the reason.
-pub(crate) fn obstacle(path: &Path) -> Option<(PathBuf, &'static str)> {
+pub(crate) fn impassable_ancestor(path: &Path) -> Option<(PathBuf, &'static str)> {
     let blocked = |dir: &&Path| rustix::fs::stat(*dir).is_ok_and(|stat| stat.st_mode & 0o001 == 0);
-    path.ancestors().find(blocked).map(|dir| (dir.to_owned(), NO_PASSAGE))
+    path.ancestors().find(blocked).map(|dir| (dir.to_owned(), NOT_TRAVERSABLE))
 }
 
 /// Creates one of our directories and checks that no other user can replace it or write into it. Returns its path
@@ -127,19 +128,19 @@ fn check_ancestors(real: &Path, others_pass: bool) -> Result<(), SetupError> {
         let untrusted =
             |problem: &str| SetupError::Untrusted { path: ancestor.to_owned(), problem: problem.to_owned() };
         if index > 0
-            && let Some(problem) = who_else_may_rename(&stat)
+            && let Some(problem) = others_may_rename(&stat)
         {
             return Err(untrusted(&problem));
         }
         if others_pass && stat.st_mode & 0o001 == 0 {
-            return Err(untrusted(NO_PASSAGE));
+            return Err(untrusted(NOT_TRAVERSABLE));
         }
     }
     Ok(())
 }
 
 /// Which users other than root and ours could replace the content of this directory; `None` if there are none.
-fn who_else_may_rename(stat: &Stat) -> Option<String> {
+fn others_may_rename(stat: &Stat) -> Option<String> {
     let own = rustix::process::geteuid();
     // In a user namespace every owner from outside has this uid, and no process inside can have it.
     let outside = stat.st_uid == OVERFLOW_UID && !own.is_root();

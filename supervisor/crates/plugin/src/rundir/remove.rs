@@ -26,11 +26,11 @@ pub(crate) fn remove_tree(parent: BorrowedFd<'_>, name: impl Arg) -> io::Result<
         Err(error) => return Err(error.into()),
     }
     let top = open_dir(parent, &name)?;
-    let mut remover = Remover { top: top.as_fd(), lifted: 0, first_error: None };
+    let mut remover = TreeRemover { top: top.as_fd(), lifted: 0, first_error: None };
     // Directories that were moved to the top meanwhile need another round.
     loop {
         let lifted = remover.lifted;
-        remover.empty(top.as_fd(), 0);
+        remover.remove_contents(top.as_fd(), 0);
         if remover.lifted == lifted || remover.first_error.is_some() {
             break;
         }
@@ -42,28 +42,28 @@ pub(crate) fn remove_tree(parent: BorrowedFd<'_>, name: impl Arg) -> io::Result<
     }
 }
 
-struct Remover<'t> {
+struct TreeRemover<'t> {
     top: BorrowedFd<'t>,
     lifted: u64,
     first_error: Option<io::Error>,
 }
 
-impl Remover<'_> {
-    fn failed(&mut self, error: impl Into<io::Error>) {
+impl TreeRemover<'_> {
+    fn record_error(&mut self, error: impl Into<io::Error>) {
         self.first_error.get_or_insert(error.into());
     }
 
     /// Removes the content of a directory, as far as possible.
-    fn empty(&mut self, dir: BorrowedFd<'_>, depth: usize) {
+    fn remove_contents(&mut self, dir: BorrowedFd<'_>, depth: usize) {
         // Stops at a batch in which nothing was removed; it would come again for ever.
         loop {
             let names = match names(dir) {
                 Ok(names) => names,
-                Err(error) => return self.failed(error),
+                Err(error) => return self.record_error(error),
             };
             let mut removed = false;
             for name in &names {
-                removed |= self.entry(dir, name, depth);
+                removed |= self.remove_entry(dir, name, depth);
             }
             if names.len() < BATCH_NAMES || !removed {
                 return;
@@ -72,43 +72,43 @@ impl Remover<'_> {
     }
 
     /// Removes one entry. Returns whether it is gone from this directory.
-    fn entry(&mut self, dir: BorrowedFd<'_>, name: &CString, depth: usize) -> bool {
+    fn remove_entry(&mut self, dir: BorrowedFd<'_>, name: &CString, depth: usize) -> bool {
         match unlinkat(dir, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => return true,
             Err(Errno::ISDIR) => {}
             Err(error) => {
-                self.failed(error);
+                self.record_error(error);
                 return false;
             }
         }
         if depth >= MAX_DEPTH {
-            return self.lift(dir, name);
+            return self.move_to_top(dir, name);
         }
         match open_dir(dir, name) {
-            Ok(inner) => self.empty(inner.as_fd(), depth + 1),
+            Ok(inner) => self.remove_contents(inner.as_fd(), depth + 1),
             Err(error) => {
-                self.failed(error);
+                self.record_error(error);
                 return false;
             }
         }
         match unlinkat(dir, name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(Errno::NOENT) => true,
             Err(error) => {
-                self.failed(error);
+                self.record_error(error);
                 false
             }
         }
     }
 
     /// Moves a deep directory to the top, where the next round finds it.
-    fn lift(&mut self, dir: BorrowedFd<'_>, name: &CString) -> bool {
+    fn move_to_top(&mut self, dir: BorrowedFd<'_>, name: &CString) -> bool {
         // Opened only for its chmod: moving a directory writes to it.
         let _ = open_dir(dir, name);
         self.lifted += 1;
         match renameat(dir, name, self.top, format!(".lifted-{}", self.lifted)) {
             Ok(()) => true,
             Err(error) => {
-                self.failed(error);
+                self.record_error(error);
                 false
             }
         }

@@ -8,13 +8,13 @@ use talon_sanitize::{Sanitized, inert};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{Link, ServiceSpec, Shared};
+use super::{ServiceHooks, ServiceSpec, Shared};
 use crate::lifecycle::backoff::{self, Jitter};
-use crate::lifecycle::reason::{bounded, span};
-use crate::lifecycle::tally::Tally;
+use crate::lifecycle::reason::{format_duration, truncate};
+use crate::lifecycle::restart_counter::RestartCounter;
 use crate::logs::{Level, LogSink};
-use crate::seam::{Launch, ProcessHandle};
 use crate::snapshot::not_enforced;
+use crate::traits::{Launch, ProcessHandle};
 
 /// The time window in which exits make the waits longer. Five minutes, as the default of plugins: a service that ran
 /// longer is restarted after the first, shortest wait.
@@ -22,7 +22,7 @@ const RESTART_WINDOW: Duration = Duration::from_secs(300);
 
 /// The most exits that are counted: twice the number of doublings from a millisecond to an hour. More exits make no
 /// wait longer.
-const MAX_COUNTED: u32 = 44;
+const MAX_COUNTED_EXITS: u32 = 44;
 
 /// How long a killed process may take to exit before a stop leaves it to its monitor.
 const KILL_WAIT: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ const INSTANCE: u32 = 0;
 pub(super) struct Driver {
     pub(super) launcher: Arc<dyn Launch>,
     pub(super) spec: ServiceSpec,
-    pub(super) link: Arc<dyn Link>,
+    pub(super) hooks: Arc<dyn ServiceHooks>,
     pub(super) logs: LogSink,
     pub(super) shared: Arc<Shared>,
     pub(super) stop: CancellationToken,
@@ -44,19 +44,19 @@ impl Driver {
     pub(super) async fn run(self) {
         let epoch = Instant::now();
         let random = RandomState::new();
-        let mut tally = Tally::new(RESTART_WINDOW, MAX_COUNTED);
+        let mut tally = RestartCounter::new(RESTART_WINDOW, MAX_COUNTED_EXITS);
         for start in 0_u64.. {
             if self.stop.is_cancelled() {
                 return;
             }
             self.shared.status().restarts = start;
-            let how = bounded(self.once().await);
+            let how = truncate(self.run_once().await);
             let again_in = (!self.stop.is_cancelled()).then(|| {
                 let ends = tally.record(epoch.elapsed());
                 let jitter = Jitter(u32::try_from(random.hash_one(start) >> 32).unwrap_or_default());
                 backoff::wait(self.spec.backoff_initial, self.spec.backoff_max, ends, jitter)
             });
-            self.tell(how, again_in);
+            self.report_exit(how, again_in);
             let Some(wait) = again_in else { return };
             if self.stop.run_until_cancelled(sleep(wait)).await.is_none() {
                 return;
@@ -65,7 +65,7 @@ impl Driver {
     }
 
     /// Runs one process from its start until all of it is gone. Returns how it ended.
-    async fn once(&self) -> Sanitized {
+    async fn run_once(&self) -> Sanitized {
         // The launcher has its own time limit. A stop during the start takes effect once the process runs.
         let started = match self.launcher.service(&self.spec, &self.logs).await {
             Ok(started) => started,
@@ -74,12 +74,12 @@ impl Driver {
         let process = started.process;
         let (pid, uid) = (process.pid(), process.uid());
         self.note_start(pid, uid, &started.report);
-        self.link.started(started.control, pid, uid);
+        self.hooks.on_started(started.control, pid, uid);
         let exit = tokio::select! {
             biased;
             exit = process.exited() => exit,
-            () = self.stop.cancelled() => self.end(&*process).await,
-            () = self.shared.replace.notified() => {
+            () = self.stop.cancelled() => self.stop_process(&*process).await,
+            () = self.shared.restart.notified() => {
                 process.kill_all();
                 process.exited().await
             }
@@ -90,8 +90,8 @@ impl Driver {
         }
         // Its child processes are killed, too, before the next process uses its home.
         process.kill_all();
-        self.clear(&*process).await;
-        match started.words.await {
+        self.wait_until_gone(&*process).await;
+        match started.last_output.await {
             // After a requested stop its last output is not part of the message; it is in its log.
             Some(words) if !self.stop.is_cancelled() => {
                 inert!("ended with {}; its last words: {}", exit, words)
@@ -101,7 +101,7 @@ impl Driver {
     }
 
     /// Waits until all of the process is gone; during a stop for a bounded time.
-    async fn clear(&self, process: &dyn ProcessHandle) {
+    async fn wait_until_gone(&self, process: &dyn ProcessHandle) {
         let bound = async {
             self.stop.cancelled().await;
             sleep(KILL_WAIT).await;
@@ -116,9 +116,9 @@ impl Driver {
     }
 
     /// Stops the process: first by request, then SIGTERM, then SIGKILL.
-    async fn end(&self, process: &dyn ProcessHandle) -> Sanitized {
+    async fn stop_process(&self, process: &dyn ProcessHandle) -> Sanitized {
         let grace = *self.shared.grace();
-        self.link.stopping();
+        self.hooks.on_stopping();
         if let Ok(exit) = timeout(grace, process.exited()).await {
             return exit;
         }
@@ -141,15 +141,15 @@ impl Driver {
         status.not_enforced = lacking;
     }
 
-    fn tell(&self, how: Sanitized, again_in: Option<Duration>) {
+    fn report_exit(&self, how: Sanitized, again_in: Option<Duration>) {
         match again_in {
             Some(wait) => {
-                let text = inert!("{}; it is started again in {}", how, span(wait));
+                let text = inert!("{}; it is started again in {}", how, format_duration(wait));
                 self.logs.note(INSTANCE, Level::Error, text);
             }
             None => self.logs.note(INSTANCE, Level::Info, how.clone()),
         }
         self.shared.status().last_end = Some(how.clone());
-        self.link.ended(&how, again_in);
+        self.hooks.on_ended(&how, again_in);
     }
 }

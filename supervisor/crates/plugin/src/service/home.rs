@@ -54,7 +54,7 @@ impl Home {
 }
 
 fn identity(data_dir: &Path, range: RangeInclusive<u32>, name: &PluginName) -> Result<Identity, SetupError> {
-    Identities::open(data_dir, range)?.of(name).map_err(|error| match error {
+    Identities::open(data_dir, range)?.get_or_allocate(name).map_err(|error| match error {
         IdentityError::Io { path, source } => SetupError::Io { what: "write", path, source },
         IdentityError::Damaged { path, problem } => SetupError::Identities { path, problem },
         error @ IdentityError::Exhausted { .. } => {
@@ -113,11 +113,11 @@ fn prepare(dir: &Path, identity: Option<Identity>) -> Result<(), SetupError> {
             AtFlags::EMPTY_PATH,
         )
         .map_err(|e| io_error("chown", e.into())),
-        _ => Err(anothers(dir, stat.st_uid, identity)),
+        _ => Err(wrong_owner_error(dir, stat.st_uid, identity)),
     }
 }
 
-fn anothers(dir: &Path, uid: u32, identity: Option<Identity>) -> SetupError {
+fn wrong_owner_error(dir: &Path, uid: u32, identity: Option<Identity>) -> SetupError {
     let (owner, group) = identity.map_or_else(
         || (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
         |identity| (identity.uid, identity.gid),

@@ -15,7 +15,7 @@ fn scratch() -> tempfile::TempDir {
 }
 
 fn prepared(data: &Path) -> Result<Home, SetupError> {
-    Home::prepare(data, &PluginName::own("talon-state"), "state", is_root().then_some(RANGE))
+    Home::prepare(data, &PluginName::reserved("talon-state"), "state", is_root().then_some(RANGE))
 }
 
 fn refusal(data: &Path) -> String {
@@ -40,7 +40,8 @@ fn it_is_made_for_its_owner_alone_and_found_again() {
     assert_eq!(home.identity.map(|identity| identity.uid), (owner != own).then_some(74_900));
     std::fs::write(home.dir.join("state.db"), "x").unwrap();
     assert_eq!(prepared(&data).unwrap(), home);
-    let other = Home::prepare(&data, &PluginName::own("talon-agent"), "agent", is_root().then_some(RANGE));
+    let other =
+        Home::prepare(&data, &PluginName::reserved("talon-agent"), "agent", is_root().then_some(RANGE));
     assert_ne!(other.unwrap().dir, home.dir);
 }
 
@@ -112,7 +113,7 @@ fn a_range_that_is_full_says_so() {
     }
     let dir = scratch();
     let data = dir.path().join("data");
-    let one = |name, below| Home::prepare(&data, &PluginName::own(name), below, Some(74_900..=74_900));
+    let one = |name, below| Home::prepare(&data, &PluginName::reserved(name), below, Some(74_900..=74_900));
     one("talon-state", "state").unwrap();
     let text = one("talon-agent", "agent").unwrap_err().to_string();
     assert!(text.starts_with("sandbox.uid_range: ") && text.contains("74900-74900"), "{text}");

@@ -25,10 +25,10 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use self::home::Home;
-pub use self::spec::{Link, ServiceSpec};
+pub use self::spec::{ServiceHooks, ServiceSpec};
 use crate::logs::LogSink;
 use crate::name::PluginName;
-use crate::seam::Launch;
+use crate::traits::Launch;
 
 /// A handle on a service. Cheap to clone. When the last one is dropped, including the registry's, the service is
 /// stopped.
@@ -55,7 +55,7 @@ struct Shared {
     /// The grace period of the spec, or a shorter one.
     grace: Mutex<Duration>,
     /// Notified when its process should be killed and replaced.
-    replace: Notify,
+    restart: Notify,
 }
 
 impl Shared {
@@ -87,10 +87,10 @@ pub struct ServiceStatus {
 
 impl Service {
     /// Starts the service and restarts it until `stop`. Must be called within a tokio runtime.
-    pub(crate) fn run(
+    pub(crate) fn spawn(
         launcher: Arc<dyn Launch>,
         spec: ServiceSpec,
-        link: Arc<dyn Link>,
+        link: Arc<dyn ServiceHooks>,
         logs: LogSink,
         stop: CancellationToken,
     ) -> Self {
@@ -106,14 +106,14 @@ impl Service {
         let shared = Arc::new(Shared {
             status: Mutex::new(status),
             grace: Mutex::new(spec.grace_period),
-            replace: Notify::new(),
+            restart: Notify::new(),
         });
         let (told, ended) = watch::channel(false);
         let name = spec.name.clone();
         let driver = driver::Driver {
             launcher,
             spec,
-            link,
+            hooks: link,
             logs: logs.clone(),
             shared: shared.clone(),
             stop: stop.clone(),
@@ -146,19 +146,19 @@ impl Service {
 
     /// Kills its process, for a caller that finds it unresponsive. It is restarted as after any other exit. Does
     /// nothing while there is no process.
-    pub fn replace(&self) {
-        self.handle.shared.replace.notify_waiters();
+    pub fn restart(&self) {
+        self.handle.shared.restart.notify_waiters();
     }
 
     /// Stops it permanently. It is asked to stop ([`Link::stopping`]), gets SIGTERM after its grace period, and SIGKILL
     /// after the same time again. When this returns, at most some seconds after twice the grace period, all of it is
     /// gone.
     pub async fn stop(&self) {
-        self.retire(None).await;
+        self.stop_within(None).await;
     }
 
     /// Stops it permanently, within `grace` or its own shorter grace period.
-    pub(crate) async fn retire(&self, grace: Option<Duration>) {
+    pub(crate) async fn stop_within(&self, grace: Option<Duration>) {
         let handle = &self.handle;
         if let Some(grace) = grace {
             let mut held = handle.shared.grace();

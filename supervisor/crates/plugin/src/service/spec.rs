@@ -25,7 +25,7 @@ pub struct ServiceSpec {
     /// Its jail. Services have no proxy: with `NetworkAccess::Proxy` a service has no network.
     pub sandbox: SandboxSettings,
     /// Host files and directories that it may read. If one of them is missing, the service does not start.
-    pub show: Vec<PathBuf>,
+    pub readable_paths: Vec<PathBuf>,
     /// How long it may take to exit after its control socket was closed, and again after SIGTERM.
     pub grace_period: Duration,
     /// The wait before a restart; doubles with each exit within five minutes, with jitter.
@@ -35,17 +35,17 @@ pub struct ServiceSpec {
 }
 
 /// The client of a service. A task calls these methods one after the other; they must neither block nor panic.
-pub trait Link: Send + Sync + 'static {
+pub trait ServiceHooks: Send + Sync + 'static {
     /// The service runs. `control` is our end of a socket pair from `talon_control::pair`; the other end is its
     /// standard input. `pid` is its pid as we see it (0 if it has already exited), `uid` the uid it runs as. Called at
     /// every start.
-    fn started(&self, control: OwnedFd, pid: u32, uid: u32);
+    fn on_started(&self, control: OwnedFd, pid: u32, uid: u32);
 
     /// The service should stop. End of file on the control socket asks it to, so close that soon. Otherwise it gets
     /// SIGTERM after its grace period.
-    fn stopping(&self) {}
+    fn on_stopping(&self) {}
 
     /// The service exited or could not be started: `how` says it in one bounded line. It is restarted after `again_in`;
     /// `None` if it was stopped.
-    fn ended(&self, how: &Sanitized, again_in: Option<Duration>);
+    fn on_ended(&self, how: &Sanitized, again_in: Option<Duration>);
 }

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use tokio::time::Instant;
 
 use super::*;
-use crate::driver::script::{GOOD, Manners, Plan, Script, registry, spec as plugin_spec};
+use crate::driver::fake_launcher::{
+    FakeBehavior, FakeLauncher, LaunchPlan, WELL_BEHAVED, registry, spec as plugin_spec,
+};
 use crate::registry::Registry;
 use crate::spec::SandboxSettings;
 
@@ -45,16 +47,16 @@ impl Told {
 struct TestLink {
     told: Arc<Told>,
     /// The script whose latest process exits when it is asked to.
-    polite: Option<Arc<Script>>,
+    polite: Option<Arc<FakeLauncher>>,
 }
 
-impl Link for TestLink {
-    fn started(&self, control: OwnedFd, pid: u32, uid: u32) {
+impl ServiceHooks for TestLink {
+    fn on_started(&self, control: OwnedFd, pid: u32, uid: u32) {
         *self.told.control.lock().unwrap() = Some(control);
         self.told.say(format!("started {pid} {uid}"));
     }
 
-    fn stopping(&self) {
+    fn on_stopping(&self) {
         *self.told.control.lock().unwrap() = None;
         self.told.say("stopping".to_owned());
         if let Some(script) = &self.polite {
@@ -62,7 +64,7 @@ impl Link for TestLink {
         }
     }
 
-    fn ended(&self, how: &Sanitized, again_in: Option<Duration>) {
+    fn on_ended(&self, how: &Sanitized, again_in: Option<Duration>) {
         self.told.waits.lock().unwrap().extend(again_in);
         let again = if again_in.is_some() { "again" } else { "over" };
         self.told.say(format!("{how} ({again})"));
@@ -71,19 +73,19 @@ impl Link for TestLink {
 
 fn spec() -> ServiceSpec {
     ServiceSpec {
-        name: PluginName::own("talon-state"),
+        name: PluginName::reserved("talon-state"),
         program: PathBuf::from("/nowhere"),
         args: Vec::new(),
         home: Home { dir: PathBuf::from("/nowhere"), identity: None },
         sandbox: SandboxSettings::default(),
-        show: Vec::new(),
+        readable_paths: Vec::new(),
         grace_period: GRACE,
         backoff_initial: Duration::from_millis(100),
         backoff_max: Duration::from_secs(10),
     }
 }
 
-fn serve(script: &Arc<Script>, polite: bool) -> (Registry, Service, Arc<Told>) {
+fn serve(script: &Arc<FakeLauncher>, polite: bool) -> (Registry, Service, Arc<Told>) {
     let registry = registry(script);
     let told = Arc::new(Told::default());
     let link = TestLink { told: told.clone(), polite: polite.then(|| script.clone()) };
@@ -93,7 +95,7 @@ fn serve(script: &Arc<Script>, polite: bool) -> (Registry, Service, Arc<Told>) {
 
 #[tokio::test(start_paused = true)]
 async fn it_is_started_again_for_ever_and_later_each_time() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let (_registry, service, told) = serve(&script, true);
     let mut waits = Vec::new();
     for round in 0..100 {
@@ -120,8 +122,8 @@ async fn it_is_started_again_for_ever_and_later_each_time() {
 
 #[tokio::test(start_paused = true)]
 async fn one_that_cannot_start_is_tried_again() {
-    let script = Script::new(GOOD);
-    script.plan([Plan::Refused, Plan::Fails]);
+    let script = FakeLauncher::new(WELL_BEHAVED);
+    script.plan([LaunchPlan::Refused, LaunchPlan::Fails]);
     let (_registry, service, told) = serve(&script, true);
     for _ in 0..2 {
         assert_eq!(told.next().await, "could not be started: no jail (again)");
@@ -134,20 +136,20 @@ async fn one_that_cannot_start_is_tried_again() {
 
 #[tokio::test(start_paused = true)]
 async fn it_is_asked_first_and_then_made_to_stop() {
-    const RUDE: Manners = Manners { heeds_signals: false, ..GOOD };
+    const RUDE: FakeBehavior = FakeBehavior { heeds_signals: false, ..WELL_BEHAVED };
     for (manners, polite, signals, how, took) in [
-        (GOOD, true, &["SIGKILL"][..], "exit code 0", Duration::ZERO),
-        (GOOD, false, &["SIGTERM", "SIGKILL"], "killed by SIGTERM", GRACE),
+        (WELL_BEHAVED, true, &["SIGKILL"][..], "exit code 0", Duration::ZERO),
+        (WELL_BEHAVED, false, &["SIGTERM", "SIGKILL"], "killed by SIGTERM", GRACE),
         (RUDE, false, &["SIGTERM", "SIGKILL", "SIGKILL"], "killed by SIGKILL", 2 * GRACE),
     ] {
-        let script = Script::new(manners);
+        let script = FakeLauncher::new(manners);
         let (_registry, service, told) = serve(&script, polite);
         told.next().await;
         let began = Instant::now();
         service.stop().await;
         assert_eq!(began.elapsed(), took);
         // Its child processes are killed in any case.
-        assert_eq!(*script.latest().told.lock().unwrap(), signals);
+        assert_eq!(*script.latest().received.lock().unwrap(), signals);
         assert_eq!(told.next().await, "stopping");
         assert_eq!(told.next().await, format!("ended with {how} (over)"));
         assert_eq!((script.alive(), service.status().running), (0, false));
@@ -157,8 +159,8 @@ async fn it_is_asked_first_and_then_made_to_stop() {
 
 #[tokio::test(start_paused = true)]
 async fn it_is_stopped_while_it_waits_to_be_started_again() {
-    let script = Script::new(GOOD);
-    script.plan([Plan::Fails]);
+    let script = FakeLauncher::new(WELL_BEHAVED);
+    script.plan([LaunchPlan::Fails]);
     let (_registry, service, told) = serve(&script, true);
     told.next().await;
     service.stop().await;
@@ -167,7 +169,7 @@ async fn it_is_stopped_while_it_waits_to_be_started_again() {
 
 #[tokio::test(start_paused = true)]
 async fn it_is_no_plugin_and_goes_after_them() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let (registry, service, told) = serve(&script, false);
     told.next().await;
     let state = script.latest();
@@ -179,7 +181,7 @@ async fn it_is_no_plugin_and_goes_after_them() {
     registry.shutdown(Duration::from_secs(1)).await;
     // Within the time of the shutdown, not its own grace period.
     assert!(began.elapsed() < GRACE, "{:?}", began.elapsed());
-    assert_eq!(state.told.lock().unwrap().first(), Some(&"SIGTERM"));
+    assert_eq!(state.received.lock().unwrap().first(), Some(&"SIGTERM"));
     assert!(service.has_ended());
     assert_eq!(script.alive(), 0);
     let late = registry.service(spec(), Arc::new(TestLink { told: told.clone(), polite: None }));
@@ -189,7 +191,7 @@ async fn it_is_no_plugin_and_goes_after_them() {
 
 #[tokio::test(start_paused = true)]
 async fn nobody_keeps_a_service_that_nobody_holds() {
-    let script = Script::new(GOOD);
+    let script = FakeLauncher::new(WELL_BEHAVED);
     let (registry, service, told) = serve(&script, true);
     told.next().await;
     drop((registry, service));

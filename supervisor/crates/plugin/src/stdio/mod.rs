@@ -16,7 +16,7 @@ use talon_sanitize::{Raw, Sanitized, inert};
 use tokio::net::unix::pipe;
 
 pub(crate) use classify::Classifier;
-pub(crate) use lines::{Line, Splitter};
+pub(crate) use lines::{Line, LineSplitter};
 
 use crate::logs::{LogSink, Stream};
 
@@ -34,54 +34,54 @@ const FLOOD_PAUSE: Duration = Duration::from_millis(10);
 const LAST_BYTES: usize = 1 << 20;
 
 /// How many last lines are kept for the message about a failed start, and their length.
-const LAST_WORDS_LINES: usize = 5;
-const LAST_WORDS_BYTES: usize = 400;
+const MAX_LAST_LINES: usize = 5;
+const MAX_LAST_LINE_BYTES: usize = 400;
 
 /// The last lines of one process, for the message about a failed start. They are kept unsanitized, because a flood
 /// brings many lines and most are never used.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LastWords(Arc<Mutex<VecDeque<Raw<'static>>>>);
+pub(crate) struct LastLines(Arc<Mutex<VecDeque<Raw<'static>>>>);
 
-impl LastWords {
+impl LastLines {
     fn push(&self, mut text: Raw<'_>) {
         if text.is_empty() {
             return;
         }
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == LAST_WORDS_LINES {
+        if lines.len() == MAX_LAST_LINES {
             lines.pop_front();
         }
-        text.truncate(LAST_WORDS_BYTES);
+        text.truncate(MAX_LAST_LINE_BYTES);
         lines.push_back(text.into_owned());
     }
 
     /// The lines joined into one, or `None`.
-    pub(crate) fn get(&self) -> Option<Sanitized> {
+    pub(crate) fn joined(&self) -> Option<Sanitized> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        (!lines.is_empty()).then(|| Sanitized::joined(lines.iter().map(Raw::line), " / "))
+        (!lines.is_empty()).then(|| Sanitized::join(lines.iter().map(Raw::line), " / "))
     }
 }
 
 /// Logs one output stream of a plugin.
-pub(crate) struct Scribe {
+pub(crate) struct StreamLogger {
     sink: LogSink,
     instance: u32,
     stream: Stream,
     classifier: Classifier,
-    last_words: LastWords,
+    last_lines: LastLines,
     /// Whether a line was dropped since [`Scribe::breathe`].
     dropped: bool,
 }
 
-impl Scribe {
-    pub(crate) fn new(sink: LogSink, instance: u32, stream: Stream, last_words: LastWords) -> Self {
-        Self { sink, instance, stream, classifier: Classifier::default(), last_words, dropped: false }
+impl StreamLogger {
+    pub(crate) fn new(sink: LogSink, instance: u32, stream: Stream, last_lines: LastLines) -> Self {
+        Self { sink, instance, stream, classifier: Classifier::default(), last_lines, dropped: false }
     }
 
     /// Logs one line.
-    pub(crate) fn line(&mut self, line: &Line<'_>) {
+    pub(crate) fn log_line(&mut self, line: &Line<'_>) {
         let limit = self.sink.line_bytes();
-        let Self { sink, instance, stream, classifier, last_words, dropped } = self;
+        let Self { sink, instance, stream, classifier, last_lines: last_words, dropped } = self;
         let logged = sink.line(*instance, *stream, line.bytes.len(), || {
             let (level, text) = classifier.classify(Raw::from_bytes(line.bytes), limit);
             let text = match line.cut {
@@ -95,20 +95,20 @@ impl Scribe {
             *dropped = true;
             // The last lines are useful even if they exceed the rate.
             if !line.bytes.is_empty() {
-                let start = &line.bytes[..line.bytes.len().min(LAST_WORDS_BYTES)];
+                let start = &line.bytes[..line.bytes.len().min(MAX_LAST_LINE_BYTES)];
                 last_words.push(Raw::from_bytes(start));
             }
         }
     }
 
     /// Logs a chunk of output.
-    pub(crate) fn chunk(&mut self, splitter: &mut Splitter, bytes: &[u8]) {
-        splitter.push(bytes, &mut |line| self.line(&line));
+    pub(crate) fn log_chunk(&mut self, splitter: &mut LineSplitter, bytes: &[u8]) {
+        splitter.push(bytes, &mut |line| self.log_line(&line));
     }
 
     /// Yields to other tasks. If lines were dropped since the last call, it sleeps for a moment: a plugin that exceeds
     /// its rate is read more slowly and blocks on its pipe, instead of costing us work.
-    pub(crate) async fn breathe(&mut self) {
+    pub(crate) async fn throttle(&mut self) {
         if std::mem::take(&mut self.dropped) {
             tokio::time::sleep(FLOOD_PAUSE).await;
         } else {
@@ -117,39 +117,39 @@ impl Scribe {
     }
 
     /// Logs the incomplete last line and the number of dropped lines.
-    pub(crate) fn finish(&mut self, splitter: &mut Splitter) {
+    pub(crate) fn finish(&mut self, splitter: &mut LineSplitter) {
         if let Some(line) = splitter.rest() {
-            self.line(&line);
+            self.log_line(&line);
         }
-        self.sink.settle(self.instance);
+        self.sink.report_dropped(self.instance);
     }
 }
 
 /// Logs a stream that may end at any time. Dropping this logs the incomplete last line.
-pub(crate) struct Flowing<'s> {
-    scribe: &'s mut Scribe,
-    splitter: Splitter,
+pub(crate) struct StreamLogGuard<'s> {
+    logger: &'s mut StreamLogger,
+    splitter: LineSplitter,
 }
 
-impl<'s> Flowing<'s> {
-    pub(crate) fn new(scribe: &'s mut Scribe, line_bytes: usize) -> Self {
-        Self { scribe, splitter: Splitter::new(line_bytes) }
+impl<'s> StreamLogGuard<'s> {
+    pub(crate) fn new(logger: &'s mut StreamLogger, line_bytes: usize) -> Self {
+        Self { logger, splitter: LineSplitter::new(line_bytes) }
     }
 
     /// Logs a chunk of output.
-    pub(crate) fn chunk(&mut self, bytes: &[u8]) {
-        self.scribe.chunk(&mut self.splitter, bytes);
+    pub(crate) fn log_chunk(&mut self, bytes: &[u8]) {
+        self.logger.log_chunk(&mut self.splitter, bytes);
     }
 
     /// See [`Scribe::breathe`].
-    pub(crate) async fn breathe(&mut self) {
-        self.scribe.breathe().await;
+    pub(crate) async fn throttle(&mut self) {
+        self.logger.throttle().await;
     }
 }
 
-impl Drop for Flowing<'_> {
+impl Drop for StreamLogGuard<'_> {
     fn drop(&mut self) {
-        self.scribe.finish(&mut self.splitter);
+        self.logger.finish(&mut self.splitter);
     }
 }
 
@@ -165,7 +165,7 @@ pub(crate) struct SharedPipe(Arc<pipe::Receiver>);
 
 impl SharedPipe {
     /// A duplicate of our end.
-    pub(crate) fn share(&self) -> io::Result<OwnedFd> {
+    pub(crate) fn duplicate_fd(&self) -> io::Result<OwnedFd> {
         self.0.as_fd().try_clone_to_owned()
     }
 }
@@ -190,8 +190,8 @@ impl PipeReader {
     /// Reads until the pipe ends or `gone` resolves, then reads the rest of its content without waiting.
     pub(crate) async fn drain(
         mut self,
-        mut splitter: Splitter,
-        mut scribe: Scribe,
+        mut splitter: LineSplitter,
+        mut scribe: StreamLogger,
         gone: impl Future<Output = ()>,
     ) {
         tokio::pin!(gone);
@@ -209,7 +209,7 @@ impl PipeReader {
                     return;
                 }
                 Ok(read) => {
-                    scribe.chunk(&mut splitter, &self.chunk[..read]);
+                    scribe.log_chunk(&mut splitter, &self.chunk[..read]);
                     if read < FIRST_CHUNK_BYTES && self.chunk.len() == FIRST_CHUNK_BYTES {
                         // Frees the buffer: the plugin may be silent for days, and each process has two pipes.
                         self.chunk = Vec::new();
@@ -219,7 +219,7 @@ impl PipeReader {
             tokio::select! {
                 biased;
                 () = &mut gone => break,
-                () = scribe.breathe() => {}
+                () = scribe.throttle() => {}
             }
         }
         let mut left = LAST_BYTES;
@@ -229,7 +229,7 @@ impl PipeReader {
             match rustix::io::read(self.pipe.as_fd(), &mut self.chunk[..]) {
                 Ok(0) | Err(_) => break,
                 Ok(read) => {
-                    scribe.chunk(&mut splitter, &self.chunk[..read]);
+                    scribe.log_chunk(&mut splitter, &self.chunk[..read]);
                     left = left.saturating_sub(read);
                 }
             }

@@ -73,16 +73,16 @@ fn lines_are_sanitized_before_they_are_kept() {
 
 #[test]
 fn last_words_make_no_token_where_they_meet() {
-    let words = LastWords::default();
+    let words = LastLines::default();
     for line in ["<", "|im_start|>", "[", "plugin_output]"] {
         words.push(Raw::from(line));
     }
-    let all = words.get().unwrap();
+    let all = words.joined().unwrap();
     assert!(talon_sanitize::Sanitizer::default().is_clean(&all), "{all}");
 }
 
 fn lines(limit: usize, chunks: &[&[u8]]) -> Vec<(Vec<u8>, u64)> {
-    let mut splitter = Splitter::new(limit);
+    let mut splitter = LineSplitter::new(limit);
     let mut lines = Vec::new();
     for chunk in chunks {
         splitter.push(chunk, &mut |line| lines.push((line.bytes.to_vec(), line.cut)));
@@ -139,10 +139,10 @@ fn sink() -> LogSink {
     LogSink::new(&PluginName::new("p").unwrap(), &settings, Events::new())
 }
 
-fn reader(sink: &LogSink) -> (std::fs::File, PipeReader, Splitter, Scribe) {
+fn reader(sink: &LogSink) -> (std::fs::File, PipeReader, LineSplitter, StreamLogger) {
     let (read, write) = rustix::pipe::pipe().unwrap();
-    let scribe = Scribe::new(sink.clone(), 0, Stream::Stdout, LastWords::default());
-    (OwnedFd::into(write), PipeReader::new(read).unwrap(), Splitter::new(100), scribe)
+    let scribe = StreamLogger::new(sink.clone(), 0, Stream::Stdout, LastLines::default());
+    (OwnedFd::into(write), PipeReader::new(read).unwrap(), LineSplitter::new(100), scribe)
 }
 
 #[tokio::test]
@@ -170,10 +170,10 @@ async fn a_pipe_that_a_grandchild_holds_is_given_up_once_the_process_is_gone() {
 #[test]
 fn a_stream_that_is_let_go_of_has_its_last_line_logged() {
     let sink = sink();
-    let mut scribe = Scribe::new(sink.clone(), 0, Stream::Stdout, LastWords::default());
-    let mut flowing = Flowing::new(&mut scribe, 100);
-    flowing.chunk(b"whole\nhal");
-    flowing.chunk(b"f");
+    let mut scribe = StreamLogger::new(sink.clone(), 0, Stream::Stdout, LastLines::default());
+    let mut flowing = StreamLogGuard::new(&mut scribe, 100);
+    flowing.log_chunk(b"whole\nhal");
+    flowing.log_chunk(b"f");
     drop(flowing);
     let texts: Vec<_> = sink.tail().recent.into_iter().map(|line| line.text).collect();
     assert_eq!(texts, ["whole", "half"]);
@@ -183,7 +183,7 @@ fn a_stream_that_is_let_go_of_has_its_last_line_logged() {
 async fn a_flood_leaves_time_for_others_and_its_last_words_are_kept() {
     let sink = sink();
     let (mut write, reader, splitter, scribe) = reader(&sink);
-    let words = scribe.last_words.clone();
+    let words = scribe.last_lines.clone();
     let writer = std::thread::spawn(move || {
         for _ in 0..16 {
             write.write_all(&b"\n".repeat(CHUNK_BYTES)).unwrap();
@@ -195,6 +195,6 @@ async fn a_flood_leaves_time_for_others_and_its_last_words_are_kept() {
     reader.drain(splitter, scribe, std::future::pending()).await;
     writer.join().unwrap();
     assert!(began.elapsed() >= 10 * FLOOD_PAUSE, "{:?}", began.elapsed());
-    assert_eq!(words.get().unwrap(), "it broke");
+    assert_eq!(words.joined().unwrap(), "it broke");
     assert!(sink.dropped() > 16 * CHUNK_BYTES as u64 - 10_000);
 }

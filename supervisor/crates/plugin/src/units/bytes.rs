@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::{MAX_TEXT_BYTES, number, shown};
+use super::{MAX_TEXT_BYTES, excerpt, parse_number};
 
 /// The schema format of a [`ByteSize`].
 pub const BYTES_FORMAT: &str = "bytes";
@@ -32,7 +32,7 @@ pub struct ByteSize(u64);
 /// Why a text is no valid size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadSize {
+pub enum ParseSizeError {
     /// It has another form.
     #[error(
         "{shown:?} is not a size: write bytes as a number, or a number with B, KiB, MiB, GiB, kB, MB or GB"
@@ -88,16 +88,16 @@ impl ByteSize {
 }
 
 impl FromStr for ByteSize {
-    type Err = BadSize;
+    type Err = ParseSizeError;
 
-    fn from_str(text: &str) -> Result<Self, BadSize> {
-        let malformed = || BadSize::Malformed { shown: shown(text) };
-        let too_large = || BadSize::TooLarge { shown: shown(text) };
+    fn from_str(text: &str) -> Result<Self, ParseSizeError> {
+        let malformed = || ParseSizeError::Malformed { shown: excerpt(text) };
+        let too_large = || ParseSizeError::TooLarge { shown: excerpt(text) };
         let trimmed = text.trim();
         if trimmed.len() > MAX_TEXT_BYTES {
             return Err(malformed());
         }
-        let (whole, fraction, scale, unit) = number(trimmed).ok_or_else(malformed)?;
+        let (whole, fraction, scale, unit) = parse_number(trimmed).ok_or_else(malformed)?;
         let unit = unit.trim_start();
         let unit = if unit.is_empty() { "B" } else { unit };
         let worth = SIZE_UNITS
@@ -106,7 +106,7 @@ impl FromStr for ByteSize {
             .map(|(_, worth)| *worth)
             .ok_or_else(malformed)?;
         if (fraction * worth) % scale != 0 {
-            return Err(BadSize::Fraction { shown: shown(text) });
+            return Err(ParseSizeError::Fraction { shown: excerpt(text) });
         }
         let bytes = whole
             .checked_mul(worth)
@@ -163,7 +163,7 @@ impl<'de> Deserialize<'de> for ByteSize {
             fn visit_i64<E: de::Error>(self, bytes: i64) -> Result<ByteSize, E> {
                 u64::try_from(bytes)
                     .map(ByteSize)
-                    .map_err(|_| E::custom(BadSize::Malformed { shown: bytes.to_string() }))
+                    .map_err(|_| E::custom(ParseSizeError::Malformed { shown: bytes.to_string() }))
             }
         }
 

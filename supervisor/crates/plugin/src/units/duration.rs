@@ -7,7 +7,7 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::{MAX_TEXT_BYTES, number, shown};
+use super::{MAX_TEXT_BYTES, excerpt, parse_number};
 
 /// The longest duration, 365 days. A longer one means "for ever" or is a wrong unit, and sums of a few such durations
 /// cannot overflow any clock.
@@ -34,7 +34,7 @@ pub struct Duration(std::time::Duration);
 /// Why a text is no valid duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadDuration {
+pub enum ParseDurationError {
     /// It has no unit.
     #[error("{shown:?} has no unit: write \"{shown}s\" for seconds or \"{shown}ms\" for milliseconds")]
     NoUnit {
@@ -91,11 +91,11 @@ impl From<Duration> for std::time::Duration {
 }
 
 impl FromStr for Duration {
-    type Err = BadDuration;
+    type Err = ParseDurationError;
 
-    fn from_str(text: &str) -> Result<Self, BadDuration> {
-        let malformed = || BadDuration::Malformed { shown: shown(text) };
-        let too_long = || BadDuration::TooLong { shown: shown(text) };
+    fn from_str(text: &str) -> Result<Self, ParseDurationError> {
+        let malformed = || ParseDurationError::Malformed { shown: excerpt(text) };
+        let too_long = || ParseDurationError::TooLong { shown: excerpt(text) };
         let mut rest = text.trim();
         if rest.is_empty() || rest.len() > MAX_TEXT_BYTES {
             return Err(malformed());
@@ -103,12 +103,12 @@ impl FromStr for Duration {
         let mut nanos: u128 = 0;
         let mut longest_allowed = usize::MIN;
         while !rest.is_empty() {
-            let (whole, fraction, scale, after) = number(rest).ok_or_else(malformed)?;
+            let (whole, fraction, scale, after) = parse_number(rest).ok_or_else(malformed)?;
             let after = after.trim_start();
             let letters = after.len() - after.trim_start_matches(|c: char| c.is_alphabetic()).len();
             let (unit, after) = after.split_at(letters);
             if unit.is_empty() && after.is_empty() && nanos == 0 {
-                return Err(BadDuration::NoUnit { shown: shown(text.trim()) });
+                return Err(ParseDurationError::NoUnit { shown: excerpt(text.trim()) });
             }
             let unit = if unit == "µs" || unit == "μs" { "us" } else { unit };
             let index = DURATION_UNITS.iter().position(|(name, _)| *name == unit).ok_or_else(malformed)?;
@@ -177,11 +177,11 @@ impl<'de> Deserialize<'de> for Duration {
             }
 
             fn visit_u64<E: de::Error>(self, number: u64) -> Result<Duration, E> {
-                Err(E::custom(BadDuration::NoUnit { shown: number.to_string() }))
+                Err(E::custom(ParseDurationError::NoUnit { shown: number.to_string() }))
             }
 
             fn visit_i64<E: de::Error>(self, number: i64) -> Result<Duration, E> {
-                Err(E::custom(BadDuration::NoUnit { shown: number.to_string() }))
+                Err(E::custom(ParseDurationError::NoUnit { shown: number.to_string() }))
             }
         }
 

@@ -6,17 +6,17 @@
 
 mod bytes;
 mod duration;
-mod uids;
+mod uid_range;
 
-pub use bytes::{BYTES_FORMAT, BadSize, ByteSize};
-pub use duration::{BadDuration, DURATION_FORMAT, Duration, MAX_DURATION};
-pub use uids::{BadUidRange, UID_RANGE_FORMAT, UidRange};
+pub use bytes::{BYTES_FORMAT, ByteSize, ParseSizeError};
+pub use duration::{DURATION_FORMAT, Duration, MAX_DURATION, ParseDurationError};
+pub use uid_range::{ParseUidRangeError, UID_RANGE_FORMAT, UidRange};
 
 /// The longest text that is parsed; every sensible duration or size is shorter.
 const MAX_TEXT_BYTES: usize = 64;
 
 /// Truncates a text for a message.
-fn shown(text: &str) -> String {
+fn excerpt(text: &str) -> String {
     const SHOWN_CHARS: usize = 40;
     let mut shown: String = text.chars().take(SHOWN_CHARS).collect();
     if shown.len() < text.len() {
@@ -26,7 +26,7 @@ fn shown(text: &str) -> String {
 }
 
 /// Parses a decimal number at the start of a text, as `whole + fraction / scale`. Also returns the rest of the text.
-fn number(text: &str) -> Option<(u128, u128, u128, &str)> {
+fn parse_number(text: &str) -> Option<(u128, u128, u128, &str)> {
     /// More than nine decimals would be less than a nanosecond.
     const MAX_DECIMALS: usize = 9;
     let digits = |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();

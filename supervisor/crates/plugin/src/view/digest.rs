@@ -9,7 +9,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::tree::{self, Entry, MAX_BYTES, TreeError};
+use super::tree::{self, MAX_BYTES, TreeEntry, TreeError};
 
 /// The read size.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -89,13 +89,13 @@ pub(crate) fn of_tree(root: &Path, skip: Option<&OsStr>) -> Result<String, TreeE
     let mut digest = TreeDigest::new();
     tree::walk(root, skip, &mut |path, entry| {
         match entry {
-            Entry::Dir => digest.directory(path),
-            Entry::File { file, executable } => {
+            TreeEntry::Dir => digest.directory(path),
+            TreeEntry::File { file, executable } => {
                 let content =
                     of_file(file).map_err(|source| TreeError::Io { path: root.join(path), source })?;
                 digest.file(path, executable, &content);
             }
-            Entry::Link { target } => digest.link(path, target),
+            TreeEntry::Link { target } => digest.link(path, target),
         }
         Ok(())
     })?;

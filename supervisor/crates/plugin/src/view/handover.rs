@@ -7,15 +7,15 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use super::{View, Views};
-use crate::handover::HandedView;
+use crate::handover::ViewRecord;
 use crate::name::PluginName;
 use crate::rundir::open_dir;
 
 impl View {
     /// The record of this view for another supervisor. The script's name is UTF-8, because it comes from the
     /// configuration.
-    pub(crate) fn hand_over(&self) -> HandedView {
-        HandedView {
+    pub(crate) fn to_handover(&self) -> ViewRecord {
+        ViewRecord {
             name: self.name.clone(),
             digest: self.digest.clone(),
             script: self.script.as_ref().map(|script| script.to_string_lossy().into_owned()),
@@ -27,8 +27,8 @@ impl View {
 impl Views {
     /// Adopts the view that a process of another supervisor runs from. It becomes the plugin's latest view, so that it
     /// is reused if its source has not changed.
-    pub(crate) fn adopt(&self, plugin: &PluginName, handed: &HandedView) -> io::Result<Arc<View>> {
-        let HandedView { name, digest, script, gid } = handed;
+    pub(crate) fn adopt(&self, plugin: &PluginName, handed: &ViewRecord) -> io::Result<Arc<View>> {
+        let ViewRecord { name, digest, script, gid } = handed;
         let plain = |script: &String| !script.contains('/') && !script.starts_with('.');
         let numbered = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
         if !numbered || !script.iter().all(plain) {
@@ -47,7 +47,7 @@ impl Views {
             digest: digest.clone(),
             name: name.clone(),
             parent: self.dir.clone(),
-            let_go: self.let_go.clone(),
+            released: self.released.clone(),
             script: script.as_ref().map(OsString::from),
             gid: *gid,
         });
@@ -56,12 +56,12 @@ impl Views {
     }
 
     /// Leaves all views to another supervisor: nothing is removed from here on.
-    pub(crate) fn let_go(&self) {
-        self.let_go.store(true, Ordering::Release);
+    pub(crate) fn release(&self) {
+        self.released.store(true, Ordering::Release);
     }
 
     /// A duplicate of the lock, for the supervisor that takes over.
-    pub(crate) fn share_lock(&self) -> io::Result<OwnedFd> {
-        self.lock.share()
+    pub(crate) fn duplicate_lock(&self) -> io::Result<OwnedFd> {
+        self.lock.duplicate_fd()
     }
 }

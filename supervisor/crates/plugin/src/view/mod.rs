@@ -16,8 +16,8 @@
 //! mounted noexec.
 
 pub(crate) mod digest;
+mod digest_cache;
 mod handover;
-mod known;
 pub(crate) mod program;
 pub(crate) mod tree;
 pub(crate) mod trust;
@@ -39,12 +39,12 @@ use sha2::{Digest, Sha256};
 pub(crate) use program::ProgramError;
 pub(crate) use tree::TreeError;
 
-use self::known::Known;
+use self::digest_cache::DigestCache;
 use crate::name::PluginName;
-use crate::rundir::{DirLock, Left, LockError, obstacle, prepare_dir, remove_tree};
+use crate::rundir::{DirLock, InheritedEntries, LockError, impassable_ancestor, prepare_dir, remove_tree};
 use crate::settings::SetupError;
 use crate::spec::MANIFEST_FILE;
-use tree::{Entry, walk};
+use tree::{TreeEntry, walk};
 
 const VIEWS_DIR: &str = "views";
 const LOCK_FILE: &str = "lock";
@@ -81,7 +81,7 @@ pub(crate) enum ViewError {
 }
 
 /// The source of a view.
-pub(crate) enum Source<'s> {
+pub(crate) enum ViewSource<'s> {
     /// A directory plugin.
     Directory(&'s Path),
     /// One script, open, and its file name.
@@ -95,16 +95,16 @@ pub(crate) struct Views {
     dir: Arc<OwnedFd>,
     next: AtomicU64,
     /// The latest view of each plugin. Each has its own lock, so that a large copy does not block other plugins.
-    latest: Mutex<HashMap<PluginName, Arc<Latest>>>,
+    latest: Mutex<HashMap<PluginName, Arc<ViewSlot>>>,
     /// Whether another supervisor has taken them over.
-    let_go: Arc<AtomicBool>,
+    released: Arc<AtomicBool>,
     /// Digests of programs that run in place.
-    known: Known,
+    digest_cache: DigestCache,
     lock: DirLock,
 }
 
 /// The latest view of one plugin.
-type Latest = Mutex<Option<Arc<View>>>;
+type ViewSlot = Mutex<Option<Arc<View>>>;
 
 /// One view. Dropping the last reference removes it.
 #[derive(Debug)]
@@ -114,7 +114,7 @@ pub(crate) struct View {
     name: String,
     parent: Arc<OwnedFd>,
     /// Whether another supervisor has taken it over.
-    let_go: Arc<AtomicBool>,
+    released: Arc<AtomicBool>,
     script: Option<OsString>,
     gid: Option<u32>,
 }
@@ -131,7 +131,7 @@ impl View {
     }
 
     /// Whether another process with this gid can run from it.
-    pub(crate) fn still_serves(&self, gid: Option<u32>) -> bool {
+    pub(crate) fn is_usable_by(&self, gid: Option<u32>) -> bool {
         self.gid == gid && self.is_intact()
     }
 
@@ -147,7 +147,7 @@ impl View {
 
 impl Drop for View {
     fn drop(&mut self) {
-        if self.let_go.load(Ordering::Acquire) {
+        if self.released.load(Ordering::Acquire) {
             return;
         }
         if let Err(error) = remove_tree(self.parent.as_fd(), &self.name) {
@@ -161,11 +161,15 @@ impl Views {
     /// supervisors that no longer run.
     #[cfg(test)]
     pub(crate) fn prepare(data_dir: &Path, runtime_dir: &Path) -> Result<Self, SetupError> {
-        Self::take_over(data_dir, runtime_dir, Left::default())
+        Self::take_over(data_dir, runtime_dir, InheritedEntries::default())
     }
 
     /// The same, but keeps the views that another supervisor left for takeover.
-    pub(crate) fn take_over(data_dir: &Path, runtime_dir: &Path, left: Left) -> Result<Self, SetupError> {
+    pub(crate) fn take_over(
+        data_dir: &Path,
+        runtime_dir: &Path,
+        left: InheritedEntries,
+    ) -> Result<Self, SetupError> {
         // Whether plugins can reach this directory is checked for the first view: programs that run by descriptor need
         // none.
         let views = prepare_dir(&data_dir.join(VIEWS_DIR), "state.data_dir", false)?;
@@ -175,7 +179,7 @@ impl Views {
         let lock_file = path.join(LOCK_FILE);
         let lock = match left.lock {
             Some(lock) => DirLock::take_over(&lock_file, lock),
-            None => DirLock::take(&lock_file),
+            None => DirLock::acquire(&lock_file),
         };
         let lock = lock.map_err(|error| match error {
             LockError::Held { holder } => {
@@ -195,8 +199,8 @@ impl Views {
             dir: Arc::new(dir),
             next: AtomicU64::new(last.saturating_add(1)),
             latest: Mutex::default(),
-            let_go: Arc::default(),
-            known: Known::default(),
+            released: Arc::default(),
+            digest_cache: DigestCache::default(),
             lock,
         };
         this.clear_except(&left.names);
@@ -205,7 +209,7 @@ impl Views {
 
     /// The digest of a program that runs in place. Blocking.
     pub(crate) fn digest_of(&self, file: &File) -> io::Result<String> {
-        self.known.of(file)
+        self.digest_cache.digest(file)
     }
 
     /// Removes all views, also those in use. For start and shutdown.
@@ -229,10 +233,10 @@ impl Views {
 
     /// The view of a plugin's current source: the existing one if nothing changed, or a new copy. `gid` may read it.
     /// Blocking; reads the whole source.
-    pub(crate) fn of(
+    pub(crate) fn get_or_build(
         &self,
         plugin: &PluginName,
-        source: Source<'_>,
+        source: ViewSource<'_>,
         gid: Option<u32>,
     ) -> Result<Arc<View>, ViewError> {
         let slot = {
@@ -242,11 +246,11 @@ impl Views {
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(view) = &*slot {
             let now = match &source {
-                Source::Directory(path) => digest::of_tree(path, Some(OsStr::new(MANIFEST_FILE)))?,
-                Source::Script(file, _) => digest::of_file(file)
+                ViewSource::Directory(path) => digest::of_tree(path, Some(OsStr::new(MANIFEST_FILE)))?,
+                ViewSource::Script(file, _) => digest::of_file(file)
                     .map_err(|source| ViewError::Copy { path: view.path.clone(), source })?,
             };
-            if now == view.digest && view.still_serves(gid) {
+            if now == view.digest && view.is_usable_by(gid) {
                 return Ok(view.clone());
             }
         }
@@ -255,13 +259,13 @@ impl Views {
         Ok(view)
     }
 
-    fn build(&self, source: Source<'_>, gid: Option<u32>) -> Result<View, ViewError> {
+    fn build(&self, source: ViewSource<'_>, gid: Option<u32>) -> Result<View, ViewError> {
         let flags = fstatvfs(&*self.dir).map_err(|e| self.copy_error("", e))?.f_flag;
         if flags.contains(StatVfsMountFlags::NOEXEC) {
             return Err(ViewError::NoExec { path: self.path.clone() });
         }
         if gid.is_some()
-            && let Some((path, problem)) = obstacle(&self.path)
+            && let Some((path, problem)) = impassable_ancestor(&self.path)
         {
             return Err(ViewError::Unreachable { path, problem });
         }
@@ -272,19 +276,19 @@ impl Views {
             digest: String::new(),
             name,
             parent: self.dir.clone(),
-            let_go: self.let_go.clone(),
+            released: self.released.clone(),
             script: None,
             gid,
         };
         let root = view.path.clone();
         std::fs::DirBuilder::new().mode(0o700).create(&root).map_err(|e| self.copy_error("", e))?;
         view.digest = match source {
-            Source::Script(file, name) => {
+            ViewSource::Script(file, name) => {
                 view.script = Some(name.to_owned());
                 copy_file(file, &root.join(name), true)
                     .map_err(|source| ViewError::Copy { path: root.join(name), source })?
             }
-            Source::Directory(from) => copy_tree(from, &root)?,
+            ViewSource::Directory(from) => copy_tree(from, &root)?,
         };
         let fd = File::open(&root).map_err(|e| self.copy_error("", e))?;
         let mode = if let Some(gid) = gid {
@@ -310,15 +314,15 @@ fn copy_tree(from: &Path, to: &Path) -> Result<String, ViewError> {
     walk(from, Some(OsStr::new(MANIFEST_FILE)), &mut |path, entry| {
         let target = to.join(path);
         let copied = match entry {
-            Entry::Dir => {
+            TreeEntry::Dir => {
                 tree.directory(path);
                 directories.push(target.clone());
                 std::fs::DirBuilder::new().mode(0o700).create(&target)
             }
-            Entry::File { file, executable } => {
+            TreeEntry::File { file, executable } => {
                 copy_file(file, &target, executable).map(|content| tree.file(path, executable, &content))
             }
-            Entry::Link { target: leads_to } => {
+            TreeEntry::Link { target: leads_to } => {
                 tree.link(path, leads_to);
                 symlink(leads_to, &target)
             }
@@ -356,7 +360,7 @@ fn clear_abandoned(views: &Path, own_id: &str) {
         if !ours || name == own_id || !path.symlink_metadata().is_ok_and(|m| m.is_dir()) {
             continue;
         }
-        let Ok(_lock) = DirLock::take(&path.join(LOCK_FILE)) else { continue };
+        let Ok(_lock) = DirLock::acquire(&path.join(LOCK_FILE)) else { continue };
         let removed = File::open(views).and_then(|parent| remove_tree(parent.as_fd(), name.as_str()));
         if let Err(error) = removed {
             tracing::warn!(path = %path.display(), %error, "copies of an earlier supervisor cannot be removed");

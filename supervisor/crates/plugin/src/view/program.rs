@@ -10,7 +10,7 @@ use super::trust;
 
 /// How the kernel runs a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ProgramKind {
     /// ELF: executed by descriptor.
     Native,
     /// `#!`: its interpreter opens it by path, so the path must be inside a view.
@@ -23,7 +23,7 @@ pub(crate) struct OpenProgram {
     /// Positioned at its start.
     pub(crate) file: File,
     /// How it runs.
-    pub(crate) kind: Kind,
+    pub(crate) kind: ProgramKind,
 }
 
 /// Why a file cannot be run as a plugin.
@@ -40,7 +40,7 @@ pub enum ProgramError {
     },
     /// A directory, a device, …
     #[error("{} is no regular file: name a program", path.display())]
-    NoFile {
+    NotAFile {
         /// What it is not.
         path: PathBuf,
     },
@@ -77,7 +77,7 @@ pub(crate) fn open(path: &Path) -> Result<(PathBuf, OpenProgram), ProgramError> 
         let stat = rustix::fs::stat(parent).map_err(|e| io_error(e.into()))?;
         // A sticky directory keeps other users from replacing the file, so it is acceptable as the parent of one file.
         let sticky = stat.st_mode & 0o1000 != 0;
-        if let Some(problem) = trust::who_else_may_write(&stat).filter(|_| !sticky) {
+        if let Some(problem) = trust::others_may_write(&stat).filter(|_| !sticky) {
             return Err(ProgramError::Untrusted { path: parent.to_owned(), problem });
         }
     }
@@ -92,9 +92,11 @@ pub(crate) fn open_own(path: &Path) -> Result<(PathBuf, File), ProgramError> {
     let (real, OpenProgram { file, kind }) = open(path)?;
     let stat = fstat(&file).map_err(|e| ProgramError::Io { path: real.clone(), source: e.into() })?;
     let problem = match kind {
-        Kind::Native if trust::is_roots_or_ours(&stat) => return Ok((real, file)),
-        Kind::Native => format!("uid {} owns it; run chown root on it", stat.st_uid),
-        Kind::Script => "it is a script, and Talon's own programs are none; reinstall Talon".to_owned(),
+        ProgramKind::Native if trust::is_owned_by_root_or_us(&stat) => return Ok((real, file)),
+        ProgramKind::Native => format!("uid {} owns it; run chown root on it", stat.st_uid),
+        ProgramKind::Script => {
+            "it is a script, and Talon's own programs are none; reinstall Talon".to_owned()
+        }
     };
     Err(ProgramError::Untrusted { path: real, problem })
 }
@@ -109,19 +111,19 @@ fn inspect(path: &Path, mut file: File) -> Result<OpenProgram, ProgramError> {
     let io_error = |source: io::Error| ProgramError::Io { path: path.to_owned(), source };
     let stat = fstat(&file).map_err(|e| io_error(e.into()))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(ProgramError::NoFile { path: path.to_owned() });
+        return Err(ProgramError::NotAFile { path: path.to_owned() });
     }
     if !trust::is_executable(&stat) {
         return Err(ProgramError::NotExecutable { path: path.to_owned() });
     }
-    if let Some(problem) = trust::who_else_may_write(&stat) {
+    if let Some(problem) = trust::others_may_write(&stat) {
         return Err(ProgramError::Untrusted { path: path.to_owned(), problem });
     }
     let mut magic = Vec::new();
     io::Read::by_ref(&mut file).take(4).read_to_end(&mut magic).map_err(io_error)?;
     let kind = match magic.as_slice() {
-        b"\x7fELF" => Kind::Native,
-        [b'#', b'!', ..] => Kind::Script,
+        b"\x7fELF" => ProgramKind::Native,
+        [b'#', b'!', ..] => ProgramKind::Script,
         _ => return Err(ProgramError::UnknownFormat { path: path.to_owned() }),
     };
     io::Seek::rewind(&mut file).map_err(io_error)?;
@@ -145,8 +147,8 @@ mod tests {
     fn kinds_are_told_by_their_first_bytes() {
         let dir = tempfile::tempdir().unwrap();
         let script = file(dir.path(), "script", "#!/bin/sh\n", 0o755);
-        assert_eq!(open(&script).unwrap().1.kind, Kind::Script);
-        assert_eq!(open(Path::new("/proc/self/exe")).unwrap().1.kind, Kind::Native);
+        assert_eq!(open(&script).unwrap().1.kind, ProgramKind::Script);
+        assert_eq!(open(Path::new("/proc/self/exe")).unwrap().1.kind, ProgramKind::Native);
         let text = file(dir.path(), "text", "hello", 0o755);
         assert!(matches!(open(&text), Err(ProgramError::UnknownFormat { .. })));
         let empty = file(dir.path(), "empty", "", 0o755);
@@ -160,11 +162,11 @@ mod tests {
         assert!(matches!(open(&plain), Err(ProgramError::NotExecutable { .. })));
         let loose = file(dir.path(), "loose", "#!/bin/sh\n", 0o757);
         assert!(matches!(open(&loose), Err(ProgramError::Untrusted { .. })));
-        assert!(matches!(open(dir.path()), Err(ProgramError::NoFile { .. })));
+        assert!(matches!(open(dir.path()), Err(ProgramError::NotAFile { .. })));
         assert!(matches!(open(&dir.path().join("absent")), Err(ProgramError::Io { .. })));
         let pipe = dir.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        assert!(matches!(open(&pipe), Err(ProgramError::NoFile { .. })));
+        assert!(matches!(open(&pipe), Err(ProgramError::NotAFile { .. })));
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl Scratch {
     }
 
     fn of(&self, source: &Path) -> Result<Arc<View>, ViewError> {
-        self.views.of(&plugin(), Source::Directory(source), None)
+        self.views.get_or_build(&plugin(), ViewSource::Directory(source), None)
     }
 }
 
@@ -134,10 +134,12 @@ fn a_script_has_a_view_with_one_file() {
     let path = s.dir.path().join("tool.sh");
     write(&path, "#!/bin/sh\n", 0o755);
     let file = File::open(&path).unwrap();
-    let view = s.views.of(&plugin(), Source::Script(&file, OsStr::new("tool.sh")), None).unwrap();
+    let view =
+        s.views.get_or_build(&plugin(), ViewSource::Script(&file, OsStr::new("tool.sh")), None).unwrap();
     assert_eq!(std::fs::read_to_string(view.path().join("tool.sh")).unwrap(), "#!/bin/sh\n");
     assert_eq!(view.digest(), hex::encode(Sha256::digest("#!/bin/sh\n")));
-    let again = s.views.of(&plugin(), Source::Script(&file, OsStr::new("tool.sh")), None).unwrap();
+    let again =
+        s.views.get_or_build(&plugin(), ViewSource::Script(&file, OsStr::new("tool.sh")), None).unwrap();
     assert_eq!(again.path(), view.path());
 }
 
@@ -148,7 +150,7 @@ fn views_of_a_supervisor_that_is_gone_are_cleared_and_those_of_a_live_one_are_no
     let data = s.dir.path().join("data");
     let live = s.of(&source).unwrap();
     let dead = Views::prepare(&data, Path::new("/run/two")).unwrap();
-    let abandoned = dead.of(&plugin(), Source::Directory(&source), None).unwrap();
+    let abandoned = dead.get_or_build(&plugin(), ViewSource::Directory(&source), None).unwrap();
     let path = abandoned.path().to_owned();
     dead.latest.lock().unwrap().clear();
     std::mem::forget(abandoned);

@@ -75,7 +75,7 @@ pub enum TreeError {
 
 /// One entry of a directory, in the order of a sorted depth-first walk.
 #[derive(Debug)]
-pub(crate) enum Entry<'e> {
+pub(crate) enum TreeEntry<'e> {
     /// A directory. Comes before its content.
     Dir,
     /// A regular file.
@@ -97,7 +97,7 @@ pub(crate) enum Entry<'e> {
 pub(crate) fn walk(
     root: &Path,
     skip: Option<&OsStr>,
-    visit: &mut dyn FnMut(&Path, Entry<'_>) -> Result<(), TreeError>,
+    visit: &mut dyn FnMut(&Path, TreeEntry<'_>) -> Result<(), TreeError>,
 ) -> Result<(), TreeError> {
     let failed = |source: rustix::io::Errno| TreeError::Io { path: root.to_owned(), source: source.into() };
     let fd = rustix::fs::open(root, dir_flags(), Mode::empty()).map_err(failed)?;
@@ -111,7 +111,7 @@ fn dir_flags() -> OFlags {
 }
 
 fn check_trust(path: &Path, stat: &rustix::fs::Stat) -> Result<(), TreeError> {
-    match trust::who_else_may_write(stat) {
+    match trust::others_may_write(stat) {
         Some(problem) => Err(TreeError::Untrusted { path: path.to_owned(), problem }),
         None => Ok(()),
     }
@@ -120,7 +120,7 @@ fn check_trust(path: &Path, stat: &rustix::fs::Stat) -> Result<(), TreeError> {
 struct Walker<'w> {
     root: &'w Path,
     skip: Option<&'w OsStr>,
-    visit: &'w mut dyn FnMut(&Path, Entry<'_>) -> Result<(), TreeError>,
+    visit: &'w mut dyn FnMut(&Path, TreeEntry<'_>) -> Result<(), TreeError>,
     entries: usize,
     bytes: u64,
 }
@@ -169,7 +169,7 @@ impl Walker<'_> {
                     openat(dir, name, dir_flags(), Mode::empty()).map_err(|e| self.error(relative, e))?;
                 let stat = fstat(&fd).map_err(|e| self.error(relative, e))?;
                 check_trust(&self.root.join(relative), &stat)?;
-                (self.visit)(relative, Entry::Dir)?;
+                (self.visit)(relative, TreeEntry::Dir)?;
                 self.directory(fd, relative, depth + 1)
             }
             FileType::RegularFile => {
@@ -188,15 +188,15 @@ impl Walker<'_> {
                     return Err(TreeError::TooLarge { path: self.root.to_owned() });
                 }
                 let mut file = File::from(fd);
-                (self.visit)(relative, Entry::File { file: &mut file, executable })
+                (self.visit)(relative, TreeEntry::File { file: &mut file, executable })
             }
             FileType::Symlink => {
                 let target = readlinkat(dir, name, Vec::new()).map_err(|e| self.error(relative, e))?;
                 let target = PathBuf::from(OsStr::from_bytes(target.as_bytes()));
-                if !link_may_stay(relative, &target) {
+                if !is_allowed_link(relative, &target) {
                     return Err(TreeError::LinkOutside { path: self.root.join(relative), target });
                 }
-                (self.visit)(relative, Entry::Link { target: &target })
+                (self.visit)(relative, TreeEntry::Link { target: &target })
             }
             _ => Err(TreeError::SpecialFile { path: self.root.join(relative) }),
         }
@@ -217,7 +217,7 @@ pub(crate) fn is_system_file(real: &Path) -> bool {
 ///
 /// `..` is allowed only at the beginning of a relative target, where it goes up from a real directory. After a name it
 /// would go up from the target of that name.
-fn link_may_stay(link: &Path, target: &Path) -> bool {
+fn is_allowed_link(link: &Path, target: &Path) -> bool {
     if target.is_absolute() {
         return target.components().all(|c| matches!(c, Component::RootDir | Component::Normal(_)))
             && SYSTEM_DIRS.iter().any(|dir| target.starts_with(dir));
@@ -248,7 +248,7 @@ mod tests {
             ("bin/python", "/usr/bin/python3"),
             ("lib64", "lib"),
         ] {
-            assert!(link_may_stay(Path::new(link), Path::new(target)), "{link} -> {target}");
+            assert!(is_allowed_link(Path::new(link), Path::new(target)), "{link} -> {target}");
         }
         for (link, target) in [
             ("a", "../b"),
@@ -259,7 +259,7 @@ mod tests {
             ("a", "/usrlocal"),
             ("a", "/"),
         ] {
-            assert!(!link_may_stay(Path::new(link), Path::new(target)), "{link} -> {target}");
+            assert!(!is_allowed_link(Path::new(link), Path::new(target)), "{link} -> {target}");
         }
     }
 }

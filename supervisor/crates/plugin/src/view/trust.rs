@@ -16,7 +16,7 @@ fn has(stat: &Stat, bit: u32) -> bool {
 /// started, that person's primary group: with a umask of 002 people have files that their own group may write. The
 /// group of a service has other members, such as its clients. A sticky bit does not help, because it lets everybody add
 /// a plugin. The owner is not checked, because the operator decides who may install plugins.
-pub(crate) fn who_else_may_write(stat: &Stat) -> Option<String> {
+pub(crate) fn others_may_write(stat: &Stat) -> Option<String> {
     if has(stat, 0o002) {
         return Some("everybody may write to it; run chmod o-w on it".to_owned());
     }
@@ -30,7 +30,7 @@ pub(crate) fn who_else_may_write(stat: &Stat) -> Option<String> {
 
 /// Whether this file belongs to root, to us, or to the owner of our own program. For parts of Talon itself: a user who
 /// could have changed our program need not change this file.
-pub(crate) fn is_roots_or_ours(stat: &Stat) -> bool {
+pub(crate) fn is_owned_by_root_or_us(stat: &Stat) -> bool {
     let uid = rustix::process::geteuid();
     // In a user namespace every owner from outside has this uid, and no process inside can have it.
     let outside = stat.st_uid == OVERFLOW_UID && !uid.is_root();
@@ -53,7 +53,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = std::fs::File::create(dir.path().join("f")).unwrap();
         file.set_permissions(std::fs::Permissions::from_mode(mode)).unwrap();
-        who_else_may_write(&rustix::fs::fstat(&file).unwrap())
+        others_may_write(&rustix::fs::fstat(&file).unwrap())
     }
 
     #[test]

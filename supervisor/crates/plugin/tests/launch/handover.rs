@@ -5,32 +5,36 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
-use talon_control::parcel::{Packer, Unpacker};
+use talon_control::fd_bundle::{Packer, Unpacker};
 use talon_plugin::entry::NetworkAccess;
-use talon_plugin::handover::{Adopted, Handed, Inherited};
+use talon_plugin::handover::{AdoptionCounts, HandoverDocument, ReceivedHandover};
 use talon_plugin::{Events, Plugin, PluginSpec, Registry, Settings, StateSockets};
 
 use super::state::tried;
 use super::{FIXTURE, Host, call, call_with, host, host_with, name, settings, spec};
 
 /// The handover of a registry, as the next supervisor receives it.
-async fn parcel(registry: &Registry) -> Inherited {
+async fn parcel(registry: &Registry) -> ReceivedHandover {
     let mut packer = Packer::default();
     let handed = registry.hand_over(&mut packer).await.unwrap();
     changed(handed, packer, |_| {})
 }
 
 /// The same, with a modified document.
-fn changed(handed: Handed, packer: Packer, change: impl FnOnce(&mut serde_json::Value)) -> Inherited {
+fn changed(
+    handed: HandoverDocument,
+    packer: Packer,
+    change: impl FnOnce(&mut serde_json::Value),
+) -> ReceivedHandover {
     let mut document = serde_json::to_value(&handed).unwrap();
     change(&mut document);
     let handed = serde_json::from_value(document).unwrap();
-    Inherited { handed, unpacker: Unpacker::new(packer.into_descriptors()) }
+    ReceivedHandover { document: handed, unpacker: Unpacker::new(packer.into_descriptors()) }
 }
 
-pub(super) fn successor(settings: Settings, inherited: Inherited) -> Registry {
+pub(super) fn successor(settings: Settings, inherited: ReceivedHandover) -> Registry {
     let stage = talon_jail::Stage::from_image(std::fs::File::open(FIXTURE).unwrap()).unwrap();
-    Registry::taking_over(settings, Arc::new(stage), Events::new(), inherited).unwrap()
+    Registry::with_inherited(settings, Arc::new(stage), Events::new(), inherited).unwrap()
 }
 
 impl Host {
@@ -40,7 +44,7 @@ impl Host {
         self.released(range, inherited).await
     }
 
-    async fn released(self, range: u32, inherited: Inherited) -> Self {
+    async fn released(self, range: u32, inherited: ReceivedHandover) -> Self {
         self.registry.release().await;
         let Self { dir, registry } = self;
         drop(registry);
@@ -53,8 +57,8 @@ pub(super) fn pid(plugin: &Plugin) -> u32 {
     plugin.snapshot().instances[0].pid.unwrap()
 }
 
-fn adopted(handed: usize, taken_over: usize, refused: usize, waiting: usize) -> Adopted {
-    Adopted { handed, taken_over, refused, waiting }
+fn adopted(handed: usize, taken_over: usize, refused: usize, waiting: usize) -> AdoptionCounts {
+    AdoptionCounts { received: handed, taken_over, refused, waiting }
 }
 
 /// Waits until a process has ended.
@@ -78,10 +82,10 @@ async fn runs_on(host: Host, spec: PluginSpec, range: u32) -> (Host, Plugin) {
     let before = plugin.snapshot();
     assert!(!before.instances[0].taken_over);
     let next = host.handed_on(range).await;
-    assert_eq!(next.registry.adopted(), adopted(1, 0, 0, 1));
+    assert_eq!(next.registry.adoption_counts(), adopted(1, 0, 0, 1));
     let plugin = next.up(spec).await;
     let after = plugin.snapshot();
-    assert_eq!(next.registry.adopted(), adopted(1, 1, 0, 0), "{:#?}", plugin.logs().recent);
+    assert_eq!(next.registry.adoption_counts(), adopted(1, 1, 0, 0), "{:#?}", plugin.logs().recent);
     assert!(after.instances[0].taken_over);
     assert_eq!(after.instances[0].pid, before.instances[0].pid);
     assert_eq!(after.starts, 1, "it was started once");
@@ -103,7 +107,7 @@ async fn a_process_runs_on_under_the_next_supervisor_and_the_one_after() {
     let plugin = third.up(spec("serve")).await;
     assert_eq!(self::pid(&plugin), pid);
     assert_eq!(call(&plugin, "count").await, "call 3 after 1 Init");
-    assert!(!third.registry.monitors().is_empty());
+    assert!(!third.registry.adopted_monitors().is_empty());
     third.done().await;
     ended(pid).await;
 }
@@ -177,7 +181,7 @@ async fn a_process_that_died_meanwhile_is_started_cold() {
     let plugin = next.up(spec("serve")).await;
     assert_ne!(self::pid(&plugin), pid);
     assert_eq!(call(&plugin, "count").await, "call 1 after 1 Init");
-    assert_eq!(next.registry.adopted(), adopted(1, 0, 1, 0));
+    assert_eq!(next.registry.adoption_counts(), adopted(1, 0, 1, 0));
     assert!(!plugin.snapshot().instances[0].taken_over);
     next.done().await;
 }
@@ -189,12 +193,12 @@ async fn one_that_dies_on_the_shelf_is_started_cold() {
     let pid = pid(&plugin);
     drop(plugin);
     let next = host.handed_on(68).await;
-    assert_eq!(next.registry.adopted(), adopted(1, 0, 0, 1));
+    assert_eq!(next.registry.adoption_counts(), adopted(1, 0, 0, 1));
     kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
     ended(pid).await;
     let plugin = next.up(spec("serve")).await;
     assert_ne!(self::pid(&plugin), pid);
-    assert_eq!(next.registry.adopted(), adopted(1, 0, 1, 0));
+    assert_eq!(next.registry.adoption_counts(), adopted(1, 0, 1, 0));
     assert!(logged(&plugin, "is not taken over"), "{:#?}", plugin.logs().recent);
     next.done().await;
 }
@@ -252,7 +256,7 @@ async fn whoever_is_not_who_the_document_says_is_killed() {
         let handed = host.registry.hand_over(&mut packer).await.unwrap();
         let inherited = changed(handed, packer, |document| change(&mut document["processes"][0]));
         let next = host.released(index, inherited).await;
-        assert_eq!(next.registry.adopted(), adopted(1, 0, 1, 0));
+        assert_eq!(next.registry.adoption_counts(), adopted(1, 0, 1, 0));
         ended(pid).await;
         let plugin = next.up(spec("serve")).await;
         assert_eq!(call(&plugin, "count").await, "call 1 after 1 Init");
@@ -267,7 +271,7 @@ async fn what_nobody_asks_for_is_ended() {
     let gone = pid(&host.up(PluginSpec { name: name("removed"), ..spec("serve") }).await);
     let next = host.handed_on(75).await;
     let plugin = next.up(spec("serve")).await;
-    assert_eq!(next.registry.adopted(), adopted(2, 1, 0, 1));
+    assert_eq!(next.registry.adoption_counts(), adopted(2, 1, 0, 1));
     assert_eq!(next.registry.discard_unclaimed(), 1);
     ended(gone).await;
     assert_eq!(pid(&plugin), kept);

@@ -128,11 +128,11 @@ async fn the_network_is_what_was_granted() {
         (NetworkAccess::Proxy, false),
         (NetworkAccess::Full, true),
     ] {
-        let mut plugin = named(network.word());
+        let mut plugin = named(network.as_str());
         plugin.sandbox.network = network;
         let plugin = host.up(plugin).await;
         let outcome = tried(&plugin, "tcp", &here).await;
-        assert_eq!(outcome == "fine ", reaches, "{}: {outcome}", network.word());
+        assert_eq!(outcome == "fine ", reaches, "{}: {outcome}", network.as_str());
     }
     host.done().await;
 }

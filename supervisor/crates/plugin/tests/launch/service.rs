@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use talon_control::Control;
 use talon_plugin::spec::SandboxSettings;
-use talon_plugin::{Attached, Home, Link, PluginName, Service, ServiceSpec, StateSockets};
+use talon_plugin::{AttachedSocket, Home, PluginName, Service, ServiceHooks, ServiceSpec, StateSockets};
 use talon_proto::state::{AttachPlugin, FromState, ToState, to_state};
 use talon_sanitize::Sanitized;
 use tokio::sync::mpsc;
@@ -44,52 +44,53 @@ print("done", flush=True)
 sys.stdin.buffer.raw.read(1)
 "#;
 
-enum News {
+enum HookEvent {
     Started(u32, u32),
     Ended(String, bool),
 }
 
-struct TestLink {
-    news: mpsc::UnboundedSender<News>,
+struct TestHooks {
+    news: mpsc::UnboundedSender<HookEvent>,
     control: Mutex<Option<OwnedFd>>,
 }
 
-impl Link for TestLink {
-    fn started(&self, control: OwnedFd, pid: u32, uid: u32) {
+impl ServiceHooks for TestHooks {
+    fn on_started(&self, control: OwnedFd, pid: u32, uid: u32) {
         *self.control.lock().unwrap() = Some(control);
-        let _ = self.news.send(News::Started(pid, uid));
+        let _ = self.news.send(HookEvent::Started(pid, uid));
     }
 
-    fn stopping(&self) {
+    fn on_stopping(&self) {
         *self.control.lock().unwrap() = None;
     }
 
-    fn ended(&self, how: &Sanitized, again_in: Option<Duration>) {
-        let _ = self.news.send(News::Ended(how.as_str().to_owned(), again_in.is_some()));
+    fn on_ended(&self, how: &Sanitized, again_in: Option<Duration>) {
+        let _ = self.news.send(HookEvent::Ended(how.as_str().to_owned(), again_in.is_some()));
     }
 }
 
 struct Scene {
     host: Host,
     service: Service,
-    link: Arc<TestLink>,
-    news: mpsc::UnboundedReceiver<News>,
+    link: Arc<TestHooks>,
+    news: mpsc::UnboundedReceiver<HookEvent>,
     home: PathBuf,
 }
 
 fn home(host: &Host, range: u32) -> Home {
     let settings = super::settings(host.dir.path(), range);
-    Home::prepare(&settings.data_dir, &PluginName::own("talon-state"), "state", settings.uid_range).unwrap()
+    Home::prepare(&settings.data_dir, &PluginName::reserved("talon-state"), "state", settings.uid_range)
+        .unwrap()
 }
 
 fn spec(home: Home, program: &str, args: &[&str]) -> ServiceSpec {
     ServiceSpec {
-        name: PluginName::own("talon-state"),
+        name: PluginName::reserved("talon-state"),
         program: program.into(),
         args: args.iter().map(|arg| (*arg).to_owned()).collect(),
         home,
         sandbox: SandboxSettings::default(),
-        show: Vec::new(),
+        readable_paths: Vec::new(),
         grace_period: Duration::from_secs(5),
         backoff_initial: Duration::from_millis(20),
         backoff_max: Duration::from_millis(100),
@@ -98,7 +99,7 @@ fn spec(home: Home, program: &str, args: &[&str]) -> ServiceSpec {
 
 fn served(host: Host, spec: ServiceSpec) -> Scene {
     let (sender, news) = mpsc::unbounded_channel();
-    let link = Arc::new(TestLink { news: sender, control: Mutex::default() });
+    let link = Arc::new(TestHooks { news: sender, control: Mutex::default() });
     let home = spec.home.dir.clone();
     let service = host.registry.service(spec, link.clone());
     Scene { host, service, link, news, home }
@@ -118,15 +119,15 @@ fn scene(range: u32, manner: &str) -> Scene {
 impl Scene {
     async fn started(&mut self) -> (u32, u32) {
         match self.news.recv().await.unwrap() {
-            News::Started(pid, uid) => (pid, uid),
-            News::Ended(how, _) => panic!("{how}; it logged {:#?}", self.service.logs().recent),
+            HookEvent::Started(pid, uid) => (pid, uid),
+            HookEvent::Ended(how, _) => panic!("{how}; it logged {:#?}", self.service.logs().recent),
         }
     }
 
     async fn ended(&mut self) -> (String, bool) {
         match self.news.recv().await.unwrap() {
-            News::Ended(how, again) => (how, again),
-            News::Started(..) => panic!("it was started"),
+            HookEvent::Ended(how, again) => (how, again),
+            HookEvent::Started(..) => panic!("it was started"),
         }
     }
 
@@ -257,21 +258,21 @@ async fn a_program_that_others_may_change_is_not_started() {
 
 /// Passes sockets to a service.
 #[derive(Debug, Default)]
-struct HandsOn {
+struct HandoverSockets {
     control: Mutex<Option<OwnedFd>>,
 }
 
 #[derive(Debug)]
-struct Kept;
+struct UnsupportedAttachment;
 
-impl Attached for Kept {
+impl AttachedSocket for UnsupportedAttachment {
     fn socket(&self) -> std::io::Result<OwnedFd> {
         Err(std::io::ErrorKind::Unsupported.into())
     }
 }
 
-impl StateSockets for HandsOn {
-    fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> Box<dyn Attached> {
+impl StateSockets for HandoverSockets {
+    fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> Box<dyn AttachedSocket> {
         let control = self.control.lock().unwrap().as_ref().unwrap().try_clone().unwrap();
         let attach = AttachPlugin { plugin: plugin.to_string(), uid: peer, ..AttachPlugin::default() };
         let message = ToState { what: Some(to_state::What::AttachPlugin(attach)) };
@@ -279,13 +280,13 @@ impl StateSockets for HandsOn {
             let control = Control::<ToState, FromState>::new(control).unwrap();
             control.send(&message, Some(socket.as_fd())).await.unwrap();
         });
-        Box::new(Kept)
+        Box::new(UnsupportedAttachment)
     }
 }
 
 #[tokio::test]
 async fn a_socket_that_is_handed_on_to_a_service_tells_it_who_connects() {
-    let sockets = Arc::new(HandsOn::default());
+    let sockets = Arc::new(HandoverSockets::default());
     let host = super::host_with(47, Some(sockets.clone()));
     let home = home(&host, 47);
     let path = home.dir.display().to_string();

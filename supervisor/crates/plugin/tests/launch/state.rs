@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use talon_jail::Mode;
 use talon_plugin::spec::Dialect;
-use talon_plugin::{Attached, PluginName, PluginSpec, StateSockets};
+use talon_plugin::{AttachedSocket, PluginName, PluginSpec, StateSockets};
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinHandle;
 
@@ -28,7 +28,7 @@ struct Greeting {
 }
 
 impl StateSockets for Greeter {
-    fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> Box<dyn Attached> {
+    fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> Box<dyn AttachedSocket> {
         self.peers.lock().unwrap().push((plugin.clone(), peer));
         self.served.fetch_add(1, Ordering::SeqCst);
         let kept = socket.try_clone().unwrap();
@@ -45,7 +45,7 @@ impl StateSockets for Greeter {
     }
 }
 
-impl Attached for Greeting {
+impl AttachedSocket for Greeting {
     fn socket(&self) -> std::io::Result<OwnedFd> {
         self.socket.try_clone()
     }

@@ -8,8 +8,8 @@ use std::process::{Child, Command};
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, Signal, kill_process};
-use talon_control::parcel::Unpacker;
-use talon_plugin::handover::Inherited;
+use talon_control::fd_bundle::Unpacker;
+use talon_plugin::handover::ReceivedHandover;
 use talon_plugin::{PluginSpec, State};
 
 use super::handover::{ended, pid, successor};
@@ -24,7 +24,7 @@ struct Predecessor {
     dir: tempfile::TempDir,
     range: u32,
     child: Child,
-    inherited: Inherited,
+    inherited: ReceivedHandover,
     socket: UnixStream,
     /// Of its plugin's process.
     pid: u32,
@@ -45,7 +45,7 @@ fn predecessor(range: u32) -> Predecessor {
     Predecessor { dir, range, child, inherited, socket, pid }
 }
 
-fn receive(socket: &UnixStream) -> (Inherited, u32) {
+fn receive(socket: &UnixStream) -> (ReceivedHandover, u32) {
     let mut document = vec![0; DOCUMENT_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
@@ -59,7 +59,7 @@ fn receive(socket: &UnixStream) -> (Inherited, u32) {
     let value: serde_json::Value = serde_json::from_slice(&document[..bytes]).unwrap();
     let pid = value["processes"][0]["program"]["pid"].as_u64().unwrap().try_into().unwrap();
     let handed = serde_json::from_value(value).unwrap();
-    (Inherited { handed, unpacker: Unpacker::new(descriptors) }, pid)
+    (ReceivedHandover { document: handed, unpacker: Unpacker::new(descriptors) }, pid)
 }
 
 impl Predecessor {
@@ -85,7 +85,7 @@ async fn a_process_outlives_its_supervisor() {
     plugin.settled().await;
     assert_eq!(pid(&plugin), inherited, "{:#?}", plugin.logs().recent);
     assert_eq!(call(&plugin, "count").await, "call 1 after 1 Init");
-    assert_eq!(host.registry.monitors().len(), 1);
+    assert_eq!(host.registry.adopted_monitors().len(), 1);
     let uid = plugin.snapshot().instances[0].uid.unwrap();
     assert_eq!(uid != rustix::process::geteuid().as_raw(), is_root());
     // Its exit and the end of its descendants are noticed, though it is no child of this process.
@@ -95,7 +95,7 @@ async fn a_process_outlives_its_supervisor() {
         let _ = changes.live.recv().await.unwrap();
         plugin.settled().await;
     }
-    assert!(host.registry.monitors().is_empty());
+    assert!(host.registry.adopted_monitors().is_empty());
     assert_eq!(host.private_dirs().len(), 1);
     assert_eq!(call(&plugin, "count").await, "call 1 after 1 Init");
     host.done().await;

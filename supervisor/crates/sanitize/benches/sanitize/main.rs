@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use talon_sanitize::{Sanitizer, Tally};
+use talon_sanitize::{FamilyCounts, Sanitizer};
 
 const SIZE: usize = 64 << 10;
 
@@ -18,17 +18,17 @@ fn sanitize(c: &mut Criterion) {
     group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
     let clean = clean();
     for (name, text) in &clean {
-        assert_eq!(sanitizer.text(text, &mut Tally::default()), *text, "{name} is meant to be clean");
+        assert_eq!(sanitizer.text(text, &mut FamilyCounts::default()), *text, "{name} is meant to be clean");
         group.throughput(Throughput::Bytes(text.len() as u64));
         group.bench_function(*name, |b| {
-            b.iter(|| black_box(sanitizer.text(black_box(text), &mut Tally::default())))
+            b.iter(|| black_box(sanitizer.text(black_box(text), &mut FamilyCounts::default())))
         });
     }
     for (name, every) in [("one hit", SIZE), ("hit per KiB", 1024), ("hit per 64 B", 64)] {
         let text = inputs::with_hits(SIZE, every);
         group.throughput(Throughput::Bytes(text.len() as u64));
         group.bench_function(name, |b| {
-            b.iter(|| black_box(sanitizer.text(black_box(&text), &mut Tally::default())))
+            b.iter(|| black_box(sanitizer.text(black_box(&text), &mut FamilyCounts::default())))
         });
     }
     group.finish();
@@ -36,10 +36,10 @@ fn sanitize(c: &mut Criterion) {
     let mut group = c.benchmark_group("others");
     group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
     let json = inputs::json(SIZE);
-    assert_eq!(sanitizer.json(&json, &mut Tally::default()).as_deref(), Some(&*json));
+    assert_eq!(sanitizer.json(&json, &mut FamilyCounts::default()).as_deref(), Some(&*json));
     group.throughput(Throughput::Bytes(json.len() as u64));
     group.bench_function("structured content", |b| {
-        b.iter(|| black_box(sanitizer.json(black_box(&json), &mut Tally::default())));
+        b.iter(|| black_box(sanitizer.json(black_box(&json), &mut FamilyCounts::default())));
     });
     for (name, text) in &clean {
         group.throughput(Throughput::Bytes(text.len() as u64));
@@ -54,7 +54,7 @@ fn sanitize(c: &mut Criterion) {
         group.bench_function(BenchmarkId::new("text and flags at 1 KiB", name), |b| {
             b.iter(|| {
                 let text = black_box(&text);
-                (sanitizer.text(text, &mut Tally::default()).len(), sanitizer.flags(text))
+                (sanitizer.text(text, &mut FamilyCounts::default()).len(), sanitizer.flags(text))
             });
         });
     }

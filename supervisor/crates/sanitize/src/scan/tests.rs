@@ -8,7 +8,7 @@ use proptest::sample::select;
 use super::*;
 
 /// Visits every character that could begin anything, without asking whether it is worth it.
-fn scan_everywhere(text: &str, ending: Ending) -> Vec<Edit> {
+fn scan_everywhere(text: &str, ending: TextEnd) -> Vec<Edit> {
     let mut scan = Scan::new(text, ending);
     scan.thorough = true;
     scan.begin_line(0, 0);
@@ -25,7 +25,7 @@ fn scan_everywhere(text: &str, ending: Ending) -> Vec<Edit> {
 }
 
 fn check(text: &str) {
-    for ending in [Ending::Open, Ending::Closed] {
+    for ending in [TextEnd::Open, TextEnd::Closed] {
         assert_eq!(scan(text, ending), scan_everywhere(text, ending), "{text:?} {ending:?}");
     }
 }

@@ -1,27 +1,27 @@
 //! Brackets: `[TOOL_CALLS]`, `[/INST]`, `[|assistant|]`, and Talon's own `[plugin_output]` and `[structured]`.
 
 use super::{
-    Ending, Name, Verdict, attribute, follows_identifier, is_name, is_type_name, payload, spelled_before,
-    unfinished,
+    Name, TextEnd, Verdict, attribute, folded_before, follows_identifier, is_name, is_type_name,
+    is_unfinished, payload,
 };
+use crate::family_counts::Family;
 use crate::fold::{Folded, SYMBOL, fold};
 use crate::invisible::is_invisible;
-use crate::names::{self, Strength};
-use crate::shapes::line::follows;
+use crate::names::{self, Confidence};
+use crate::shapes::line::follows_word;
 use crate::skeleton::{END, Window};
-use crate::tally::Family;
 
 /// Judges a `[`. `before` is the character in front of it.
-pub(crate) fn bracket(window: &mut Window<'_, '_>, before: Option<char>, ending: Ending) -> Verdict {
+pub(crate) fn bracket(window: &mut Window<'_, '_>, before: Option<char>, ending: TextEnd) -> Verdict {
     let at = window.end_of(0);
     let first = window.skip_space(1);
     let second = window.skip_space(first + 1);
-    let opens = window.get(second) == b'[' || window.get(second) == END && ending == Ending::Open;
+    let opens = window.get(second) == b'[' || window.get(second) == END && ending == TextEnd::Open;
     if window.get(first) == b'>' && opens {
         return Verdict::Mark { at, family: Family::Sentinel };
     }
-    if payload(window, 0) && follows(window.text, window.from, b"sloot")
-        || follows(window.text, window.from, b"slootcnuf")
+    if payload(window, 0) && follows_word(window.text, window.from, b"sloot")
+        || follows_word(window.text, window.from, b"slootcnuf")
     {
         // In front of the bracket, which belongs to the payload.
         return Verdict::Mark { at: window.from, family: Family::Bracket };
@@ -35,7 +35,7 @@ pub(crate) fn bracket(window: &mut Window<'_, '_>, before: Option<char>, ending:
         index = window.skip_space(index + 1);
     }
     let first = window.get(index);
-    if first == END && ending == Ending::Open {
+    if first == END && ending == TextEnd::Open {
         return Verdict::Mark { at, family: Family::Bracket };
     }
     if !is_name(first) {
@@ -53,7 +53,7 @@ pub(crate) fn bracket(window: &mut Window<'_, '_>, before: Option<char>, ending:
     if counted == "round" && counted.len() < loose.len && window.get(close) == b']' && loose.spaced {
         return Verdict::Mark { at, family: Family::Bracket };
     }
-    let verdict = judge(window, at, &name, closer, Written { before, lower_case, type_name }, ending);
+    let verdict = judge(window, at, &name, closer, NameStyle { before, lower_case, type_name }, ending);
     if verdict != Verdict::Clean {
         return verdict;
     }
@@ -61,11 +61,11 @@ pub(crate) fn bracket(window: &mut Window<'_, '_>, before: Option<char>, ending:
         return Verdict::Mark { at, family: Family::Bracket };
     }
     let code = !closer && follows_identifier(before) && lower_case;
-    torn(window, at, index, closer, code)
+    split_name(window, at, index, closer, code)
 }
 
 /// How the name is written, which distinguishes an index or an attribute of a programming language from a delimiter.
-struct Written {
+struct NameStyle {
     before: Option<char>,
     lower_case: bool,
     type_name: bool,
@@ -76,8 +76,8 @@ fn judge(
     at: usize,
     name: &Name,
     closer: bool,
-    written: Written,
-    ending: Ending,
+    written: NameStyle,
+    ending: TextEnd,
 ) -> Verdict {
     let strength = names::bracket(name.as_str());
     let ours = name.as_str().starts_with("plugin_output") || name.as_str() == "structured";
@@ -85,7 +85,7 @@ fn judge(
     let mark = Verdict::Mark { at, family };
     let next = window.skip_space(name.next);
     let byte = window.get(next);
-    if unfinished(byte, name, ending) {
+    if is_unfinished(byte, name, ending) {
         return mark;
     }
     let code = !closer
@@ -93,25 +93,25 @@ fn judge(
         && (follows_identifier(written.before) && (written.lower_case || written.type_name)
             || matches!(written.before, Some('#' | '!')) && written.lower_case);
     match strength {
-        Strength::Core if written.type_name && code => Verdict::Clean,
-        Strength::Core => {
+        Confidence::Core if written.type_name && code => Verdict::Clean,
+        Confidence::Core => {
             let named = matches!(byte, b']' | b':' | b'=') || ours;
             if named || attribute(window, next, ending) { mark } else { Verdict::Clean }
         }
         // An index has no closer: `[/MODEL_SETTINGS]`.
-        Strength::None if byte == b']' && closer && !written.lower_case && name.as_str().contains('_') => {
+        Confidence::None if byte == b']' && closer && !written.lower_case && name.as_str().contains('_') => {
             Verdict::Closer { at, family, key: name.key() }
         }
-        Strength::None
+        Confidence::None
             if byte == b']' && !closer && !written.lower_case && !code && name.as_str().contains('_') =>
         {
             Verdict::Opener { at, family, key: name.key(), role: None }
         }
-        Strength::Strong if code && !names::is_reserved(name.as_str()) => Verdict::Clean,
-        Strength::Strong if byte == b']' || ours && attribute(window, next, ending) => mark,
-        Strength::Weak if byte == b']' && closer => Verdict::Closer { at, family, key: name.key() },
+        Confidence::Strong if code && !names::is_reserved(name.as_str()) => Verdict::Clean,
+        Confidence::Strong if byte == b']' || ours && attribute(window, next, ending) => mark,
+        Confidence::Weak if byte == b']' && closer => Verdict::Closer { at, family, key: name.key() },
         // Usage texts have a space in front of `[ARGS]`, and code writes an index in lower case.
-        Strength::Weak
+        Confidence::Weak
             if byte == b']'
                 && name.as_str() == "args"
                 && follows_identifier(written.before)
@@ -119,8 +119,8 @@ fn judge(
         {
             mark
         }
-        Strength::Weak if byte == b']' && !code => {
-            let end = ending == Ending::Open && window.get(next + 1) == END && name.as_str() == "args";
+        Confidence::Weak if byte == b']' && !code => {
+            let end = ending == TextEnd::Open && window.get(next + 1) == END && name.as_str() == "args";
             // In a usage text a space or dots follow.
             let tight = name.as_str() == "args" && window.get(next + 1).is_ascii_alphanumeric();
             if end || tight || payload(window, next + 1) {
@@ -134,7 +134,7 @@ fn judge(
 }
 
 /// `[to ol_call]`, `[IN ST]`: a name split by white space that has no other use.
-fn torn(window: &mut Window<'_, '_>, at: usize, start: usize, closer: bool, code: bool) -> Verdict {
+fn split_name(window: &mut Window<'_, '_>, at: usize, start: usize, closer: bool, code: bool) -> Verdict {
     let mark = Verdict::Mark { at, family: Family::Bracket };
     let name = Name::read(window, start, true);
     let next = window.skip_space(name.next);
@@ -143,37 +143,37 @@ fn torn(window: &mut Window<'_, '_>, at: usize, start: usize, closer: bool, code
     }
     let spelled = name.as_str();
     match names::bracket(spelled.trim_matches('_')) {
-        Strength::Core => mark,
+        Confidence::Core => mark,
         _ if code && !names::is_reserved(spelled) && !matches!(spelled, "inst" | "structured") => {
             Verdict::Clean
         }
-        Strength::Strong => mark,
-        Strength::Weak if spelled == "args" && payload(window, next + 1) => mark,
-        Strength::Weak if closer => Verdict::Closer { at, family: Family::Bracket, key: name.key() },
-        Strength::Weak => {
+        Confidence::Strong => mark,
+        Confidence::Weak if spelled == "args" && payload(window, next + 1) => mark,
+        Confidence::Weak if closer => Verdict::Closer { at, family: Family::Bracket, key: name.key() },
+        Confidence::Weak => {
             Verdict::Opener { at, family: Family::Bracket, key: name.key(), role: names::role(spelled) }
         }
-        Strength::None => Verdict::Clean,
+        Confidence::None => Verdict::Clean,
     }
 }
 
 /// `[|name|]`; an array of one variable looks the same, so the name has to be about turns or tools.
-fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, ending: Ending) -> Verdict {
+fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, ending: TextEnd) -> Verdict {
     let index = window.skip_space(bar + 1);
     let name = Name::read(window, index, true);
     let close = window.skip_space(name.next);
     let bracket = window.skip_space(close + 1);
-    let open = ending == Ending::Open;
+    let open = ending == TextEnd::Open;
     let suspicious = match (window.get(close), window.get(bracket)) {
-        (b'|', b']') => names::speaks(name.as_str()),
-        (END, _) | (b'|', END) => open && (name.len == 0 || names::may_become(name.as_str())),
+        (b'|', b']') => names::names_turn_or_tool(name.as_str()),
+        (END, _) | (b'|', END) => open && (name.len == 0 || names::may_become_name(name.as_str())),
         _ => false,
     };
     if suspicious { Verdict::Mark { at, family: Family::BarTag } } else { Verdict::Clean }
 }
 
 /// Judges `~` in sentinels such as `]~b]` and `[e~[`. The mark goes in front of it.
-pub(crate) fn tilde(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
+pub(crate) fn tilde(window: &mut Window<'_, '_>, ending: TextEnd) -> Verdict {
     /// Letters between the bracket and the tilde.
     const MAX_LETTERS: usize = 4;
     let (text, at) = (window.text, window.from);
@@ -185,7 +185,7 @@ pub(crate) fn tilde(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
     let name = Name::read(window, index, true);
     let close = window.skip_space(name.next);
     let close = window.get(close);
-    let unfinished = close == END && ending == Ending::Open;
+    let unfinished = close == END && ending == TextEnd::Open;
     if name.len > MAX_LETTERS || !matches!(close, b']' | b'[') && !unfinished {
         return Verdict::Clean;
     }
@@ -197,7 +197,7 @@ pub(crate) fn tilde(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
             return if letters == 0 && name.len > 0 && close == b']' { mark } else { Verdict::Clean };
         };
         let skipped = is_invisible(c) || matches!(fold(c), Folded::One(b' ' | b'\n') | Folded::Nothing);
-        let (byte, start) = if skipped { (b' ', start) } else { spelled_before(text, end) };
+        let (byte, start) = if skipped { (b' ', start) } else { folded_before(text, end) };
         match byte {
             b' ' if at - start <= MAX_BACK => {}
             b']' if letters == 0 && (name.len > 0 || unfinished) => return mark,
@@ -224,7 +224,7 @@ pub(crate) fn symbol(window: &mut Window<'_, '_>) -> Verdict {
     }
     let colon = window.skip_space(close + 1);
     let tight = start == 1 && close == name.next;
-    let spoken = names::speaks(name.as_str()) || name.as_str() == "return";
+    let spoken = names::names_turn_or_tool(name.as_str()) || name.as_str() == "return";
     if spoken && (tight || window.get(colon) == b':') {
         return Verdict::Mark { at: window.end_of(0), family: Family::Sentinel };
     }

@@ -2,10 +2,10 @@
 //! the value `function`, `tool_use` or `function_call` in an object whose other keys make it a call.
 
 use super::object::{MAX_OBJECT, Reader};
-use super::{Ending, Name, Verdict};
+use super::{Name, TextEnd, Verdict};
+use crate::family_counts::Family;
 use crate::names;
 use crate::skeleton::{END, Window};
-use crate::tally::Family;
 
 /// Siblings of `type` that make an object a call.
 const CALL_SIBLINGS: [&str; 9] = [
@@ -33,10 +33,10 @@ impl Budget {
 }
 
 /// Judges a `"`.
-pub(crate) fn json_call(window: &mut Window<'_, '_>, ending: Ending, budget: &mut Budget) -> Verdict {
+pub(crate) fn json_call(window: &mut Window<'_, '_>, ending: TextEnd, budget: &mut Budget) -> Verdict {
     let at = window.end_of(0);
     let mark = Verdict::Mark { at, family: Family::JsonCall };
-    let open = ending == Ending::Open;
+    let open = ending == TextEnd::Open;
     let start = window.skip_space(1);
     let key = Name::read(window, start, true);
     let quote = window.skip_space(key.next);

@@ -1,12 +1,12 @@
 //! Forms that parsers take at the start of a line (turns, the steps of a ReAct loop), headings of instruction
 //! formats, and fences whose content a runtime executes.
 
-use super::{Ending, Name, Verdict, spelled_before};
+use super::{Name, TextEnd, Verdict, folded_before};
+use crate::family_counts::Family;
 use crate::fold::{Folded, fold};
 use crate::invisible::is_invisible;
-use crate::names::{self, Strength};
+use crate::names::{self, Confidence};
 use crate::skeleton::{END, FAR, OTHER, Window};
-use crate::tally::Family;
 
 /// Who speaks, in a line such as `User: …`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,20 +24,20 @@ const ROLES: usize = 5;
 
 /// The roles that a text names.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Speakers([bool; ROLES]);
+pub(crate) struct RoleSet([bool; ROLES]);
 
-impl Speakers {
+impl RoleSet {
     pub(crate) fn add(&mut self, role: Role) {
         self.0[role as usize] = true;
     }
 
     /// Whether at least two roles speak, not counting everyday names.
-    pub(crate) fn converse(self) -> bool {
+    pub(crate) fn has_dialogue(self) -> bool {
         self.0[..Role::Bot as usize].iter().filter(|&&seen| seen).count() > 1
     }
 
     /// Whether a person asks and a model answers, in either set.
-    pub(crate) fn ask_and_answer(self, there: Self) -> bool {
+    pub(crate) fn has_question_and_answer(self, there: Self) -> bool {
         let is = |role: Role| self.0[role as usize] || there.0[role as usize];
         (is(Role::Human) || is(Role::User)) && (is(Role::Assistant) || is(Role::Bot))
     }
@@ -45,7 +45,7 @@ impl Speakers {
 
 /// A step of a ReAct loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum React {
+pub(crate) enum ReActStep {
     /// `Action:`, also a word of everyday minutes: it counts only with an input behind it.
     Action,
     /// `Action Input:`, which has no other use.
@@ -61,13 +61,13 @@ pub(crate) enum LineStart {
     /// A turn; a mark would be inserted at this offset, in front of the colon.
     Turn(Role, usize),
     /// A turn that an invisible character breaks; other turns count beside it.
-    Broken(Role),
+    BrokenTurn(Role),
     /// A step that is broken the same way.
     BrokenStep,
     /// A heading that turns follow, with the offset of the mark.
-    Beginning(usize),
+    Heading(usize),
     /// A step of a ReAct loop, with the offset of the mark.
-    React(React, usize),
+    React(ReActStep, usize),
     /// `>>>name` alone on its line: a mark goes to this offset.
     Marker(usize),
 }
@@ -109,9 +109,9 @@ pub(crate) fn line_start(window: &mut Window<'_, '_>) -> LineStart {
     loop {
         match window.get(index) {
             b' ' | b'\n' if len > 0 => {}
-            OTHER if len > 0 && unseen(window, index).is_some() => {
+            OTHER if len > 0 && skip_invisible(window, index).is_some() => {
                 broken = true;
-                index = unseen(window, index).unwrap_or(index);
+                index = skip_invisible(window, index).unwrap_or(index);
             }
             b':' if len > 0 => break,
             // A backspace deletes the character in front of it.
@@ -132,8 +132,8 @@ pub(crate) fn line_start(window: &mut Window<'_, '_>) -> LineStart {
     }
     let at = window.end_of(last);
     match judge(&word[..len], at) {
-        LineStart::Turn(role, _) if broken => LineStart::Broken(role),
-        LineStart::React(React::Input, _) if broken => LineStart::BrokenStep,
+        LineStart::Turn(role, _) if broken => LineStart::BrokenTurn(role),
+        LineStart::React(ReActStep::Input, _) if broken => LineStart::BrokenStep,
         _ if broken => LineStart::Nothing,
         line => line,
     }
@@ -144,7 +144,7 @@ fn is_backspace(window: &Window<'_, '_>, index: usize) -> bool {
 }
 
 /// The last unit of the invisible text at `index`: one character, or a terminal's escape sequence.
-fn unseen(window: &mut Window<'_, '_>, index: usize) -> Option<usize> {
+fn skip_invisible(window: &mut Window<'_, '_>, index: usize) -> Option<usize> {
     /// The longest escape sequence in use, and a link's address.
     const MAX_SEQUENCE: usize = 64;
     let c = window.text[window.start_of(index)..].chars().next()?;
@@ -168,10 +168,10 @@ fn judge(word: &[u8], at: usize) -> LineStart {
         b"system" => LineStart::Turn(Role::System, at),
         b"user" => LineStart::Turn(Role::User, at),
         b"ai" | b"bot" | b"chatbot" | b"gpt" | b"falcon" => LineStart::Turn(Role::Bot, at),
-        b"beginningofconversation" => LineStart::Beginning(at),
-        b"action" => LineStart::React(React::Action, at),
-        b"actioninput" | b"toolinput" | b"functioninput" => LineStart::React(React::Input, at),
-        b"observation" | b"thought" | b"finalanswer" => LineStart::React(React::Other, at),
+        b"beginningofconversation" => LineStart::Heading(at),
+        b"action" => LineStart::React(ReActStep::Action, at),
+        b"actioninput" | b"toolinput" | b"functioninput" => LineStart::React(ReActStep::Input, at),
+        b"observation" | b"thought" | b"finalanswer" => LineStart::React(ReActStep::Other, at),
         _ => LineStart::Nothing,
     }
 }
@@ -196,7 +196,7 @@ fn marker(window: &mut Window<'_, '_>, start: usize) -> LineStart {
 }
 
 /// Judges `##` and more: `### Instruction`, and the other headings of instruction formats with their colon.
-pub(crate) fn heading(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
+pub(crate) fn heading(window: &mut Window<'_, '_>, ending: TextEnd) -> Verdict {
     let mut index = 1;
     while window.get(index) == b'#' {
         index += 1;
@@ -237,19 +237,19 @@ pub(crate) fn heading(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
     );
     match window.get(colon) {
         b':' if word => mark,
-        b':' if beside => Verdict::Beside { at, family: Family::Turn },
-        END if ending == Ending::Open && name.len >= 4 && "instruction".starts_with(name.as_str()) => mark,
+        b':' if beside => Verdict::NearHeading { at, family: Family::Turn },
+        END if ending == TextEnd::Open && name.len >= 4 && "instruction".starts_with(name.as_str()) => mark,
         _ => Verdict::Clean,
     }
 }
 
 /// Judges three and more backticks: a language that names tool code, or any block right behind `Action:`.
-pub(crate) fn fence(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
+pub(crate) fn fence(window: &mut Window<'_, '_>, ending: TextEnd) -> Verdict {
     let mut index = 1;
     while window.get(index) == b'`' {
         index += 1;
     }
-    let open = ending == Ending::Open;
+    let open = ending == TextEnd::Open;
     if index < 3 {
         return if open && window.get(index) == END && index == 2 {
             Verdict::Mark { at: window.end_of(index - 1), family: Family::Fence }
@@ -262,13 +262,14 @@ pub(crate) fn fence(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
     let start = window.skip_space(index);
     let first = window.get(start);
     if (first.is_ascii_alphanumeric() || matches!(first, b'{' | b'['))
-        && follows(window.text, window.from, b":noitca")
+        && follows_word(window.text, window.from, b":noitca")
     {
         return mark;
     }
     let tight = Name::read(window, start, false);
     let loose = Name::read(window, start, true);
-    let executed = |name: &Name| names::tag(name.as_str()) == Strength::Core && !name.as_str().contains('-');
+    let executed =
+        |name: &Name| names::tag(name.as_str()) == Confidence::Core && !name.as_str().contains('-');
     if ["tool_code", "tool_output", "tool_call"].iter().any(|begin| tight.as_str().starts_with(begin))
         || executed(&tight) && matches!(window.get(tight.next), b' ' | b'\n' | END)
         || loose.spaced && ["tool_code", "tool_output"].iter().any(|begin| loose.as_str().starts_with(begin))
@@ -281,7 +282,7 @@ pub(crate) fn fence(window: &mut Window<'_, '_>, ending: Ending) -> Verdict {
 }
 
 /// Whether the word, given reversed, stands in front, ignoring white space.
-pub(super) fn follows(text: &str, at: usize, reversed: &[u8]) -> bool {
+pub(super) fn follows_word(text: &str, at: usize, reversed: &[u8]) -> bool {
     /// How far to look back, in bytes: the word, spelled out, and some white space.
     const MAX_BACK: usize = 96;
     let mut wanted = reversed;
@@ -292,7 +293,7 @@ pub(super) fn follows(text: &str, at: usize, reversed: &[u8]) -> bool {
             end = before;
             continue;
         }
-        let (byte, start) = spelled_before(text, end);
+        let (byte, start) = folded_before(text, end);
         match wanted {
             _ if matches!(byte, b' ' | b'\n') => {}
             [next] if *next == byte => return true,
@@ -334,7 +335,7 @@ pub(crate) fn speaker(text: &str, colon: usize) -> Option<(Option<Role>, usize)>
             end = before;
             continue;
         }
-        let (byte, start) = spelled_before(text, end);
+        let (byte, start) = folded_before(text, end);
         match byte {
             b' ' | b'\n' => {
                 whole |= found.is_some();

@@ -7,14 +7,14 @@ mod line;
 mod object;
 mod tag;
 
+use crate::family_counts::Family;
 use crate::fold::{Folded, fold};
 use crate::names;
 use crate::skeleton::{END, OTHER, Window};
-use crate::tally::Family;
 
 pub(crate) use bracket::{bracket, symbol, tilde};
 pub(crate) use json_call::{Budget, json_call};
-pub(crate) use line::{LineStart, React, Role, Speakers, fence, heading, line_start, speaker};
+pub(crate) use line::{LineStart, ReActStep, Role, RoleSet, fence, heading, line_start, speaker};
 pub(crate) use tag::{closing_bar, tag};
 
 /// The result for one opener.
@@ -31,12 +31,12 @@ pub(crate) enum Verdict {
     /// Control syntax that names a speaker.
     Speaker { at: usize, family: Family, role: Role },
     /// Control syntax only if the text also holds an unmistakable heading of a prompt.
-    Beside { at: usize, family: Family },
+    NearHeading { at: usize, family: Family },
 }
 
 /// What follows the last character of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum TextEnd {
     /// Unknown: other text may follow, so an unfinished delimiter counts.
     Open,
     /// The closing quote of a JSON string.
@@ -103,7 +103,7 @@ fn is_name(byte: u8) -> bool {
 }
 
 /// Whether `ident =` stands at `index`: the first attribute of a tag.
-fn attribute(window: &mut Window<'_, '_>, index: usize, ending: Ending) -> bool {
+fn attribute(window: &mut Window<'_, '_>, index: usize, ending: TextEnd) -> bool {
     let name = Name::read(window, index, false);
     if name.len == 0 {
         return false;
@@ -111,7 +111,7 @@ fn attribute(window: &mut Window<'_, '_>, index: usize, ending: Ending) -> bool 
     let beyond = window.skip_space(name.next);
     match window.get(beyond) {
         b'=' => true,
-        END => ending == Ending::Open,
+        END => ending == TextEnd::Open,
         _ => false,
     }
 }
@@ -130,8 +130,8 @@ fn payload(window: &mut Window<'_, '_>, index: usize) -> bool {
 }
 
 /// Whether the text ends inside a name that may become a suspicious one.
-fn unfinished(next: u8, name: &Name, ending: Ending) -> bool {
-    next == END && ending == Ending::Open && (name.len == 0 || names::may_become(name.as_str()))
+fn is_unfinished(next: u8, name: &Name, ending: TextEnd) -> bool {
+    next == END && ending == TextEnd::Open && (name.len == 0 || names::may_become_name(name.as_str()))
 }
 
 /// Whether source code would spell a type this way: `Vec<ToolCall>`. Mixed case meant to evade has shorter humps.
@@ -155,7 +155,7 @@ fn follows_identifier(before: Option<char>) -> bool {
 }
 
 /// The folded character that ends at `end`, escaped or not, and where it starts.
-pub(crate) fn spelled_before(text: &str, end: usize) -> (u8, usize) {
+pub(crate) fn folded_before(text: &str, end: usize) -> (u8, usize) {
     /// Longer than the longest escape, `&amp;amp;#x0003c;`.
     const MAX_SPELLING: usize = 24;
     let Some((last, c)) = text[..end].char_indices().next_back() else { return (END, 0) };

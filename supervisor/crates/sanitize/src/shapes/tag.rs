@@ -1,23 +1,23 @@
 //! Tags: `<tool_call>`, `</think>`, `<ns:invoke name=…>`, `<function=…>`, `<|im_start|>`.
 
 use super::{
-    Ending, Name, Verdict, attribute, follows_identifier, is_name, is_type_name, payload, spelled_before,
-    unfinished,
+    Name, TextEnd, Verdict, attribute, folded_before, follows_identifier, is_name, is_type_name,
+    is_unfinished, payload,
 };
+use crate::family_counts::Family;
 use crate::fold::{Folded, SYMBOL, fold};
 use crate::invisible::is_invisible;
-use crate::names::{self, Strength};
+use crate::names::{self, Confidence};
 use crate::skeleton::{END, OTHER, Window};
-use crate::tally::Family;
 
 /// Judges a `<`. `before` is the character in front of it.
-pub(crate) fn tag(window: &mut Window<'_, '_>, before: Option<char>, ending: Ending) -> Verdict {
+pub(crate) fn tag(window: &mut Window<'_, '_>, before: Option<char>, ending: TextEnd) -> Verdict {
     let at = window.end_of(0);
     let last = |window: &Window<'_, '_>| {
         // Backslashes quote the angle, and are dropped by the reader.
         let passed = |c: char| c.is_whitespace() || is_invisible(c) || c == '\\';
         let text = window.text[..window.from].trim_end_matches(passed);
-        spelled_before(text, text.len()).0
+        folded_before(text, text.len()).0
     };
     let first = window.skip_space(1);
     // At the very beginning, the bracket may belong to text in front of it.
@@ -26,7 +26,11 @@ pub(crate) fn tag(window: &mut Window<'_, '_>, before: Option<char>, ending: End
     }
     // Behind a space it is a shell operator or a shift.
     let apart = matches!(before, Some(' ' | '\n' | '<'));
-    if !apart && window.get(1) == b'<' && window.get(2) != b'<' && shouted(window.text, window.from) {
+    if !apart
+        && window.get(1) == b'<'
+        && window.get(2) != b'<'
+        && closes_reversed_tag(window.text, window.from)
+    {
         return Verdict::Mark { at, family: Family::Sentinel };
     }
     let mut index = window.skip_space(1);
@@ -36,50 +40,50 @@ pub(crate) fn tag(window: &mut Window<'_, '_>, before: Option<char>, ending: End
         index = window.skip_space(index + 1);
     }
     match window.get(index) {
-        END if ending == Ending::Open => Verdict::Mark { at, family: Family::Tag },
+        END if ending == TextEnd::Open => Verdict::Mark { at, family: Family::Tag },
         b'|' => bar(window, at, index, spaced, ending),
-        byte if is_name(byte) || byte == b':' => named(window, at, index, closer, before, ending),
+        byte if is_name(byte) || byte == b':' => judge_named(window, at, index, closer, before, ending),
         _ => Verdict::Clean,
     }
 }
 
-fn named(
+fn judge_named(
     window: &mut Window<'_, '_>,
     at: usize,
     start: usize,
     closer: bool,
     before: Option<char>,
-    ending: Ending,
+    ending: TextEnd,
 ) -> Verdict {
     let mark = Verdict::Mark { at, family: Family::Tag };
     let first = start;
     let (name, start) = behind_namespaces(window, start, false);
     let mut strength = names::tag(name.as_str());
     if closer && name.as_str() == "s" {
-        strength = Strength::Strong;
+        strength = Confidence::Strong;
     }
     let next = window.skip_space(name.next);
     let byte = window.get(next);
     let self_closing = byte == b'/';
     let behind = if self_closing { window.skip_space(next + 1) } else { next };
     let last = window.get(behind);
-    if unfinished(last, &name, ending) {
+    if is_unfinished(last, &name, ending) {
         return mark;
     }
     let angle = window.skip_space(next + 1);
-    let ends = window.get(angle) == b'>' || window.get(angle) == END && ending == Ending::Open;
+    let ends = window.get(angle) == b'>' || window.get(angle) == END && ending == TextEnd::Open;
     if byte == b'|' && name.len > 2 && ends {
         return Verdict::Mark { at, family: Family::BarTag };
     }
     let closed = last == b'>';
     // `<functionname=`: the space in front of the attribute is all that is missing.
     if byte == b'='
-        && name.as_str().strip_suffix("name").is_some_and(|stem| names::tag(stem) != Strength::None)
+        && name.as_str().strip_suffix("name").is_some_and(|stem| names::tag(stem) != Confidence::None)
     {
         return mark;
     }
     // An unfinished closer may still turn out to be in a namespace.
-    if closer && last == END && ending == Ending::Open {
+    if closer && last == END && ending == TextEnd::Open {
         return mark;
     }
     // The name of a group in a regular expression.
@@ -90,14 +94,14 @@ fn named(
         return if closed && !closer && names_speaker(window, behind + 1) { mark } else { Verdict::Clean };
     }
     let type_argument = closed && !closer && !self_closing && (follows_identifier(before) || start > first);
-    if strength != Strength::Core && type_argument && name.next > start {
+    if strength != Confidence::Core && type_argument && name.next > start {
         let spelled = &window.text[window.start_of(start)..window.end_of(name.next - 1)];
         if is_type_name(spelled) {
             return Verdict::Clean;
         }
     }
     match strength {
-        Strength::Core | Strength::Strong => {
+        Confidence::Core | Confidence::Strong => {
             if closed
                 && !closer
                 && let Some(role) = names::role(name.as_str())
@@ -107,12 +111,12 @@ fn named(
             if closed
                 || byte == b'='
                 || attribute(window, next, ending)
-                || (strength == Strength::Core && start == 1 && payload(window, next))
+                || (strength == Confidence::Core && start == 1 && payload(window, next))
             {
                 return mark;
             }
         }
-        Strength::Weak => {
+        Confidence::Weak => {
             // A type argument, or the name of a group in a regular expression.
             let code = before == Some('?') || follows_identifier(before);
             let calls = matches!(name.as_str(), "tool" | "function" | "parameter" | "call");
@@ -134,9 +138,9 @@ fn named(
                 return Verdict::Opener { at, family: Family::Tag, key, role };
             }
         }
-        Strength::None => {}
+        Confidence::None => {}
     }
-    torn(window, at, start, closer, ending)
+    split_name(window, at, start, closer, ending)
 }
 
 /// Whether the content of an element is only the name of a speaker: `<role>SYSTEM</role>`.
@@ -150,7 +154,7 @@ fn names_speaker(window: &mut Window<'_, '_>, index: usize) -> bool {
 }
 
 /// Whether the `<<` at `at` closes `>>NAME`. Shifts of source code are written in lower case.
-fn shouted(text: &str, at: usize) -> bool {
+fn closes_reversed_tag(text: &str, at: usize) -> bool {
     /// How far to look back, in bytes: the longest name, spelled out.
     const MAX_BACK: usize = 160;
     let (mut letters, mut capital, mut angles) = (0, false, 0);
@@ -162,7 +166,7 @@ fn shouted(text: &str, at: usize) -> bool {
             end = before;
             continue;
         }
-        let (byte, start) = spelled_before(text, end);
+        let (byte, start) = folded_before(text, end);
         match byte {
             b' ' | b'\n' | b'_' => {}
             b'>' if letters >= 4 && capital => {
@@ -183,7 +187,13 @@ fn shouted(text: &str, at: usize) -> bool {
 }
 
 /// Checks a name with white space inside: `<to ol_call>`, `<func tion=`, `<eo h>`. No real element is written so.
-fn torn(window: &mut Window<'_, '_>, at: usize, start: usize, closer: bool, ending: Ending) -> Verdict {
+fn split_name(
+    window: &mut Window<'_, '_>,
+    at: usize,
+    start: usize,
+    closer: bool,
+    ending: TextEnd,
+) -> Verdict {
     let mark = Verdict::Mark { at, family: Family::Tag };
     let (name, _) = behind_namespaces(window, start, true);
     if !name.spaced {
@@ -191,13 +201,13 @@ fn torn(window: &mut Window<'_, '_>, at: usize, start: usize, closer: bool, endi
     }
     let next = window.skip_space(name.next);
     let assigned = match window.get(next) {
-        b'|' if window.get(next + 1) == b'>' && names::speaks(name.as_str()) => {
+        b'|' if window.get(next + 1) == b'>' && names::names_turn_or_tool(name.as_str()) => {
             return Verdict::Mark { at, family: Family::BarTag };
         }
         b'=' => true,
         b'>' | b'/' => false,
-        END if ending == Ending::Open
-            && (name.as_str().contains('_') || name.len > 3 && names::may_become(name.as_str())) =>
+        END if ending == TextEnd::Open
+            && (name.as_str().contains('_') || name.len > 3 && names::may_become_name(name.as_str())) =>
         {
             return mark;
         }
@@ -207,7 +217,7 @@ fn torn(window: &mut Window<'_, '_>, at: usize, start: usize, closer: bool, endi
     let spelled = if assigned { spelled.strip_suffix("name").unwrap_or(spelled) } else { spelled };
     let key = name.key();
     let strength = names::tag(spelled);
-    if strength == Strength::Strong
+    if strength == Confidence::Strong
         && !assigned
         && !closer
         && let Some(role) = names::role(spelled)
@@ -215,16 +225,16 @@ fn torn(window: &mut Window<'_, '_>, at: usize, start: usize, closer: bool, endi
         return Verdict::Speaker { at, family: Family::Tag, role };
     }
     match strength {
-        Strength::Core => mark,
-        Strength::Strong
+        Confidence::Core => mark,
+        Confidence::Strong
             if !assigned || matches!(spelled, "invoke" | "assistant" | "human" | "think" | "sys") =>
         {
             mark
         }
         _ if assigned && matches!(spelled, "function" | "parameter" | "tool") => mark,
-        Strength::Weak if assigned || spelled.len() < 3 => Verdict::Clean,
-        Strength::Weak if closer => Verdict::Closer { at, family: Family::Tag, key },
-        Strength::Weak => Verdict::Opener { at, family: Family::Tag, key, role: names::role(spelled) },
+        Confidence::Weak if assigned || spelled.len() < 3 => Verdict::Clean,
+        Confidence::Weak if closer => Verdict::Closer { at, family: Family::Tag, key },
+        Confidence::Weak => Verdict::Opener { at, family: Family::Tag, key, role: names::role(spelled) },
         _ => Verdict::Clean,
     }
 }
@@ -245,7 +255,7 @@ fn behind_namespaces(window: &mut Window<'_, '_>, start: usize, loose: bool) -> 
 }
 
 /// `<|name|>` and its beginnings; `<|` as an operator and `x < |y|` are left alone.
-fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, spaced: bool, ending: Ending) -> Verdict {
+fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, spaced: bool, ending: TextEnd) -> Verdict {
     let mark = Verdict::Mark { at, family: Family::BarTag };
     let mut index = bar + 1;
     if window.get(index) == b'|' {
@@ -257,7 +267,7 @@ fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, spaced: bool, ending:
         && (quoted
             || is_name(tight) && !tight.is_ascii_digit()
             || matches!(tight, b'/' | OTHER | SYMBOL)
-            || tight == END && ending == Ending::Open)
+            || tight == END && ending == TextEnd::Open)
     {
         return mark;
     }
@@ -272,8 +282,8 @@ fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, spaced: bool, ending:
         // `< |NAME|invoke`: a namespace.
         (b'|', byte) if name.len > 0 && is_name(byte) => {
             let inner = Name::read(window, angle, false);
-            let known = matches!(names::tag(inner.as_str()), Strength::Core | Strength::Strong)
-                || names::tag(inner.as_str()) == Strength::Weak;
+            let known = matches!(names::tag(inner.as_str()), Confidence::Core | Confidence::Strong)
+                || names::tag(inner.as_str()) == Confidence::Weak;
             let next = window.skip_space(inner.next);
             if known && (window.get(next) == b'>' || attribute(window, next, ending)) {
                 mark
@@ -281,10 +291,10 @@ fn bar(window: &mut Window<'_, '_>, at: usize, bar: usize, spaced: bool, ending:
                 Verdict::Clean
             }
         }
-        (b'>', _) if names::speaks(name.as_str()) => mark,
-        (b'|', b'>') if name.len > 0 && (spaced || names::speaks(name.as_str())) => mark,
+        (b'>', _) if names::names_turn_or_tool(name.as_str()) => mark,
+        (b'|', b'>') if name.len > 0 && (spaced || names::names_turn_or_tool(name.as_str())) => mark,
         (END, _) | (b'|', END)
-            if ending == Ending::Open && (name.len == 0 || names::may_become(name.as_str())) =>
+            if ending == TextEnd::Open && (name.len == 0 || names::may_become_name(name.as_str())) =>
         {
             mark
         }
@@ -299,7 +309,7 @@ pub(crate) fn closing_bar(text: &str, bar: usize) -> Verdict {
     let name_len = before.iter().rev().take_while(|&&byte| is_name(byte)).count();
     let (front, name) = text[..bar].split_at(bar - name_len);
     let opened = front.chars().next_back().is_some_and(|c| fold(c) == Folded::One(b'|'));
-    if opened || !name.contains('_') || names::tag(&name.to_ascii_lowercase()) == Strength::None {
+    if opened || !name.contains('_') || names::tag(&name.to_ascii_lowercase()) == Confidence::None {
         return Verdict::Clean;
     }
     Verdict::Mark { at: bar + 1, family: Family::BarTag }

@@ -11,14 +11,14 @@ fn a_raw_text_shows_nothing_of_itself() {
 #[test]
 fn only_a_sanitizer_makes_it_fit_to_be_shown() {
     let sanitizer = Sanitizer::default();
-    let shown = sanitizer.sanitize("a <|im_start|>", &mut Tally::default());
+    let shown = sanitizer.sanitize("a <|im_start|>", &mut FamilyCounts::default());
     assert_eq!(shown, "a <·|im_start|>");
     assert_eq!(sanitizer.sanitize_line("a\nb"), "a\\nb");
     assert_eq!(
-        sanitizer.sanitize_json(String::from("{\"a\": 1}"), &mut Tally::default()).unwrap(),
+        sanitizer.sanitize_json(String::from("{\"a\": 1}"), &mut FamilyCounts::default()).unwrap(),
         "{\"a\": 1}"
     );
-    assert_eq!(sanitizer.sanitize_json("{", &mut Tally::default()), None);
+    assert_eq!(sanitizer.sanitize_json("{", &mut FamilyCounts::default()), None);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn pieces_that_make_a_token_together_do_not() {
     let name = Raw::from("plugin_output").line();
     let whole = inert!("[{}]", name);
     assert!(Sanitizer::default().is_clean(&whole), "{whole}");
-    let whole = Sanitized::joined([one, two], "");
+    let whole = Sanitized::join([one, two], "");
     assert!(Sanitizer::default().is_clean(&whole), "{whole}");
 }
 
@@ -105,7 +105,7 @@ proptest! {
         for line in &lines {
             prop_assert!(sanitizer.is_clean(line) && !line.contains(char::is_control), "{line:?}");
         }
-        let joined = Sanitized::joined(&lines, "");
+        let joined = Sanitized::join(&lines, "");
         prop_assert!(sanitizer.is_clean(&joined), "{joined:?}");
         let text: String = pieces.concat();
         let cut = Raw::from(&text).line_within(max);

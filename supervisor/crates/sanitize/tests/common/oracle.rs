@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use regex_automata::meta::Regex;
-use talon_sanitize::{Sanitizer, Tally};
+use talon_sanitize::{FamilyCounts, Sanitizer};
 
 use super::decode::{decode_fully, invisible};
 
@@ -108,11 +108,11 @@ fn is_subsequence(of: &str, sequence: impl Iterator<Item = char>) -> bool {
 /// Checks every property that holds of a single text.
 pub(crate) fn check(text: &str) {
     let sanitizer = Sanitizer::default();
-    let mut tally = Tally::default();
+    let mut tally = FamilyCounts::default();
     let out = sanitizer.text(text, &mut tally);
     let left = survivors(&out);
     assert!(left.is_empty(), "{left:?} in {out:?} from {text:?}");
-    assert_eq!(sanitizer.text(&out, &mut Tally::default()), out, "not settled: {out:?} from {text:?}");
+    assert_eq!(sanitizer.text(&out, &mut FamilyCounts::default()), out, "not settled: {out:?} from {text:?}");
     assert!(sanitizer.is_clean(&out));
     assert_eq!(tally.total() == 0, out == text);
     assert!(out.len() <= 4 * text.len() + 16, "{} bytes became {}", text.len(), out.len());
@@ -121,18 +121,18 @@ pub(crate) fn check(text: &str) {
         "{text:?} lost something in {out:?}"
     );
 
-    let line = sanitizer.line(text, &mut Tally::default());
+    let line = sanitizer.line(text, &mut FamilyCounts::default());
     assert!(
         !line.contains(
             |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}')
         )
     );
-    assert_eq!(sanitizer.line(&line, &mut Tally::default()), line);
+    assert_eq!(sanitizer.line(&line, &mut FamilyCounts::default()), line);
 
-    if let Some(json) = sanitizer.json(text, &mut Tally::default()) {
+    if let Some(json) = sanitizer.json(text, &mut FamilyCounts::default()) {
         let left = survivors(&json);
         assert!(left.is_empty(), "{left:?} in {json} from {text}");
-        assert_eq!(sanitizer.json(&json, &mut Tally::default()).as_deref(), Some(&*json));
+        assert_eq!(sanitizer.json(&json, &mut FamilyCounts::default()).as_deref(), Some(&*json));
     }
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn fuzz_one(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     check(&text);
     let sanitizer = Sanitizer::default();
-    let out = sanitizer.text(&text, &mut Tally::default());
+    let out = sanitizer.text(&text, &mut FamilyCounts::default());
     let cut = sanitizer.safe_cut(&out, out.len() / 2);
     assert!(cut <= out.len() / 2 && sanitizer.is_clean(&out[..cut]), "cut {out:?} at {cut}");
 }
@@ -150,14 +150,14 @@ pub(crate) fn fuzz_one(data: &[u8]) {
 pub(crate) fn fuzz_json(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let sanitizer = Sanitizer::default();
-    let Some(out) = sanitizer.json(&text, &mut Tally::default()) else { return };
+    let Some(out) = sanitizer.json(&text, &mut FamilyCounts::default()) else { return };
     let before: serde_json::Value = serde_json::from_str(&text).expect("accepted as JSON");
     let after: serde_json::Value = serde_json::from_str(&out).expect("still JSON");
     assert!(same_shape(&before, &after), "{text} became {out}");
     let left = survivors(&out);
     assert!(left.is_empty(), "{left:?} in {out} from {text}");
     assert_eq!(
-        sanitizer.json(&out, &mut Tally::default()).as_deref(),
+        sanitizer.json(&out, &mut FamilyCounts::default()).as_deref(),
         Some(&*out),
         "not settled, from {text}"
     );
@@ -171,7 +171,7 @@ pub(crate) fn fuzz_join(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let middle = text.floor_char_boundary(text.len() / 2);
     let sanitizer = Sanitizer::default();
-    let clean = |text: &str| sanitizer.text(text, &mut Tally::default()).into_owned();
+    let clean = |text: &str| sanitizer.text(text, &mut FamilyCounts::default()).into_owned();
     let (whole, one, two) = (clean(&text), clean(&text[..middle]), clean(&text[middle..]));
     for end in (0..whole.len()).rev().filter(|&end| whole.is_char_boundary(end)).take(PREFIXES) {
         let left = survivors(&whole[..end]);
@@ -180,7 +180,7 @@ pub(crate) fn fuzz_join(data: &[u8]) {
         assert!(cut <= end && sanitizer.is_clean(&whole[..cut]), "cut {whole:?} at {end}: {cut}");
     }
     let json = serde_json::to_string(&text[..middle]).expect("a string is JSON");
-    let json = sanitizer.json(&json, &mut Tally::default()).unwrap_or_default();
+    let json = sanitizer.json(&json, &mut FamilyCounts::default()).unwrap_or_default();
     let tight = if ends_spelling(&one) { String::new() } else { format!("{one}{two}") };
     let apart = if ends_spelling(&one) { String::new() } else { format!("{one}\n{two}") };
     for joined in [tight, apart, format!("{two}\n\n[·structured]\n{json}")] {

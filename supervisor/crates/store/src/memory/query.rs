@@ -6,7 +6,7 @@ use super::StoredMemory;
 use crate::error::Error;
 use crate::id::MemoryId;
 use crate::limits::{MAX_QUERY_BYTES, MAX_RECALLED, MAX_TAGS, count, name, size};
-use crate::search::{Features, stems, words};
+use crate::search::{Features, stems, tokenize};
 use crate::time::Timestamp;
 
 /// A workflow that shares less than this with a request is not recalled: it would only distract the model. Requests
@@ -26,7 +26,7 @@ pub struct MemoryQuery {
 
 /// A workflow that resembles a request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recalled {
+pub struct RecalledWorkflow {
     /// The workflow.
     pub memory: StoredMemory,
     /// How similar it is: 1 is the same, 0 has nothing in common.
@@ -35,7 +35,7 @@ pub struct Recalled {
 
 /// Which memories to forget.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Forget {
+pub enum ForgetSelector {
     /// This memory.
     Id(MemoryId),
     /// All with this tag.
@@ -58,17 +58,21 @@ pub(crate) fn check_recall(request: &str) -> Result<(), Error> {
 
 /// Ranks workflow candidates by similarity. The engines only propose candidates, and only this function decides, so
 /// that both engines recall the same.
-pub(crate) fn by_similarity(request: &str, candidates: Vec<StoredMemory>, limit: usize) -> Vec<Recalled> {
+pub(crate) fn rank_by_similarity(
+    request: &str,
+    candidates: Vec<StoredMemory>,
+    limit: usize,
+) -> Vec<RecalledWorkflow> {
     let wanted = Features::of(request);
-    let mut recalled: Vec<Recalled> = candidates
+    let mut recalled: Vec<RecalledWorkflow> = candidates
         .into_iter()
         .filter_map(|memory| {
             let workflow = memory.workflow.as_ref()?;
             // A request need not name the tools; if it does, it names them instead of using the trigger's words.
             let trigger = wanted.similarity(&Features::of(&workflow.trigger));
-            let whole = wanted.similarity(&Features::of(&workflow.told()));
+            let whole = wanted.similarity(&Features::of(&workflow.describe()));
             let similarity = trigger.max(whole);
-            (similarity >= MIN_SIMILARITY).then_some(Recalled { memory, similarity })
+            (similarity >= MIN_SIMILARITY).then_some(RecalledWorkflow { memory, similarity })
         })
         .collect();
     recalled.sort_by(|a, b| {
@@ -80,7 +84,11 @@ pub(crate) fn by_similarity(request: &str, candidates: Vec<StoredMemory>, limit:
 }
 
 /// The same for memories that share words with a text. Both engines propose memories with a common prefix of a word.
-pub(crate) fn by_shared_words(text: &str, candidates: Vec<StoredMemory>, limit: usize) -> Vec<StoredMemory> {
+pub(crate) fn rank_by_shared_words(
+    text: &str,
+    candidates: Vec<StoredMemory>,
+    limit: usize,
+) -> Vec<StoredMemory> {
     /// The score if one word is a prefix of the other: `tea` and `teas`. Pairs of characters are whole words.
     const WHOLE: usize = 3;
     /// The score of a common prefix of four letters: `analysis` and `analyze`, but `contract` and `control`, too.
@@ -89,14 +97,14 @@ pub(crate) fn by_shared_words(text: &str, candidates: Vec<StoredMemory>, limit: 
     const ENOUGH: usize = 2;
 
     let wanted: Vec<(String, Vec<String>)> = {
-        let all = words(text);
+        let all = tokenize(text);
         let of = |stem: &String| all.iter().filter(|word| word.starts_with(stem.as_str())).cloned().collect();
         stems(text).into_iter().map(|stem| (stem.clone(), of(&stem))).collect()
     };
     let mut found: Vec<(usize, StoredMemory)> = candidates
         .into_iter()
         .filter_map(|memory| {
-            let has: BTreeSet<String> = words(&memory.searched()).into_iter().collect();
+            let has: BTreeSet<String> = tokenize(&memory.search_text()).into_iter().collect();
             let each = wanted.iter().map(|(stem, whole)| {
                 let near = || has.range(stem.clone()..).take_while(|word| word.starts_with(stem.as_str()));
                 let same = |one: &String, other: &String| one.starts_with(other) || other.starts_with(one);
@@ -114,7 +122,7 @@ pub(crate) fn by_shared_words(text: &str, candidates: Vec<StoredMemory>, limit: 
     found.into_iter().map(|(_, memory)| memory).take(limit.min(MAX_RECALLED)).collect()
 }
 
-impl Forget {
+impl ForgetSelector {
     pub(crate) fn check(&self) -> Result<(), Error> {
         if let Self::Tag(tag) = self { name("a tag", tag) } else { Ok(()) }
     }

@@ -40,7 +40,7 @@ impl Step {
 
 /// The result of [`Memory::remember`](super::Memory::remember).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remembered {
+pub struct UpsertedMemory {
     /// The memory as it is now.
     pub memory: StoredMemory,
     /// Whether it is new.
@@ -98,7 +98,7 @@ impl Workflow {
 
     /// A description in words, for a memory without other content, and for the search.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn describe(&self) -> String {
         let mut text = self.trigger.clone();
         for step in &self.steps {
             text.push('\n');

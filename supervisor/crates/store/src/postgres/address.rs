@@ -43,15 +43,15 @@ struct Pair<'a> {
 
 fn pairs(text: &str) -> Vec<Pair<'_>> {
     if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-        query(text)
+        query_pairs(text)
     } else {
-        words(text)
+        keyword_pairs(text)
     }
 }
 
 /// The pairs after the question mark of `postgresql://user:password@host/database?key=value&key=value`. As in the
 /// library, everything before the first `@` is a user and a password, which may contain a question mark.
-fn query(text: &str) -> Vec<Pair<'_>> {
+fn query_pairs(text: &str) -> Vec<Pair<'_>> {
     let host = text.find('@').map_or(0, |at| at + 1);
     let Some(begin) = text[host..].find('?').map(|at| host + at + 1) else { return Vec::new() };
     let mut pairs = Vec::new();
@@ -87,7 +87,7 @@ fn decoded(text: &str) -> String {
 }
 
 /// The pairs of `key=value key='a value'`, with a backslash before a quote or a backslash.
-fn words(text: &str) -> Vec<Pair<'_>> {
+fn keyword_pairs(text: &str) -> Vec<Pair<'_>> {
     let mut pairs = Vec::new();
     let mut characters = text.char_indices().peekable();
     loop {

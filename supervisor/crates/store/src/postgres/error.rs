@@ -14,7 +14,7 @@ impl From<tokio_postgres::Error> for Error {
         let Some(code) = error.code() else {
             // An error without a code is not from the server: the connection broke, or the request was wrong.
             return if error.is_closed() || is_io(&error) {
-                gone(chain(&error))
+                unavailable(error_chain(&error))
             } else {
                 Self::Engine(error.into())
             };
@@ -25,17 +25,17 @@ impl From<tokio_postgres::Error> for Error {
             &SqlState::LOCK_NOT_AVAILABLE | &SqlState::T_R_DEADLOCK_DETECTED => Self::Busy(MAX_LOCK),
             // 57P: the server is starting or shutting down. 53300: it has no connections left.
             code if code.code().starts_with("57P") || code == &SqlState::TOO_MANY_CONNECTIONS => {
-                gone(chain(&error))
+                unavailable(error_chain(&error))
             }
             // It is read-only: it became a standby again, or always was one.
-            &SqlState::READ_ONLY_SQL_TRANSACTION => gone(chain(&error)),
+            &SqlState::READ_ONLY_SQL_TRANSACTION => unavailable(error_chain(&error)),
             _ => Self::Engine(error.into()),
         }
     }
 }
 
 /// The circuit breaker sets the time of the next attempt.
-fn gone(reason: String) -> Error {
+fn unavailable(reason: String) -> Error {
     Error::Unavailable { reason, retry_in: Duration::ZERO }
 }
 
@@ -51,16 +51,16 @@ fn is_io(error: &tokio_postgres::Error) -> bool {
 }
 
 /// A pool's error, with its cause.
-pub(super) fn told(error: &PoolError) -> String {
+pub(super) fn pool_message(error: &PoolError) -> String {
     match error {
         PoolError::Timeout(_) => "it does not answer".to_owned(),
-        PoolError::Backend(error) => chain(error),
-        other => chain(other),
+        PoolError::Backend(error) => error_chain(error),
+        other => error_chain(other),
     }
 }
 
 /// An error with its causes in one line.
-pub(super) fn chain(error: &dyn StdError) -> String {
+pub(super) fn error_chain(error: &dyn StdError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

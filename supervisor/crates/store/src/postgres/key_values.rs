@@ -5,12 +5,12 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::each::each;
+use super::for_each_row::for_each_row;
 use super::{PostgresStore, signed, unsigned};
 use crate::error::Error;
 use crate::id::{Key, PluginId};
-use crate::key_values::{Entry, KeySize, KeyValues, Namespace, Swap, Usage, check_value, prefix_end};
-use crate::page::{Filling, Page, PageRequest};
+use crate::key_values::{Entry, KeySize, KeyValues, Namespace, SwapResult, Usage, check_value, prefix_end};
+use crate::page::{Page, PageBuilder, PageRequest};
 
 /// The columns that [`PostgresStore::listed`] reads.
 macro_rules! listing {
@@ -36,25 +36,25 @@ impl KeyValues for PostgresStore {
             let row = client.query_opt(&sql, &[&plugin.as_str(), &key.as_bytes()]).await?;
             Ok(row.map(|row| row.try_get(0)).transpose()?)
         };
-        self.seen(found.await)
+        self.inspect_result(found.await)
     }
 
     async fn set(&self, namespace: &Namespace, key: &Key, value: Vec<u8>) -> Result<(), Error> {
         check_value(&value)?;
         let (namespace, key) = (namespace.clone(), key.clone());
-        self.change(Change { namespace, key, kind: Kind::Set(value) }).await.map(drop)
+        self.change(Change { namespace, key, kind: ChangeKind::Set(value) }).await.map(drop)
     }
 
     async fn delete(&self, plugin: &PluginId, key: &Key) -> Result<bool, Error> {
         // A quota never prevents freeing space.
         let (namespace, key) = (Namespace::of(plugin.clone()), key.clone());
-        let deleted = self.change(Change { namespace, key, kind: Kind::Delete }).await?;
-        Ok(deleted == Changed::Made)
+        let deleted = self.change(Change { namespace, key, kind: ChangeKind::Delete }).await?;
+        Ok(deleted == ChangeResult::Applied)
     }
 
     async fn keys(&self, plugin: &PluginId, prefix: &str, page: &PageRequest) -> Result<Page<Key>, Error> {
         let listed = |row: &Row| Ok((read_key(row)?, 0));
-        self.listed(listing!("key"), plugin, prefix, page, listed, |key| key).await
+        self.list_page(listing!("key"), plugin, prefix, page, listed, |key| key).await
     }
 
     async fn sizes(
@@ -66,7 +66,7 @@ impl KeyValues for PostgresStore {
         let listed = |row: &Row| {
             Ok((KeySize { key: read_key(row)?, bytes: unsigned(row.get::<_, i32>(1).into()) }, 0))
         };
-        self.listed(listing!("key, length(value)"), plugin, prefix, page, listed, |size| &size.key).await
+        self.list_page(listing!("key, length(value)"), plugin, prefix, page, listed, |size| &size.key).await
     }
 
     async fn entries(
@@ -80,14 +80,14 @@ impl KeyValues for PostgresStore {
             let weight = entry.weight();
             Ok((entry, weight))
         };
-        self.listed(listing!("key, value"), plugin, prefix, page, listed, |entry| &entry.key).await
+        self.list_page(listing!("key, value"), plugin, prefix, page, listed, |entry| &entry.key).await
     }
 
     async fn import(&self, namespace: &Namespace, key: &Key, value: Vec<u8>) -> Result<bool, Error> {
         check_value(&value)?;
         let (namespace, key) = (namespace.clone(), key.clone());
-        let imported = self.change(Change { namespace, key, kind: Kind::Import(value) }).await?;
-        Ok(imported == Changed::Made)
+        let imported = self.change(Change { namespace, key, kind: ChangeKind::Import(value) }).await?;
+        Ok(imported == ChangeResult::Applied)
     }
 
     async fn compare_and_set(
@@ -96,12 +96,12 @@ impl KeyValues for PostgresStore {
         key: &Key,
         expected: Option<Vec<u8>>,
         value: Option<Vec<u8>>,
-    ) -> Result<Swap, Error> {
+    ) -> Result<SwapResult, Error> {
         value.as_deref().map_or(Ok(()), check_value)?;
         let (namespace, key) = (namespace.clone(), key.clone());
-        Ok(match self.change(Change { namespace, key, kind: Kind::Swap(expected, value) }).await? {
-            Changed::Made => Swap::Done,
-            Changed::Not(current) => Swap::Lost(current),
+        Ok(match self.change(Change { namespace, key, kind: ChangeKind::Swap(expected, value) }).await? {
+            ChangeResult::Applied => SwapResult::Swapped,
+            ChangeResult::NotApplied(current) => SwapResult::Conflict(current),
         })
     }
 
@@ -109,7 +109,7 @@ impl KeyValues for PostgresStore {
         let mut client = self.client().await?;
         let purged = async {
             let transaction = client.transaction().await?;
-            let Some(counted) = Counted::lock(&transaction, plugin).await? else {
+            let Some(counted) = PluginRow::lock(&transaction, plugin).await? else {
                 return Ok(Usage::default());
             };
             // Deleting a plugin deletes its keys.
@@ -117,7 +117,7 @@ impl KeyValues for PostgresStore {
             self.commit(transaction, 1).await?;
             Ok(counted.usage)
         };
-        self.seen(purged.await)
+        self.inspect_result(purged.await)
     }
 
     async fn usage(&self, plugin: &PluginId) -> Result<Usage, Error> {
@@ -127,7 +127,7 @@ impl KeyValues for PostgresStore {
             let row = client.query_opt(&sql, &[&plugin.as_str()]).await?;
             Ok(row.map_or_else(Usage::default, |row| usage(&row, 0)))
         };
-        self.seen(used.await)
+        self.inspect_result(used.await)
     }
 
     async fn plugins(&self, page: &PageRequest) -> Result<Page<(PluginId, Usage)>, Error> {
@@ -136,21 +136,21 @@ impl KeyValues for PostgresStore {
         let listed = async {
             let sql = "SELECT name, bytes, keys FROM talon.plugins WHERE keys > 0 AND name > $1 ORDER BY name LIMIT $2";
             let sql = client.prepare_cached(sql).await?;
-            let mut plugins = Filling::of(page);
-            for row in client.query(&sql, &[&last, &page.probe()]).await? {
+            let mut plugins = PageBuilder::new(page);
+            for row in client.query(&sql, &[&last, &page.fetch_limit()]).await? {
                 let plugin = PluginId::new(row.try_get(0)?)
                     .map_err(|error| Error::unreadable("plugin's id", error))?;
                 plugins.push((plugin, usage(&row, 1)), 0);
             }
-            Ok(plugins.after(|(plugin, _)| plugin.as_str().into()))
+            Ok(plugins.finish(|(plugin, _)| plugin.as_str().into()))
         };
-        self.seen(listed.await)
+        self.inspect_result(listed.await)
     }
 }
 
 impl PostgresStore {
     /// A page of a plugin's keys, each with the other selected columns and its size.
-    async fn listed<T: Send>(
+    async fn list_page<T: Send>(
         &self,
         sql: &'static str,
         plugin: &PluginId,
@@ -164,17 +164,17 @@ impl PostgresStore {
             let sql = client.prepare_cached(sql).await?;
             let end = prefix_end(prefix.as_bytes());
             let (plugin, prefix, last, probe) =
-                (plugin.as_str(), prefix.as_bytes(), page.last(), page.probe());
-            let mut items = Filling::of(page);
+                (plugin.as_str(), prefix.as_bytes(), page.last(), page.fetch_limit());
+            let mut items = PageBuilder::new(page);
             let fill = |row: &Row| {
                 let (item, weight) = item(row)?;
                 Ok(items.push(item, weight))
             };
             let params: [&(dyn ToSql + Sync); 5] = [&plugin, &prefix, &end, &last, &probe];
-            each(&client, &sql, &params, fill).await?;
-            Ok(items.after(|item| key(item).as_bytes().to_vec()))
+            for_each_row(&client, &sql, &params, fill).await?;
+            Ok(items.finish(|item| key(item).as_bytes().to_vec()))
         };
-        self.seen(listed.await)
+        self.inspect_result(listed.await)
     }
 }
 
@@ -182,10 +182,10 @@ impl PostgresStore {
 pub(super) struct Change {
     pub(super) namespace: Namespace,
     pub(super) key: Key,
-    pub(super) kind: Kind,
+    pub(super) kind: ChangeKind,
 }
 
-pub(super) enum Kind {
+pub(super) enum ChangeKind {
     Set(Vec<u8>),
     /// As `Set`, but only if the value differs.
     Import(Vec<u8>),
@@ -195,58 +195,60 @@ pub(super) enum Kind {
 
 /// The result of a change.
 #[derive(PartialEq)]
-pub(super) enum Changed {
-    Made,
+pub(super) enum ChangeResult {
+    Applied,
     /// Not applied, since this is the current value.
-    Not(Option<Vec<u8>>),
+    NotApplied(Option<Vec<u8>>),
 }
 
 impl Change {
-    pub(super) async fn make(&self, db: &Transaction<'_>) -> Result<Changed, Error> {
+    pub(super) async fn apply(&self, db: &Transaction<'_>) -> Result<ChangeResult, Error> {
         let Self { namespace, key, kind } = self;
         match kind {
-            Kind::Set(value) => {
-                let counted = Counted::of(db, &namespace.plugin).await?;
+            ChangeKind::Set(value) => {
+                let counted = PluginRow::of(db, &namespace.plugin).await?;
                 let old = length(db, counted.id, key).await?;
                 counted.replace(db, namespace, key, old, Some(value)).await?;
             }
-            Kind::Import(value) => {
-                let counted = Counted::of(db, &namespace.plugin).await?;
+            ChangeKind::Import(value) => {
+                let counted = PluginRow::of(db, &namespace.plugin).await?;
                 let current = self::value(db, counted.id, key).await?;
                 if current.as_ref() == Some(value) {
-                    return Ok(Changed::Not(None));
+                    return Ok(ChangeResult::NotApplied(None));
                 }
                 let old = current.map(|value| value.len() as u64);
                 counted.replace(db, namespace, key, old, Some(value)).await?;
             }
-            Kind::Delete => {
-                let Some(counted) = Counted::lock(db, &namespace.plugin).await? else {
-                    return Ok(Changed::Not(None));
+            ChangeKind::Delete => {
+                let Some(counted) = PluginRow::lock(db, &namespace.plugin).await? else {
+                    return Ok(ChangeResult::NotApplied(None));
                 };
-                let Some(old) = length(db, counted.id, key).await? else { return Ok(Changed::Not(None)) };
+                let Some(old) = length(db, counted.id, key).await? else {
+                    return Ok(ChangeResult::NotApplied(None));
+                };
                 counted.replace(db, namespace, key, Some(old), None).await?;
             }
-            Kind::Swap(expected, value) => {
-                let counted = Counted::of(db, &namespace.plugin).await?;
+            ChangeKind::Swap(expected, value) => {
+                let counted = PluginRow::of(db, &namespace.plugin).await?;
                 let current = self::value(db, counted.id, key).await?;
                 if current != *expected {
-                    return Ok(Changed::Not(current));
+                    return Ok(ChangeResult::NotApplied(current));
                 }
                 let old = current.map(|value| value.len() as u64);
                 counted.replace(db, namespace, key, old, value.as_deref()).await?;
             }
         }
-        Ok(Changed::Made)
+        Ok(ChangeResult::Applied)
     }
 }
 
 /// A plugin's row, locked until the transaction ends.
-struct Counted {
+struct PluginRow {
     id: i64,
     usage: Usage,
 }
 
-impl Counted {
+impl PluginRow {
     async fn lock(db: &Transaction<'_>, plugin: &PluginId) -> Result<Option<Self>, Error> {
         let sql = "SELECT id, bytes, keys FROM talon.plugins WHERE name = $1 FOR UPDATE";
         let row = db.query_opt(&db.prepare_cached(sql).await?, &[&plugin.as_str()]).await?;
@@ -274,7 +276,7 @@ impl Counted {
         old: Option<u64>,
         new: Option<&[u8]>,
     ) -> Result<(), Error> {
-        let then = self.usage.with(namespace, key, old, new.map(|value| value.len() as u64))?;
+        let then = self.usage.after_change(namespace, key, old, new.map(|value| value.len() as u64))?;
         if let Some(value) = new {
             let sql = "INSERT INTO talon.key_values (plugin, key, value) VALUES ($1, $2, $3)
                 ON CONFLICT (plugin, key) DO UPDATE SET value = excluded.value";

@@ -4,15 +4,15 @@ use async_trait::async_trait;
 use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 
-use super::{PostgresStore, signed, unsigned, words};
+use super::{PostgresStore, signed, text_search, unsigned};
 use crate::error::Error;
 use crate::id::MemoryId;
 use crate::limits::MAX_RECALL_CANDIDATES;
 use crate::memory::{
-    Forget, Memory, MemoryQuery, NewMemory, OWNER_TAG, Recalled, Remembered, StoredMemory, by_shared_words,
-    by_similarity, check_query, check_recall,
+    ForgetSelector, Memory, MemoryQuery, NewMemory, OWNER_TAG, RecalledWorkflow, StoredMemory,
+    UpsertedMemory, check_query, check_recall, rank_by_shared_words, rank_by_similarity,
 };
-use crate::page::{Filling, Page, PageRequest};
+use crate::page::{Page, PageBuilder, PageRequest};
 use crate::search::{Query, stems};
 use crate::time::Timestamp;
 
@@ -33,21 +33,21 @@ macro_rules! owned {
 
 #[async_trait]
 impl Memory for PostgresStore {
-    async fn remember(&self, new: NewMemory) -> Result<Remembered, Error> {
+    async fn remember(&self, new: NewMemory) -> Result<UpsertedMemory, Error> {
         let memory = new.checked(Timestamp::now())?;
         let mut client = self.client().await?;
         let remembered = async {
             let transaction = client.transaction().await?;
             let again = "ON CONFLICT (fingerprint) DO UPDATE SET count = memories.count + 1,
                 last_used = excluded.last_used, workflow = excluded.workflow";
-            own_fingerprint(&transaction, &memory).await?;
+            refresh_fingerprint(&transaction, &memory).await?;
             let rows = insert(&transaction, &memory, again).await?;
             let row = rows.ok_or_else(|| Error::unreadable("memory", "it is gone"))?;
             self.commit(transaction, 1).await?;
             let kept = self::memory(&row)?;
-            Ok(Remembered { new: kept.id == memory.id, memory: kept })
+            Ok(UpsertedMemory { new: kept.id == memory.id, memory: kept })
         };
-        self.seen(remembered.await)
+        self.inspect_result(remembered.await)
     }
 
     async fn get(&self, id: MemoryId) -> Result<Option<StoredMemory>, Error> {
@@ -57,7 +57,7 @@ impl Memory for PostgresStore {
             let sql = client.prepare_cached(sql).await?;
             client.query_opt(&sql, &[&id.to_string()]).await?.map(|row| memory(&row)).transpose()
         };
-        self.seen(found.await)
+        self.inspect_result(found.await)
     }
 
     async fn search(&self, query: &MemoryQuery, page: &PageRequest) -> Result<Page<StoredMemory>, Error> {
@@ -65,7 +65,7 @@ impl Memory for PostgresStore {
         let Some(text) = query.text.as_deref().map(Query::parse).transpose()? else {
             return self.newest(query, &tags, page).await;
         };
-        let (text, skipped) = (words::all(&text), page.skipped()?);
+        let (text, skipped) = (text_search::match_all(&text), page.offset()?);
         let client = self.client().await?;
         let found = async {
             let sql = concat!(
@@ -75,18 +75,25 @@ impl Memory for PostgresStore {
                     AND tags @> $3 ORDER BY ts_rank(words, $1::text::tsquery, 1) DESC, id DESC LIMIT $4 OFFSET $5"
             );
             let sql = client.prepare_cached(sql).await?;
-            let mut filling = Filling::of(page);
-            for row in client.query(&sql, &[&text, &query.source, &tags, &page.probe(), &skipped]).await? {
+            let mut filling = PageBuilder::new(page);
+            for row in
+                client.query(&sql, &[&text, &query.source, &tags, &page.fetch_limit(), &skipped]).await?
+            {
                 let memory = memory(&row)?;
                 let weight = memory.weight();
                 filling.push(memory, weight);
             }
-            filling.ranked(page)
+            filling.finish_ranked(page)
         };
-        self.seen(found.await)
+        self.inspect_result(found.await)
     }
 
-    async fn recall(&self, request: &str, owner: Option<&str>, limit: usize) -> Result<Vec<Recalled>, Error> {
+    async fn recall(
+        &self,
+        request: &str,
+        owner: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<RecalledWorkflow>, Error> {
         check_recall(request)?;
         let stems = stems(request);
         if stems.is_empty() {
@@ -103,10 +110,12 @@ impl Memory for PostgresStore {
             );
             let sql = client.prepare_cached(sql).await?;
             let candidates = i64::from(MAX_RECALL_CANDIDATES);
-            let rows = client.query(&sql, &[&words::any(&stems), &candidates, &owner, &OWNER_TAG]).await?;
+            let rows = client
+                .query(&sql, &[&text_search::match_any(&stems), &candidates, &owner, &OWNER_TAG])
+                .await?;
             rows.iter().map(memory).collect::<Result<Vec<_>, _>>()
         };
-        Ok(by_similarity(request, self.seen(found.await)?, limit))
+        Ok(rank_by_similarity(request, self.inspect_result(found.await)?, limit))
     }
 
     async fn related(
@@ -131,27 +140,29 @@ impl Memory for PostgresStore {
             );
             let sql = client.prepare_cached(sql).await?;
             let candidates = i64::from(MAX_RECALL_CANDIDATES);
-            let rows = client.query(&sql, &[&words::any(&stems), &candidates, &owner, &OWNER_TAG]).await?;
+            let rows = client
+                .query(&sql, &[&text_search::match_any(&stems), &candidates, &owner, &OWNER_TAG])
+                .await?;
             rows.iter().map(memory).collect::<Result<Vec<_>, _>>()
         };
-        Ok(by_shared_words(text, self.seen(found.await)?, limit))
+        Ok(rank_by_shared_words(text, self.inspect_result(found.await)?, limit))
     }
 
-    async fn forget(&self, what: &Forget) -> Result<u64, Error> {
+    async fn forget(&self, what: &ForgetSelector) -> Result<u64, Error> {
         what.check()?;
         let mut client = self.client().await?;
         let forgotten = async {
             let transaction = client.transaction().await?;
             let gone = match what {
-                Forget::Id(id) => {
+                ForgetSelector::Id(id) => {
                     transaction.execute("DELETE FROM talon.memories WHERE id = $1", &[&id.to_string()]).await
                 }
-                Forget::Tag(tag) => {
+                ForgetSelector::Tag(tag) => {
                     // In this form the query uses the index of tags.
                     let sql = "DELETE FROM talon.memories WHERE tags @> ARRAY[$1::text]";
                     transaction.execute(sql, &[tag]).await
                 }
-                Forget::NotUsedSince(time) => {
+                ForgetSelector::NotUsedSince(time) => {
                     let sql = "DELETE FROM talon.memories WHERE last_used < $1";
                     transaction.execute(sql, &[&time.as_millis()]).await
                 }
@@ -159,7 +170,7 @@ impl Memory for PostgresStore {
             self.commit(transaction, 1).await?;
             Ok(gone)
         };
-        self.seen(forgotten.await)
+        self.inspect_result(forgotten.await)
     }
 
     async fn import(&self, memory: StoredMemory) -> Result<bool, Error> {
@@ -167,12 +178,12 @@ impl Memory for PostgresStore {
         let mut client = self.client().await?;
         let imported = async {
             let transaction = client.transaction().await?;
-            own_fingerprint(&transaction, &memory).await?;
+            refresh_fingerprint(&transaction, &memory).await?;
             let new = insert(&transaction, &memory, "ON CONFLICT DO NOTHING").await?.is_some();
             self.commit(transaction, 1).await?;
             Ok(new)
         };
-        self.seen(imported.await)
+        self.inspect_result(imported.await)
     }
 }
 
@@ -193,21 +204,21 @@ impl PostgresStore {
                     AND tags @> $3 ORDER BY id DESC LIMIT $4"
             );
             let sql = client.prepare_cached(sql).await?;
-            let mut filling = Filling::of(page);
-            for row in client.query(&sql, &[&last, &query.source, &tags, &page.probe()]).await? {
+            let mut filling = PageBuilder::new(page);
+            for row in client.query(&sql, &[&last, &query.source, &tags, &page.fetch_limit()]).await? {
                 let memory = memory(&row)?;
                 let weight = memory.weight();
                 filling.push(memory, weight);
             }
-            Ok(filling.after(|memory| memory.id.to_string().into_bytes()))
+            Ok(filling.finish(|memory| memory.id.to_string().into_bytes()))
         };
-        self.seen(found.await)
+        self.inspect_result(found.await)
     }
 }
 
 /// Earlier versions gave a workflow with an owner the fingerprint that now means that it belongs to everyone. If such a
 /// workflow with these steps exists, updates its fingerprint.
-async fn own_fingerprint(db: &impl GenericClient, memory: &StoredMemory) -> Result<(), Error> {
+async fn refresh_fingerprint(db: &impl GenericClient, memory: &StoredMemory) -> Result<(), Error> {
     let Some(ownerless) = memory.ownerless_fingerprint() else { return Ok(()) };
     let sql = concat!("SELECT ", columns!(), " FROM talon.memories WHERE fingerprint = $1");
     let sql = db.prepare_cached(sql).await?;
@@ -258,7 +269,7 @@ async fn insert(
                 &memory.created_at.as_millis(),
                 &memory.last_used.as_millis(),
                 &tags,
-                &words::indexed(&memory.searched()),
+                &text_search::to_tsvector(&memory.search_text()),
             ],
         )
         .await?;

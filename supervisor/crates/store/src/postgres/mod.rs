@@ -1,17 +1,17 @@
 //! PostgreSQL: a server that several machines share, over a small pool of connections.
 
 mod address;
-mod each;
+mod circuit_breaker;
 mod error;
-mod gate;
+mod for_each_row;
+mod group_commit;
 mod key_values;
 mod memory;
 mod schema;
 mod sessions;
 mod settings;
+mod text_search;
 mod tls;
-mod turns;
-mod words;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -21,10 +21,10 @@ use tokio::sync::OnceCell;
 
 use crate::error::Error;
 use crate::migrate::{Migration, latest, migrations};
-use crate::open::{Open, OpenError};
+use crate::open::{OpenError, StoreOptions};
 use crate::store::Counters;
-use gate::Gate;
-use turns::Turns;
+use circuit_breaker::CircuitBreaker;
+use group_commit::GroupCommit;
 
 /// The migrations from an empty schema to the current one.
 pub(crate) const MIGRATIONS: &[Migration] = migrations! {
@@ -36,29 +36,29 @@ pub(crate) const MIGRATIONS: &[Migration] = migrations! {
 /// A PostgreSQL server.
 pub(crate) struct PostgresStore {
     pool: Pool,
-    place: String,
-    gate: Gate,
+    location: String,
+    breaker: CircuitBreaker,
     /// Set when the schema was migrated to this version, once after the server was first reached.
     ready: OnceCell<()>,
-    turns: Turns,
+    group_commit: GroupCommit,
     writes: AtomicU64,
     commits: AtomicU64,
     /// For tasks that lead a group commit.
-    me: Weak<Self>,
+    weak_self: Weak<Self>,
 }
 
 impl PostgresStore {
-    pub(crate) async fn open(url: &str, open: &Open) -> Result<Arc<Self>, OpenError> {
+    pub(crate) async fn open(url: &str, open: &StoreOptions) -> Result<Arc<Self>, OpenError> {
         let (pool, place) = settings::pool(url, open.connections)?;
         let store = Arc::new_cyclic(|me| Self {
             pool,
-            place,
-            gate: Gate::default(),
+            location: place,
+            breaker: CircuitBreaker::default(),
             ready: OnceCell::new(),
-            turns: Turns::default(),
+            group_commit: GroupCommit::default(),
             writes: AtomicU64::new(0),
             commits: AtomicU64::new(0),
-            me: Weak::clone(me),
+            weak_self: Weak::clone(me),
         });
         match store.connect().await {
             Ok(_) => Ok(store),
@@ -69,23 +69,23 @@ impl PostgresStore {
 
     /// A connection to a server with the current schema.
     async fn connect(&self) -> Result<Object, OpenError> {
-        self.gate.ask()?;
+        self.breaker.admit()?;
         let mut client = match self.pool.get().await {
             Ok(client) => client,
             Err(PoolError::Timeout(TimeoutType::Wait)) => return Err(Error::Busy(settings::MAX_WAIT).into()),
             Err(PoolError::Closed) => return Err(Error::Closed.into()),
-            Err(error) => return Err(self.gate.failed(&error::told(&error)).into()),
+            Err(error) => return Err(self.breaker.record_failure(&error::pool_message(&error)).into()),
         };
         if !self.ready.initialized() {
             let prepared = self.ready.get_or_try_init(|| schema::prepare(&mut client)).await;
             if let Err(error) = prepared {
                 return Err(match error {
-                    OpenError::Store(lost) => self.noticed(lost).into(),
+                    OpenError::Store(lost) => self.record_outage(lost).into(),
                     other => other,
                 });
             }
         }
-        self.gate.opened();
+        self.breaker.record_success();
         Ok(client)
     }
 
@@ -97,16 +97,16 @@ impl PostgresStore {
     }
 
     /// Opens the circuit breaker if the error says that the server is unreachable.
-    fn noticed(&self, error: Error) -> Error {
+    fn record_outage(&self, error: Error) -> Error {
         match error {
-            Error::Unavailable { reason, .. } => self.gate.failed(&reason),
+            Error::Unavailable { reason, .. } => self.breaker.record_failure(&reason),
             other => other,
         }
     }
 
     /// Passes a result through. Problems with the server concern every call, so each error is inspected.
-    fn seen<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        result.map_err(|error| self.noticed(error))
+    fn inspect_result<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        result.map_err(|error| self.record_outage(error))
     }
 
     /// Commits. Only acknowledges what the server has on its disk.
@@ -121,8 +121,8 @@ impl PostgresStore {
         latest(MIGRATIONS)
     }
 
-    pub(crate) fn place(&self) -> &str {
-        &self.place
+    pub(crate) fn location(&self) -> &str {
+        &self.location
     }
 
     pub(crate) fn counters(&self) -> Counters {
@@ -134,7 +134,7 @@ impl PostgresStore {
 
     pub(crate) async fn check(&self) -> Result<(), Error> {
         let client = self.client().await?;
-        self.seen(client.simple_query("SELECT 1").await.map(drop).map_err(Error::from))
+        self.inspect_result(client.simple_query("SELECT 1").await.map(drop).map_err(Error::from))
     }
 
     pub(crate) fn close(&self) {

@@ -3,7 +3,7 @@
 use deadpool_postgres::Object;
 
 use super::MIGRATIONS;
-use super::error::chain;
+use super::error::error_chain;
 use crate::error::Error;
 use crate::migrate::{latest, missing};
 use crate::open::OpenError;
@@ -14,7 +14,7 @@ const LOCK: i64 = 0x5441_4c4e;
 /// Checks the server, and migrates the schema to the latest version.
 pub(super) async fn prepare(client: &mut Object) -> Result<(), OpenError> {
     let failed = |error: tokio_postgres::Error| match Error::from(error) {
-        Error::Engine(source) => OpenError::Server(chain(&*source)),
+        Error::Engine(source) => OpenError::Server(error_chain(&*source)),
         other => OpenError::Store(other),
     };
     let transaction = client.transaction().await.map_err(failed)?;

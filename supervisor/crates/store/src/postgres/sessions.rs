@@ -6,12 +6,12 @@ mod rows;
 use async_trait::async_trait;
 use deadpool_postgres::GenericClient;
 
-use super::each::each;
-use super::{PostgresStore, signed, words};
+use super::for_each_row::for_each_row;
+use super::{PostgresStore, signed, text_search};
 use crate::error::Error;
 use crate::id::SessionId;
-use crate::page::{Filling, Page, PageRequest};
-use crate::search::{Query, rendered};
+use crate::page::{Page, PageBuilder, PageRequest};
+use crate::search::{Query, render_all};
 use crate::session::{
     Compaction, Expected, ExportedSession, Message, MessageHit, NewMessage, NewSession, Session,
     SessionChange, SessionFilter, SessionQuery, SessionState, Sessions, View,
@@ -29,12 +29,12 @@ impl Sessions for PostgresStore {
             insert(&transaction, &session).await?;
             self.commit(transaction, 1).await
         };
-        self.seen(created.await).map(|()| session)
+        self.inspect_result(created.await).map(|()| session)
     }
 
     async fn get(&self, id: SessionId) -> Result<Option<Session>, Error> {
         let client = self.client().await?;
-        self.seen(find(&client, id).await)
+        self.inspect_result(find(&client, id).await)
     }
 
     async fn list(&self, filter: &SessionFilter, page: &PageRequest) -> Result<Page<Session>, Error> {
@@ -53,15 +53,17 @@ impl Sessions for PostgresStore {
             let SessionFilter { sender, channel, state, updated_since } = filter;
             let state = state.map(SessionState::word);
             let since = updated_since.map(Timestamp::as_millis);
-            let mut sessions = Filling::of(page);
-            for row in client.query(&sql, &[sender, channel, &state, &since, &last, &page.probe()]).await? {
+            let mut sessions = PageBuilder::new(page);
+            for row in
+                client.query(&sql, &[sender, channel, &state, &since, &last, &page.fetch_limit()]).await?
+            {
                 let session = session(&row)?;
                 let weight = session.weight();
                 sessions.push(session, weight);
             }
-            Ok(sessions.after(|session| session.id.to_string().into_bytes()))
+            Ok(sessions.finish(|session| session.id.to_string().into_bytes()))
         };
-        self.seen(listed.await)
+        self.inspect_result(listed.await)
     }
 
     async fn append(
@@ -72,7 +74,7 @@ impl Sessions for PostgresStore {
     ) -> Result<Vec<Message>, Error> {
         crate::session::check_append(&messages)?;
         let texts = messages.iter().map(|message| message.content.clone()).collect();
-        let words = rendered(texts, words::indexed).await?;
+        let words = render_all(texts, text_search::to_tsvector).await?;
         let mut client = self.client().await?;
         let appended = async {
             let transaction = client.transaction().await?;
@@ -80,17 +82,17 @@ impl Sessions for PostgresStore {
             self.commit(transaction, 1).await?;
             Ok(appended)
         };
-        self.seen(appended.await)
+        self.inspect_result(appended.await)
     }
 
     async fn messages(&self, id: SessionId, view: View, page: &PageRequest) -> Result<Page<Message>, Error> {
         let client = self.client().await?;
-        self.seen(log::read(&client, id, view, page).await)
+        self.inspect_result(log::read(&client, id, view, page).await)
     }
 
     async fn compact(&self, id: SessionId, expected: Expected, with: Compaction) -> Result<Message, Error> {
         with.summary.check()?;
-        let words = rendered(vec![with.summary.content.clone()], words::indexed).await?.concat();
+        let words = render_all(vec![with.summary.content.clone()], text_search::to_tsvector).await?.concat();
         let mut client = self.client().await?;
         let compacted = async {
             let transaction = client.transaction().await?;
@@ -98,11 +100,11 @@ impl Sessions for PostgresStore {
             self.commit(transaction, 1).await?;
             Ok(summary)
         };
-        self.seen(compacted.await)
+        self.inspect_result(compacted.await)
     }
 
     async fn update(&self, id: SessionId, change: SessionChange) -> Result<Session, Error> {
-        self.changed(id, |session| change.apply(session)).await
+        self.apply_change(id, |session| change.apply(session)).await
     }
 
     async fn idle(&self, since: Timestamp, limit: u32) -> Result<Vec<SessionId>, Error> {
@@ -120,11 +122,11 @@ impl Sessions for PostgresStore {
             idle.sort_unstable();
             Ok(idle)
         };
-        self.seen(made.await)
+        self.inspect_result(made.await)
     }
 
     async fn resume(&self, id: SessionId) -> Result<Session, Error> {
-        self.changed(id, |mut session| {
+        self.apply_change(id, |mut session| {
             session.state = SessionState::Active;
             Ok(session)
         })
@@ -133,7 +135,7 @@ impl Sessions for PostgresStore {
 
     async fn search(&self, query: &SessionQuery, page: &PageRequest) -> Result<Page<MessageHit>, Error> {
         query.check()?;
-        let (text, skipped) = (words::all(&Query::parse(&query.text)?), page.skipped()?);
+        let (text, skipped) = (text_search::match_all(&Query::parse(&query.text)?), page.offset()?);
         let client = self.client().await?;
         let found = async {
             let sql = concat!(
@@ -148,11 +150,11 @@ impl Sessions for PostgresStore {
             let sql = client.prepare_cached(sql).await?;
             let SessionQuery { session, sender, channel, include_replaced, .. } = query;
             let session = session.map(String::from);
-            let mut hits = Filling::of(page);
-            each(
+            let mut hits = PageBuilder::new(page);
+            for_each_row(
                 &client,
                 &sql,
-                &[&text, &session, sender, channel, include_replaced, &page.probe(), &skipped],
+                &[&text, &session, sender, channel, include_replaced, &page.fetch_limit(), &skipped],
                 |row| {
                     let message = message(row)?;
                     let weight = message.weight();
@@ -160,9 +162,9 @@ impl Sessions for PostgresStore {
                 },
             )
             .await?;
-            hits.ranked(page)
+            hits.finish_ranked(page)
         };
-        self.seen(found.await)
+        self.inspect_result(found.await)
     }
 
     async fn delete(&self, id: SessionId) -> Result<bool, Error> {
@@ -175,7 +177,7 @@ impl Sessions for PostgresStore {
             self.commit(transaction, 1).await?;
             Ok(gone > 0)
         };
-        self.seen(deleted.await)
+        self.inspect_result(deleted.await)
     }
 
     async fn export(&self, id: SessionId) -> Result<ExportedSession, Error> {
@@ -183,22 +185,22 @@ impl Sessions for PostgresStore {
         let exported = async {
             // Locked, so that session and messages are consistent.
             let transaction = client.transaction().await?;
-            let session = locked(&transaction, id).await?;
+            let session = lock_session(&transaction, id).await?;
             Ok(ExportedSession { session, messages: log::all(&transaction, id).await? })
         };
-        self.seen(exported.await)
+        self.inspect_result(exported.await)
     }
 
     async fn import(&self, import: ExportedSession) -> Result<bool, Error> {
         import.check()?;
         let id = import.session.id;
         let texts = import.messages.iter().map(|message| message.content.clone()).collect();
-        let words = rendered(texts, words::indexed).await?;
+        let words = render_all(texts, text_search::to_tsvector).await?;
         let mut client = self.client().await?;
         let imported = async {
             let transaction = client.transaction().await?;
             if !insert(&transaction, &import.session).await? {
-                let session = locked(&transaction, id).await?;
+                let session = lock_session(&transaction, id).await?;
                 let there = ExportedSession { session, messages: log::all(&transaction, id).await? };
                 return if there == import { Ok(false) } else { Err(Error::SessionExists(id)) };
             }
@@ -208,13 +210,13 @@ impl Sessions for PostgresStore {
             self.commit(transaction, 1).await?;
             Ok(true)
         };
-        self.seen(imported.await)
+        self.inspect_result(imported.await)
     }
 }
 
 impl PostgresStore {
     /// Changes a session's attributes, if there is a difference.
-    async fn changed(
+    async fn apply_change(
         &self,
         id: SessionId,
         change: impl FnOnce(Session) -> Result<Session, Error> + Send,
@@ -222,7 +224,7 @@ impl PostgresStore {
         let mut client = self.client().await?;
         let changed = async {
             let transaction = client.transaction().await?;
-            let before = locked(&transaction, id).await?;
+            let before = lock_session(&transaction, id).await?;
             let mut session = change(before.clone())?;
             if session != before {
                 session.updated_at = Timestamp::now();
@@ -231,7 +233,7 @@ impl PostgresStore {
             }
             Ok(session)
         };
-        self.seen(changed.await)
+        self.inspect_result(changed.await)
     }
 }
 
@@ -241,7 +243,7 @@ async fn find(db: &impl GenericClient, id: SessionId) -> Result<Option<Session>,
 }
 
 /// Reads a session and locks it until the transaction ends.
-async fn locked(db: &impl GenericClient, id: SessionId) -> Result<Session, Error> {
+async fn lock_session(db: &impl GenericClient, id: SessionId) -> Result<Session, Error> {
     let sql = db.prepare_cached(concat!(rows::sessions!(), " WHERE id = $1 FOR UPDATE")).await?;
     let row = db.query_opt(&sql, &[&id.to_string()]).await?;
     row.map(|row| session(&row)).transpose()?.ok_or(Error::NoSession(id))

@@ -25,10 +25,10 @@ const MAX_STATEMENT: Duration = Duration::from_secs(30);
 pub(super) fn pool(url: &str, connections: usize) -> Result<(Pool, String), OpenError> {
     let address = Address::parse(url);
     // The error does not repeat the address, which may contain a password.
-    let mut config =
-        Config::from_str(&address.rest).map_err(|error| OpenError::Server(super::error::chain(&error)))?;
-    let tls = security(&mut config, &address)?;
-    let place = place(&config);
+    let mut config = Config::from_str(&address.rest)
+        .map_err(|error| OpenError::Server(super::error::error_chain(&error)))?;
+    let tls = tls_config(&mut config, &address)?;
+    let place = location(&config);
     let promised = format!(
         "-c synchronous_commit=on -c lock_timeout={} -c statement_timeout={} -c client_encoding=UTF8",
         MAX_LOCK.as_millis(),
@@ -54,11 +54,11 @@ pub(super) fn pool(url: &str, connections: usize) -> Result<(Pool, String), Open
         .recycle_timeout(Some(MAX_CONNECT))
         .build()
         .map(|pool| (pool, place))
-        .map_err(|error| OpenError::Server(super::error::chain(&error)))
+        .map_err(|error| OpenError::Server(super::error::error_chain(&error)))
 }
 
 /// The TLS settings: none, or with verification of the server's certificate.
-fn security(config: &mut Config, address: &Address) -> Result<Option<MakeRustlsConnect>, OpenError> {
+fn tls_config(config: &mut Config, address: &Address) -> Result<Option<MakeRustlsConnect>, OpenError> {
     let refused = |why: String| Err(OpenError::Server(why));
     match address.ssl_mode.as_deref() {
         Some("require" | "verify-full") => {
@@ -102,7 +102,7 @@ fn is_local(host: &str) -> bool {
 }
 
 /// The location of the database, for status: without the user, the password and other options of the address.
-fn place(config: &Config) -> String {
+fn location(config: &Config) -> String {
     let port = |at: usize| config.get_ports().get(at).or(config.get_ports().last()).copied().unwrap_or(5432);
     let hosts: Vec<String> = config
         .get_hosts()

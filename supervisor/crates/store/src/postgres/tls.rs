@@ -8,24 +8,24 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::error::chain;
+use super::error::error_chain;
 use crate::open::OpenError;
 
 /// Trusts the certificates of a file, or those of the system.
 pub(super) fn connector(root_cert: Option<&str>) -> Result<MakeRustlsConnect, OpenError> {
     let roots = match root_cert {
-        None | Some("system") => of_the_system()?,
-        Some(file) => of_a_file(Path::new(file))?,
+        None | Some("system") => system_roots()?,
+        Some(file) => file_roots(Path::new(file))?,
     };
     // Set explicitly, since another crate of the same program may have installed another provider.
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|error| OpenError::Server(chain(&error)))?;
+        .map_err(|error| OpenError::Server(error_chain(&error)))?;
     Ok(MakeRustlsConnect::new(config.with_root_certificates(roots).with_no_client_auth()))
 }
 
-fn of_the_system() -> Result<RootCertStore, OpenError> {
+fn system_roots() -> Result<RootCertStore, OpenError> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     let (trusted, _unreadable) = roots.add_parsable_certificates(found.certs);
@@ -38,7 +38,7 @@ fn of_the_system() -> Result<RootCertStore, OpenError> {
     Ok(roots)
 }
 
-fn of_a_file(file: &Path) -> Result<RootCertStore, OpenError> {
+fn file_roots(file: &Path) -> Result<RootCertStore, OpenError> {
     let bytes =
         std::fs::read(file).map_err(OpenError::file(file, "the trusted certificates cannot be read"))?;
     let refused = |why: String| OpenError::Server(format!("{}: {why}", file.display()));

@@ -1,7 +1,7 @@
 //! Parses search queries.
 
 use super::fold::fold;
-use super::words::{Run, push, runs, words};
+use super::tokenizer::{ScriptRun, push, script_runs, tokenize};
 use crate::error::Error;
 use crate::limits::{MAX_QUERY_BYTES, MAX_QUERY_WORDS, size};
 
@@ -28,7 +28,7 @@ impl Query {
         let mut terms = Vec::new();
         for part in folded.split_whitespace() {
             let mut words = Vec::new();
-            let runs = runs(part);
+            let runs = script_runs(part);
             for (at, run) in runs.iter().enumerate() {
                 // In the index, the last character of a run stands alone. At the end of a query it may be in the
                 // middle of a run, so it is not required.
@@ -53,7 +53,7 @@ const STEM_CHARS: usize = 4;
 /// The prefixes of a request's words; any of them makes a workflow a candidate. This is not a stemmer: it is
 /// independent of the language, and surplus candidates are compared closely later.
 pub(crate) fn stems(request: &str) -> Vec<String> {
-    let mut stems: Vec<String> = words(request)
+    let mut stems: Vec<String> = tokenize(request)
         .into_iter()
         // Short words are articles and prepositions; but pairs of characters are whole words.
         .filter(|word| word.chars().count() > 2 || !word.is_ascii())
@@ -65,7 +65,7 @@ pub(crate) fn stems(request: &str) -> Vec<String> {
     stems
 }
 
-impl Run<'_> {
+impl ScriptRun<'_> {
     /// Whether it contains words of a script without spaces.
     #[cfg(test)]
     pub(super) fn is_dense(&self) -> bool {

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
-use super::words::runs;
-use super::{Features, Query, fold, stems, words};
+use super::tokenizer::{script_runs, tokenize};
+use super::{Features, Query, fold, stems};
 
 fn terms(text: &str) -> Vec<Vec<String>> {
     Query::parse(text).expect("it has words").terms.into_iter().map(|term| term.words).collect()
@@ -9,7 +9,7 @@ fn terms(text: &str) -> Vec<Vec<String>> {
 
 /// What both engines do: whole words that follow each other, the last by its beginning.
 fn finds(text: &str, query: &str) -> bool {
-    let indexed = words(text);
+    let indexed = tokenize(text);
     terms(query).iter().all(|term| {
         let (last, first) = term.split_last().expect("a term has words");
         indexed.windows(term.len()).any(|at| at[..first.len()] == *first && at[first.len()].starts_with(last))
@@ -36,11 +36,11 @@ fn accents_capitals_and_widths_do_not_count() {
 
 #[test]
 fn words_end_at_punctuation_and_where_a_script_without_spaces_begins() {
-    assert_eq!(words("git push --force, v1.2"), ["git", "push", "force", "v1", "2"]);
-    assert_eq!(words("東京都 と iPhoneの"), ["東京", "京都", "都", "と", "iphone", "の"]);
-    assert_eq!(words("हिन्दी भाषा"), ["हिन्दी", "भाषा"]);
-    assert!(runs("東").iter().all(super::words::Run::is_dense));
-    assert!(words("— … 🎉").is_empty());
+    assert_eq!(tokenize("git push --force, v1.2"), ["git", "push", "force", "v1", "2"]);
+    assert_eq!(tokenize("東京都 と iPhoneの"), ["東京", "京都", "都", "と", "iphone", "の"]);
+    assert_eq!(tokenize("हिन्दी भाषा"), ["हिन्दी", "भाषा"]);
+    assert!(script_runs("東").iter().all(super::tokenizer::ScriptRun::is_dense));
+    assert!(tokenize("— … 🎉").is_empty());
 }
 
 #[test]

@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use super::halt::Halt;
-use super::place::{self, beside};
+use super::cancellation::Cancellation;
+use super::database_file::{self, sibling_path};
 use super::{SqliteStore, connection};
 use crate::backup::BackupInfo;
 use crate::error::Error;
-use crate::open::Open;
+use crate::open::StoreOptions;
 use crate::time::Timestamp;
 
 /// How much is copied between two checks for cancellation: 4 MiB, which takes milliseconds.
 const PAGES_PER_STEP: std::ffi::c_int = 1024;
 /// How many databases replaced by a restore are kept: one against a mistake, the others against mistakes in correcting
 /// it; more would fill the disk if a script restores repeatedly.
-const KEPT: usize = 3;
+const KEPT_COPIES: usize = 3;
 
 impl SqliteStore {
     pub(crate) async fn backup(&self, to: &Path) -> Result<BackupInfo, Error> {
         let (database, to, settings) = (self.path.clone(), to.to_owned(), self.settings.clone());
-        let turn = self.turn().await?;
-        self.halting(move |halt| {
+        let turn = self.acquire_turn().await?;
+        self.run_cancellable(move |halt| {
             let _turn = turn;
             let schema_version = publish(&to, |draft| {
                 copy(&database, draft, &settings, halt)?;
@@ -45,18 +45,18 @@ impl SqliteStore {
 }
 
 /// Keeps a copy of the database beside it, and removes the oldest such copy.
-pub(super) fn keep(database: &Path, settings: &Open) -> Result<PathBuf, Error> {
-    let kept = beside(database, &format!("{BEFORE}{}", stamp()));
-    publish(&kept, |draft| copy(database, draft, settings, &Halt::default()))?;
+pub(super) fn keep_replaced(database: &Path, settings: &StoreOptions) -> Result<PathBuf, Error> {
+    let kept = sibling_path(database, &format!("{KEPT_INFIX}{}", timestamp()));
+    publish(&kept, |draft| copy(database, draft, settings, &Cancellation::default()))?;
     Ok(kept)
 }
 
-const BEFORE: &str = ".before-restore-";
+const KEPT_INFIX: &str = ".before-restore-";
 
 /// Removes all but the newest of the kept copies, and never the one that was just restored.
 pub(super) fn forget_oldest(database: &Path, restored: &Path) {
     let (Some(directory), Some(name)) = (database.parent(), database.file_name()) else { return };
-    let begins = format!("{}{BEFORE}", name.to_string_lossy());
+    let begins = format!("{}{KEPT_INFIX}", name.to_string_lossy());
     let Ok(files) = fs::read_dir(directory) else { return };
     let mut kept: Vec<PathBuf> = files
         .flatten()
@@ -64,8 +64,8 @@ pub(super) fn forget_oldest(database: &Path, restored: &Path) {
         .map(|file| file.path())
         .collect();
     kept.sort_unstable();
-    let too_many = kept.len().saturating_sub(KEPT);
-    for old in kept.iter().take(too_many).filter(|old| !place::same_file(old, restored)) {
+    let too_many = kept.len().saturating_sub(KEPT_COPIES);
+    for old in kept.iter().take(too_many).filter(|old| !database_file::same_file(old, restored)) {
         if let Err(error) = fs::remove_file(old) {
             tracing::warn!(path = %old.display(), %error, "what an earlier restore has kept cannot be removed");
         }
@@ -73,14 +73,14 @@ pub(super) fn forget_oldest(database: &Path, restored: &Path) {
 }
 
 /// The current time for a file's name; names sort by time.
-pub(super) fn stamp() -> String {
+pub(super) fn timestamp() -> String {
     Timestamp::now().to_string().replace(['-', ':'], "")
 }
 
 /// Creates a file under a temporary name, and renames it when it is complete and on the disk. Never replaces an
 /// existing file.
 fn publish<T>(to: &Path, fill: impl FnOnce(&Path) -> Result<T, Error>) -> Result<T, Error> {
-    let draft = beside(to, &format!(".new-{}", ulid::Ulid::generate()));
+    let draft = sibling_path(to, &format!(".new-{}", ulid::Ulid::generate()));
     let made = OpenOptions::new()
         .read(true)
         .write(true)
@@ -90,7 +90,7 @@ fn publish<T>(to: &Path, fill: impl FnOnce(&Path) -> Result<T, Error>) -> Result
         .map_err(Error::file(&draft, "the file cannot be made"))?;
     let filled = fill(&draft).and_then(|filled| {
         made.sync_all().map_err(Error::file(&draft, "the file cannot be synced"))?;
-        place::give_name(&draft, to).map_err(Error::file(to, "the file cannot get its name"))?;
+        database_file::publish_as(&draft, to).map_err(Error::file(to, "the file cannot get its name"))?;
         Ok(filled)
     });
     if filled.is_err() {
@@ -101,7 +101,7 @@ fn publish<T>(to: &Path, fill: impl FnOnce(&Path) -> Result<T, Error>) -> Result
 }
 
 /// Copies a snapshot of a database, including its log, into an empty file.
-fn copy(database: &Path, into: &Path, settings: &Open, halt: &Halt) -> Result<(), Error> {
+fn copy(database: &Path, into: &Path, settings: &StoreOptions, halt: &Cancellation) -> Result<(), Error> {
     let source = connection::reader(database, settings)?;
     let mut draft = Connection::open_with_flags(into, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     // An incomplete file never gets its name, so it needs no journal and no syncs; it is synced at the end.
@@ -114,7 +114,7 @@ fn copy(database: &Path, into: &Path, settings: &Open, halt: &Halt) -> Result<()
         moment.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         let backup = Backup::new(&source, &mut draft)?;
         loop {
-            if halt.is_set() {
+            if halt.is_cancelled() {
                 return Err(Error::Closed);
             }
             match backup.step(PAGES_PER_STEP)? {
@@ -125,7 +125,7 @@ fn copy(database: &Path, into: &Path, settings: &Open, halt: &Halt) -> Result<()
         }
     }
     draft.close().map_err(|(_, error)| error)?;
-    connection::single_file(into)
+    connection::drop_wal(into)
 }
 
 /// Syncs a file to the disk.

@@ -4,39 +4,39 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::backup::stamp;
+use super::backup::timestamp;
+use super::cancellation::Cancellation;
+use super::database_file::{self, sibling_path};
 use super::draft::Draft;
-use super::halt::Halt;
 use super::lock::Lock;
-use super::place::{self, beside};
 use super::refuse_old_sqlite;
 use crate::backup::Restored;
 use crate::error::Error;
-use crate::open::{Open, OpenError};
+use crate::open::{OpenError, StoreOptions};
 
 /// An unusable database, locked exclusively, so that no process opens it meanwhile.
 #[derive(Debug)]
 pub(crate) struct ClosedSqlite {
     path: PathBuf,
     directory: PathBuf,
-    settings: Open,
+    settings: StoreOptions,
     _lock: Lock,
 }
 
 impl ClosedSqlite {
-    pub(crate) fn open(path: PathBuf, settings: Open) -> Result<Self, OpenError> {
+    pub(crate) fn open(path: PathBuf, settings: StoreOptions) -> Result<Self, OpenError> {
         refuse_old_sqlite()?;
-        let directory = place::directory(&path)?;
+        let directory = database_file::prepare_directory(&path)?;
         let lock = Lock::take(&path, true)?;
         Ok(Self { path, directory, settings, _lock: lock })
     }
 
     pub(crate) async fn restore(&self, from: &Path, check_only: bool) -> Result<Restored, Error> {
-        let (halt, _wanted) = Halt::default().begin();
+        let (halt, _wanted) = Cancellation::default().child();
         let (database, settings, copy) = (self.path.clone(), self.settings.clone(), from.to_owned());
         let (directory, from) = (self.directory.clone(), from.to_owned());
         let done = tokio::task::spawn_blocking(move || {
-            let draft = Draft::of(&copy, &database, &settings, &halt)?;
+            let draft = Draft::copy_from(&copy, &database, &settings, &halt)?;
             let mut restored = draft.restored();
             if !check_only {
                 restored.kept = replace(&draft, &database, &directory)?;
@@ -53,24 +53,24 @@ impl ClosedSqlite {
 /// damaged one and never mistaken for a new database. The log is removed before the copy comes, since SQLite would
 /// apply it to the copy.
 fn replace(draft: &Draft, database: &Path, directory: &Path) -> Result<Option<PathBuf>, Error> {
-    let aside = beside(database, &format!(".damaged-{}", stamp()));
+    let aside = sibling_path(database, &format!(".damaged-{}", timestamp()));
     let sync = || File::open(directory).and_then(|directory| directory.sync_all());
     let moved = || -> io::Result<bool> {
         let mut found = false;
         for suffix in ["", "-wal", "-shm"] {
-            match fs::hard_link(beside(database, suffix), beside(&aside, suffix)) {
+            match fs::hard_link(sibling_path(database, suffix), sibling_path(&aside, suffix)) {
                 Ok(()) => found = true,
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
         }
         sync()?;
-        let empty = beside(database, ".empty");
+        let empty = sibling_path(database, ".empty");
         File::create(&empty)?;
         fs::rename(&empty, database)?;
         sync()?;
         for suffix in ["-wal", "-shm"] {
-            match fs::remove_file(beside(database, suffix)) {
+            match fs::remove_file(sibling_path(database, suffix)) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {}
             }

@@ -7,16 +7,16 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::MIGRATIONS;
-use super::halt::Halt;
+use super::cancellation::Cancellation;
 use crate::error::Error;
 use crate::migrate::{latest, missing};
-use crate::open::{Open, OpenError};
+use crate::open::{OpenError, StoreOptions};
 
 /// `TALN`: marks a file as ours.
 const APPLICATION_ID: i32 = 0x5441_4c4e;
 /// The first release of SQLite that does not lose committed writes. Up to 3.51.2, two connections that write and
 /// checkpoint at the same moment could reset the log under each other's commits.
-pub(super) const NEEDED: (i32, &str) = (3_051_003, "3.51.3");
+pub(super) const MIN_SQLITE: (i32, &str) = (3_051_003, "3.51.3");
 /// How long the database is checked at the start. This is enough for about a gigabyte; the rest of a larger one is
 /// checked page by page as it is read.
 const MAX_CHECK: Duration = Duration::from_secs(5);
@@ -44,7 +44,7 @@ fn open(path: &Path, flags: OpenFlags, busy: Duration) -> rusqlite::Result<Conne
 }
 
 /// The connection that writes.
-pub(super) fn writer(path: &Path, settings: &Open) -> Result<Connection, OpenError> {
+pub(super) fn writer(path: &Path, settings: &StoreOptions) -> Result<Connection, OpenError> {
     let failed = |error: rusqlite::Error| unusable(path, error);
     let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, settings.busy_timeout).map_err(failed)?;
     configure(&connection, settings).map_err(failed)?;
@@ -52,7 +52,7 @@ pub(super) fn writer(path: &Path, settings: &Open) -> Result<Connection, OpenErr
 }
 
 /// With FULL, a commit returns after the log is on the disk; with the default a power cut may lose it.
-fn configure(connection: &Connection, settings: &Open) -> rusqlite::Result<()> {
+fn configure(connection: &Connection, settings: &StoreOptions) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "journal_size_limit", KEPT_LOG_BYTES)?;
@@ -65,12 +65,12 @@ fn configure(connection: &Connection, settings: &Open) -> rusqlite::Result<()> {
 }
 
 /// One of the connections that read.
-pub(super) fn reader(path: &Path, settings: &Open) -> Result<Connection, OpenError> {
+pub(super) fn reader(path: &Path, settings: &StoreOptions) -> Result<Connection, OpenError> {
     open(path, OpenFlags::SQLITE_OPEN_READ_ONLY, settings.busy_timeout).map_err(|error| unusable(path, error))
 }
 
 /// Fills the draft of a database.
-pub(super) fn fill(draft: &Path, settings: &Open) -> Result<(), OpenError> {
+pub(super) fn fill(draft: &Path, settings: &StoreOptions) -> Result<(), OpenError> {
     let failed = |error: rusqlite::Error| unusable(draft, error);
     let mut connection =
         open(draft, OpenFlags::SQLITE_OPEN_READ_WRITE, settings.busy_timeout).map_err(failed)?;
@@ -83,7 +83,7 @@ pub(super) fn fill(draft: &Path, settings: &Open) -> Result<(), OpenError> {
 
 /// Refuses a file that is not ours, too new or damaged. Uses a read-only connection: closing another one would write
 /// the log into a damaged file.
-pub(super) fn inspect(path: &Path, settings: &Open) -> Result<(), OpenError> {
+pub(super) fn inspect(path: &Path, settings: &StoreOptions) -> Result<(), OpenError> {
     let mut connection = reader(path, settings)?;
     let number = |name| {
         connection
@@ -114,12 +114,16 @@ pub(super) fn inspect(path: &Path, settings: &Open) -> Result<(), OpenError> {
 }
 
 /// The connection that checks a copy. It stops when the work is cancelled.
-pub(super) fn examiner(path: &Path, settings: &Open, halt: &Halt) -> Result<Connection, Error> {
-    let failed = |error| bad_copy(unusable(path, error));
+pub(super) fn examiner(
+    path: &Path,
+    settings: &StoreOptions,
+    halt: &Cancellation,
+) -> Result<Connection, Error> {
+    let failed = |error| copy_error(unusable(path, error));
     let mut connection =
         open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, settings.busy_timeout).map_err(failed)?;
     let halt = halt.clone();
-    connection.progress_handler(STEPS_PER_LOOK, Some(move || halt.is_set())).map_err(failed)?;
+    connection.progress_handler(STEPS_PER_LOOK, Some(move || halt.is_cancelled())).map_err(failed)?;
     Ok(connection)
 }
 
@@ -127,13 +131,13 @@ pub(super) fn examiner(path: &Path, settings: &Open, halt: &Halt) -> Result<Conn
 pub(super) fn examine(connection: &Connection, path: &Path) -> Result<u32, Error> {
     let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::OperationInterrupted) => Error::Closed,
-        _ => bad_copy(unusable(path, error)),
+        _ => copy_error(unusable(path, error)),
     };
     let bad = |why: &str| Err(Error::BadCopy { path: path.to_owned(), why: why.to_owned() });
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0)).map_err(failed);
     let (application, version) = (number("application_id")?, number("user_version")?);
     if application != APPLICATION_ID {
-        return Err(bad_copy(OpenError::Foreign { path: path.to_owned() }));
+        return Err(copy_error(OpenError::Foreign { path: path.to_owned() }));
     }
     let found = u32::try_from(version).unwrap_or(u32::MAX);
     if found == 0 {
@@ -141,7 +145,7 @@ pub(super) fn examine(connection: &Connection, path: &Path) -> Result<u32, Error
     }
     if missing(MIGRATIONS, found).is_none() {
         let known = latest(MIGRATIONS);
-        return Err(bad_copy(OpenError::Newer { place: path.display().to_string(), found, known }));
+        return Err(copy_error(OpenError::Newer { place: path.display().to_string(), found, known }));
     }
     // Databases with different page sizes cannot be copied into each other.
     let new = new_in_memory()?;
@@ -166,7 +170,7 @@ pub(super) fn examine(connection: &Connection, path: &Path) -> Result<u32, Error
 }
 
 /// Describes what is wrong with a copy, without the advice to restore a backup.
-pub(super) fn bad_copy(error: OpenError) -> Error {
+pub(super) fn copy_error(error: OpenError) -> Error {
     match error {
         OpenError::Damaged { path, detail } => {
             Error::BadCopy { path, why: format!("it is damaged: {detail}") }
@@ -192,7 +196,7 @@ pub(super) fn new_in_memory() -> Result<Connection, Error> {
 }
 
 /// Writes the log of an unused database into its file, and removes the log, so that the file alone can be moved.
-pub(super) fn single_file(path: &Path) -> Result<(), Error> {
+pub(super) fn drop_wal(path: &Path) -> Result<(), Error> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.pragma_update(None, "journal_mode", "delete")?;
     connection.close().map_err(|(_, error)| error.into())

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rustix::fs::{FlockOperation, OFlags, flock};
 
-use super::halt::Halt;
-use super::place::{self, beside};
+use super::cancellation::Cancellation;
+use super::database_file::{self, sibling_path};
 use super::{backup, connection};
 use crate::error::Error;
-use crate::open::Open;
+use crate::open::StoreOptions;
 
 /// How much is copied between two checks for cancellation.
-const CHUNK: u64 = 16 * 1024 * 1024;
+const CHUNK_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A single file beside the database, accessible to us only, that can replace it. It is removed when this is dropped,
 /// unless it was renamed. A draft left by a crash is overwritten by the next one.
@@ -29,23 +29,30 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Copies `from` without changing or trusting it.
-    pub(super) fn of(from: &Path, database: &Path, settings: &Open, halt: &Halt) -> Result<Self, Error> {
+    pub(super) fn copy_from(
+        from: &Path,
+        database: &Path,
+        settings: &StoreOptions,
+        halt: &Cancellation,
+    ) -> Result<Self, Error> {
         let bad = |why: &str| Err(Error::BadCopy { path: from.to_owned(), why: why.to_owned() });
-        if place::same_file(from, database) {
+        if database_file::same_file(from, database) {
             return bad("it is the database itself");
         }
         let copy = open(from)?;
-        if copy.metadata().map_err(Error::file(from, "the copy cannot be seen"))?.len() < place::SMALLEST {
+        if copy.metadata().map_err(Error::file(from, "the copy cannot be seen"))?.len()
+            < database_file::MIN_FILE_BYTES
+        {
             return bad("it is empty, or cut off");
         }
-        let path = beside(database, ".restoring");
-        let mut draft = Self { _held: hold(&path, settings)?, path, copy_version: 0, bytes: 0 };
+        let path = sibling_path(database, ".restoring");
+        let mut draft = Self { _held: create_file(&path, settings)?, path, copy_version: 0, bytes: 0 };
         draft.remove_logs();
-        transfer(copy, &draft.path, halt)?;
+        copy_bytes(copy, &draft.path, halt)?;
         // A database that was copied as files has its last writes in its log.
-        let log = beside(from, "-wal");
+        let log = sibling_path(from, "-wal");
         if fs::metadata(&log).is_ok_and(|found| found.is_file() && found.len() > 0) {
-            transfer(open(&log)?, &beside(&draft.path, "-wal"), halt)?;
+            copy_bytes(open(&log)?, &sibling_path(&draft.path, "-wal"), halt)?;
         }
         draft.examine(settings, halt).map_err(|error| match error {
             Error::BadCopy { why, .. } => Error::BadCopy { path: from.to_owned(), why },
@@ -54,24 +61,24 @@ impl Draft {
         Ok(draft)
     }
 
-    fn examine(&mut self, settings: &Open, halt: &Halt) -> Result<(), Error> {
+    fn examine(&mut self, settings: &StoreOptions, halt: &Cancellation) -> Result<(), Error> {
         let mut connection = connection::examiner(&self.path, settings, halt)?;
         self.copy_version = connection::examine(&connection, &self.path)?;
-        connection::migrate(&mut connection, &self.path).map_err(connection::bad_copy)?;
-        self.refuse_strangers(&connection)?;
+        connection::migrate(&mut connection, &self.path).map_err(connection::copy_error)?;
+        self.check_schema(&connection)?;
         let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
         self.bytes = number("page_count")? * number("page_size")?;
         if let Some(most) = settings.max_bytes.filter(|most| self.bytes > *most) {
             return Err(self.bad(format!("it has {} bytes, and the store may have {most}", self.bytes)));
         }
         connection.close().map_err(|(_, error)| error)?;
-        connection::single_file(&self.path)?;
+        connection::drop_wal(&self.path)?;
         self.remove_logs();
         backup::synced(&self.path)
     }
 
     /// A missing table would fail later, and a foreign trigger would run.
-    fn refuse_strangers(&self, connection: &Connection) -> Result<(), Error> {
+    fn check_schema(&self, connection: &Connection) -> Result<(), Error> {
         let new = connection::new_in_memory()?;
         if schema(connection)? == schema(&new)? {
             return Ok(());
@@ -84,7 +91,7 @@ impl Draft {
     }
 
     /// A connection that reads it.
-    pub(super) fn reader(&self, settings: &Open) -> Result<Connection, Error> {
+    pub(super) fn reader(&self, settings: &StoreOptions) -> Result<Connection, Error> {
         Ok(connection::reader(&self.path, settings)?)
     }
 
@@ -95,7 +102,7 @@ impl Draft {
     fn remove_logs(&self) {
         for suffix in ["-wal", "-shm", "-journal"] {
             // Exists only after a crash.
-            let _gone = fs::remove_file(beside(&self.path, suffix));
+            let _gone = fs::remove_file(sibling_path(&self.path, suffix));
         }
     }
 }
@@ -131,7 +138,7 @@ fn open(path: &Path) -> Result<File, Error> {
 }
 
 /// Creates and locks the draft's file, empty and accessible to us only.
-fn hold(path: &Path, settings: &Open) -> Result<File, Error> {
+fn create_file(path: &Path, settings: &StoreOptions) -> Result<File, Error> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -152,7 +159,7 @@ fn hold(path: &Path, settings: &Open) -> Result<File, Error> {
     Ok(file)
 }
 
-fn transfer(mut from: File, to: &Path, halt: &Halt) -> Result<(), Error> {
+fn copy_bytes(mut from: File, to: &Path, halt: &Cancellation) -> Result<(), Error> {
     let mut into = OpenOptions::new()
         .write(true)
         .create(true)
@@ -161,10 +168,10 @@ fn transfer(mut from: File, to: &Path, halt: &Halt) -> Result<(), Error> {
         .open(to)
         .map_err(Error::file(to, "the file cannot be made"))?;
     loop {
-        if halt.is_set() {
+        if halt.is_cancelled() {
             return Err(Error::Closed);
         }
-        let copied = io::copy(&mut (&mut from).take(CHUNK), &mut into);
+        let copied = io::copy(&mut (&mut from).take(CHUNK_BYTES), &mut into);
         if copied.map_err(Error::file(to, "the copy cannot be read or written"))? == 0 {
             return Ok(());
         }

@@ -6,8 +6,8 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 use super::SqliteStore;
 use crate::error::Error;
 use crate::id::{Key, PluginId};
-use crate::key_values::{Entry, KeySize, KeyValues, Namespace, Swap, Usage, check_value, prefix_end};
-use crate::page::{Filling, Page, PageRequest};
+use crate::key_values::{Entry, KeySize, KeyValues, Namespace, SwapResult, Usage, check_value, prefix_end};
+use crate::page::{Page, PageBuilder, PageRequest};
 
 /// The columns that [`SqliteStore::listed`] reads.
 macro_rules! listing {
@@ -39,7 +39,7 @@ impl KeyValues for SqliteStore {
         check_value(&value)?;
         let (namespace, key) = (namespace.clone(), key.clone());
         self.write(move |db| {
-            let counted = Counted::of(db, &namespace.plugin)?;
+            let counted = PluginRow::of(db, &namespace.plugin)?;
             let old = length(db, counted.id, &key)?;
             counted.replace(db, &namespace, &key, old, Some(&value))
         })
@@ -50,7 +50,7 @@ impl KeyValues for SqliteStore {
         // A quota never prevents freeing space.
         let (namespace, key) = (Namespace::of(plugin.clone()), key.clone());
         self.write(move |db| {
-            let Some(counted) = Counted::find(db, &namespace.plugin)? else { return Ok(false) };
+            let Some(counted) = PluginRow::find(db, &namespace.plugin)? else { return Ok(false) };
             let Some(old) = length(db, counted.id, &key)? else { return Ok(false) };
             counted.replace(db, &namespace, &key, Some(old), None)?;
             Ok(true)
@@ -60,7 +60,7 @@ impl KeyValues for SqliteStore {
 
     async fn keys(&self, plugin: &PluginId, prefix: &str, page: &PageRequest) -> Result<Page<Key>, Error> {
         let listed = |row: &Row<'_>| Ok((key(row)?, 0));
-        self.listed(listing!("key"), plugin, prefix, page, listed, |key| key).await
+        self.list_page(listing!("key"), plugin, prefix, page, listed, |key| key).await
     }
 
     async fn sizes(
@@ -70,7 +70,7 @@ impl KeyValues for SqliteStore {
         page: &PageRequest,
     ) -> Result<Page<KeySize>, Error> {
         let listed = |row: &Row<'_>| Ok((KeySize { key: key(row)?, bytes: row.get(1)? }, 0));
-        self.listed(listing!("key, length(value)"), plugin, prefix, page, listed, |size| &size.key).await
+        self.list_page(listing!("key, length(value)"), plugin, prefix, page, listed, |size| &size.key).await
     }
 
     async fn entries(
@@ -84,14 +84,14 @@ impl KeyValues for SqliteStore {
             let weight = entry.weight();
             Ok((entry, weight))
         };
-        self.listed(listing!("key, value"), plugin, prefix, page, listed, |entry| &entry.key).await
+        self.list_page(listing!("key, value"), plugin, prefix, page, listed, |entry| &entry.key).await
     }
 
     async fn import(&self, namespace: &Namespace, key: &Key, value: Vec<u8>) -> Result<bool, Error> {
         check_value(&value)?;
         let (namespace, key) = (namespace.clone(), key.clone());
         self.write(move |db| {
-            let counted = Counted::of(db, &namespace.plugin)?;
+            let counted = PluginRow::of(db, &namespace.plugin)?;
             let current = current(db, counted.id, &key)?;
             if current.as_deref() == Some(value.as_slice()) {
                 return Ok(false);
@@ -109,18 +109,18 @@ impl KeyValues for SqliteStore {
         key: &Key,
         expected: Option<Vec<u8>>,
         value: Option<Vec<u8>>,
-    ) -> Result<Swap, Error> {
+    ) -> Result<SwapResult, Error> {
         value.as_deref().map_or(Ok(()), check_value)?;
         let (namespace, key) = (namespace.clone(), key.clone());
         self.write(move |db| {
-            let counted = Counted::of(db, &namespace.plugin)?;
+            let counted = PluginRow::of(db, &namespace.plugin)?;
             let current = current(db, counted.id, &key)?;
             if current != expected {
-                return Ok(Swap::Lost(current));
+                return Ok(SwapResult::Conflict(current));
             }
             let old = current.map(|value| value.len() as u64);
             counted.replace(db, &namespace, &key, old, value.as_deref())?;
-            Ok(Swap::Done)
+            Ok(SwapResult::Swapped)
         })
         .await
     }
@@ -128,7 +128,7 @@ impl KeyValues for SqliteStore {
     async fn purge(&self, plugin: &PluginId) -> Result<Usage, Error> {
         let plugin = plugin.clone();
         self.write(move |db| {
-            let Some(counted) = Counted::find(db, &plugin)? else { return Ok(Usage::default()) };
+            let Some(counted) = PluginRow::find(db, &plugin)? else { return Ok(Usage::default()) };
             db.prepare_cached("DELETE FROM key_values WHERE plugin = ?1")?.execute([counted.id])?;
             db.prepare_cached("DELETE FROM plugins WHERE id = ?1")?.execute([counted.id])?;
             Ok(counted.usage)
@@ -138,8 +138,10 @@ impl KeyValues for SqliteStore {
 
     async fn usage(&self, plugin: &PluginId) -> Result<Usage, Error> {
         let plugin = plugin.clone();
-        self.read(move |db| Ok(Counted::find(db, &plugin)?.map(|counted| counted.usage).unwrap_or_default()))
-            .await
+        self.read(move |db| {
+            Ok(PluginRow::find(db, &plugin)?.map(|counted| counted.usage).unwrap_or_default())
+        })
+        .await
     }
 
     async fn plugins(&self, page: &PageRequest) -> Result<Page<(PluginId, Usage)>, Error> {
@@ -149,14 +151,14 @@ impl KeyValues for SqliteStore {
             let mut rows = db.prepare_cached(
                 "SELECT name, bytes, keys FROM plugins WHERE keys > 0 AND name > ?1 ORDER BY name LIMIT ?2",
             )?;
-            let mut rows = rows.query((last, page.probe()))?;
-            let mut plugins = Filling::of(&page);
+            let mut rows = rows.query((last, page.fetch_limit()))?;
+            let mut plugins = PageBuilder::new(&page);
             while let Some(row) = rows.next()? {
                 let name: String = row.get(0)?;
                 let plugin = PluginId::new(&name).map_err(|error| Error::unreadable("plugin's id", error))?;
                 plugins.push((plugin, Usage { bytes: row.get(1)?, keys: row.get(2)? }), 0);
             }
-            Ok(plugins.after(|(plugin, _)| plugin.as_str().into()))
+            Ok(plugins.finish(|(plugin, _)| plugin.as_str().into()))
         })
         .await
     }
@@ -164,7 +166,7 @@ impl KeyValues for SqliteStore {
 
 impl SqliteStore {
     /// A page of a plugin's keys, each with the other selected columns and its size.
-    async fn listed<T: Send + 'static>(
+    async fn list_page<T: Send + 'static>(
         &self,
         sql: &'static str,
         plugin: &PluginId,
@@ -177,27 +179,27 @@ impl SqliteStore {
         let (from, end) = (prefix.as_bytes().to_vec(), prefix_end(prefix.as_bytes()));
         self.read(move |db| {
             let mut rows = db.prepare_cached(sql)?;
-            let mut rows = rows.query((plugin.as_str(), from, end, page.last(), page.probe()))?;
-            let mut items = Filling::of(&page);
+            let mut rows = rows.query((plugin.as_str(), from, end, page.last(), page.fetch_limit()))?;
+            let mut items = PageBuilder::new(&page);
             while let Some(row) = rows.next()? {
                 let (item, weight) = item(row)?;
                 if !items.push(item, weight) {
                     break;
                 }
             }
-            Ok(items.after(|item| key(item).as_bytes().to_vec()))
+            Ok(items.finish(|item| key(item).as_bytes().to_vec()))
         })
         .await
     }
 }
 
 /// A plugin's row.
-struct Counted {
+struct PluginRow {
     id: i64,
     usage: Usage,
 }
 
-impl Counted {
+impl PluginRow {
     fn find(db: &Connection, plugin: &PluginId) -> Result<Option<Self>, Error> {
         let mut found = db.prepare_cached("SELECT id, bytes, keys FROM plugins WHERE name = ?1")?;
         let counted = |row: &Row<'_>| {
@@ -224,7 +226,7 @@ impl Counted {
         old: Option<u64>,
         new: Option<&[u8]>,
     ) -> Result<(), Error> {
-        let then = self.usage.with(namespace, key, old, new.map(|value| value.len() as u64))?;
+        let then = self.usage.after_change(namespace, key, old, new.map(|value| value.len() as u64))?;
         match new {
             Some(value) => db
                 .prepare_cached(

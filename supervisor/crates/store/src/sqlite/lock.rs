@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::place::beside;
+use super::database_file::sibling_path;
 use crate::open::{Holder, OpenError};
 
 /// Holds the lock until it is dropped.
@@ -19,7 +19,7 @@ impl Lock {
     /// Every process that opens a database takes a lock, most of them a shared one. So an exclusive opener detects them
     /// too.
     pub(super) fn take(database: &Path, exclusive: bool) -> Result<Self, OpenError> {
-        let path: PathBuf = beside(database, ".lock");
+        let path: PathBuf = sibling_path(database, ".lock");
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -44,10 +44,10 @@ impl Lock {
 }
 
 /// How often the kernel's list is searched for a holder that must be in it.
-const LOOKS: usize = 8;
+const ATTEMPTS: usize = 8;
 
 /// More than the usual size of the list, so that one read is enough.
-const LIST: usize = 64 * 1024;
+const LIST_BYTES: usize = 64 * 1024;
 
 /// Finds the lock's holder in the kernel's own list; a note in a file could be out of date.
 ///
@@ -55,8 +55,8 @@ const LIST: usize = 64 * 1024;
 /// to the part that was already read. So a single search without a result proves little.
 fn holder(file: &File) -> Option<Holder> {
     let inode = file.metadata().ok()?.ino().to_string();
-    let mut list = String::with_capacity(LIST);
-    let pid = (0..LOOKS).find_map(|_| {
+    let mut list = String::with_capacity(LIST_BYTES);
+    let pid = (0..ATTEMPTS).find_map(|_| {
         list.clear();
         File::open("/proc/locks").and_then(|mut file| file.read_to_string(&mut list)).ok()?;
         list.lines().find_map(|line| holder_in(line, &inode))

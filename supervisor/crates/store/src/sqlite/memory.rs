@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
-use super::{SqliteStore, words};
+use super::{SqliteStore, text_search};
 use crate::error::Error;
 use crate::id::MemoryId;
 use crate::limits::MAX_RECALL_CANDIDATES;
 use crate::memory::{
-    Forget, Memory, MemoryQuery, NewMemory, OWNER_TAG, Recalled, Remembered, StoredMemory, by_shared_words,
-    by_similarity, check_query, check_recall,
+    ForgetSelector, Memory, MemoryQuery, NewMemory, OWNER_TAG, RecalledWorkflow, StoredMemory,
+    UpsertedMemory, check_query, check_recall, rank_by_shared_words, rank_by_similarity,
 };
-use crate::page::{Filling, Page, PageRequest};
+use crate::page::{Page, PageBuilder, PageRequest};
 use crate::search::{Query, stems};
 use crate::time::Timestamp;
 
@@ -43,9 +43,9 @@ macro_rules! owned {
 
 #[async_trait]
 impl Memory for SqliteStore {
-    async fn remember(&self, new: NewMemory) -> Result<Remembered, Error> {
+    async fn remember(&self, new: NewMemory) -> Result<UpsertedMemory, Error> {
         let memory = new.checked(Timestamp::now())?;
-        let words = words::indexed(&memory.searched());
+        let words = text_search::to_fts5(&memory.search_text());
         self.write(move |db| {
             if let Some(known) = same_workflow(db, &memory)? {
                 let workflow = memory.workflow.as_ref().map(json);
@@ -58,10 +58,10 @@ impl Memory for SqliteStore {
                     workflow
                 ])?;
                 let memory = find(db, known)?.ok_or(Error::unreadable("memory", "it is gone"))?;
-                return Ok(Remembered { memory, new: false });
+                return Ok(UpsertedMemory { memory, new: false });
             }
             insert(db, &memory, &words)?;
-            Ok(Remembered { memory: memory.clone(), new: true })
+            Ok(UpsertedMemory { memory: memory.clone(), new: true })
         })
         .await
     }
@@ -83,21 +83,26 @@ impl Memory for SqliteStore {
                 filter!(),
                 " ORDER BY bm25(memory_words), m.ulid DESC LIMIT ?5 OFFSET ?6"
             );
-            let (probe, skipped) = (page.probe(), page.skipped()?);
-            let text = words::all(&text);
-            let mut filling = Filling::of(&page);
+            let (probe, skipped) = (page.fetch_limit(), page.offset()?);
+            let text = text_search::match_all(&text);
+            let mut filling = PageBuilder::new(&page);
             for memory in
                 select(db, sql, params![text, query.source, tags.len(), json(&tags), probe, skipped])?
             {
                 let weight = memory.weight();
                 filling.push(memory, weight);
             }
-            filling.ranked(&page)
+            filling.finish_ranked(&page)
         })
         .await
     }
 
-    async fn recall(&self, request: &str, owner: Option<&str>, limit: usize) -> Result<Vec<Recalled>, Error> {
+    async fn recall(
+        &self,
+        request: &str,
+        owner: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<RecalledWorkflow>, Error> {
         check_recall(request)?;
         let stems = stems(request);
         if stems.is_empty() {
@@ -112,9 +117,12 @@ impl Memory for SqliteStore {
                 owned!(),
                 " ORDER BY bm25(memory_words) LIMIT ?2"
             );
-            let candidates =
-                select(db, sql, params![words::any(&stems), MAX_RECALL_CANDIDATES, owner, OWNER_TAG])?;
-            Ok(by_similarity(&request, candidates, limit))
+            let candidates = select(
+                db,
+                sql,
+                params![text_search::match_any(&stems), MAX_RECALL_CANDIDATES, owner, OWNER_TAG],
+            )?;
+            Ok(rank_by_similarity(&request, candidates, limit))
         })
         .await
     }
@@ -139,23 +147,26 @@ impl Memory for SqliteStore {
                 owned!(),
                 " ORDER BY bm25(memory_words) LIMIT ?2"
             );
-            let candidates =
-                select(db, sql, params![words::any(&stems), MAX_RECALL_CANDIDATES, owner, OWNER_TAG])?;
-            Ok(by_shared_words(&text, candidates, limit))
+            let candidates = select(
+                db,
+                sql,
+                params![text_search::match_any(&stems), MAX_RECALL_CANDIDATES, owner, OWNER_TAG],
+            )?;
+            Ok(rank_by_shared_words(&text, candidates, limit))
         })
         .await
     }
 
-    async fn forget(&self, what: &Forget) -> Result<u64, Error> {
+    async fn forget(&self, what: &ForgetSelector) -> Result<u64, Error> {
         what.check()?;
         let what = what.clone();
         self.write(move |db| {
             let (condition, value): (_, Box<dyn ToSql>) = match &what {
-                Forget::Id(id) => ("ulid = ?1", Box::new(id.to_string())),
-                Forget::Tag(tag) => {
+                ForgetSelector::Id(id) => ("ulid = ?1", Box::new(id.to_string())),
+                ForgetSelector::Tag(tag) => {
                     ("id IN (SELECT memory FROM memory_tags WHERE tag = ?1)", Box::new(tag.clone()))
                 }
-                Forget::NotUsedSince(time) => ("last_used < ?1", Box::new(time.as_millis())),
+                ForgetSelector::NotUsedSince(time) => ("last_used < ?1", Box::new(time.as_millis())),
             };
             db.prepare_cached(&format!(
                 "DELETE FROM memory_words WHERE rowid IN (SELECT id FROM memories WHERE {condition})"
@@ -171,7 +182,7 @@ impl Memory for SqliteStore {
 
     async fn import(&self, memory: StoredMemory) -> Result<bool, Error> {
         memory.check()?;
-        let words = words::indexed(&memory.searched());
+        let words = text_search::to_fts5(&memory.search_text());
         self.write(move |db| {
             if find(db, memory.id)?.is_some() || same_workflow(db, &memory)?.is_some() {
                 return Ok(false);
@@ -199,19 +210,19 @@ fn newest(
         filter!(),
         " ORDER BY m.ulid DESC LIMIT ?5"
     );
-    let mut filling = Filling::of(page);
+    let mut filling = PageBuilder::new(page);
     for memory in
-        select(db, sql, params![page.last_text()?, query.source, tags.len(), json(tags), page.probe()])?
+        select(db, sql, params![page.last_text()?, query.source, tags.len(), json(tags), page.fetch_limit()])?
     {
         let weight = memory.weight();
         filling.push(memory, weight);
     }
-    Ok(filling.after(|memory| memory.id.to_string().into_bytes()))
+    Ok(filling.finish(|memory| memory.id.to_string().into_bytes()))
 }
 
 fn same_workflow(db: &Connection, memory: &StoredMemory) -> Result<Option<MemoryId>, Error> {
     let Some(fingerprint) = memory.fingerprint() else { return Ok(None) };
-    own_fingerprint(db, memory)?;
+    refresh_fingerprint(db, memory)?;
     let mut found = db.prepare_cached("SELECT ulid FROM memories WHERE fingerprint = ?1")?;
     let id: Option<String> = found.query_row([fingerprint], |row| row.get(0)).optional()?;
     id.map(|id| MemoryId::new(&id).map_err(|error| Error::unreadable("memory's id", error))).transpose()
@@ -219,7 +230,7 @@ fn same_workflow(db: &Connection, memory: &StoredMemory) -> Result<Option<Memory
 
 /// Earlier versions gave a workflow with an owner the fingerprint that now means that it belongs to everyone. If such a
 /// workflow with these steps exists, updates its fingerprint.
-fn own_fingerprint(db: &Connection, memory: &StoredMemory) -> Result<(), Error> {
+fn refresh_fingerprint(db: &Connection, memory: &StoredMemory) -> Result<(), Error> {
     let sql = concat!(columns!(), " FROM memories m WHERE fingerprint = ?1");
     let Some(known) = select(db, sql, [memory.ownerless_fingerprint()])?.pop() else { return Ok(()) };
     if known.owners().next().is_some() {

@@ -1,20 +1,20 @@
 //! SQLite: one file, one writer thread, a few reading connections.
 
 mod backup;
+mod cancellation;
 mod closed;
 mod connection;
+mod database_file;
 mod draft;
 mod error;
-mod halt;
 mod key_values;
 mod lock;
-mod log;
 mod memory;
-mod place;
-mod readers;
+mod reader_pool;
 mod restore;
 mod sessions;
-mod words;
+mod text_search;
+mod wal;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -25,13 +25,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::Error;
 use crate::migrate::{Migration, latest, migrations};
-use crate::open::{Open, OpenError};
+use crate::open::{OpenError, StoreOptions};
 use crate::store::Counters;
+use cancellation::Cancellation;
 pub(crate) use closed::ClosedSqlite;
-use halt::Halt;
 use lock::Lock;
-use log::Log;
-use readers::Readers;
+use reader_pool::ReaderPool;
+use wal::Wal;
 use writer::Writer;
 
 /// The migrations from an empty file to the current schema.
@@ -44,34 +44,34 @@ pub(crate) const MIGRATIONS: &[Migration] = migrations! {
 /// An open SQLite file.
 pub(crate) struct SqliteStore {
     path: PathBuf,
-    settings: Open,
+    settings: StoreOptions,
     writer: Writer,
-    readers: Readers,
+    readers: ReaderPool,
     /// One backup or restore at a time: each copies the whole database.
     turns: Arc<Semaphore>,
-    halt: Halt,
+    cancellation: Cancellation,
 }
 
 impl SqliteStore {
-    pub(crate) async fn open(path: PathBuf, settings: Open) -> Result<Self, OpenError> {
+    pub(crate) async fn open(path: PathBuf, settings: StoreOptions) -> Result<Self, OpenError> {
         let opened = tokio::task::spawn_blocking(move || Self::open_here(&path, &settings)).await;
         opened.unwrap_or_else(|panic| Err(OpenError::Engine(panic.into())))
     }
 
-    fn open_here(path: &Path, settings: &Open) -> Result<Self, OpenError> {
+    fn open_here(path: &Path, settings: &StoreOptions) -> Result<Self, OpenError> {
         refuse_old_sqlite()?;
-        let directory = place::directory(path)?;
+        let directory = database_file::prepare_directory(path)?;
         let lock = Lock::take(path, settings.exclusive)?;
-        if !place::exists(path)? {
-            place::create(&directory, path, |draft| connection::fill(draft, settings))?;
+        if !database_file::exists(path)? {
+            database_file::create(&directory, path, |draft| connection::fill(draft, settings))?;
         }
         connection::inspect(path, settings)?;
         let mut writing = connection::writer(path, settings)?;
         connection::migrate(&mut writing, path)?;
         let reading = (0..settings.readers).map(|_| connection::reader(path, settings));
-        let readers = Readers::start(reading.collect::<Result<_, _>>()?)
+        let readers = ReaderPool::start(reading.collect::<Result<_, _>>()?)
             .map_err(OpenError::file(path, "the threads that read cannot be started"))?;
-        let writer = Writer::start(writing, lock, Log::of(path), settings.busy_timeout)
+        let writer = Writer::start(writing, lock, Wal::for_database(path), settings.busy_timeout)
             .map_err(OpenError::file(path, "the thread that writes cannot be started"))?;
         let (path, settings) = (path.to_owned(), settings.clone());
         Ok(Self {
@@ -80,7 +80,7 @@ impl SqliteStore {
             writer,
             readers,
             turns: Arc::new(Semaphore::new(1)),
-            halt: Halt::default(),
+            cancellation: Cancellation::default(),
         })
     }
 
@@ -104,17 +104,17 @@ impl SqliteStore {
         self.readers.run(work).await
     }
 
-    async fn turn(&self) -> Result<OwnedSemaphorePermit, Error> {
+    async fn acquire_turn(&self) -> Result<OwnedSemaphorePermit, Error> {
         Arc::clone(&self.turns).acquire_owned().await.map_err(|_| Error::Closed)
     }
 
     /// Runs long work on a separate thread, and cancels it when the caller stops waiting.
-    async fn halting<T, F>(&self, work: F) -> Result<T, Error>
+    async fn run_cancellable<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
-        F: FnOnce(&Halt) -> Result<T, Error> + Send + 'static,
+        F: FnOnce(&Cancellation) -> Result<T, Error> + Send + 'static,
     {
-        let (halt, _wanted) = self.halt.begin();
+        let (halt, _wanted) = self.cancellation.child();
         let done = tokio::task::spawn_blocking(move || work(&halt)).await;
         done.unwrap_or_else(|panic| Err(Error::Engine(panic.into())))
     }
@@ -137,7 +137,7 @@ impl SqliteStore {
 
     /// Closes the readers first: the connection that is closed last writes the log into the database.
     pub(crate) async fn close(&self) {
-        self.halt.close();
+        self.cancellation.close();
         // When this is acquired, running copies have ended; waiting ones get an error that the store is closed.
         let last = self.turns.acquire().await;
         self.turns.close();
@@ -148,7 +148,7 @@ impl SqliteStore {
 }
 
 fn refuse_old_sqlite() -> Result<(), OpenError> {
-    let (number, needed) = connection::NEEDED;
+    let (number, needed) = connection::MIN_SQLITE;
     if rusqlite::version_number() < number {
         return Err(OpenError::OldSqlite { found: rusqlite::version(), needed });
     }

@@ -6,23 +6,24 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
+use super::cancellation::Cancellation;
 use super::draft::Draft;
-use super::halt::Halt;
 use super::{SqliteStore, backup};
 use crate::backup::Restored;
 use crate::error::Error;
-use crate::open::Open;
+use crate::open::StoreOptions;
 
 impl SqliteStore {
     pub(crate) async fn restore(&self, from: &Path, check_only: bool) -> Result<Restored, Error> {
         let (database, settings, copy) = (self.path.clone(), self.settings.clone(), from.to_owned());
-        let turn = self.turn().await?;
-        let drafted = move |halt: &Halt| Ok((Draft::of(&copy, &database, &settings, halt)?, turn));
-        let (draft, turn) = self.halting(drafted).await?;
+        let turn = self.acquire_turn().await?;
+        let drafted =
+            move |halt: &Cancellation| Ok((Draft::copy_from(&copy, &database, &settings, halt)?, turn));
+        let (draft, turn) = self.run_cancellable(drafted).await?;
         let mut restored = draft.restored();
         if !check_only {
             let (database, settings, from) = (self.path.clone(), self.settings.clone(), from.to_owned());
-            let replaced = self.writer.alone(move |live| {
+            let replaced = self.writer.run_exclusive(move |live| {
                 let _turn = turn;
                 replace(live, &draft, &database, &from, &settings)
             });
@@ -49,7 +50,7 @@ fn replace(
     draft: &Draft,
     database: &Path,
     from: &Path,
-    settings: &Open,
+    settings: &StoreOptions,
 ) -> Result<PathBuf, Error> {
     let copy = draft.reader(settings)?;
     let backup = Backup::new(&copy, live)?;
@@ -61,7 +62,7 @@ fn replace(
     // Copies no page yet, but takes the write lock: so the kept copy includes the last write before the restore, also
     // of other processes.
     step(0)?;
-    let kept = backup::keep(database, settings)?;
+    let kept = backup::keep_replaced(database, settings)?;
     // Nothing is committed until the last step; dropping it before that rolls back.
     let replaced = loop {
         match step(-1) {

@@ -6,11 +6,11 @@ mod rows;
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::{SqliteStore, words};
+use super::{SqliteStore, text_search};
 use crate::error::Error;
 use crate::id::SessionId;
-use crate::page::{Filling, Page, PageRequest};
-use crate::search::{Query, rendered};
+use crate::page::{Page, PageBuilder, PageRequest};
+use crate::search::{Query, render_all};
 use crate::session::{
     Compaction, Expected, ExportedSession, Message, MessageHit, NewMessage, NewSession, Session,
     SessionChange, SessionFilter, SessionQuery, SessionState, Sessions, View,
@@ -47,14 +47,14 @@ impl Sessions for SqliteStore {
             let state = state.map(SessionState::word);
             let since = updated_since.map(Timestamp::as_millis);
             let mut rows =
-                rows.query(params![sender, channel, state, since, page.last_text()?, page.probe()])?;
-            let mut sessions = Filling::of(&page);
+                rows.query(params![sender, channel, state, since, page.last_text()?, page.fetch_limit()])?;
+            let mut sessions = PageBuilder::new(&page);
             while let Some(row) = rows.next()? {
                 let session = session(row)?;
                 let weight = session.weight();
                 sessions.push(session, weight);
             }
-            Ok(sessions.after(|session| session.id.to_string().into_bytes()))
+            Ok(sessions.finish(|session| session.id.to_string().into_bytes()))
         })
         .await
     }
@@ -67,7 +67,7 @@ impl Sessions for SqliteStore {
     ) -> Result<Vec<Message>, Error> {
         crate::session::check_append(&messages)?;
         let texts = messages.iter().map(|message| message.content.clone()).collect();
-        let words = rendered(texts, words::indexed).await?;
+        let words = render_all(texts, text_search::to_fts5).await?;
         self.write(move |db| log::append(db, id, expected, &messages, &words)).await
     }
 
@@ -78,12 +78,12 @@ impl Sessions for SqliteStore {
 
     async fn compact(&self, id: SessionId, expected: Expected, with: Compaction) -> Result<Message, Error> {
         with.summary.check()?;
-        let words = rendered(vec![with.summary.content.clone()], words::indexed).await?.concat();
+        let words = render_all(vec![with.summary.content.clone()], text_search::to_fts5).await?.concat();
         self.write(move |db| log::compact(db, id, expected, &with, &words)).await
     }
 
     async fn update(&self, id: SessionId, change: SessionChange) -> Result<Session, Error> {
-        self.changed(id, move |session| change.apply(session)).await
+        self.apply_change(id, move |session| change.apply(session)).await
     }
 
     async fn idle(&self, since: Timestamp, limit: u32) -> Result<Vec<SessionId>, Error> {
@@ -105,7 +105,7 @@ impl Sessions for SqliteStore {
     }
 
     async fn resume(&self, id: SessionId) -> Result<Session, Error> {
-        self.changed(id, |mut session| {
+        self.apply_change(id, |mut session| {
             session.state = SessionState::Active;
             Ok(session)
         })
@@ -115,7 +115,7 @@ impl Sessions for SqliteStore {
     async fn search(&self, query: &SessionQuery, page: &PageRequest) -> Result<Page<MessageHit>, Error> {
         query.check()?;
         let (query, page) = (query.clone(), page.clone());
-        let text = words::all(&Query::parse(&query.text)?);
+        let text = text_search::match_all(&Query::parse(&query.text)?);
         self.read(move |db| {
             let mut rows = db.prepare_cached(concat!(
                 "SELECT ",
@@ -127,10 +127,10 @@ impl Sessions for SqliteStore {
             ))?;
             let SessionQuery { session, sender, channel, include_replaced, .. } = query;
             let session = session.map(String::from);
-            let (probe, skipped) = (page.probe(), page.skipped()?);
+            let (probe, skipped) = (page.fetch_limit(), page.offset()?);
             let mut rows =
                 rows.query(params![text, session, sender, channel, include_replaced, probe, skipped])?;
-            let mut hits = Filling::of(&page);
+            let mut hits = PageBuilder::new(&page);
             while let Some(row) = rows.next()? {
                 let message = message(row)?;
                 let weight = message.weight();
@@ -138,7 +138,7 @@ impl Sessions for SqliteStore {
                     break;
                 }
             }
-            hits.ranked(&page)
+            hits.finish_ranked(&page)
         })
         .await
     }
@@ -168,7 +168,7 @@ impl Sessions for SqliteStore {
     async fn import(&self, import: ExportedSession) -> Result<bool, Error> {
         import.check()?;
         let texts = import.messages.iter().map(|message| message.content.clone()).collect();
-        let words = rendered(texts, words::indexed).await?;
+        let words = render_all(texts, text_search::to_fts5).await?;
         self.write(move |db| {
             let id = import.session.id;
             if find(db, id)?.is_some() {
@@ -185,7 +185,7 @@ impl Sessions for SqliteStore {
 
 impl SqliteStore {
     /// Changes a session's attributes, if there is a difference.
-    async fn changed(
+    async fn apply_change(
         &self,
         id: SessionId,
         change: impl Fn(Session) -> Result<Session, Error> + Send + 'static,

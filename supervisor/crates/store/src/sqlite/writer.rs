@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::lock::Lock;
-use super::log::Log;
+use super::wal::Wal;
 use crate::error::Error;
 use crate::store::Counters;
 
@@ -25,44 +25,51 @@ const MAX_SHARED: usize = 256;
 
 /// The handle of the thread.
 pub(super) struct Writer {
-    orders: mpsc::Sender<Order>,
-    tally: Arc<Tally>,
+    commands: mpsc::Sender<WriteCommand>,
+    counters: Arc<WriteCounters>,
 }
 
 #[derive(Default)]
-struct Tally {
+struct WriteCounters {
     writes: AtomicU64,
     commits: AtomicU64,
 }
 
-enum Order {
+enum WriteCommand {
     Write(Box<dyn Work>),
     /// Runs alone, not in a transaction with others.
-    Alone(Alone),
+    Exclusive(ExclusiveWork),
     /// Answered when the database is closed and the lock released.
     Stop(oneshot::Sender<()>),
 }
 
-type Alone = Box<dyn FnOnce(&mut Connection) + Send>;
+type ExclusiveWork = Box<dyn FnOnce(&mut Connection) + Send>;
 
 impl Writer {
     pub(super) fn start(
         connection: Connection,
         lock: Lock,
-        log: Log,
+        log: Wal,
         busy: Duration,
     ) -> std::io::Result<Self> {
         let (orders, queue) = mpsc::channel(MAX_WAITING);
-        let tally = Arc::new(Tally::default());
-        let thread =
-            Thread { connection, log, queue, tally: Arc::clone(&tally), busy, alone: None, stopped: None };
+        let tally = Arc::new(WriteCounters::default());
+        let thread = WriterThread {
+            connection,
+            log,
+            queue,
+            counters: Arc::clone(&tally),
+            busy,
+            exclusive: None,
+            stopped: None,
+        };
         std::thread::Builder::new().name("talon-store".into()).spawn(move || {
             let stopped = thread.serve();
             drop(lock);
             // The caller may have stopped waiting.
             let _heard = stopped.map(|stopped| stopped.send(()));
         })?;
-        Ok(Self { orders, tally })
+        Ok(Self { commands: orders, counters: tally })
     }
 
     pub(super) async fn run<T, F>(&self, work: F) -> Result<T, Error>
@@ -72,19 +79,19 @@ impl Writer {
     {
         let (reply, answer) = oneshot::channel();
         let task = Task { work, result: Err(Error::Closed), reply };
-        self.orders.send(Order::Write(Box::new(task))).await.map_err(|_| Error::Closed)?;
+        self.commands.send(WriteCommand::Write(Box::new(task))).await.map_err(|_| Error::Closed)?;
         answer.await.unwrap_or(Err(Error::Closed))
     }
 
     /// Runs `work` after all earlier writes, with exclusive use of the connection and outside a transaction. Unlike a
     /// write, it runs once.
-    pub(super) async fn alone<T, F>(&self, work: F) -> Result<T, Error>
+    pub(super) async fn run_exclusive<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: FnOnce(&mut Connection) -> Result<T, Error> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let alone: Alone = Box::new(move |connection| {
+        let alone: ExclusiveWork = Box::new(move |connection| {
             if !reply.is_closed() {
                 let worked = catch_unwind(AssertUnwindSafe(|| work(connection)));
                 // The caller may have stopped waiting.
@@ -92,18 +99,18 @@ impl Writer {
                     reply.send(worked.unwrap_or_else(|_| Err(Error::Engine("the write panicked".into()))));
             }
         });
-        self.orders.send(Order::Alone(alone)).await.map_err(|_| Error::Closed)?;
+        self.commands.send(WriteCommand::Exclusive(alone)).await.map_err(|_| Error::Closed)?;
         answer.await.unwrap_or(Err(Error::Closed))
     }
 
     pub(super) fn counters(&self) -> Counters {
-        let Tally { writes, commits } = &*self.tally;
+        let WriteCounters { writes, commits } = &*self.counters;
         Counters { writes: writes.load(Ordering::Relaxed), commits: commits.load(Ordering::Relaxed) }
     }
 
     pub(super) async fn close(&self) {
         let (stopped, end) = oneshot::channel();
-        if self.orders.send(Order::Stop(stopped)).await.is_ok() {
+        if self.commands.send(WriteCommand::Stop(stopped)).await.is_ok() {
             // An error means that the thread has ended, which is what this waits for.
             let _ended = end.await;
         }
@@ -113,13 +120,13 @@ impl Writer {
 /// A write with its reply channel, without the type of its result.
 trait Work: Send {
     /// Whether the caller has stopped waiting.
-    fn abandoned(&self) -> bool;
+    fn is_abandoned(&self) -> bool;
     /// Executes the write; returns whether it succeeded.
     fn run(&mut self, connection: &Connection) -> bool;
     /// Replaces the result of `run` by an error.
     fn fail(&mut self, error: Error);
     /// Sends the result to the caller.
-    fn answer(self: Box<Self>);
+    fn reply(self: Box<Self>);
 }
 
 struct Task<T, F> {
@@ -129,7 +136,7 @@ struct Task<T, F> {
 }
 
 impl<T: Send, F: FnMut(&Connection) -> Result<T, Error> + Send> Work for Task<T, F> {
-    fn abandoned(&self) -> bool {
+    fn is_abandoned(&self) -> bool {
         self.reply.is_closed()
     }
 
@@ -143,14 +150,14 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T, Error> + Send> Work for Task<T,
         self.result = Err(error);
     }
 
-    fn answer(self: Box<Self>) {
+    fn reply(self: Box<Self>) {
         // The caller may have stopped waiting.
         let _heard = self.reply.send(self.result);
     }
 }
 
 /// The result of a shared transaction.
-enum Shared {
+enum BatchOutcome {
     Committed,
     /// It was rolled back as a whole.
     Undone,
@@ -160,36 +167,36 @@ enum Shared {
     NoRoom(String),
 }
 
-struct Thread {
+struct WriterThread {
     connection: Connection,
-    log: Log,
-    queue: mpsc::Receiver<Order>,
-    tally: Arc<Tally>,
+    log: Wal,
+    queue: mpsc::Receiver<WriteCommand>,
+    counters: Arc<WriteCounters>,
     busy: Duration,
     /// Runs after the current transaction.
-    alone: Option<Alone>,
+    exclusive: Option<ExclusiveWork>,
     stopped: Option<oneshot::Sender<()>>,
 }
 
-impl Thread {
+impl WriterThread {
     fn serve(mut self) -> Option<oneshot::Sender<()>> {
         while self.stopped.is_none()
             && let Some(order) = self.queue.blocking_recv()
         {
             let mut works: Vec<_> = self.accept(order).into_iter().collect();
-            match self.together(&mut works) {
-                Shared::Committed => {}
-                Shared::NoRoom(error) => {
+            match self.run_batch(&mut works) {
+                BatchOutcome::Committed => {}
+                BatchOutcome::NoRoom(error) => {
                     works.iter_mut().for_each(|work| work.fail(Error::Full(error.clone().into())))
                 }
                 // Each of them would wait as long again.
-                Shared::Busy => works.iter_mut().for_each(|work| work.fail(Error::Busy(self.busy))),
+                BatchOutcome::Busy => works.iter_mut().for_each(|work| work.fail(Error::Busy(self.busy))),
                 // No caller has an answer yet. One by one, only those fail that fail alone.
-                Shared::Undone => works.iter_mut().for_each(|work| self.alone(&mut **work)),
+                BatchOutcome::Undone => works.iter_mut().for_each(|work| self.run_single(&mut **work)),
             }
-            works.into_iter().for_each(Work::answer);
-            self.log.committed(&self.connection, self.busy);
-            if let Some(alone) = self.alone.take() {
+            works.into_iter().for_each(Work::reply);
+            self.log.after_commit(&self.connection, self.busy);
+            if let Some(alone) = self.exclusive.take() {
                 alone(&mut self.connection);
             }
         }
@@ -197,14 +204,14 @@ impl Thread {
     }
 
     /// The write in a command, if its caller still waits.
-    fn accept(&mut self, order: Order) -> Option<Box<dyn Work>> {
+    fn accept(&mut self, order: WriteCommand) -> Option<Box<dyn Work>> {
         match order {
-            Order::Write(work) => Some(work).filter(|work| !work.abandoned()),
-            Order::Alone(alone) => {
-                self.alone = Some(alone);
+            WriteCommand::Write(work) => Some(work).filter(|work| !work.is_abandoned()),
+            WriteCommand::Exclusive(alone) => {
+                self.exclusive = Some(alone);
                 None
             }
-            Order::Stop(stopped) => {
+            WriteCommand::Stop(stopped) => {
                 self.stopped = Some(stopped);
                 None
             }
@@ -212,45 +219,49 @@ impl Thread {
     }
 
     /// Executes a write, and all that arrive meanwhile, in one transaction.
-    fn together(&mut self, works: &mut Vec<Box<dyn Work>>) -> Shared {
+    fn run_batch(&mut self, works: &mut Vec<Box<dyn Work>>) -> BatchOutcome {
         if works.is_empty() {
-            return Shared::Committed;
+            return BatchOutcome::Committed;
         }
         if let Err(error) = self.log.has_room(&self.connection, self.busy) {
-            return Shared::NoRoom(error);
+            return BatchOutcome::NoRoom(error);
         }
         if let Err(error) = self.execute("BEGIN IMMEDIATE") {
-            return if matches!(self.named(error), Error::Busy(_)) { Shared::Busy } else { Shared::Undone };
+            return if matches!(self.map_error(error), Error::Busy(_)) {
+                BatchOutcome::Busy
+            } else {
+                BatchOutcome::Undone
+            };
         }
         let (mut next, mut succeeded) = (0, 0);
         while let Some(work) = works.get_mut(next) {
-            match saved(&self.connection, &mut **work) {
+            match run_in_savepoint(&self.connection, &mut **work) {
                 Some(done) => succeeded += u64::from(done),
-                None => return Shared::Undone,
+                None => return BatchOutcome::Undone,
             }
             next += 1;
-            while works.len() < MAX_SHARED && self.stopped.is_none() && self.alone.is_none() {
+            while works.len() < MAX_SHARED && self.stopped.is_none() && self.exclusive.is_none() {
                 let Ok(order) = self.queue.try_recv() else { break };
                 works.extend(self.accept(order));
             }
         }
         if self.commit().is_err() {
-            return Shared::Undone;
+            return BatchOutcome::Undone;
         }
         self.count(succeeded);
-        Shared::Committed
+        BatchOutcome::Committed
     }
 
-    fn alone(&mut self, work: &mut dyn Work) {
+    fn run_single(&mut self, work: &mut dyn Work) {
         if let Err(error) = self.execute("BEGIN IMMEDIATE") {
-            return work.fail(self.named(error));
+            return work.fail(self.map_error(error));
         }
         if !work.run(&self.connection) {
-            return self.undo();
+            return self.roll_back();
         }
         match self.commit() {
             Ok(()) => self.count(1),
-            Err(error) => work.fail(self.named(error)),
+            Err(error) => work.fail(self.map_error(error)),
         }
     }
 
@@ -259,11 +270,11 @@ impl Thread {
     }
 
     fn commit(&self) -> rusqlite::Result<()> {
-        self.execute("COMMIT").inspect_err(|_| self.undo())
+        self.execute("COMMIT").inspect_err(|_| self.roll_back())
     }
 
     /// After some errors SQLite has rolled back already.
-    fn undo(&self) {
+    fn roll_back(&self) {
         if !self.connection.is_autocommit()
             && let Err(error) = self.execute("ROLLBACK")
         {
@@ -272,11 +283,11 @@ impl Thread {
     }
 
     fn count(&self, writes: u64) {
-        self.tally.writes.fetch_add(writes, Ordering::Relaxed);
-        self.tally.commits.fetch_add(1, Ordering::Relaxed);
+        self.counters.writes.fetch_add(writes, Ordering::Relaxed);
+        self.counters.commits.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn named(&self, error: rusqlite::Error) -> Error {
+    fn map_error(&self, error: rusqlite::Error) -> Error {
         match super::error::failed(error) {
             Error::Busy(_) => Error::Busy(self.busy),
             other => other,
@@ -285,7 +296,7 @@ impl Thread {
 }
 
 /// Executes one write of several: `Some` says whether it succeeded, `None` that the whole transaction was rolled back.
-fn saved(connection: &Connection, work: &mut dyn Work) -> Option<bool> {
+fn run_in_savepoint(connection: &Connection, work: &mut dyn Work) -> Option<bool> {
     let execute = |sql| connection.prepare_cached(sql)?.execute([]).map(drop);
     let lost = |_: rusqlite::Error| {
         if !connection.is_autocommit() {

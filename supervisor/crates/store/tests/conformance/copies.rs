@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use talon_store::{
-    BackupInfo, Engine, Error, NewMemory, NewMessage, NewSession, Open, OpenError, PageRequest, Restored,
-    Role, SessionId, Store,
+    BackupInfo, Engine, Error, NewMemory, NewMessage, NewSession, OpenError, PageRequest, Restored, Role,
+    SessionId, Store, StoreOptions,
 };
 use tempfile::TempDir;
 
@@ -19,8 +19,8 @@ const KEYS: usize = 300;
 /// Larger together than SQLite's cache, so that a restore writes to the disk from its beginning on.
 const VALUE: usize = 20_000;
 
-fn open(path: &Path) -> Open {
-    Open::new(Engine::Sqlite { path: path.to_owned() })
+fn open(path: &Path) -> StoreOptions {
+    StoreOptions::new(Engine::Sqlite { path: path.to_owned() })
 }
 
 /// Gives all keys one value.
@@ -423,7 +423,7 @@ fn an_unusable_file_is_kept_and_the_copy_put_in_its_place() {
             assert_eq!(fs::read(&kept).or_else(|_| fs::read(log_kept)).unwrap(), before, "{what}");
             assert_eq!(damaged(), aside + 1);
             let store = open(&path).exclusive().open().await.unwrap();
-            assert_eq!(store.place(), path.display().to_string());
+            assert_eq!(store.location(), path.display().to_string());
             assert_eq!(usize::from(read(&store).await), number % 2 + 1);
             store.close().await;
         }
@@ -469,9 +469,9 @@ fn postgres_has_its_own_means() {
     let Some(server) = Server::start("postgres_has_its_own_means") else { return };
     let url = server.database();
     runtime().block_on(async {
-        let open = Open::new(Engine::Postgres { url });
+        let open = StoreOptions::new(Engine::Postgres { url });
         let store = open.clone().open().await.unwrap();
-        assert!(store.place().ends_with("/test_0"), "{}", store.place());
+        assert!(store.location().ends_with("/test_0"), "{}", store.location());
         let backup = store.backup(Path::new("/nonexistent")).await.unwrap_err();
         assert!(
             matches!(backup, Error::Unsupported(_)) && backup.to_string().contains("pg_dump"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
-use talon_store::{Engine, NewSession, Open, PageRequest, SessionId, Store, View};
+use talon_store::{Engine, NewSession, PageRequest, SessionId, Store, StoreOptions, View};
 use tokio::runtime::Runtime;
 
 use crate::support::{Server, key, plugin, runtime, scratch};
@@ -73,7 +73,7 @@ impl Acknowledged {
     }
 }
 
-fn rounds(runtime: &Runtime, engine: &str, place: &str, open: &Open, rounds: u32) {
+fn rounds(runtime: &Runtime, engine: &str, place: &str, open: &StoreOptions, rounds: u32) {
     let begin = async {
         let store = open.clone().open().await.unwrap();
         let new = NewSession { sender: "writer".into(), channel: "c".into(), ..NewSession::default() };
@@ -110,7 +110,7 @@ fn rounds(runtime: &Runtime, engine: &str, place: &str, open: &Open, rounds: u32
 #[test]
 fn sqlite_keeps_what_a_killed_writer_was_told() {
     let (_directory, path) = scratch();
-    let open = Open::new(Engine::Sqlite { path: path.clone() });
+    let open = StoreOptions::new(Engine::Sqlite { path: path.clone() });
     rounds(&runtime(), "sqlite", path.to_str().unwrap(), &open, 50);
 }
 
@@ -118,5 +118,5 @@ fn sqlite_keeps_what_a_killed_writer_was_told() {
 fn postgres_keeps_what_a_killed_writer_was_told() {
     let Some(server) = Server::start("postgres_keeps_what_a_killed_writer_was_told") else { return };
     let url = server.database();
-    rounds(&runtime(), "postgres", &url, &Open::new(Engine::Postgres { url: url.clone() }), 15);
+    rounds(&runtime(), "postgres", &url, &StoreOptions::new(Engine::Postgres { url: url.clone() }), 15);
 }

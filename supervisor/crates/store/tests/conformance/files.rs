@@ -5,13 +5,15 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use talon_store::{Counters, Engine, Error, Expected, NewMessage, NewSession, Open, OpenError, Role, Store};
+use talon_store::{
+    Counters, Engine, Error, Expected, NewMessage, NewSession, OpenError, Role, Store, StoreOptions,
+};
 use tempfile::TempDir;
 
 use crate::support::{key, namespace, plugin, runtime, scratch, skip};
 
-fn open(path: &Path) -> Open {
-    Open::new(Engine::Sqlite { path: path.to_owned() })
+fn open(path: &Path) -> StoreOptions {
+    StoreOptions::new(Engine::Sqlite { path: path.to_owned() })
 }
 
 fn refused(path: &Path) -> OpenError {

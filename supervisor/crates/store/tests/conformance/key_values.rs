@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use talon_store::{
-    Entry, Error, Key, KeySize, Namespace, PageRequest, PluginId, Quota, Resource, Swap, Usage,
+    Entry, Error, Key, KeySize, Namespace, PageRequest, PluginId, Quota, Resource, SwapResult, Usage,
 };
 
 use crate::support::{Fixture, cases, key, namespace, plugin};
@@ -134,14 +134,14 @@ async fn compare_and_set_swaps_only_what_is_expected(Fixture { store, .. }: Fixt
     let (db, hello, at) = (store.key_values(), namespace("hello"), key("at"));
     let some = |text: &str| Some(text.as_bytes().to_vec());
     let steps = [
-        (some("1"), some("2"), Swap::Lost(None)),
-        (None, None, Swap::Done),
-        (None, some("1"), Swap::Done),
-        (None, some("2"), Swap::Lost(some("1"))),
-        (some("1"), some("2"), Swap::Done),
-        (some("1"), None, Swap::Lost(some("2"))),
-        (some("2"), None, Swap::Done),
-        (some("2"), None, Swap::Lost(None)),
+        (some("1"), some("2"), SwapResult::Conflict(None)),
+        (None, None, SwapResult::Swapped),
+        (None, some("1"), SwapResult::Swapped),
+        (None, some("2"), SwapResult::Conflict(some("1"))),
+        (some("1"), some("2"), SwapResult::Swapped),
+        (some("1"), None, SwapResult::Conflict(some("2"))),
+        (some("2"), None, SwapResult::Swapped),
+        (some("2"), None, SwapResult::Conflict(None)),
     ];
     for (expected, value, outcome) in steps {
         let done = db.compare_and_set(&hello, &at, expected.clone(), value.clone()).await.unwrap();
@@ -161,8 +161,8 @@ async fn of_many_swaps_of_one_value_each_counts_once(Fixture { store, .. }: Fixt
                     current.as_deref().map_or(0, |text| std::str::from_utf8(text).unwrap().parse().unwrap());
                 let next = Some((number + 1).to_string().into_bytes());
                 match db.compare_and_set(&hello, &counter, current, next).await.unwrap() {
-                    Swap::Done => break,
-                    Swap::Lost(found) => current = found,
+                    SwapResult::Swapped => break,
+                    SwapResult::Conflict(found) => current = found,
                 }
             }
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use talon_store::{
-    Error, Forget, MemoryId, MemoryQuery, NewMemory, PageRequest, Step, Store, StoredMemory, Timestamp,
-    Workflow,
+    Error, ForgetSelector, MemoryId, MemoryQuery, NewMemory, PageRequest, Step, Store, StoredMemory,
+    Timestamp, Workflow,
 };
 
 use crate::support::{Fixture, cases};
@@ -145,7 +145,7 @@ async fn all_memories_are_paged_while_others_come_and_go(Fixture { store, .. }: 
         let Some(next) = page.next else { break };
         request = PageRequest::after(next, 1000);
         keep(&store, new("new".into())).await;
-        db.forget(&Forget::Id(read[1])).await.unwrap();
+        db.forget(&ForgetSelector::Id(read[1])).await.unwrap();
     }
     there.sort_unstable();
     there.reverse();
@@ -304,15 +304,15 @@ async fn memories_are_forgotten_by_id_tag_and_age(Fixture { store, .. }: Fixture
     let first = keep(&store, fact("tea", &["drink"])).await;
     keep(&store, fact("coffee", &["drink", "hot"])).await;
     keep(&store, fact("bread", &["food"])).await;
-    assert_eq!(db.forget(&Forget::Id(first.id)).await.unwrap(), 1);
-    assert_eq!(db.forget(&Forget::Id(first.id)).await.unwrap(), 0);
+    assert_eq!(db.forget(&ForgetSelector::Id(first.id)).await.unwrap(), 1);
+    assert_eq!(db.forget(&ForgetSelector::Id(first.id)).await.unwrap(), 0);
     assert_eq!(found(&store, "tea").await, [""; 0]);
-    assert_eq!(db.forget(&Forget::Tag("drink".into())).await.unwrap(), 1);
-    assert_eq!(db.forget(&Forget::Tag("drink".into())).await.unwrap(), 0);
+    assert_eq!(db.forget(&ForgetSelector::Tag("drink".into())).await.unwrap(), 1);
+    assert_eq!(db.forget(&ForgetSelector::Tag("drink".into())).await.unwrap(), 0);
     assert_eq!(found(&store, "bread").await, ["bread"]);
-    assert_eq!(db.forget(&Forget::NotUsedSince(Timestamp::from_millis(1))).await.unwrap(), 0);
+    assert_eq!(db.forget(&ForgetSelector::NotUsedSince(Timestamp::from_millis(1))).await.unwrap(), 0);
     let later = Timestamp::from_millis(Timestamp::now().as_millis() + 60_000);
-    assert_eq!(db.forget(&Forget::NotUsedSince(later)).await.unwrap(), 1);
+    assert_eq!(db.forget(&ForgetSelector::NotUsedSince(later)).await.unwrap(), 1);
     assert!(db.search(&MemoryQuery::default(), &PageRequest::default()).await.unwrap().items.is_empty());
     // What is forgotten can be learnt again.
     keep(&store, fact("tea", &["drink"])).await;
@@ -330,7 +330,7 @@ async fn an_exported_memory_is_imported_elsewhere_once(Fixture { store, .. }: Fi
     assert!(!db.import(known.clone()).await.unwrap());
     let same = StoredMemory { id: MemoryId::generate(), ..known.clone() };
     assert!(!db.import(same.clone()).await.unwrap());
-    db.forget(&Forget::Id(known.id)).await.unwrap();
+    db.forget(&ForgetSelector::Id(known.id)).await.unwrap();
     let old = StoredMemory { created_at: Timestamp::from_millis(1000), count: 7, ..same };
     assert!(db.import(old.clone()).await.unwrap());
     assert_eq!(db.get(old.id).await.unwrap(), Some(old));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use talon_store::{Engine, Error, Namespace, Open, PageRequest, Quota, Store, Swap, Usage};
+use talon_store::{Engine, Error, Namespace, PageRequest, Quota, Store, StoreOptions, SwapResult, Usage};
 use tokio::runtime::Runtime;
 
 use crate::support::{Server, key, plugin, runtime, scratch};
@@ -101,10 +101,10 @@ async fn agrees(store: &Store, round: u32, operations: Vec<Operation>) {
                 let done =
                     db.compare_and_set(&namespace(who), &key(&name), expected.clone(), value.clone()).await;
                 match (expected == current, fits) {
-                    (false, _) => assert_eq!(done.unwrap(), Swap::Lost(current)),
+                    (false, _) => assert_eq!(done.unwrap(), SwapResult::Conflict(current)),
                     (true, false) => assert!(matches!(done, Err(Error::Quota { .. })), "{done:?}"),
                     (true, true) => {
-                        assert_eq!(done.unwrap(), Swap::Done);
+                        assert_eq!(done.unwrap(), SwapResult::Swapped);
                         match value {
                             Some(value) => map.insert(name, value),
                             None => map.remove(&name),
@@ -151,7 +151,7 @@ async fn all_keys(store: &Store, namespace: &Namespace, prefix: &str, size: u32)
 }
 
 /// Each round has its own plugins, so that one database serves all.
-fn check(runtime: &Runtime, open: Open, cases: u32) {
+fn check(runtime: &Runtime, open: StoreOptions, cases: u32) {
     let store = runtime.block_on(open.open()).unwrap();
     let round = AtomicU32::new(0);
     let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
@@ -168,11 +168,11 @@ fn check(runtime: &Runtime, open: Open, cases: u32) {
 #[test]
 fn sqlite_is_a_map() {
     let (_directory, path) = scratch();
-    check(&runtime(), Open::new(Engine::Sqlite { path }), 64);
+    check(&runtime(), StoreOptions::new(Engine::Sqlite { path }), 64);
 }
 
 #[test]
 fn postgres_is_a_map() {
     let Some(server) = Server::start("postgres_is_a_map") else { return };
-    check(&runtime(), Open::new(Engine::Postgres { url: server.database() }), 32);
+    check(&runtime(), StoreOptions::new(Engine::Postgres { url: server.database() }), 32);
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use talon_store::{Engine, Error, Open, OpenError, Store};
+use talon_store::{Engine, Error, OpenError, Store, StoreOptions};
 
 use crate::support::{Server, key, namespace, runtime};
 
-fn open(url: String) -> Open {
-    Open::new(Engine::Postgres { url }).connections(4)
+fn open(url: String) -> StoreOptions {
+    StoreOptions::new(Engine::Postgres { url }).connections(4)
 }
 
 /// Until a call succeeds. Between two tries is what the store itself says.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
-use talon_store::{Engine, Open, OpenError};
+use talon_store::{Engine, OpenError, StoreOptions};
 
 use crate::support::{Server, key, namespace, runtime};
 
@@ -16,19 +16,19 @@ fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
 }
 
 fn refused(url: &str) -> String {
-    let refused = runtime().block_on(Open::new(Engine::Postgres { url: url.to_owned() }).open());
+    let refused = runtime().block_on(StoreOptions::new(Engine::Postgres { url: url.to_owned() }).open());
     let error: OpenError = refused.expect_err(url);
     error.to_string()
 }
 
 fn works(url: &str) {
     runtime().block_on(async {
-        let store = Open::new(Engine::Postgres { url: url.to_owned() }).open().await.unwrap();
+        let store = StoreOptions::new(Engine::Postgres { url: url.to_owned() }).open().await.unwrap();
         store.key_values().set(&namespace("hello"), &key("a"), vec![1]).await.unwrap();
         assert!(
-            store.place().starts_with("localhost:") && !store.place().contains("ssl"),
+            store.location().starts_with("localhost:") && !store.location().contains("ssl"),
             "{}",
-            store.place()
+            store.location()
         );
         store.close().await;
     });

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use talon_store::{
-    Engine, NewMemory, Open, PageRequest, Remembered, SessionId, SessionQuery, Step, Store, View, Workflow,
+    Engine, NewMemory, PageRequest, SessionId, SessionQuery, Step, Store, StoreOptions, UpsertedMemory, View,
+    Workflow,
 };
 
 use crate::support::{Server, key, namespace, plugin, runtime, scratch};
@@ -42,7 +43,7 @@ fn written(version: usize, schema: &str, bytes: impl Fn(&str) -> String, words: 
     all[..version.min(all.len())].concat()
 }
 
-async fn works(open: Open, version: usize) {
+async fn works(open: StoreOptions, version: usize) {
     let store = open.open().await.unwrap();
     let db = store.key_values();
     let found = db.get(&plugin("old"), &key("a")).await.unwrap();
@@ -67,7 +68,7 @@ fn sqlite_upgrades_from_every_older_version() {
     for version in 0..=all.len() {
         let (_directory, path) = scratch();
         runtime().block_on(async {
-            let open = Open::new(Engine::Sqlite { path: path.clone() });
+            let open = StoreOptions::new(Engine::Sqlite { path: path.clone() });
             // Made by the store, for its directory and its mark, and then brought back to what it was.
             open.clone().open().await.unwrap().close().await;
             let mark = {
@@ -105,12 +106,12 @@ fn postgres_upgrades_from_every_older_version() {
             all[..version].concat()
         );
         server.execute(&format!("test_{version}"), &sql);
-        runtime().block_on(works(Open::new(Engine::Postgres { url }), version));
+        runtime().block_on(works(StoreOptions::new(Engine::Postgres { url }), version));
     }
 }
 
 /// A workflow of somebody's, or everybody's.
-async fn recorded(store: &Store, owner: &str) -> Remembered {
+async fn recorded(store: &Store, owner: &str) -> UpsertedMemory {
     let steps = vec![Step::new("ci", "build", 1), Step::new("ci", "deploy", 2)];
     let workflow = Workflow { trigger: "deploy the site".into(), steps, outcome: "success".into() };
     let mut new = NewMemory::workflow(workflow, "test");
@@ -120,7 +121,7 @@ async fn recorded(store: &Store, owner: &str) -> Remembered {
 
 /// In earlier versions a workflow's fingerprint was the same whoever's it was: `give` makes the one that is there Ada's, and leaves it
 /// that fingerprint.
-fn old_fingerprint(open: &Open, give: impl FnOnce()) {
+fn old_fingerprint(open: &StoreOptions, give: impl FnOnce()) {
     let of_old = runtime().block_on(async {
         let store = open.clone().open().await.unwrap();
         let kept = recorded(&store, "").await.memory.id;
@@ -144,7 +145,7 @@ fn old_fingerprint(open: &Open, give: impl FnOnce()) {
 #[test]
 fn sqlite_workflows_without_an_owners_fingerprint_go_on() {
     let (_directory, path) = scratch();
-    old_fingerprint(&Open::new(Engine::Sqlite { path: path.clone() }), || {
+    old_fingerprint(&StoreOptions::new(Engine::Sqlite { path: path.clone() }), || {
         let db = rusqlite::Connection::open(&path).unwrap();
         db.execute_batch("INSERT INTO memory_tags (tag, memory) SELECT 'sender:ada', id FROM memories")
             .unwrap();
@@ -157,7 +158,7 @@ fn postgres_workflows_without_an_owners_fingerprint_go_on() {
         return;
     };
     let url = server.database();
-    old_fingerprint(&Open::new(Engine::Postgres { url }), || {
+    old_fingerprint(&StoreOptions::new(Engine::Postgres { url }), || {
         server.execute("test_0", "UPDATE talon.memories SET tags = array_append(tags, 'sender:ada')");
     });
 }

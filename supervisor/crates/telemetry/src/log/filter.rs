@@ -9,7 +9,7 @@ pub const FILTER_VARIABLE: &str = "TALON_LOG";
 
 /// The HTTP/2 library warns about single frames, which a plugin or client can send by the million. Problems of a
 /// connection as a whole are logged by the code that uses it. A filter that names these targets overrides this.
-const FRAMES_UNSAID: &str = "h2=error,hyper=error";
+const DEFAULT_DIRECTIVES: &str = "h2=error,hyper=error";
 
 /// Short names in a filter, each with its targets. `agent`: the lines of the agent's process, which have their own
 /// target, and those of its supervisor.
@@ -23,7 +23,7 @@ const MAX_SHOWN_CHARS: usize = 100;
 #[error(
     "{origin} {filter:?} is not a log filter ({source}): write a level such as info, or talon_plugin=debug,info"
 )]
-pub struct BadFilter {
+pub struct FilterError {
     /// The source: the variable, or the key in the configuration.
     origin: &'static str,
     /// The text, cut to a bounded length.
@@ -32,14 +32,14 @@ pub struct BadFilter {
 }
 
 /// The filter from the variable, otherwise from the configuration.
-pub(crate) fn filter(configured: &str) -> Result<EnvFilter, BadFilter> {
+pub(crate) fn filter(configured: &str) -> Result<EnvFilter, FilterError> {
     let variable = std::env::var(FILTER_VARIABLE).ok().filter(|text| !text.is_empty());
     let (origin, text) = match &variable {
         Some(text) => (FILTER_VARIABLE, text.as_str()),
         None => ("log.level", configured),
     };
-    let spelled = spelled_out(text, &TARGETS);
-    EnvFilter::builder().parse(format!("{FRAMES_UNSAID},{spelled}")).map_err(|source| BadFilter {
+    let spelled = expand_short_names(text, &TARGETS);
+    EnvFilter::builder().parse(format!("{DEFAULT_DIRECTIVES},{spelled}")).map_err(|source| FilterError {
         origin,
         filter: text.chars().take(MAX_SHOWN_CHARS).collect(),
         source,
@@ -48,7 +48,7 @@ pub(crate) fn filter(configured: &str) -> Result<EnvFilter, BadFilter> {
 
 /// Replaces short names by their targets. A filter with a short name asks for more of it, not for less of everything
 /// else: without a general level, all other targets are at `info`.
-fn spelled_out(filter: &str, targets: &[(&str, &[&str])]) -> String {
+fn expand_short_names(filter: &str, targets: &[(&str, &[&str])]) -> String {
     let mut known = false;
     let directives: Vec<String> = filter
         .split(',')

@@ -20,7 +20,7 @@ impl Format {
     /// The format that fits this process's stderr: the journal if stderr is connected to it, as under systemd; text on
     /// a terminal; otherwise JSON.
     #[must_use]
-    pub fn suiting_stderr() -> Self {
+    pub fn for_stderr() -> Self {
         if stderr_is_the_journal() {
             Self::Journald
         } else if stderr().is_terminal() {

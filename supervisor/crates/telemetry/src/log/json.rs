@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::inert;
 use super::line::Line;
+use super::neutralize;
 
 /// The keys of every line. A field with the same name gets a `_` appended.
 const RESERVED: [&str; 4] = ["timestamp", "level", "target", "message"];
@@ -19,7 +19,7 @@ pub(crate) fn line(line: &Line) -> Vec<u8> {
         let name = if RESERVED.contains(&name) { format!("{name}_") } else { name.to_owned() };
         object.insert(name, value);
     }
-    let mut text = inert::json(Value::Object(object).to_string());
+    let mut text = neutralize::json(Value::Object(object).to_string());
     text.push('\n');
     text.into_bytes()
 }

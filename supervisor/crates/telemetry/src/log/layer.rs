@@ -12,23 +12,23 @@ use super::line::{Fields, Line, Visitor};
 use super::writer::Writer;
 
 /// Sends each event to the writer as one flat [`Line`]. So every line within a call has the call's fields.
-pub(crate) struct Lines {
+pub(crate) struct LineLayer {
     writer: Writer,
 }
 
-impl Lines {
+impl LineLayer {
     pub(crate) fn new(writer: Writer) -> Self {
         Self { writer }
     }
 }
 
-impl<S> Layer<S> for Lines
+impl<S> Layer<S> for LineLayer
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, ctx: Context<'_, S>) {
         // Avoids growing the vector: far more spans begin than lines are written, because every call has one.
-        let room = Fields::for_so_many(attributes.values().len());
+        let room = Fields::with_capacity(attributes.values().len());
         let mut visitor = Visitor { fields: room, ..Visitor::default() };
         attributes.record(&mut visitor);
         if let Some(span) = ctx.span(id) {

@@ -16,7 +16,7 @@ const MAX_FIELDS: usize = 64;
 const FIELD_BYTES: usize = 64;
 
 /// The field with the number of left out fields.
-const LEFT_OUT: &str = "fields_left_out";
+const OMITTED_FIELD: &str = "fields_left_out";
 
 /// One line of the log.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Line {
     }
 
     /// A line of the log about itself.
-    pub(crate) fn own(level: Level, message: String) -> Self {
+    pub(crate) fn internal(level: Level, message: String) -> Self {
         let target = "talon_telemetry".to_owned();
         Self { at: SystemTime::now(), level, target, message, fields: Fields::default() }
     }
@@ -45,20 +45,20 @@ impl Line {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fields {
     by_name: Vec<(&'static str, Value)>,
-    left_out: u64,
+    omitted: u64,
 }
 
 impl Fields {
     /// No fields yet, with capacity for this number of them, up to the limit of a line.
-    pub(crate) fn for_so_many(count: usize) -> Self {
-        Self { by_name: Vec::with_capacity(count.min(MAX_FIELDS)), left_out: 0 }
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        Self { by_name: Vec::with_capacity(count.min(MAX_FIELDS)), omitted: 0 }
     }
 
     pub(crate) fn set(&mut self, name: &'static str, value: Value) {
         let full = self.by_name.len() >= MAX_FIELDS;
         match self.by_name.iter_mut().find(|(known, _)| *known == name) {
             Some((_, known)) => *known = value,
-            None if full => self.left_out += 1,
+            None if full => self.omitted += 1,
             None => self.by_name.push((name, value)),
         }
     }
@@ -68,7 +68,7 @@ impl Fields {
         for (name, value) in &inner.by_name {
             self.set(name, value.clone());
         }
-        self.left_out += inner.left_out;
+        self.omitted += inner.omitted;
     }
 
     /// Adds later fields.
@@ -76,11 +76,11 @@ impl Fields {
         for (name, value) in later.by_name {
             self.set(name, value);
         }
-        self.left_out += later.left_out;
+        self.omitted += later.omitted;
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, Value)> {
-        let left_out = (self.left_out > 0).then(|| (LEFT_OUT, Value::from(self.left_out)));
+        let left_out = (self.omitted > 0).then(|| (OMITTED_FIELD, Value::from(self.omitted)));
         self.by_name.iter().cloned().chain(left_out)
     }
 
@@ -119,14 +119,14 @@ impl Visitor {
 
 impl Visit for Visitor {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        let mut text = Cut::default();
+        let mut text = BoundedText::default();
         // The only error is that the text is full.
         let _ = write!(text, "{value:?}");
         self.text(field, text.0);
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        let mut text = Cut::default();
+        let mut text = BoundedText::default();
         let _ = text.write_str(value);
         self.text(field, text.0);
     }
@@ -150,9 +150,9 @@ impl Visit for Visitor {
 
 /// A text that stops growing at its limit, so that a huge value is never built in full.
 #[derive(Default)]
-struct Cut(String);
+struct BoundedText(String);
 
-impl Write for Cut {
+impl Write for BoundedText {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         let room = MAX_TEXT_BYTES.saturating_sub(self.0.len());
         if piece.len() <= room {

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn texts_are_cut_where_a_character_ends() {
-    let mut text = Cut::default();
+    let mut text = BoundedText::default();
     assert!(write!(text, "{}", "ä".repeat(MAX_TEXT_BYTES)).is_err());
     assert!(text.0.len() <= MAX_TEXT_BYTES + "…".len() && text.0.ends_with("ä…"));
 }
@@ -18,5 +18,5 @@ fn the_last_value_of_a_name_stands_and_what_does_not_fit_is_counted() {
     for number in 0..MAX_FIELDS {
         fields.set(Box::leak(number.to_string().into_boxed_str()), number.into());
     }
-    assert_eq!(fields.iter().last(), Some((LEFT_OUT, Value::from(1))));
+    assert_eq!(fields.iter().last(), Some((OMITTED_FIELD, Value::from(1))));
 }

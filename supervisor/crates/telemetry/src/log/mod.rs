@@ -11,18 +11,18 @@
 
 mod filter;
 mod format;
-mod inert;
 mod journal;
 mod json;
 mod layer;
 mod line;
-mod outlet;
+mod neutralize;
+mod output;
 mod writer;
 
 pub(crate) use self::filter::filter;
-pub use self::filter::{BadFilter, FILTER_VARIABLE};
+pub use self::filter::{FILTER_VARIABLE, FilterError};
 pub use self::format::Format;
-pub(crate) use self::layer::Lines;
-pub(crate) use self::outlet::Outlet;
+pub(crate) use self::layer::LineLayer;
+pub(crate) use self::output::LogOutput;
 pub use self::writer::dropped;
-pub(crate) use self::writer::{Flush, Writer, start};
+pub(crate) use self::writer::{FlushGuard, Writer, start};

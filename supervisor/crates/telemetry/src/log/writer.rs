@@ -9,7 +9,7 @@ use std::time::Duration;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::line::Line;
-use super::outlet::Outlet;
+use super::output::LogOutput;
 
 /// The size limit of the queue: seconds of a busy log, and little compared to the rest of the process. Above it lines
 /// are dropped and counted.
@@ -34,12 +34,12 @@ pub(crate) struct Writer {
 
 /// Flushes the log when it is dropped.
 #[must_use = "what is still queued is lost without it"]
-pub(crate) struct Flush {
+pub(crate) struct FlushGuard {
     queue: Arc<Queue>,
 }
 
 /// An entry of the queue.
-pub(crate) enum Entry {
+pub(crate) enum QueueEntry {
     /// A line of text, formatted by the subscriber.
     Text(Vec<u8>),
     /// A line as values.
@@ -57,7 +57,7 @@ struct Queue {
 
 #[derive(Default)]
 struct State {
-    entries: VecDeque<(usize, Entry)>,
+    entries: VecDeque<(usize, QueueEntry)>,
     bytes: usize,
     dropped: u64,
     writing: bool,
@@ -69,7 +69,7 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, bytes: usize, entry: impl FnOnce() -> Entry) {
+    fn push(&self, bytes: usize, entry: impl FnOnce() -> QueueEntry) {
         let mut state = self.lock();
         if state.bytes + bytes > MAX_QUEUED_BYTES {
             state.dropped += 1;
@@ -83,7 +83,7 @@ impl Queue {
     }
 
     /// The next line, or the number of dropped lines once the queue is empty.
-    fn next(&self) -> Entry {
+    fn next(&self) -> QueueEntry {
         let mut state = self.lock();
         state.writing = false;
         loop {
@@ -94,7 +94,7 @@ impl Queue {
             }
             if state.dropped > 0 {
                 state.writing = true;
-                return Entry::Dropped(std::mem::take(&mut state.dropped));
+                return QueueEntry::Dropped(std::mem::take(&mut state.dropped));
             }
             self.idle.notify_all();
             state = self.more.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -110,7 +110,7 @@ impl Queue {
 }
 
 /// Starts the writer thread.
-pub(crate) fn start(mut outlet: Outlet) -> io::Result<(Writer, Flush)> {
+pub(crate) fn start(mut outlet: LogOutput) -> io::Result<(Writer, FlushGuard)> {
     let queue = Arc::new(Queue::default());
     let thread = Arc::clone(&queue);
     std::thread::Builder::new().name("talon-log".to_owned()).spawn(move || {
@@ -118,16 +118,16 @@ pub(crate) fn start(mut outlet: Outlet) -> io::Result<(Writer, Flush)> {
             outlet.write(thread.next());
         }
     })?;
-    Ok((Writer { queue: Arc::clone(&queue) }, Flush { queue }))
+    Ok((Writer { queue: Arc::clone(&queue) }, FlushGuard { queue }))
 }
 
 impl Writer {
     pub(crate) fn line(&self, line: Line) {
-        self.queue.push(line.bytes(), || Entry::Line(Box::new(line)));
+        self.queue.push(line.bytes(), || QueueEntry::Line(Box::new(line)));
     }
 }
 
-impl Drop for Flush {
+impl Drop for FlushGuard {
     fn drop(&mut self) {
         self.queue.flush(FLUSH_TIMEOUT);
     }
@@ -136,7 +136,7 @@ impl Drop for Flush {
 impl Write for &Writer {
     /// The subscriber writes an event's whole line at once.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.queue.push(line.len(), || Entry::Text(line.to_vec()));
+        self.queue.push(line.len(), || QueueEntry::Text(line.to_vec()));
         Ok(line.len())
     }
 

@@ -5,9 +5,9 @@ use tracing::Level;
 use super::*;
 use crate::log::journal::Journal;
 
-fn text(entry: &Entry) -> usize {
+fn text(entry: &QueueEntry) -> usize {
     match entry {
-        Entry::Text(text) => text.len(),
+        QueueEntry::Text(text) => text.len(),
         _ => panic!("not a text"),
     }
 }
@@ -15,12 +15,12 @@ fn text(entry: &Entry) -> usize {
 #[test]
 fn what_does_not_fit_is_counted_and_said_after_the_rest() {
     let queue = Queue::default();
-    let push = |bytes: usize| queue.push(bytes, || Entry::Text(vec![b'x'; bytes]));
+    let push = |bytes: usize| queue.push(bytes, || QueueEntry::Text(vec![b'x'; bytes]));
     push(MAX_QUEUED_BYTES);
     push(5);
     push(9);
     assert_eq!(text(&queue.next()), MAX_QUEUED_BYTES);
-    assert!(matches!(queue.next(), Entry::Dropped(2)));
+    assert!(matches!(queue.next(), QueueEntry::Dropped(2)));
     push(6);
     assert_eq!(text(&queue.next()), 6);
 }
@@ -35,12 +35,12 @@ fn a_journal_that_nobody_reads_costs_lines_and_no_time() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("socket");
     let unread = UnixDatagram::bind(&path).unwrap();
-    let outlet = Outlet::Journal { journal: Journal::at(path).unwrap(), gone: false };
+    let outlet = LogOutput::Journal { journal: Journal::at(path).unwrap(), unreachable: false };
     let (writer, flush) = start(outlet).unwrap();
     let before = dropped();
     // The socket takes some hundred entries, the queue the rest of its bytes, and then lines are dropped. Nothing here waits.
     while dropped() == before {
-        writer.line(Line::own(Level::INFO, "x".repeat(1000)));
+        writer.line(Line::internal(Level::INFO, "x".repeat(1000)));
     }
     // When it is read again, the journal gets the queued lines and the number of dropped ones.
     let mut entry = vec![0; 1 << 16];

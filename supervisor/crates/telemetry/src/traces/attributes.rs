@@ -26,7 +26,7 @@ const ATTRIBUTES: [(&str, &str); 8] = [
 ];
 
 /// The span as it is exported. Texts from callers (plugin, action, session) are neutralized and bounded.
-pub(super) fn told(mut span: SpanData) -> SpanData {
+pub(super) fn to_exported(mut span: SpanData) -> SpanData {
     let (kind, service) = match span.name.as_ref() {
         "call" => (SpanKind::Server, HOST),
         _ => (SpanKind::Client, PLUGIN),
@@ -34,7 +34,7 @@ pub(super) fn told(mut span: SpanData) -> SpanData {
     let fields = std::mem::take(&mut span.attributes);
     let known = fields.into_iter().filter_map(|field| {
         let (_, attribute) = ATTRIBUTES.iter().find(|(name, _)| *name == field.key.as_str())?;
-        Some(KeyValue::new(*attribute, inert(field.value)))
+        Some(KeyValue::new(*attribute, neutralize(field.value)))
     });
     let rpc = [
         KeyValue::new("rpc.system", "grpc"),
@@ -53,7 +53,7 @@ pub(super) fn told(mut span: SpanData) -> SpanData {
     span
 }
 
-fn inert(value: Value) -> Value {
+fn neutralize(value: Value) -> Value {
     match value {
         Value::Bool(_) | Value::I64(_) | Value::F64(_) => value,
         text => Raw::from(text.as_str().as_ref()).line_within(MAX_VALUE_BYTES).into_string().into(),

@@ -18,25 +18,25 @@ pub(super) fn dropped() -> u64 {
     DROPPED.load(Ordering::Relaxed)
 }
 
-pub(super) fn drop_spans(count: u64) {
+pub(super) fn count_dropped(count: u64) {
     DROPPED.fetch_add(count, Ordering::Relaxed);
 }
 
 /// The number of queued spans.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Waiting(Arc<AtomicUsize>);
+pub(super) struct QueuedSpans(Arc<AtomicUsize>);
 
-impl Waiting {
+impl QueuedSpans {
     /// Counts one more span, unless the queue is full.
-    fn enter(&self) -> bool {
+    fn try_add(&self) -> bool {
         let entered = self.0.fetch_add(1, Ordering::Relaxed) < MAX_QUEUED_SPANS;
         if !entered {
-            self.leave(1);
+            self.remove(1);
         }
         entered
     }
 
-    pub(super) fn leave(&self, count: usize) {
+    pub(super) fn remove(&self, count: usize) {
         self.0.fetch_sub(count, Ordering::Relaxed);
     }
 }
@@ -44,18 +44,18 @@ impl Waiting {
 /// Passes at most as many spans to the batch processor as its queue holds, so that every dropped span is counted: here
 /// or in the exporter.
 #[derive(Debug)]
-pub(super) struct Bounded<P> {
+pub(super) struct BoundedProcessor<P> {
     batches: P,
-    waiting: Waiting,
+    waiting: QueuedSpans,
 }
 
-impl<P> Bounded<P> {
-    pub(super) fn new(batches: P, waiting: Waiting) -> Self {
+impl<P> BoundedProcessor<P> {
+    pub(super) fn new(batches: P, waiting: QueuedSpans) -> Self {
         Self { batches, waiting }
     }
 }
 
-impl<P: SpanProcessor> SpanProcessor for Bounded<P> {
+impl<P: SpanProcessor> SpanProcessor for BoundedProcessor<P> {
     fn on_start(&self, span: &mut Span, context: &Context) {
         self.batches.on_start(span, context);
     }
@@ -64,10 +64,10 @@ impl<P: SpanProcessor> SpanProcessor for Bounded<P> {
         if !span.span_context.is_sampled() {
             return;
         }
-        if self.waiting.enter() {
+        if self.waiting.try_add() {
             self.batches.on_end(span);
         } else {
-            drop_spans(1);
+            count_dropped(1);
         }
     }
 

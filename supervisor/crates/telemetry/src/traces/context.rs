@@ -9,7 +9,7 @@ use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceFlags, Tra
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-use super::ON;
+use super::ENABLED;
 
 const TRACE_PARENT: &str = "traceparent";
 const TRACE_STATE: &str = "tracestate";
@@ -30,13 +30,13 @@ impl CallTrace {
     /// The trace context of a call's headers. `None` if the call has no trace context and traces are not exported.
     /// Invalid headers count as missing.
     #[must_use]
-    pub fn of_headers(headers: &HeaderMap) -> Option<Self> {
+    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let incoming = parse(headers);
-        (incoming.is_some() || ON.load(Ordering::Relaxed)).then_some(Self { incoming })
+        (incoming.is_some() || ENABLED.load(Ordering::Relaxed)).then_some(Self { incoming })
     }
 
     /// Makes the span of the call a child of the caller's span. Does nothing if traces are not exported.
-    pub fn begin(&self, call: &Span) {
+    pub fn set_parent(&self, call: &Span) {
         if let Some(incoming) = &self.incoming {
             // An error means that the span is not exported.
             let _ = call.set_parent(Context::new().with_remote_span_context(incoming.clone()));
@@ -46,7 +46,7 @@ impl CallTrace {
     /// The headers that continue the trace in a request within this span. If traces are not exported, these are the
     /// incoming headers.
     #[must_use]
-    pub fn onward(&self, request: &Span) -> Vec<(&'static str, String)> {
+    pub fn outgoing_headers(&self, request: &Span) -> Vec<(&'static str, String)> {
         let context = request.context();
         let own = Some(context.span().span_context().clone()).filter(SpanContext::is_valid);
         own.as_ref().or(self.incoming.as_ref()).map(headers).unwrap_or_default()

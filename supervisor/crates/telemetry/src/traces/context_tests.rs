@@ -14,7 +14,9 @@ fn map(headers: &[(&'static str, &str)]) -> HeaderMap {
 }
 
 fn through(headers: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
-    CallTrace::of_headers(&map(headers)).map(|trace| trace.onward(&Span::none())).unwrap_or_default()
+    CallTrace::from_headers(&map(headers))
+        .map(|trace| trace.outgoing_headers(&Span::none()))
+        .unwrap_or_default()
 }
 
 #[test]
@@ -53,10 +55,10 @@ fn what_is_not_as_the_standard_has_it_counts_as_none() {
         "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01x",
         long.as_str(),
     ] {
-        assert!(CallTrace::of_headers(&map(&[("traceparent", bad)])).is_none(), "{bad}");
+        assert!(CallTrace::from_headers(&map(&[("traceparent", bad)])).is_none(), "{bad}");
     }
-    assert!(CallTrace::of_headers(&map(&[("traceparent", PARENT), ("traceparent", PARENT)])).is_none());
-    assert!(CallTrace::of_headers(&map(&[("tracestate", "a=1")])).is_none());
+    assert!(CallTrace::from_headers(&map(&[("traceparent", PARENT), ("traceparent", PARENT)])).is_none());
+    assert!(CallTrace::from_headers(&map(&[("tracestate", "a=1")])).is_none());
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub enum Endpoint {
 /// The text is no endpoint on this machine. The message ends with what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BadEndpoint {
+pub enum ParseEndpointError {
     /// It has neither of the two schemes.
     #[error("is neither unix: nor http://; write unix:/run/otelcol/otlp.sock or http://127.0.0.1:4317")]
     Scheme,
@@ -38,28 +38,32 @@ pub enum BadEndpoint {
 }
 
 impl FromStr for Endpoint {
-    type Err = BadEndpoint;
+    type Err = ParseEndpointError;
 
-    fn from_str(text: &str) -> Result<Self, BadEndpoint> {
+    fn from_str(text: &str) -> Result<Self, ParseEndpointError> {
         if let Some(path) = text.strip_prefix("unix:") {
             let good = path.starts_with('/') && path.len() <= MAX_PATH_BYTES && !path.contains('\0');
-            return if good { Ok(Self::Unix(path.into())) } else { Err(BadEndpoint::Path) };
+            return if good { Ok(Self::Unix(path.into())) } else { Err(ParseEndpointError::Path) };
         }
-        let address = text.strip_prefix("http://").ok_or(BadEndpoint::Scheme)?;
+        let address = text.strip_prefix("http://").ok_or(ParseEndpointError::Scheme)?;
         let address = address.strip_suffix('/').unwrap_or(address);
-        let (host, port) = address.rsplit_once(':').ok_or(BadEndpoint::Address)?;
+        let (host, port) = address.rsplit_once(':').ok_or(ParseEndpointError::Address)?;
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let ip = match bare.unwrap_or(host) {
             // Not resolved: the name could lead to another machine.
             "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
             // A name, unless it is another kind of mistake.
             host => host.parse().map_err(|_| match host.contains(['/', ':', '@']) || host.is_empty() {
-                true => BadEndpoint::Address,
-                false => BadEndpoint::NotLoopback,
+                true => ParseEndpointError::Address,
+                false => ParseEndpointError::NotLoopback,
             })?,
         };
-        let port = port.parse().ok().filter(|port| *port > 0).ok_or(BadEndpoint::Address)?;
-        if ip.is_loopback() { Ok(Self::Loopback((ip, port).into())) } else { Err(BadEndpoint::NotLoopback) }
+        let port = port.parse().ok().filter(|port| *port > 0).ok_or(ParseEndpointError::Address)?;
+        if ip.is_loopback() {
+            Ok(Self::Loopback((ip, port).into()))
+        } else {
+            Err(ParseEndpointError::NotLoopback)
+        }
     }
 }
 
@@ -95,18 +99,18 @@ mod tests {
     fn everything_else_is_refused_with_what_to_write() {
         let long = format!("unix:/{}", "x".repeat(MAX_PATH_BYTES));
         for (text, error) in [
-            ("", BadEndpoint::Scheme),
-            ("https://127.0.0.1:4317", BadEndpoint::Scheme),
-            ("/run/o.sock", BadEndpoint::Scheme),
-            ("unix:run/o.sock", BadEndpoint::Path),
-            (long.as_str(), BadEndpoint::Path),
-            ("http://10.0.0.1:4317", BadEndpoint::NotLoopback),
-            ("http://0.0.0.0:4317", BadEndpoint::NotLoopback),
-            ("http://collector.example:4317", BadEndpoint::NotLoopback),
-            ("http://127.0.0.1", BadEndpoint::Address),
-            ("http://127.0.0.1:0", BadEndpoint::Address),
-            ("http://127.0.0.1:4317/v1/traces", BadEndpoint::Address),
-            ("http://user@127.0.0.1:4317", BadEndpoint::Address),
+            ("", ParseEndpointError::Scheme),
+            ("https://127.0.0.1:4317", ParseEndpointError::Scheme),
+            ("/run/o.sock", ParseEndpointError::Scheme),
+            ("unix:run/o.sock", ParseEndpointError::Path),
+            (long.as_str(), ParseEndpointError::Path),
+            ("http://10.0.0.1:4317", ParseEndpointError::NotLoopback),
+            ("http://0.0.0.0:4317", ParseEndpointError::NotLoopback),
+            ("http://collector.example:4317", ParseEndpointError::NotLoopback),
+            ("http://127.0.0.1", ParseEndpointError::Address),
+            ("http://127.0.0.1:0", ParseEndpointError::Address),
+            ("http://127.0.0.1:4317/v1/traces", ParseEndpointError::Address),
+            ("http://user@127.0.0.1:4317", ParseEndpointError::Address),
         ] {
             assert_eq!(text.parse::<Endpoint>(), Err(error), "{text}");
         }

@@ -19,8 +19,8 @@ use tokio::runtime::Runtime;
 use tonic::Status;
 use tonic::transport::{Channel, Uri};
 
-use super::attributes::told;
-use super::bounded::{Waiting, drop_spans};
+use super::attributes::to_exported;
+use super::bounded::{QueuedSpans, count_dropped};
 use super::endpoint::Endpoint;
 
 /// The time limit for one batch, including the connection. Meanwhile the next spans wait in their queue.
@@ -28,35 +28,35 @@ const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest answer of a collector: a few numbers and a message.
 const MAX_ANSWER_BYTES: usize = 64 << 10;
 /// The interval between log messages about lost spans.
-const COMPLAINT_INTERVAL: Duration = Duration::from_secs(60);
+const LOSS_REPORT_INTERVAL: Duration = Duration::from_secs(60);
 /// The longest part of a collector's message that is logged.
-const MAX_SAID_BYTES: usize = 200;
+const MAX_REASON_BYTES: usize = 200;
 
 /// Sends batches, one after the other.
 #[derive(Debug)]
-pub(super) struct Otlp {
+pub(super) struct OtlpExporter {
     endpoint: Endpoint,
-    waiting: Waiting,
+    waiting: QueuedSpans,
     resource: ResourceAttributesWithSchema,
     /// The batch thread has no runtime, and the supervisor's may not exist yet.
     runtime: Runtime,
-    complained: Mutex<Complained>,
+    loss_report: Mutex<LossReport>,
 }
 
 #[derive(Debug, Default)]
-struct Complained {
+struct LossReport {
     at: Option<Instant>,
     lost: u64,
 }
 
-impl Otlp {
-    pub(super) fn new(endpoint: Endpoint, waiting: Waiting) -> io::Result<Self> {
+impl OtlpExporter {
+    pub(super) fn new(endpoint: Endpoint, waiting: QueuedSpans) -> io::Result<Self> {
         Ok(Self {
             endpoint,
             waiting,
             resource: ResourceAttributesWithSchema::default(),
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build()?,
-            complained: Mutex::default(),
+            loss_report: Mutex::default(),
         })
     }
 
@@ -93,14 +93,14 @@ impl Otlp {
     }
 
     /// Counts lost spans, and logs them at most once in [`COMPLAINT_INTERVAL`].
-    fn complain(&self, lost: u64, why: &str) {
-        drop_spans(lost);
-        let mut complained = self.complained.lock().unwrap_or_else(PoisonError::into_inner);
+    fn report_loss(&self, lost: u64, why: &str) {
+        count_dropped(lost);
+        let mut complained = self.loss_report.lock().unwrap_or_else(PoisonError::into_inner);
         complained.lost += lost;
-        if complained.at.is_none_or(|at| at.elapsed() >= COMPLAINT_INTERVAL) {
+        if complained.at.is_none_or(|at| at.elapsed() >= LOSS_REPORT_INTERVAL) {
             complained.at = Some(Instant::now());
             let spans = std::mem::take(&mut complained.lost);
-            let (endpoint, why) = (&self.endpoint, Raw::from(why).line_within(MAX_SAID_BYTES));
+            let (endpoint, why) = (&self.endpoint, Raw::from(why).line_within(MAX_REASON_BYTES));
             tracing::warn!(
                 spans,
                 %endpoint,
@@ -110,26 +110,26 @@ impl Otlp {
     }
 }
 
-impl SpanExporter for Otlp {
+impl SpanExporter for OtlpExporter {
     /// Blocks; called on the batch thread, which has nothing else to do.
     fn export(&self, batch: Vec<SpanData>) -> impl Future<Output = OTelSdkResult> + Send {
-        self.waiting.leave(batch.len());
+        self.waiting.remove(batch.len());
         let count = batch.len() as u64;
-        let batch = batch.into_iter().map(told).collect();
+        let batch = batch.into_iter().map(to_exported).collect();
         let sent =
             self.runtime.block_on(async { tokio::time::timeout(EXPORT_TIMEOUT, self.send(batch)).await });
         ready(match sent {
             Ok(Ok(0)) => Ok(()),
             Ok(Ok(rejected)) => {
-                self.complain(rejected.min(count), "the collector rejects them");
+                self.report_loss(rejected.min(count), "the collector rejects them");
                 Ok(())
             }
             Ok(Err(status)) => {
-                self.complain(count, &format!("{:?}: {}", status.code(), status.message()));
+                self.report_loss(count, &format!("{:?}: {}", status.code(), status.message()));
                 Err(OTelSdkError::InternalFailure("not sent".to_owned()))
             }
             Err(_) => {
-                self.complain(count, "the collector does not answer in time");
+                self.report_loss(count, "the collector does not answer in time");
                 Err(OTelSdkError::Timeout(EXPORT_TIMEOUT))
             }
         })

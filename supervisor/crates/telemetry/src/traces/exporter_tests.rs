@@ -14,7 +14,7 @@ use tonic::{Request, Response};
 
 use super::*;
 use crate::traces::MAX_QUEUED_SPANS;
-use crate::traces::bounded::{Bounded, dropped};
+use crate::traces::bounded::{BoundedProcessor, dropped};
 
 fn span() -> SpanData {
     let (trace, id) = (TraceId::from(1), SpanId::from(1));
@@ -82,8 +82,8 @@ impl SpanProcessor for Stuck {
 /// One test, because the count is the process's.
 #[test]
 fn what_is_not_taken_is_counted() {
-    let waiting = Waiting::default();
-    let queue = Bounded::new(Stuck, waiting.clone());
+    let waiting = QueuedSpans::default();
+    let queue = BoundedProcessor::new(Stuck, waiting.clone());
     for _ in 0..MAX_QUEUED_SPANS + 3 {
         queue.on_end(span());
     }
@@ -91,7 +91,7 @@ fn what_is_not_taken_is_counted() {
 
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("otlp.sock");
-    let otlp = Otlp::new(Endpoint::Unix(path.clone()), waiting.clone()).unwrap();
+    let otlp = OtlpExporter::new(Endpoint::Unix(path.clone()), waiting.clone()).unwrap();
     let export = |spans: usize| futures_now(otlp.export(vec![span(); spans]));
     assert!(export(4).is_err());
     assert_eq!(dropped(), 7, "what nobody is there for");

@@ -32,10 +32,10 @@ use tracing_subscriber::filter::{FilterFn, LevelFilter};
 use tracing_subscriber::registry::LookupSpan;
 
 pub use self::context::CallTrace;
-pub use self::endpoint::{BadEndpoint, Endpoint};
+pub use self::endpoint::{Endpoint, ParseEndpointError};
 
-use self::bounded::{Bounded, Waiting};
-use self::exporter::Otlp;
+use self::bounded::{BoundedProcessor, QueuedSpans};
+use self::exporter::OtlpExporter;
 
 /// The target of the spans that are exported.
 pub const TARGET: &str = "talon::call";
@@ -52,11 +52,11 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_ATTRIBUTES: u32 = 32;
 
 /// Whether this process exports traces. An incoming trace context is passed on either way.
-static ON: AtomicBool = AtomicBool::new(false);
+static ENABLED: AtomicBool = AtomicBool::new(false);
 
 /// The destination of traces, and the sampling.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Traces {
+pub struct TraceSettings {
     /// Where the collector listens.
     pub endpoint: Endpoint,
     /// The share of calls that are traced if the caller has not decided, from 0 to 1.
@@ -71,9 +71,9 @@ pub fn spans_dropped() -> u64 {
 }
 
 /// Dropping this sends the remaining spans, for at most [`FLUSH_TIMEOUT`].
-pub(crate) struct Flush(SdkTracerProvider);
+pub(crate) struct FlushGuard(SdkTracerProvider);
 
-impl Drop for Flush {
+impl Drop for FlushGuard {
     fn drop(&mut self) {
         // Spans that are not sent in time are lost, so that the process can end.
         let _ = self.0.shutdown_with_timeout(FLUSH_TIMEOUT);
@@ -81,12 +81,12 @@ impl Drop for Flush {
 }
 
 /// Starts exporting, on a separate thread.
-pub(crate) fn layer<S>(traces: &Traces) -> std::io::Result<(impl Layer<S> + use<S>, Flush)>
+pub(crate) fn layer<S>(traces: &TraceSettings) -> std::io::Result<(impl Layer<S> + use<S>, FlushGuard)>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
 {
-    let waiting = Waiting::default();
-    let otlp = Otlp::new(traces.endpoint.clone(), waiting.clone())?;
+    let waiting = QueuedSpans::default();
+    let otlp = OtlpExporter::new(traces.endpoint.clone(), waiting.clone())?;
     let config = BatchConfigBuilder::default()
         .with_max_queue_size(MAX_QUEUED_SPANS)
         .with_max_export_batch_size(MAX_BATCH_SPANS)
@@ -103,7 +103,7 @@ where
         .with_resource(resource())
         .with_sampler(Sampler::ParentBased(Box::new(Sampler::TraceIdRatioBased(traces.sample))))
         .with_span_limits(limits)
-        .with_span_processor(Bounded::new(batch, waiting))
+        .with_span_processor(BoundedProcessor::new(batch, waiting))
         .build();
     let layer = tracing_opentelemetry::layer()
         .with_tracer(provider.tracer("talon"))
@@ -114,12 +114,12 @@ where
         .with_level(false)
         // OpenTelemetry's own current context is not used.
         .with_context_activation(false)
-        .with_filter(of_calls());
-    ON.store(true, Ordering::Relaxed);
-    Ok((layer, Flush(provider)))
+        .with_filter(call_span_filter());
+    ENABLED.store(true, Ordering::Relaxed);
+    Ok((layer, FlushGuard(provider)))
 }
 
-fn of_calls() -> FilterFn {
+fn call_span_filter() -> FilterFn {
     // The spans have level ERROR, so that every log filter includes them. The hint keeps other events from being
     // enabled only for traces.
     let of_calls: fn(&Metadata<'_>) -> bool = |metadata| metadata.is_span() && metadata.target() == TARGET;

@@ -7,12 +7,12 @@ use talon_proto::agent::{Approval, DecideRequest};
 use talon_sanitize::inert;
 
 use super::super::super::failure::Failure;
-use super::super::super::output::Out;
-use super::super::super::{Global, ask};
+use super::super::super::output::Output;
+use super::super::super::{Global, confirm};
+use super::super::connection::AgentConnection;
+use super::super::formatting::single_line;
 use super::super::json::approval;
-use super::super::reach::Reach;
 use super::super::turn::approval::{is_pending, lines};
-use super::super::words::one;
 use super::find;
 use crate::exit;
 
@@ -48,14 +48,17 @@ pub(in crate::cli) struct DenyArgs {
 }
 
 impl ApproveArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let reach = Reach::connect(global).await?;
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let reach = AgentConnection::connect(global).await?;
         let seen = pending(&reach, &self.id).await?;
         for line in lines(&seen, SystemTime::now()) {
-            out.say(line);
+            out.err_line(line);
         }
-        if !self.yes && ask::can_be_asked() && !ask::is_confirmed("Run it, exactly as shown?".into(), out)? {
-            out.say("nothing was decided");
+        if !self.yes
+            && confirm::is_interactive()
+            && !confirm::is_confirmed("Run it, exactly as shown?".into(), out)?
+        {
+            out.err_line("nothing was decided");
             return Ok(exit::OK);
         }
         let request =
@@ -65,8 +68,8 @@ impl ApproveArgs {
 }
 
 impl DenyArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let reach = Reach::connect(global).await?;
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let reach = AgentConnection::connect(global).await?;
         let request =
             DecideRequest { id: self.id, approve: false, digest: String::new(), reason: self.reason };
         decide(&reach, request, out).await
@@ -74,8 +77,8 @@ impl DenyArgs {
 }
 
 /// Fetches an approval and fails unless it is still pending.
-async fn pending(reach: &Reach, id: &str) -> Result<Approval, Failure> {
-    let found = find::one(reach, id).await?;
+async fn pending(reach: &AgentConnection, id: &str) -> Result<Approval, Failure> {
+    let found = find::fetch_one(reach, id).await?;
     if is_pending(&found) {
         return Ok(found);
     }
@@ -85,13 +88,13 @@ async fn pending(reach: &Reach, id: &str) -> Result<Approval, Failure> {
     ))
 }
 
-async fn decide(reach: &Reach, request: DecideRequest, out: &mut Out) -> Result<u8, Failure> {
-    let decided = reach.once(async move |mut agent| agent.decide(request).await).await?;
+async fn decide(reach: &AgentConnection, request: DecideRequest, out: &mut Output) -> Result<u8, Failure> {
+    let decided = reach.send_once(async move |mut agent| agent.decide(request).await).await?;
     if out.is_json() {
         out.json(&approval(&decided));
     } else {
-        let call = inert!("{}.{}", one(&decided.plugin), one(&decided.action));
-        out.line(inert!("{} {}: {}", one(&decided.state), one(&decided.id), call));
+        let call = inert!("{}.{}", single_line(&decided.plugin), single_line(&decided.action));
+        out.line(inert!("{} {}: {}", single_line(&decided.state), single_line(&decided.id), call));
     }
     Ok(exit::OK)
 }

@@ -3,16 +3,16 @@
 use talon_proto::agent::{Approval, ListApprovalsRequest};
 
 use super::super::super::failure::Failure;
-use super::super::reach::Reach;
+use super::super::connection::AgentConnection;
 use crate::exit;
 
 /// All approvals that match.
-pub(in crate::cli::agent) async fn all(
-    reach: &Reach,
+pub(in crate::cli::agent) async fn fetch_all(
+    reach: &AgentConnection,
     request: ListApprovalsRequest,
 ) -> Result<Vec<Approval>, Failure> {
     let answer = reach
-        .ask(|mut agent| {
+        .query(|mut agent| {
             let request = request.clone();
             async move { agent.list_approvals(request).await }
         })
@@ -21,10 +21,10 @@ pub(in crate::cli::agent) async fn all(
 }
 
 /// The approval with this id: searches the caller's own sessions first, then all sessions if the caller may see them.
-pub(in crate::cli::agent) async fn one(reach: &Reach, id: &str) -> Result<Approval, Failure> {
+pub(in crate::cli::agent) async fn fetch_one(reach: &AgentConnection, id: &str) -> Result<Approval, Failure> {
     for everybody in [false, true] {
         let request = ListApprovalsRequest { all: true, everybody, ..ListApprovalsRequest::default() };
-        let found = match all(reach, request).await {
+        let found = match fetch_all(reach, request).await {
             Err(failure) if everybody && failure.code() == exit::DENIED => break,
             found => found?,
         };

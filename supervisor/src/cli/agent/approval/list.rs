@@ -8,13 +8,13 @@ use talon_proto::agent::{Approval, ListApprovalsRequest};
 
 use super::super::super::Global;
 use super::super::super::failure::Failure;
-use super::super::super::output::Out;
+use super::super::super::output::Output;
 use super::super::super::show;
 use super::super::super::table::{Column, Table};
+use super::super::connection::AgentConnection;
+use super::super::formatting::bounded_line;
 use super::super::json::approval;
-use super::super::reach::Reach;
 use super::super::turn::approval::is_pending;
-use super::super::words::within;
 use super::find;
 use crate::exit;
 
@@ -42,11 +42,11 @@ pub(in crate::cli) struct ListArgs {
 }
 
 impl ListArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let reach = Reach::connect(global).await?;
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let reach = AgentConnection::connect(global).await?;
         let session_id = self.session.unwrap_or_default();
         let request = ListApprovalsRequest { all: self.all, session_id, everybody: self.everybody };
-        let approvals = find::all(&reach, request).await?;
+        let approvals = find::fetch_all(&reach, request).await?;
         if out.is_json() {
             out.json(&json!({ "approvals": approvals.iter().map(approval).collect::<Value>() }));
         } else {
@@ -56,7 +56,7 @@ impl ListArgs {
     }
 }
 
-fn print(approvals: &[Approval], now: SystemTime, out: &mut Out) {
+fn print(approvals: &[Approval], now: SystemTime, out: &mut Output) {
     if approvals.is_empty() {
         out.line("nothing waits for an approval");
         return;
@@ -77,7 +77,8 @@ fn print(approvals: &[Approval], now: SystemTime, out: &mut Out) {
         args.sort();
         let left = match is_pending(approval) && approval.expires_unix_ms > 0 {
             true => {
-                let left = show::at(approval.expires_unix_ms).duration_since(now).unwrap_or(Duration::ZERO);
+                let left =
+                    show::system_time(approval.expires_unix_ms).duration_since(now).unwrap_or(Duration::ZERO);
                 show::short(left)
             }
             false => String::new(),
@@ -86,7 +87,7 @@ fn print(approvals: &[Approval], now: SystemTime, out: &mut Out) {
             approval.id.as_str().into(),
             approval.state.as_str().into(),
             format!("{}.{}", approval.plugin, approval.action).into(),
-            within(&args.join(" "), ARGUMENTS_BYTES).into(),
+            bounded_line(&args.join(" "), ARGUMENTS_BYTES).into(),
             approval.why.as_str().into(),
             approval.sender.as_str().into(),
             approval.session_id.as_str().into(),

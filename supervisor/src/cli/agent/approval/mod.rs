@@ -9,7 +9,7 @@ use clap::Subcommand;
 
 use super::super::Global;
 use super::super::failure::Failure;
-use super::super::output::Out;
+use super::super::output::Output;
 
 /// List, show and decide calls that wait for an approval.
 ///
@@ -27,7 +27,7 @@ pub(in crate::cli) enum ApprovalVerb {
 }
 
 impl ApprovalVerb {
-    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         match self {
             Self::List(args) => args.run(global, out).await,
             Self::Show(args) => args.run(global, out).await,

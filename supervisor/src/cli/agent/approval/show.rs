@@ -7,11 +7,11 @@ use talon_proto::agent::Approval;
 
 use super::super::super::Global;
 use super::super::super::failure::Failure;
-use super::super::super::output::Out;
-use super::super::super::show::stamp;
+use super::super::super::output::Output;
+use super::super::super::show::timestamp;
 use super::super::super::table::Table;
+use super::super::connection::AgentConnection;
 use super::super::json::approval;
-use super::super::reach::Reach;
 use super::super::turn::approval::lines;
 use super::find;
 use crate::exit;
@@ -28,9 +28,9 @@ pub(in crate::cli) struct ShowArgs {
 }
 
 impl ShowArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let reach = Reach::connect(global).await?;
-        let found = find::one(&reach, &self.id).await?;
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let reach = AgentConnection::connect(global).await?;
+        let found = find::fetch_one(&reach, &self.id).await?;
         if out.is_json() {
             out.json(&approval(&found));
         } else {
@@ -40,7 +40,7 @@ impl ShowArgs {
     }
 }
 
-fn print(approval: &Approval, out: &mut Out) {
+fn print(approval: &Approval, out: &mut Output) {
     for line in lines(approval, SystemTime::now()) {
         out.line(line);
     }
@@ -54,9 +54,9 @@ fn print(approval: &Approval, out: &mut Out) {
     row("state", approval.state.clone());
     row("session", approval.session_id.clone());
     row("sender", approval.sender.clone());
-    row("asked", stamp(approval.asked_unix_ms).into_string());
+    row("asked", timestamp(approval.asked_unix_ms).into_string());
     if approval.decided_unix_ms > 0 {
-        row("decided", format!("{} by {}", stamp(approval.decided_unix_ms), approval.decided_by));
+        row("decided", format!("{} by {}", timestamp(approval.decided_unix_ms), approval.decided_by));
     }
     row("digest", approval.digest.clone());
     out.table(&table);

@@ -2,7 +2,7 @@
 
 use talon_sanitize::{Sanitized, inert};
 
-use super::super::words::one;
+use super::super::formatting::single_line;
 
 /// Commands with their arguments and effects, as `/help` shows them.
 pub(super) const COMMANDS: [(&str, &str, &str); 13] = [
@@ -25,12 +25,12 @@ pub(super) const COMMANDS: [(&str, &str, &str); 13] = [
     ("/…", "", "a message that begins with a slash"),
 ];
 /// Edit distance up to which an unknown word counts as a typo of a command.
-const MAX_SLIP: usize = 2;
+const MAX_TYPO_DISTANCE: usize = 2;
 
 /// A parsed line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command {
-    Nothing,
+    Empty,
     Say(String),
     Help,
     Model(Option<String>),
@@ -49,7 +49,7 @@ pub(super) enum Command {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Thinking {
-    Tell,
+    Query,
     Show(bool),
     /// Empty: the configured level.
     Level(String),
@@ -58,10 +58,10 @@ pub(super) enum Thinking {
 impl Command {
     /// Parses a line. A line that starts with a single slash is always a command: a mistyped one is never sent to the
     /// model.
-    pub(super) fn of(line: &str) -> Self {
+    pub(super) fn parse(line: &str) -> Self {
         let line = line.trim();
         if line.is_empty() {
-            return Self::Nothing;
+            return Self::Empty;
         }
         let Some(rest) = line.strip_prefix('/') else { return Self::Say(line.to_owned()) };
         if rest.starts_with('/') {
@@ -92,7 +92,7 @@ impl Command {
 
     fn thinking(rest: &str) -> Self {
         Self::Thinking(match rest {
-            "" => Thinking::Tell,
+            "" => Thinking::Query,
             "show" => Thinking::Show(true),
             "hide" => Thinking::Show(false),
             "default" => Thinking::Level(String::new()),
@@ -125,12 +125,16 @@ fn unknown(word: &str) -> Sanitized {
     let near = COMMANDS
         .iter()
         .map(|(name, ..)| (strsim::damerau_levenshtein(word, name), *name))
-        .filter(|(far, _)| *far <= MAX_SLIP)
+        .filter(|(far, _)| *far <= MAX_TYPO_DISTANCE)
         .min();
     match near {
-        Some((_, name)) => inert!("there is no /{}: did you mean /{}?", one(word), name),
+        Some((_, name)) => inert!("there is no /{}: did you mean /{}?", single_line(word), name),
         None => {
-            inert!("there is no /{}: /help has all commands; write //{} to say that", one(word), one(word))
+            inert!(
+                "there is no /{}: /help has all commands; write //{} to say that",
+                single_line(word),
+                single_line(word)
+            )
         }
     }
 }
@@ -143,7 +147,7 @@ mod tests {
     fn lines_are_messages_or_commands() {
         let some = |text: &str| Some(text.to_owned());
         for (line, command) in [
-            ("", Command::Nothing),
+            ("", Command::Empty),
             ("  hello there ", Command::Say("hello there".into())),
             ("//etc is a path", Command::Say("/etc is a path".into())),
             ("/help", Command::Help),
@@ -161,7 +165,7 @@ mod tests {
             ("/compact 3", Command::Compact(Some(3))),
             ("/quit", Command::Exit),
         ] {
-            assert_eq!(Command::of(line), command, "{line}");
+            assert_eq!(Command::parse(line), command, "{line}");
         }
     }
 
@@ -173,7 +177,7 @@ mod tests {
             ("/compact all", "/compact 3"),
             ("/thinking hard", "off, low, medium"),
         ] {
-            let Command::Wrong(text) = Command::of(line) else { panic!("{line}") };
+            let Command::Wrong(text) = Command::parse(line) else { panic!("{line}") };
             assert!(text.contains(said), "{line}: {text}");
         }
     }
@@ -181,7 +185,7 @@ mod tests {
     #[test]
     fn every_command_of_the_help_is_one() {
         for (name, ..) in COMMANDS.iter().filter(|(name, ..)| !name.starts_with('/')) {
-            assert!(!matches!(Command::of(&format!("/{name}")), Command::Wrong(_)), "{name}");
+            assert!(!matches!(Command::parse(&format!("/{name}")), Command::Wrong(_)), "{name}");
         }
     }
 }

@@ -5,7 +5,7 @@ use talon_proto::agent::{GetStatusResponse, ProviderState};
 use talon_sanitize::inert;
 
 use super::super::super::line::Line;
-use super::super::words::one;
+use super::super::formatting::single_line;
 
 /// Problems in the greeting; `talon status` lists all.
 const MAX_PROBLEMS: usize = 3;
@@ -18,7 +18,7 @@ pub(super) fn lines(status: &GetStatusResponse, typed: bool) -> Vec<Line> {
     if typed {
         lines.push(Line::from(inert!(
             "talon {}: /help shows what there is, Ctrl-D leaves",
-            one(&status.version)
+            single_line(&status.version)
         )));
     }
     if status.providers.is_empty() {
@@ -29,7 +29,7 @@ pub(super) fn lines(status: &GetStatusResponse, typed: bool) -> Vec<Line> {
         lines.push(Line::styled(WARN, "scripted:").and(what));
     }
     for problem in status.problems.iter().take(MAX_PROBLEMS) {
-        lines.push(Line::styled(WARN, "talon:").and(" ").and(one(problem)));
+        lines.push(Line::styled(WARN, "talon:").and(" ").and(single_line(problem)));
     }
     if let Some(more @ 1..) = status.problems.len().checked_sub(MAX_PROBLEMS) {
         lines.push(Line::styled(WARN, "talon:").and(inert!(" and {} more: see `talon status`", more)));

@@ -10,13 +10,13 @@
 //! | `execute` | executes the commands | |
 
 mod command;
-mod commands;
+mod continuation;
+mod conversation;
 mod editor;
-mod entry;
+mod execute;
 mod greeting;
-mod lines;
-mod seen;
-mod talk;
+mod message_reader;
+mod shown_approvals;
 
 use std::io::stdin;
 
@@ -26,12 +26,12 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::super::Global;
 use super::super::failure::Failure;
-use super::super::output::Out;
-use super::ask::Wishes;
-use super::reach::Reach;
+use super::super::output::Output;
+use super::ask::SessionOverrides;
+use super::connection::AgentConnection;
 use crate::exit;
-use lines::Lines;
-use talk::Talk;
+use conversation::Conversation;
+use message_reader::MessageReader;
 
 /// Talk with the agent.
 ///
@@ -50,25 +50,25 @@ pub(in crate::cli) struct ChatArgs {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     #[command(flatten)]
-    wishes: Wishes,
+    overrides: SessionOverrides,
 }
 
 impl ChatArgs {
-    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         if out.is_json() {
             return Err(Failure::usage(
                 "a chat is for people: programs use `talon ask --session ID --output json`",
             ));
         }
-        let reach = Reach::connect(global).await?;
-        let told =
-            told_to_end().map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")))?;
+        let reach = AgentConnection::connect(global).await?;
+        let told = termination_signal()
+            .map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")))?;
         let before = tcgetattr(stdin()).ok();
-        let lines =
-            Lines::begin().map_err(|error| Failure::failed(format!("cannot use the terminal: {error}")))?;
-        let typed = lines.is_typed;
+        let lines = MessageReader::begin()
+            .map_err(|error| Failure::failed(format!("cannot use the terminal: {error}")))?;
+        let typed = lines.is_interactive;
         let code = {
-            let mut talk = Talk::new(&reach, lines, self.wishes, out);
+            let mut talk = Conversation::new(&reach, lines, self.overrides, out);
             tokio::select! {
                 code = talk.run(self.session) => Some(code),
                 () = told => None,
@@ -78,7 +78,7 @@ impl ChatArgs {
             Some(code) => code,
             None => {
                 if typed {
-                    restore(before, out);
+                    restore_terminal(before, out);
                 }
                 Ok(exit::OK)
             }
@@ -87,16 +87,16 @@ impl ChatArgs {
 }
 
 /// Restores the terminal's settings from before the editor.
-fn restore(before: Option<Termios>, out: &mut Out) {
+fn restore_terminal(before: Option<Termios>, out: &mut Output) {
     if let Some(before) = before {
         // The terminal may be gone, which can be the reason for the signal.
         let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
     }
-    out.no_more_pastes();
+    out.disable_bracketed_paste();
 }
 
 /// Resolves on a signal that ends this process. Ctrl-C is not among them: it cancels a turn.
-fn told_to_end() -> std::io::Result<impl Future<Output = ()>> {
+fn termination_signal() -> std::io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
     Ok(async move {

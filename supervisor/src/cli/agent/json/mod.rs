@@ -1,15 +1,15 @@
 //! The agent's messages as JSON. The keys are those of `proto/talon/agent/v1/agent.proto` and are stable.
 
-mod kept;
+mod records;
 mod turn;
 
-pub(super) use kept::{approval, compacted, memory, message, model, provider, session};
+pub(super) use records::{approval, compacted, memory, message, model, provider, session};
 pub(super) use turn::{chunk, result};
 
 use serde_json::{Value, json};
 use talon_proto::agent::{Attempt, Usage};
 
-use super::words::usd;
+use super::formatting::usd;
 
 /// An amount in picodollars, and formatted for people.
 fn cost(pico: u64) -> (Value, Value) {

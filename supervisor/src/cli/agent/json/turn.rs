@@ -5,8 +5,8 @@ use talon_proto::agent::{
     BudgetsLeft, ContextStats, Done, Error, LoopState, SubagentResult, ToolCall, ToolResult, chunk,
 };
 
-use super::super::turn::{Collected, End, Stop, Told};
-use super::kept::approval;
+use super::super::turn::{StopReason, TurnEnd, TurnOutcome, TurnRecord};
+use super::records::approval;
 use super::{attempt, cost, parsed, usage};
 use crate::exit;
 
@@ -25,12 +25,12 @@ pub(in crate::cli::agent) fn chunk(kind: &chunk::Kind) -> Value {
             "tool_progress",
             json!({ "call_id": it.call_id, "progress": it.progress, "total": it.total, "message": it.message }),
         ),
-        chunk::Kind::ToolResult(it) => ("tool_result", came(it)),
+        chunk::Kind::ToolResult(it) => ("tool_result", tool_result(it)),
         chunk::Kind::Approval(it) => ("approval", approval(it)),
         chunk::Kind::SubagentStart(it) => {
             ("subagent_start", json!({ "agent": it.agent, "task": it.task, "call_id": it.call_id }))
         }
-        chunk::Kind::SubagentResult(it) => ("subagent_result", reported(it)),
+        chunk::Kind::SubagentResult(it) => ("subagent_result", subagent_result(it)),
         chunk::Kind::Notice(it) => {
             ("notice", json!({ "level": it.level, "text": it.text, "discard_text": it.discard_text }))
         }
@@ -45,33 +45,35 @@ pub(in crate::cli::agent) fn chunk(kind: &chunk::Kind) -> Value {
 }
 
 /// The whole turn as one object.
-pub(in crate::cli::agent) fn result(told: &Told, schema: bool) -> Value {
-    let mut whole = json!({ "ok": matches!(told.end, End::Done(_)) });
+pub(in crate::cli::agent) fn result(told: &TurnOutcome, schema: bool) -> Value {
+    let mut whole = json!({ "ok": matches!(told.end, TurnEnd::Done(_)) });
     let end = match &told.end {
-        End::Done(it) => {
+        TurnEnd::Done(it) => {
             let mut value = done(it);
             value["answer"] = if schema { parsed(&it.text) } else { Value::Null };
             value["reason"] = Value::Null;
             value
         }
-        End::Error(it) => failed(it),
-        End::Failed(failure) => json!({ "reason": reason(failure.code()), "message": failure.to_string() }),
-        End::Stopped => json!({
+        TurnEnd::Error(it) => failed(it),
+        TurnEnd::Failed(failure) => {
+            json!({ "reason": reason(failure.code()), "message": failure.to_string() })
+        }
+        TurnEnd::Stopped => json!({
             "reason": "cancelled",
             "message": "the turn was cancelled, and its end did not arrive",
         }),
-        End::Parked(it) => json!({
+        TurnEnd::Parked(it) => json!({
             "reason": "approval",
             "message": format!("the turn waits for an approval: decide with `talon approval approve {}`", it.id),
         }),
     };
-    for part in [end, collected(&told.heard)] {
+    for part in [end, collected(&told.record)] {
         if let (Some(whole), Value::Object(mut part)) = (whole.as_object_mut(), part) {
             whole.append(&mut part);
         }
     }
     // The agent does not know why this client cancelled.
-    if told.stop == Some(Stop::TimedOut) && !matches!(told.end, End::Done(_)) {
+    if told.stop == Some(StopReason::TimedOut) && !matches!(told.end, TurnEnd::Done(_)) {
         whole["reason"] = "timed_out".into();
     }
     whole
@@ -88,10 +90,10 @@ fn reason(code: u8) -> &'static str {
     }
 }
 
-fn collected(heard: &Collected) -> Value {
+fn collected(heard: &TurnRecord) -> Value {
     let calls = heard.calls.iter().map(|one| {
         let mut value = call(&one.call);
-        value["result"] = one.result.as_ref().map_or(Value::Null, came);
+        value["result"] = one.result.as_ref().map_or(Value::Null, tool_result);
         value
     });
     json!({
@@ -99,7 +101,7 @@ fn collected(heard: &Collected) -> Value {
         "turn": heard.turn,
         "correlation_id": heard.correlation_id,
         "calls": calls.collect::<Value>(),
-        "subagents": heard.subagents.iter().map(reported).collect::<Value>(),
+        "subagents": heard.subagents.iter().map(subagent_result).collect::<Value>(),
         "approvals": heard.approvals.iter().map(approval).collect::<Value>(),
         "notices": heard.notices,
     })
@@ -190,7 +192,7 @@ pub(super) fn call(call: &ToolCall) -> Value {
     })
 }
 
-pub(super) fn came(result: &ToolResult) -> Value {
+pub(super) fn tool_result(result: &ToolResult) -> Value {
     json!({
         "call_id": result.call_id,
         "tool": result.tool,
@@ -201,7 +203,7 @@ pub(super) fn came(result: &ToolResult) -> Value {
     })
 }
 
-fn reported(result: &SubagentResult) -> Value {
+fn subagent_result(result: &SubagentResult) -> Value {
     let (pico, usd) = cost(result.cost_pico_usd);
     json!({
         "agent": result.agent,

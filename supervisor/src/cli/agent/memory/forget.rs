@@ -9,10 +9,10 @@ use talon_proto::agent::forget_memories_request::What;
 use talon_sanitize::{Sanitized, inert};
 
 use super::super::super::failure::Failure;
-use super::super::super::output::Out;
-use super::super::super::{Global, ask, call};
-use super::super::reach::Reach;
-use super::super::words::{count, one};
+use super::super::super::output::Output;
+use super::super::super::{Global, call, confirm};
+use super::super::connection::AgentConnection;
+use super::super::formatting::{count, single_line};
 use crate::exit;
 
 /// Delete memories: one by its id, all with a tag, or all that were not used for a long time.
@@ -26,7 +26,7 @@ use crate::exit;
 )]
 pub(in crate::cli) struct ForgetArgs {
     #[command(flatten)]
-    which: Which,
+    selector: MemorySelector,
     /// Do not ask for confirmation. Without a terminal there is no confirmation anyway.
     #[arg(long)]
     yes: bool,
@@ -34,7 +34,7 @@ pub(in crate::cli) struct ForgetArgs {
 
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-struct Which {
+struct MemorySelector {
     /// The memory with this id.
     #[arg(value_name = "ID")]
     id: Option<String>,
@@ -46,14 +46,14 @@ struct Which {
     unused_for: Option<Duration>,
 }
 
-impl Which {
-    fn what(self, now: SystemTime) -> (Option<What>, Sanitized) {
+impl MemorySelector {
+    fn describe(self, now: SystemTime) -> (Option<What>, Sanitized) {
         if let Some(id) = self.id {
-            let words = inert!("memory {}", one(&id));
+            let words = inert!("memory {}", single_line(&id));
             return (Some(What::Id(id)), words);
         }
         if let Some(tag) = self.tag {
-            let words = inert!("all memories with the tag {}", one(&tag));
+            let words = inert!("all memories with the tag {}", single_line(&tag));
             return (Some(What::Tag(tag)), words);
         }
         // clap requires one of the three.
@@ -65,24 +65,24 @@ impl Which {
 }
 
 impl ForgetArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let is_one = self.which.id.is_some();
-        let (what, words) = self.which.what(SystemTime::now());
-        let reach = Reach::connect(global).await?;
-        let asks = !is_one && !self.yes && ask::can_be_asked();
-        if asks && !ask::is_confirmed(inert!("Forget {} for good?", words), out)? {
-            out.say("nothing was forgotten");
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let is_one = self.selector.id.is_some();
+        let (what, words) = self.selector.describe(SystemTime::now());
+        let reach = AgentConnection::connect(global).await?;
+        let asks = !is_one && !self.yes && confirm::is_interactive();
+        if asks && !confirm::is_confirmed(inert!("Forget {} for good?", words), out)? {
+            out.err_line("nothing was forgotten");
             return Ok(exit::OK);
         }
         let request = ForgetMemoriesRequest { what };
         let forgotten =
-            reach.once(async move |mut agent| agent.forget_memories(request).await).await?.forgotten;
+            reach.send_once(async move |mut agent| agent.forget_memories(request).await).await?.forgotten;
         if out.is_json() {
             out.json(&json!({ "forgotten": forgotten }));
         } else if forgotten == 0 {
             out.line("there was nothing like that");
         } else {
-            out.line(inert!("forgot {}", one(&count(forgotten))));
+            out.line(inert!("forgot {}", single_line(&count(forgotten))));
         }
         // An id that does not exist is a mistake.
         Ok(if is_one && forgotten == 0 { exit::REFUSED } else { exit::OK })

@@ -7,12 +7,12 @@ use talon_sanitize::inert;
 
 use super::super::super::Global;
 use super::super::super::failure::Failure;
-use super::super::super::output::Out;
-use super::super::super::show::stamp;
+use super::super::super::output::Output;
+use super::super::super::show::timestamp;
 use super::super::super::table::{Column, Table};
+use super::super::connection::AgentConnection;
+use super::super::formatting::{bounded_line, count, count_of};
 use super::super::json::memory;
-use super::super::reach::Reach;
-use super::super::words::{count, counted, within};
 use crate::exit;
 
 /// Memories per request.
@@ -30,7 +30,7 @@ const CONTENT_BYTES: usize = 80;
 )]
 pub(in crate::cli) struct ListArgs {
     #[command(flatten)]
-    which: Which,
+    filter: MemoryFilter,
 }
 
 /// Search the memories by words in their text.
@@ -43,11 +43,11 @@ pub(in crate::cli) struct SearchArgs {
     #[arg(value_name = "TEXT")]
     text: String,
     #[command(flatten)]
-    which: Which,
+    filter: MemoryFilter,
 }
 
 #[derive(Debug, Args)]
-struct Which {
+struct MemoryFilter {
     /// Only memories with this tag. May be repeated: then all tags have to match.
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
@@ -57,20 +57,20 @@ struct Which {
 }
 
 impl ListArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        self.which.run(String::new(), global, out).await
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        self.filter.run(String::new(), global, out).await
     }
 }
 
 impl SearchArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        self.which.run(self.text, global, out).await
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        self.filter.run(self.text, global, out).await
     }
 }
 
-impl Which {
-    async fn run(self, text: String, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let reach = Reach::connect(global).await?;
+impl MemoryFilter {
+    async fn run(self, text: String, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let reach = AgentConnection::connect(global).await?;
         let searched = !text.is_empty() || !self.tags.is_empty();
         let (memories, more) = self.memories(text, &reach).await?;
         if out.is_json() {
@@ -97,27 +97,30 @@ impl Which {
         for memory in memories {
             let used = match memory.last_used_unix_ms {
                 0 => "".into(),
-                at => stamp(at),
+                at => timestamp(at),
             };
             let content = memory.workflow.as_ref().map_or(&memory.content, |workflow| &workflow.trigger);
             table.row(vec![
                 memory.id.into(),
-                stamp(memory.created_unix_ms).into(),
+                timestamp(memory.created_unix_ms).into(),
                 used.into(),
                 count(memory.count).into(),
                 memory.tags.join(", ").into(),
-                within(content, CONTENT_BYTES).into(),
+                bounded_line(content, CONTENT_BYTES).into(),
             ]);
         }
         table.fit(out.columns());
         out.table(&table);
         if more {
-            out.say(inert!("{} shown, and there are more: --limit shows them", counted(listed, "line")));
+            out.err_line(inert!(
+                "{} shown, and there are more: --limit shows them",
+                count_of(listed, "line")
+            ));
         }
         Ok(exit::OK)
     }
 
-    async fn memories(&self, text: String, reach: &Reach) -> Result<(Vec<Memory>, bool), Failure> {
+    async fn memories(&self, text: String, reach: &AgentConnection) -> Result<(Vec<Memory>, bool), Failure> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let mut memories = Vec::new();
         let mut page_token = String::new();
@@ -130,7 +133,7 @@ impl Which {
                 page_token,
             };
             let page = reach
-                .ask(|mut agent| {
+                .query(|mut agent| {
                     let request = request.clone();
                     async move { agent.list_memories(request).await }
                 })

@@ -8,7 +8,7 @@ use clap::Subcommand;
 
 use super::super::Global;
 use super::super::failure::Failure;
-use super::super::output::Out;
+use super::super::output::Output;
 
 /// List, search, show and delete the agent's memories.
 ///
@@ -26,7 +26,7 @@ pub(in crate::cli) enum MemoryVerb {
 }
 
 impl MemoryVerb {
-    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         match self {
             Self::List(args) => args.run(global, out).await,
             Self::Search(args) => args.run(global, out).await,

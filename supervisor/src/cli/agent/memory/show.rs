@@ -6,12 +6,12 @@ use talon_sanitize::{Raw, inert};
 
 use super::super::super::Global;
 use super::super::super::failure::Failure;
-use super::super::super::output::Out;
-use super::super::super::show::stamp;
+use super::super::super::output::Output;
+use super::super::super::show::timestamp;
 use super::super::super::table::Table;
+use super::super::connection::AgentConnection;
+use super::super::formatting::{count, single_line};
 use super::super::json::memory;
-use super::super::reach::Reach;
-use super::super::words::{count, one};
 use crate::exit;
 
 /// Show one memory in full.
@@ -25,11 +25,11 @@ pub(in crate::cli) struct ShowArgs {
 }
 
 impl ShowArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let reach = Reach::connect(global).await?;
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let reach = AgentConnection::connect(global).await?;
         let request = GetMemoryRequest { id: self.id };
         let found = reach
-            .ask(|mut agent| {
+            .query(|mut agent| {
                 let request = request.clone();
                 async move { agent.get_memory(request).await }
             })
@@ -43,7 +43,7 @@ impl ShowArgs {
     }
 }
 
-fn print(memory: &Memory, out: &mut Out) {
+fn print(memory: &Memory, out: &mut Output) {
     let mut table = Table::new(&[]);
     let mut row = |key: &str, value: String| {
         if !value.is_empty() {
@@ -53,9 +53,9 @@ fn print(memory: &Memory, out: &mut Out) {
     row("memory", memory.id.clone());
     row("tags", memory.tags.join(", "));
     row("source", memory.source.clone());
-    row("created", stamp(memory.created_unix_ms).into_string());
+    row("created", timestamp(memory.created_unix_ms).into_string());
     if memory.last_used_unix_ms > 0 {
-        row("last used", stamp(memory.last_used_unix_ms).into_string());
+        row("last used", timestamp(memory.last_used_unix_ms).into_string());
     }
     row("times", count(memory.count));
     if let Some(workflow) = &memory.workflow {
@@ -70,7 +70,7 @@ fn print(memory: &Memory, out: &mut Out) {
     if let Some(workflow) = &memory.workflow {
         out.line("");
         for step in &workflow.steps {
-            out.line(inert!("{}. {}.{}", step.order, one(&step.plugin), one(&step.action)));
+            out.line(inert!("{}. {}.{}", step.order, single_line(&step.plugin), single_line(&step.action)));
         }
     }
 }

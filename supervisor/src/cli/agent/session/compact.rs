@@ -6,10 +6,10 @@ use talon_sanitize::{Sanitized, inert};
 
 use super::super::super::Global;
 use super::super::super::failure::Failure;
-use super::super::super::output::Out;
+use super::super::super::output::Output;
+use super::super::connection::AgentConnection;
+use super::super::formatting::{count, count_of, single_line};
 use super::super::json::compacted;
-use super::super::reach::Reach;
-use super::super::words::{count, counted, one};
 use crate::exit;
 
 /// Replace the older turns of a session by a summary.
@@ -29,11 +29,11 @@ pub(in crate::cli) struct CompactArgs {
 }
 
 impl CompactArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let reach = Reach::connect(global).await?;
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let reach = AgentConnection::connect(global).await?;
         let request =
             CompactSessionRequest { session_id: self.id.clone(), keep_turns: self.keep.unwrap_or_default() };
-        let response = reach.once(async move |mut agent| agent.compact_session(request).await).await?;
+        let response = reach.send_once(async move |mut agent| agent.compact_session(request).await).await?;
         if out.is_json() {
             out.json(&compacted(&self.id, &response));
         } else {
@@ -50,8 +50,8 @@ pub(in crate::cli::agent) fn outcome(response: &CompactSessionResponse) -> Sanit
     }
     inert!(
         "{} summarized: {} tokens instead of {}",
-        counted(response.messages, "message"),
-        one(&count(response.tokens_after)),
-        one(&count(response.tokens_before))
+        count_of(response.messages, "message"),
+        single_line(&count(response.tokens_after)),
+        single_line(&count(response.tokens_before))
     )
 }

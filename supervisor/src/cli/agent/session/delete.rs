@@ -6,10 +6,10 @@ use talon_proto::agent::DeleteSessionRequest;
 use talon_sanitize::inert;
 
 use super::super::super::failure::Failure;
-use super::super::super::output::Out;
-use super::super::super::{Global, ask};
-use super::super::reach::Reach;
-use super::super::words::{counted, one};
+use super::super::super::output::Output;
+use super::super::super::{Global, confirm};
+use super::super::connection::AgentConnection;
+use super::super::formatting::{count_of, single_line};
 use crate::exit;
 
 /// Delete sessions with all their messages. A running turn is cancelled.
@@ -30,18 +30,21 @@ pub(in crate::cli) struct DeleteArgs {
 }
 
 impl DeleteArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let reach = Reach::connect(global).await?;
-        let what = counted(self.ids.len() as u64, "session");
-        if !self.yes && ask::can_be_asked() && !ask::is_confirmed(inert!("Delete {} for good?", what), out)? {
-            out.say("nothing was deleted");
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let reach = AgentConnection::connect(global).await?;
+        let what = count_of(self.ids.len() as u64, "session");
+        if !self.yes
+            && confirm::is_interactive()
+            && !confirm::is_confirmed(inert!("Delete {} for good?", what), out)?
+        {
+            out.err_line("nothing was deleted");
             return Ok(exit::OK);
         }
         for id in &self.ids {
             let request = DeleteSessionRequest { session_id: id.clone() };
-            reach.once(async move |mut agent| agent.delete_session(request).await).await?;
+            reach.send_once(async move |mut agent| agent.delete_session(request).await).await?;
             if !out.is_json() {
-                out.line(inert!("deleted {}", one(id)));
+                out.line(inert!("deleted {}", single_line(id)));
             }
         }
         if out.is_json() {

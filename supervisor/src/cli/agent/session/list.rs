@@ -7,12 +7,12 @@ use talon_sanitize::inert;
 
 use super::super::super::Global;
 use super::super::super::failure::Failure;
-use super::super::super::output::Out;
-use super::super::super::show::stamp;
+use super::super::super::output::Output;
+use super::super::super::show::timestamp;
 use super::super::super::table::{Column, Table};
+use super::super::connection::AgentConnection;
+use super::super::formatting::{bounded_line, count, count_of, usd};
 use super::super::json::session;
-use super::super::reach::Reach;
-use super::super::words::{count, counted, usd, within};
 use crate::exit;
 
 /// Sessions per request; the agent's maximum.
@@ -41,8 +41,8 @@ pub(in crate::cli) struct ListArgs {
 }
 
 impl ListArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let reach = Reach::connect(global).await?;
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let reach = AgentConnection::connect(global).await?;
         let (sessions, more) = self.sessions(&reach).await?;
         if out.is_json() {
             out.json(&json!({ "sessions": sessions.iter().map(session).collect::<Value>(), "more": more }));
@@ -66,24 +66,24 @@ impl ListArgs {
         for session in sessions {
             table.row(vec![
                 session.id.into(),
-                stamp(session.updated_unix_ms).into(),
+                timestamp(session.updated_unix_ms).into(),
                 session.turn.into(),
                 session.sender.into(),
                 session.channel.into(),
                 count(session.messages).into(),
                 usd(session.cost_pico_usd).into(),
-                within(&session.title, TITLE_BYTES).into(),
+                bounded_line(&session.title, TITLE_BYTES).into(),
             ]);
         }
         table.fit(out.columns());
         out.table(&table);
         if more {
-            out.say(inert!("{}, and there are more: --limit shows them", counted(listed, "session")));
+            out.err_line(inert!("{}, and there are more: --limit shows them", count_of(listed, "session")));
         }
         Ok(exit::OK)
     }
 
-    async fn sessions(&self, reach: &Reach) -> Result<(Vec<Session>, bool), Failure> {
+    async fn sessions(&self, reach: &AgentConnection) -> Result<(Vec<Session>, bool), Failure> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let mut sessions = Vec::new();
         let mut page_token = String::new();
@@ -96,7 +96,7 @@ impl ListArgs {
                 page_token,
             };
             let page = reach
-                .ask(|mut agent| {
+                .query(|mut agent| {
                     let request = request.clone();
                     async move { agent.list_sessions(request).await }
                 })

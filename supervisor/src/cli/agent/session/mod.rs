@@ -10,7 +10,7 @@ use clap::Subcommand;
 
 use super::super::Global;
 use super::super::failure::Failure;
-use super::super::output::Out;
+use super::super::output::Output;
 
 /// List, show and manage sessions.
 ///
@@ -30,7 +30,7 @@ pub(in crate::cli) enum SessionVerb {
 }
 
 impl SessionVerb {
-    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
+    pub(in crate::cli) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
         match self {
             Self::List(args) => args.run(global, out).await,
             Self::Show(args) => args.run(global, out).await,

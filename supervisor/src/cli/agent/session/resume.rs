@@ -7,10 +7,10 @@ use talon_sanitize::inert;
 
 use super::super::super::Global;
 use super::super::super::failure::Failure;
-use super::super::super::output::Out;
+use super::super::super::output::Output;
+use super::super::connection::AgentConnection;
+use super::super::formatting::single_line;
 use super::super::json::session;
-use super::super::reach::Reach;
-use super::super::words::one;
 use crate::exit;
 
 /// Make an idle session active again and continue its interrupted turn.
@@ -27,22 +27,22 @@ pub(in crate::cli) struct ResumeArgs {
 }
 
 impl ResumeArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let reach = Reach::connect(global).await?;
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let reach = AgentConnection::connect(global).await?;
         let request = ResumeSessionRequest { session_id: self.id.clone() };
-        let response = reach.once(async move |mut agent| agent.resume_session(request).await).await?;
+        let response = reach.send_once(async move |mut agent| agent.resume_session(request).await).await?;
         if out.is_json() {
             let session = response.session.as_ref().map(session);
             out.json(&json!({ "session": session, "continues": response.continues }));
         } else if response.continues {
-            let id = one(&self.id);
+            let id = single_line(&self.id);
             out.line(inert!(
                 "{} is active, and its turn continues: follow it with `talon chat --session {}`",
                 id,
                 id
             ));
         } else {
-            out.line(inert!("{} is active", one(&self.id)));
+            out.line(inert!("{} is active", single_line(&self.id)));
         }
         Ok(exit::OK)
     }

@@ -9,12 +9,12 @@ use talon_sanitize::{Raw, inert};
 use super::super::super::Global;
 use super::super::super::failure::Failure;
 use super::super::super::line::Line;
-use super::super::super::output::Out;
-use super::super::super::show::stamp;
+use super::super::super::output::Output;
+use super::super::super::show::timestamp;
 use super::super::super::table::Table;
+use super::super::connection::AgentConnection;
+use super::super::formatting::{block_content, bounded_line, count, count_of, single_line, tool_name, usd};
 use super::super::json::{message, session};
-use super::super::reach::Reach;
-use super::super::words::{content, count, counted, one, tool, usd, within};
 use crate::exit;
 
 /// Messages per request.
@@ -22,7 +22,7 @@ const PAGE_SIZE: u32 = 200;
 /// Bytes of a call's arguments in the output for people; JSON has all of them.
 const ARGUMENTS_BYTES: usize = 400;
 
-const WHO: Style = AnsiColor::Cyan.on_default().bold();
+const ROLE: Style = AnsiColor::Cyan.on_default().bold();
 const DIM: Style = Style::new().dimmed();
 
 /// Show a session: its settings and its messages.
@@ -43,8 +43,8 @@ pub(in crate::cli) struct ShowArgs {
 }
 
 impl ShowArgs {
-    pub(super) async fn run(self, global: &Global, out: &mut Out) -> Result<u8, Failure> {
-        let reach = Reach::connect(global).await?;
+    pub(super) async fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let reach = AgentConnection::connect(global).await?;
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let (mut whole, mut messages, mut page_token) =
             (Session::default(), Vec::<Message>::new(), String::new());
@@ -56,7 +56,7 @@ impl ShowArgs {
                 page_token,
             };
             let page = reach
-                .ask(|mut agent| {
+                .query(|mut agent| {
                     let request = request.clone();
                     async move { agent.get_session(request).await }
                 })
@@ -75,21 +75,21 @@ impl ShowArgs {
             out.json(&json!({ "session": session(&whole), "messages": messages, "more": more }));
             return Ok(exit::OK);
         }
-        facts(&whole, out);
+        print_facts(&whole, out);
         for message in &messages {
             out.line("");
-            said(message, out);
+            print_message(message, out);
         }
         if more {
-            let shown = counted(messages.len() as u64, "message");
-            out.say(inert!("{}, and there are more: --limit shows them", shown));
+            let shown = count_of(messages.len() as u64, "message");
+            out.err_line(inert!("{}, and there are more: --limit shows them", shown));
         }
         Ok(exit::OK)
     }
 }
 
 /// Prints the session's metadata and settings.
-pub(in crate::cli::agent) fn facts(session: &Session, out: &mut Out) {
+pub(in crate::cli::agent) fn print_facts(session: &Session, out: &mut Output) {
     let mut table = Table::new(&[]);
     let mut row = |key: &str, value: String| {
         if !value.is_empty() {
@@ -103,30 +103,30 @@ pub(in crate::cli::agent) fn facts(session: &Session, out: &mut Out) {
     row("model", session.model.clone());
     row("thinking", session.thinking.clone());
     row("tools", session.tools.join(", "));
-    row("created", stamp(session.created_unix_ms).into_string());
-    row("updated", stamp(session.updated_unix_ms).into_string());
+    row("created", timestamp(session.created_unix_ms).into_string());
+    row("updated", timestamp(session.updated_unix_ms).into_string());
     row("messages", count(session.messages));
     row("cost", usd(session.cost_pico_usd));
     out.table(&table);
 }
 
-fn said(message: &Message, out: &mut Out) {
+fn print_message(message: &Message, out: &mut Output) {
     let what = if message.summary { " (a summary of what was before)" } else { "" };
     out.line(
-        Line::styled(WHO, one(&message.role))
+        Line::styled(ROLE, single_line(&message.role))
             .and(what)
-            .and_styled(DIM, inert!("  {}", stamp(message.unix_ms))),
+            .and_styled(DIM, inert!("  {}", timestamp(message.unix_ms))),
     );
     if !message.content.is_empty() {
         out.text(&Raw::from(&message.content).text());
     }
     for call in &message.tool_calls {
-        let arguments = within(&call.arguments, ARGUMENTS_BYTES);
-        out.line(Line::from(inert!("→ {} ", tool(&call.tool))).and(arguments));
+        let arguments = bounded_line(&call.arguments, ARGUMENTS_BYTES);
+        out.line(Line::from(inert!("→ {} ", tool_name(&call.tool))).and(arguments));
     }
     for result in &message.tool_results {
         let mark = if result.success { "✓" } else { "✗" };
-        out.line(inert!("{} {}", mark, tool(&result.tool)));
-        out.text(&Raw::from(content(&result.output)).text());
+        out.line(inert!("{} {}", mark, tool_name(&result.tool)));
+        out.text(&Raw::from(block_content(&result.output)).text());
     }
 }

@@ -8,11 +8,11 @@ use talon_sanitize::{Raw, inert};
 
 use super::super::super::line::Line;
 use super::super::super::show;
-use super::super::words::{count, one};
+use super::super::formatting::{count, single_line};
 
 /// The most bytes of arguments that are shown inline before the question, about what a person can read on a terminal.
 /// Longer ones are left to `talon approval show`.
-pub(in crate::cli) const MAX_ASKED_BYTES: usize = 16 << 10;
+pub(in crate::cli) const MAX_INLINE_BYTES: usize = 16 << 10;
 /// Bytes of a denial's reason; the agent accepts no more.
 const MAX_REASON_BYTES: usize = 500;
 
@@ -26,7 +26,7 @@ pub(in crate::cli) fn is_pending(approval: &Approval) -> bool {
 
 /// Whether the whole call can be shown inline.
 pub(in crate::cli) fn is_short(approval: &Approval) -> bool {
-    approval.args.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>() <= MAX_ASKED_BYTES
+    approval.args.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>() <= MAX_INLINE_BYTES
 }
 
 /// The call line by line, exactly as it will run. Nothing is cut; characters that could act on the terminal or be
@@ -34,10 +34,17 @@ pub(in crate::cli) fn is_short(approval: &Approval) -> bool {
 pub(in crate::cli) fn lines(approval: &Approval, now: SystemTime) -> Vec<Line> {
     let who = match approval.subagent.as_str() {
         "" => "".into(),
-        name => inert!(" (wanted by the sub-agent {})", one(name)),
+        name => inert!(" (wanted by the sub-agent {})", single_line(name)),
     };
-    let head = inert!(" {}.{}{}: {}", one(&approval.plugin), one(&approval.action), who, one(&approval.why));
-    let mut lines = vec![Line::styled(MARK, "approval").and(inert!(" {}", one(&approval.id))).and(head)];
+    let head = inert!(
+        " {}.{}{}: {}",
+        single_line(&approval.plugin),
+        single_line(&approval.action),
+        who,
+        single_line(&approval.why)
+    );
+    let mut lines =
+        vec![Line::styled(MARK, "approval").and(inert!(" {}", single_line(&approval.id))).and(head)];
     let mut args: Vec<(&String, &String)> = approval.args.iter().collect();
     args.sort();
     if args.is_empty() {
@@ -46,29 +53,29 @@ pub(in crate::cli) fn lines(approval: &Approval, now: SystemTime) -> Vec<Line> {
     for (key, value) in args {
         // A multi-line value is printed as a block, so that it reads as it will run.
         if value.contains('\n') {
-            let about = inert!(" ({} bytes)", one(&count(value.len() as u64)));
-            lines.push(Line::from("  ").and_styled(KEY, one(key)).and(about));
+            let about = inert!(" ({} bytes)", single_line(&count(value.len() as u64)));
+            lines.push(Line::from("  ").and_styled(KEY, single_line(key)).and(about));
             lines.extend(value.lines().map(|line| Line::from("  │ ").and(Raw::from(line).line())));
         } else {
-            lines.push(Line::from("  ").and_styled(KEY, one(key)).and(" = ").and(one(value)));
+            lines.push(Line::from("  ").and_styled(KEY, single_line(key)).and(" = ").and(single_line(value)));
         }
     }
     if is_pending(approval) && approval.expires_unix_ms > 0 {
-        let left = show::at(approval.expires_unix_ms).duration_since(now).unwrap_or(Duration::ZERO);
-        lines.push(Line::from(inert!("  expires in {}", one(&show::short(left)))));
+        let left = show::system_time(approval.expires_unix_ms).duration_since(now).unwrap_or(Duration::ZERO);
+        lines.push(Line::from(inert!("  expires in {}", single_line(&show::short(left)))));
     }
     lines
 }
 
 /// A hint how to decide in another shell.
-pub(in crate::cli) fn elsewhere(approval: &Approval) -> Line {
-    let id = one(&approval.id);
+pub(in crate::cli) fn decide_hint(approval: &Approval) -> Line {
+    let id = single_line(&approval.id);
     Line::from(inert!("  decide with `talon approval approve {}` or `talon approval deny {}`", id, id))
 }
 
 /// The reply to an approval question.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Reply {
+pub(in crate::cli) enum ApprovalReply {
     Approve,
     /// With a reason for the model, possibly empty.
     Deny(String),
@@ -78,9 +85,9 @@ pub(in crate::cli) enum Reply {
     Unclear,
 }
 
-impl Reply {
+impl ApprovalReply {
     /// Parses yes, no, no with a reason, or later. An empty line means no; only an explicit yes approves.
-    pub(in crate::cli) fn of(line: &str) -> Self {
+    pub(in crate::cli) fn parse(line: &str) -> Self {
         let line = line.trim();
         let (word, rest) = line.split_once([' ', ',', ':']).unwrap_or((line, ""));
         match (word.to_ascii_lowercase().as_str(), rest.trim()) {
@@ -100,14 +107,20 @@ mod tests {
 
     #[test]
     fn only_a_plain_yes_approves() {
-        assert_eq!(Reply::of(" Yes\n"), Reply::Approve);
-        assert_eq!(Reply::of(""), Reply::Deny(String::new()));
-        assert_eq!(Reply::of("no, use trash instead"), Reply::Deny("use trash instead".into()));
-        assert_eq!(Reply::of("later"), Reply::Later);
+        assert_eq!(ApprovalReply::parse(" Yes\n"), ApprovalReply::Approve);
+        assert_eq!(ApprovalReply::parse(""), ApprovalReply::Deny(String::new()));
+        assert_eq!(
+            ApprovalReply::parse("no, use trash instead"),
+            ApprovalReply::Deny("use trash instead".into())
+        );
+        assert_eq!(ApprovalReply::parse("later"), ApprovalReply::Later);
         for line in ["yes please", "ok", "why?", "yy"] {
-            assert_eq!(Reply::of(line), Reply::Unclear, "{line}");
+            assert_eq!(ApprovalReply::parse(line), ApprovalReply::Unclear, "{line}");
         }
-        assert_eq!(Reply::of(&format!("n {}", "é".repeat(400))), Reply::Deny("é".repeat(250)));
+        assert_eq!(
+            ApprovalReply::parse(&format!("n {}", "é".repeat(400))),
+            ApprovalReply::Deny("é".repeat(250))
+        );
     }
 
     #[test]

@@ -11,15 +11,15 @@
 //! | `turn_follower` | all of it together | |
 
 pub(super) mod approval;
-mod flow;
-mod follow;
+mod line_input;
+mod outcome;
 mod render;
 mod screen;
-mod told;
-mod typed;
+mod stream_sanitizer;
+mod turn_follower;
 
-pub(super) use follow::{How, follow};
-pub(super) use render::Wanted;
+pub(super) use line_input::{LineInput, discard_pending_input};
+pub(super) use outcome::{StopReason, TurnEnd, TurnOutcome, TurnRecord};
+pub(super) use render::DisplayFilter;
 pub(super) use render::footer;
-pub(super) use told::{Collected, End, Stop, Told};
-pub(super) use typed::{Typed, forget};
+pub(super) use turn_follower::{FollowOptions, follow};

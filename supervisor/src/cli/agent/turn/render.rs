@@ -9,12 +9,14 @@ use talon_proto::agent::{
 use talon_sanitize::{Sanitized, inert};
 
 use super::super::super::line::Line;
-use super::super::words::{content, count, counted, one, took, tool, usd, within};
+use super::super::formatting::{
+    block_content, bounded_line, count, count_of, duration, single_line, tool_name, usd,
+};
 use super::approval;
-use super::flow::Flow;
+use super::stream_sanitizer::StreamSanitizer;
 
 /// Bytes of arguments and results in a preview: about two lines of a terminal.
-const GLIMPSE_BYTES: usize = 160;
+const PREVIEW_BYTES: usize = 160;
 
 const CALL: Style = AnsiColor::Cyan.on_default();
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -25,13 +27,13 @@ pub(super) const DIM: Style = Style::new().dimmed();
 
 /// Something to show.
 #[derive(Debug)]
-pub(super) enum Shown {
+pub(super) enum DisplayItem {
     /// A piece of the answer.
     Answer(Sanitized),
     /// A piece of the model's thoughts.
     Thought(Sanitized),
     /// Ends the line of the answer or of the thoughts.
-    Break(Voice),
+    Break(TextStream),
     /// A complete line.
     Line(Line),
     /// An ongoing activity, shown until the next item.
@@ -40,14 +42,14 @@ pub(super) enum Shown {
 
 /// The kind of text that is being streamed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum TextStream {
     Answer,
     Thought,
 }
 
 /// Which parts of a turn to show.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::cli) struct Wanted {
+pub(in crate::cli) struct DisplayFilter {
     /// The answer as it is streamed.
     pub(in crate::cli) text: bool,
     pub(in crate::cli) thoughts: bool,
@@ -59,193 +61,201 @@ pub(in crate::cli) struct Wanted {
 
 /// Turns chunks into display items. Its only state is the open line and pending text.
 pub(super) struct Renderer {
-    wanted: Wanted,
-    open: Option<Voice>,
-    flow: Flow,
-    whose: Option<Voice>,
+    filter: DisplayFilter,
+    open: Option<TextStream>,
+    sanitizer: StreamSanitizer,
+    pending_stream: Option<TextStream>,
 }
 
 impl Renderer {
-    pub(super) fn new(wanted: Wanted) -> Self {
-        Self { wanted, open: None, flow: Flow::default(), whose: None }
+    pub(super) fn new(filter: DisplayFilter) -> Self {
+        Self { filter, open: None, sanitizer: StreamSanitizer::default(), pending_stream: None }
     }
 
     /// The items of this chunk.
-    pub(super) fn chunk(&mut self, kind: &chunk::Kind, now: SystemTime) -> Vec<Shown> {
+    pub(super) fn chunk(&mut self, kind: &chunk::Kind, now: SystemTime) -> Vec<DisplayItem> {
         let mut shown = Vec::new();
         match kind {
-            chunk::Kind::Text(text) if self.wanted.text => self.piece(Voice::Answer, &text.text, &mut shown),
-            chunk::Kind::Thinking(thought) if self.wanted.thoughts => {
-                self.piece(Voice::Thought, &thought.text, &mut shown);
+            chunk::Kind::Text(text) if self.filter.text => {
+                self.piece(TextStream::Answer, &text.text, &mut shown)
+            }
+            chunk::Kind::Thinking(thought) if self.filter.thoughts => {
+                self.piece(TextStream::Thought, &thought.text, &mut shown);
             }
             chunk::Kind::Loop(state) => shown.extend(phase(state)),
-            chunk::Kind::ToolProgress(progress) => shown.push(Shown::Phase(going(progress))),
+            chunk::Kind::ToolProgress(progress) => shown.push(DisplayItem::Phase(progress_text(progress))),
             // A pending decision is always shown.
             chunk::Kind::Approval(approval) => {
                 let lines = match approval::is_pending(approval) {
                     true => approval::lines(approval, now),
                     false => {
-                        vec![Line::from(inert!("approval {}: {}", one(&approval.id), one(&approval.state)))]
+                        vec![Line::from(inert!(
+                            "approval {}: {}",
+                            single_line(&approval.id),
+                            single_line(&approval.state)
+                        ))]
                     }
                 };
                 self.lines(lines, &mut shown);
             }
-            chunk::Kind::Notice(notice) if self.wanted.notices => {
-                self.lines(told(notice, self.wanted.text), &mut shown)
+            chunk::Kind::Notice(notice) if self.filter.notices => {
+                self.lines(notice_lines(notice, self.filter.text), &mut shown)
             }
-            _ if self.wanted.lines => self.lines(line(kind), &mut shown),
+            _ if self.filter.lines => self.lines(chunk_lines(kind), &mut shown),
             _ => {}
         }
         shown
     }
 
     /// Ends the turn or a part of it: closes an open line.
-    pub(super) fn ends(&mut self) -> Vec<Shown> {
+    pub(super) fn finish(&mut self) -> Vec<DisplayItem> {
         let mut shown = Vec::new();
-        self.settle(&mut shown);
+        self.flush(&mut shown);
         shown
     }
 
     /// The whole answer, if it was not streamed.
-    pub(super) fn answer(&mut self, text: &str) -> Vec<Shown> {
+    pub(super) fn answer(&mut self, text: &str) -> Vec<DisplayItem> {
         let mut shown = Vec::new();
-        self.piece(Voice::Answer, text, &mut shown);
-        self.settle(&mut shown);
+        self.piece(TextStream::Answer, text, &mut shown);
+        self.flush(&mut shown);
         shown
     }
 
-    fn piece(&mut self, voice: Voice, text: &str, shown: &mut Vec<Shown>) {
-        if self.whose != Some(voice) {
-            self.settle(shown);
-            self.whose = Some(voice);
+    fn piece(&mut self, voice: TextStream, text: &str, shown: &mut Vec<DisplayItem>) {
+        if self.pending_stream != Some(voice) {
+            self.flush(shown);
+            self.pending_stream = Some(voice);
         }
-        let piece = self.flow.push(text);
+        let piece = self.sanitizer.push(text);
         self.show(voice, piece, shown);
     }
 
-    fn show(&mut self, voice: Voice, piece: Option<Sanitized>, shown: &mut Vec<Shown>) {
+    fn show(&mut self, voice: TextStream, piece: Option<Sanitized>, shown: &mut Vec<DisplayItem>) {
         if let Some(piece) = piece {
             self.open = (!piece.ends_with('\n')).then_some(voice);
             shown.push(match voice {
-                Voice::Answer => Shown::Answer(piece),
-                Voice::Thought => Shown::Thought(piece),
+                TextStream::Answer => DisplayItem::Answer(piece),
+                TextStream::Thought => DisplayItem::Thought(piece),
             });
         }
     }
 
-    fn settle(&mut self, shown: &mut Vec<Shown>) {
-        if let Some(voice) = self.whose.take() {
-            let rest = self.flow.finish();
+    fn flush(&mut self, shown: &mut Vec<DisplayItem>) {
+        if let Some(voice) = self.pending_stream.take() {
+            let rest = self.sanitizer.finish();
             self.show(voice, rest, shown);
         }
-        shown.extend(self.open.take().map(Shown::Break));
+        shown.extend(self.open.take().map(DisplayItem::Break));
     }
 
-    fn lines(&mut self, lines: Vec<Line>, shown: &mut Vec<Shown>) {
+    fn lines(&mut self, lines: Vec<Line>, shown: &mut Vec<DisplayItem>) {
         if !lines.is_empty() {
-            self.settle(shown);
-            shown.extend(lines.into_iter().map(Shown::Line));
+            self.flush(shown);
+            shown.extend(lines.into_iter().map(DisplayItem::Line));
         }
     }
 }
 
-fn phase(state: &LoopState) -> Option<Shown> {
+fn phase(state: &LoopState) -> Option<DisplayItem> {
     (state.phase != "done" && !state.phase.is_empty()).then(|| {
-        Shown::Phase(inert!(
+        DisplayItem::Phase(inert!(
             "{} (question {} of {})",
-            one(&state.phase),
+            single_line(&state.phase),
             state.iteration,
             state.max_iterations
         ))
     })
 }
 
-fn going(progress: &ToolProgress) -> Sanitized {
+fn progress_text(progress: &ToolProgress) -> Sanitized {
     let far = match progress.total {
         Some(total) if total > 0.0 => inert!("{:.0} %", 100.0 * progress.progress / total),
         _ => inert!("{}", progress.progress),
     };
-    inert!("executing: {} {}", far, within(&progress.message, GLIMPSE_BYTES))
+    inert!("executing: {} {}", far, bounded_line(&progress.message, PREVIEW_BYTES))
 }
 
-fn told(notice: &Notice, text_is_seen: bool) -> Vec<Line> {
+fn notice_lines(notice: &Notice, text_is_seen: bool) -> Vec<Line> {
     let style = if notice.level == "warn" { WARN } else { DIM };
-    let mut lines = vec![Line::styled(style, "note:").and(" ").and(one(&notice.text))];
+    let mut lines = vec![Line::styled(style, "note:").and(" ").and(single_line(&notice.text))];
     if notice.discard_text && text_is_seen {
         lines.push(Line::styled(WARN, "note:").and(" the text above does not count; it begins again"));
     }
     lines
 }
 
-fn line(kind: &chunk::Kind) -> Vec<Line> {
+fn chunk_lines(kind: &chunk::Kind) -> Vec<Line> {
     match kind {
-        chunk::Kind::ToolCall(call) => vec![called(call)],
-        chunk::Kind::ToolResult(result) => vec![came(result)],
+        chunk::Kind::ToolCall(call) => vec![call_line(call)],
+        chunk::Kind::ToolResult(result) => vec![result_line(result)],
         chunk::Kind::SubagentStart(start) => {
-            let task = within(&start.task, GLIMPSE_BYTES);
-            vec![Line::styled(CALL, inert!("→ {}", one(&start.agent))).and(" ").and(task)]
+            let task = bounded_line(&start.task, PREVIEW_BYTES);
+            vec![Line::styled(CALL, inert!("→ {}", single_line(&start.agent))).and(" ").and(task)]
         }
-        chunk::Kind::SubagentResult(result) => vec![reported(result)],
+        chunk::Kind::SubagentResult(result) => vec![subagent_line(result)],
         _ => Vec::new(),
     }
 }
 
 /// A tool by the name that operators use.
-fn name(call: &ToolCall) -> Sanitized {
+fn call_name(call: &ToolCall) -> Sanitized {
     match call.plugin.as_str() {
-        "" => tool(&call.tool),
-        plugin => inert!("{}.{}", one(plugin), one(&call.action)),
+        "" => tool_name(&call.tool),
+        plugin => inert!("{}.{}", single_line(plugin), single_line(&call.action)),
     }
 }
 
-fn called(call: &ToolCall) -> Line {
-    Line::styled(CALL, inert!("→ {}", name(call))).and(" ").and(within(&call.arguments, GLIMPSE_BYTES))
+fn call_line(call: &ToolCall) -> Line {
+    Line::styled(CALL, inert!("→ {}", call_name(call)))
+        .and(" ")
+        .and(bounded_line(&call.arguments, PREVIEW_BYTES))
 }
 
-fn came(result: &ToolResult) -> Line {
+fn result_line(result: &ToolResult) -> Line {
     let (style, mark) = if result.success { (GOOD, "✓") } else { (BAD, "✗") };
     let cut = if result.truncated { ", cut" } else { "" };
-    Line::styled(style, inert!("{} {}", mark, tool(&result.tool)))
-        .and_styled(DIM, inert!(" ({}{})", one(&took(result.duration_ms)), cut))
+    Line::styled(style, inert!("{} {}", mark, tool_name(&result.tool)))
+        .and_styled(DIM, inert!(" ({}{})", single_line(&duration(result.duration_ms)), cut))
         .and(" ")
-        .and(within(content(&result.output), GLIMPSE_BYTES))
+        .and(bounded_line(block_content(&result.output), PREVIEW_BYTES))
 }
 
-fn reported(result: &SubagentResult) -> Line {
+fn subagent_line(result: &SubagentResult) -> Line {
     let (style, mark, said) = match result.error.as_str() {
         "" => (GOOD, "✓", &result.result),
         _ => (BAD, "✗", &result.error),
     };
     let about = inert!(
         " ({}, {} tokens, {})",
-        one(&took(result.duration_ms)),
-        one(&count(result.tokens)),
-        one(&usd(result.cost_pico_usd))
+        single_line(&duration(result.duration_ms)),
+        single_line(&count(result.tokens)),
+        single_line(&usd(result.cost_pico_usd))
     );
-    Line::styled(style, inert!("{} {}", mark, one(&result.agent)))
+    Line::styled(style, inert!("{} {}", mark, single_line(&result.agent)))
         .and_styled(DIM, about)
         .and(" ")
-        .and(within(said, GLIMPSE_BYTES))
+        .and(bounded_line(said, PREVIEW_BYTES))
 }
 
 /// The last line of an answer: model, duration and cost.
 pub(in crate::cli) fn footer(done: &Done, session_id: &str) -> Line {
     let usage = done.usage.unwrap_or_default();
-    let who = inert!("{}/{}", one(&done.provider), one(&done.model));
+    let who = inert!("{}/{}", single_line(&done.provider), single_line(&done.model));
     let mut parts = vec![who];
     if done.tool_calls > 0 {
-        parts.push(counted(u64::from(done.tool_calls), "tool call"));
+        parts.push(count_of(u64::from(done.tool_calls), "tool call"));
     }
-    parts.push(inert!("{} tokens", one(&count(usage.input_tokens + usage.output_tokens))));
-    parts.push(one(&usd(done.cost_pico_usd)));
-    parts.push(one(&took(done.duration_ms)));
+    parts.push(inert!("{} tokens", single_line(&count(usage.input_tokens + usage.output_tokens))));
+    parts.push(single_line(&usd(done.cost_pico_usd)));
+    parts.push(single_line(&duration(done.duration_ms)));
     if !session_id.is_empty() {
-        parts.push(inert!("session {}", one(session_id)));
+        parts.push(inert!("session {}", single_line(session_id)));
     }
-    let rest = Line::default().and_styled(DIM, Sanitized::joined(parts, " · "));
+    let rest = Line::default().and_styled(DIM, Sanitized::join(parts, " · "));
     if done.scripted {
         return Line::styled(WARN, "scripted: no model answered")
-            .and_styled(DIM, inert!(" · {}", one(&rest.render(false))));
+            .and_styled(DIM, inert!(" · {}", single_line(&rest.render(false))));
     }
     rest
 }

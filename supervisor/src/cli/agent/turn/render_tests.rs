@@ -2,7 +2,7 @@ use talon_proto::agent::{Approval, Attempt, Started, SubagentStart, Text, Thinki
 
 use super::*;
 
-const ALL: Wanted = Wanted { text: true, thoughts: true, lines: true, notices: true };
+const ALL: DisplayFilter = DisplayFilter { text: true, thoughts: true, lines: true, notices: true };
 
 fn text(text: &str) -> chunk::Kind {
     chunk::Kind::Text(Text { text: text.into() })
@@ -13,19 +13,19 @@ fn thought(text: &str) -> chunk::Kind {
 }
 
 /// All that a turn shows, with what goes to stderr in brackets.
-fn shown(wanted: Wanted, kinds: &[chunk::Kind]) -> String {
+fn shown(wanted: DisplayFilter, kinds: &[chunk::Kind]) -> String {
     let mut renderer = Renderer::new(wanted);
-    let mut all: Vec<Shown> =
+    let mut all: Vec<DisplayItem> =
         kinds.iter().flat_map(|kind| renderer.chunk(kind, SystemTime::UNIX_EPOCH)).collect();
-    all.extend(renderer.ends());
+    all.extend(renderer.finish());
     all.into_iter()
         .map(|shown| match shown {
-            Shown::Answer(text) => text.into_string(),
-            Shown::Thought(text) => format!("({text})"),
-            Shown::Break(Voice::Answer) => "\n".to_owned(),
-            Shown::Break(Voice::Thought) => "(\n)".to_owned(),
-            Shown::Line(line) => format!("[{}]\n", line.render(false)),
-            Shown::Phase(text) => format!("<{text}>\n"),
+            DisplayItem::Answer(text) => text.into_string(),
+            DisplayItem::Thought(text) => format!("({text})"),
+            DisplayItem::Break(TextStream::Answer) => "\n".to_owned(),
+            DisplayItem::Break(TextStream::Thought) => "(\n)".to_owned(),
+            DisplayItem::Line(line) => format!("[{}]\n", line.render(false)),
+            DisplayItem::Phase(text) => format!("<{text}>\n"),
         })
         .collect()
 }
@@ -86,7 +86,7 @@ fn a_turn_reads_from_top_to_bottom() {
         text("two lines.\n"),
     ];
     insta::assert_snapshot!("turn", shown(ALL, &kinds));
-    let quiet = Wanted { text: false, thoughts: false, lines: false, notices: true };
+    let quiet = DisplayFilter { text: false, thoughts: false, lines: false, notices: true };
     insta::assert_snapshot!("turn-quiet", shown(quiet, &kinds));
 }
 
@@ -103,7 +103,7 @@ fn an_approval_is_shown_whatever_is_wanted() {
             ..Approval::default()
         })
     };
-    let quiet = Wanted { text: false, thoughts: false, lines: false, notices: false };
+    let quiet = DisplayFilter { text: false, thoughts: false, lines: false, notices: false };
     assert_eq!(
         shown(quiet, &[approval("pending"), approval("denied")]),
         "[approval 01A shell.run: always]\n[  command = ls]\n[approval 01A: denied]\n"
@@ -114,7 +114,13 @@ fn an_approval_is_shown_whatever_is_wanted() {
 fn an_answer_that_was_not_heard_in_pieces_is_shown_whole() {
     let mut renderer = Renderer::new(ALL);
     let all = renderer.answer("It is <tool_call>");
-    assert!(matches!(&all[..], [Shown::Answer(_), Shown::Answer(_), Shown::Break(Voice::Answer)]), "{all:?}");
+    assert!(
+        matches!(
+            &all[..],
+            [DisplayItem::Answer(_), DisplayItem::Answer(_), DisplayItem::Break(TextStream::Answer)]
+        ),
+        "{all:?}"
+    );
 }
 
 #[test]

@@ -2,60 +2,60 @@
 
 use std::io::IsTerminal as _;
 
-use super::super::super::output::Out;
-use super::super::super::waiting::Waiting;
-use super::render::{DIM, Shown, Voice};
+use super::super::super::output::Output;
+use super::super::super::spinner::Spinner;
+use super::render::{DIM, DisplayItem, TextStream};
 
 /// The terminal, or the redirected output.
 pub(super) struct Screen<'o> {
-    pub(super) out: &'o mut Out,
-    waiting: Option<Waiting>,
+    pub(super) out: &'o mut Output,
+    spinner: Option<Spinner>,
     /// Whether to show a spinner: only for a person who watches.
-    lively: bool,
+    is_animated: bool,
     /// A line is incomplete. The spinner would draw over it; streamed text shows activity anyway.
     open: bool,
 }
 
 impl<'o> Screen<'o> {
-    pub(super) fn new(out: &'o mut Out) -> Self {
-        let lively = !out.is_json() && std::io::stderr().is_terminal();
-        Self { out, waiting: None, lively, open: false }
+    pub(super) fn new(out: &'o mut Output) -> Self {
+        let is_animated = !out.is_json() && std::io::stderr().is_terminal();
+        Self { out, spinner: None, is_animated, open: false }
     }
 
-    pub(super) fn show(&mut self, all: Vec<Shown>) {
+    pub(super) fn show(&mut self, all: Vec<DisplayItem>) {
         for shown in all {
-            if let Shown::Phase(text) = shown {
-                if self.lively && !self.open {
-                    self.says(text.into_string());
+            if let DisplayItem::Phase(text) = shown {
+                if self.is_animated && !self.open {
+                    self.show_status(text.into_string());
                 }
                 continue;
             }
-            self.still();
+            self.stop_spinner();
             self.open = match &shown {
-                Shown::Answer(text) | Shown::Thought(text) if text.is_empty() => self.open,
-                Shown::Answer(text) | Shown::Thought(text) => !text.ends_with('\n'),
+                DisplayItem::Answer(text) | DisplayItem::Thought(text) if text.is_empty() => self.open,
+                DisplayItem::Answer(text) | DisplayItem::Thought(text) => !text.ends_with('\n'),
                 _ => false,
             };
             match shown {
-                Shown::Answer(text) => self.out.piece(&text),
-                Shown::Thought(text) => self.out.say_piece(DIM, &text),
-                Shown::Break(Voice::Answer) => self.out.piece(&"\n".into()),
-                Shown::Break(Voice::Thought) => self.out.say_piece(DIM, &"\n".into()),
-                Shown::Line(line) => self.out.say(line),
-                Shown::Phase(_) => {}
+                DisplayItem::Answer(text) => self.out.piece(&text),
+                DisplayItem::Thought(text) => self.out.err_piece(DIM, &text),
+                DisplayItem::Break(TextStream::Answer) => self.out.piece(&"\n".into()),
+                DisplayItem::Break(TextStream::Thought) => self.out.err_piece(DIM, &"\n".into()),
+                DisplayItem::Line(line) => self.out.err_line(line),
+                DisplayItem::Phase(_) => {}
             }
         }
     }
 
-    fn says(&mut self, text: String) {
-        match &self.waiting {
-            Some(waiting) => waiting.now(text),
-            None => self.waiting = Some(Waiting::for_text(text)),
+    fn show_status(&mut self, text: String) {
+        match &self.spinner {
+            Some(waiting) => waiting.set_text(text),
+            None => self.spinner = Some(Spinner::with_text(text)),
         }
     }
 
     /// Stops the animation, because a person is about to type.
-    pub(super) fn still(&mut self) {
-        self.waiting = None;
+    pub(super) fn stop_spinner(&mut self) {
+        self.spinner = None;
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Entry {
 
 impl Entry {
     /// The command or address in one line, without secrets.
-    pub(super) fn runs(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         match (&self.command, &self.url) {
             (Some(command), _) => {
                 std::iter::once(command).chain(&self.args).cloned().collect::<Vec<_>>().join(" ")

@@ -15,8 +15,8 @@ use talon_sanitize::{Raw, inert};
 use tempfile::TempDir;
 
 use super::super::super::failure::Failure;
-use super::super::super::output::Out;
-use super::launcher::{By, Download, find, split_pypi};
+use super::super::super::output::Output;
+use super::launcher::{Download, PackageRegistry, find, split_pypi};
 
 /// A file in each directory that records what was installed, so that a second import is quick.
 const STAMP: &str = ".talon-installed";
@@ -31,7 +31,7 @@ const MAX_FILES: usize = 200_000;
 pub(super) struct Installed {
     pub(super) command: PathBuf,
     /// Arguments before the server's own.
-    pub(super) before: Vec<String>,
+    pub(super) leading_args: Vec<String>,
 }
 
 /// The directory for all packages; created if it does not exist.
@@ -47,9 +47,9 @@ pub(super) fn directory(path: &Path) -> Result<PathBuf, Failure> {
 /// The installation command as one would type it.
 pub(super) fn command_line(download: &Download, home: &Path) -> String {
     let home = home.display();
-    match download.by {
-        By::Npm => format!("npm install --prefix {home} --ignore-scripts {}", download.package),
-        By::PyPi => {
+    match download.registry {
+        PackageRegistry::Npm => format!("npm install --prefix {home} --ignore-scripts {}", download.package),
+        PackageRegistry::PyPi => {
             format!(
                 "python3 -I -m venv {home} && {home}/bin/python -I -m pip install --only-binary :all: {}",
                 requirement(&download.package)
@@ -67,31 +67,34 @@ fn requirement(package: &str) -> String {
 }
 
 /// Installs a package into a separate directory, unless it is there already.
-pub(super) fn install(download: &Download, home: &Path, out: &mut Out) -> Result<Installed, String> {
+pub(super) fn install(download: &Download, home: &Path, out: &mut Output) -> Result<Installed, String> {
     let stamp = home.join(STAMP);
     let wanted = format!("{}\n", command_line(download, home));
     if fs::read_to_string(&stamp).ok().as_ref() != Some(&wanted) {
-        out.say(inert!("installing {} …", Raw::from(&download.package).line()));
+        out.err_line(inert!("installing {} …", Raw::from(&download.package).line()));
         is_replaceable(home)?;
         let failed = |error: io::Error| format!("cannot be installed into {}: {error}", home.display());
-        let fresh = beside(home).map_err(failed)?;
-        match download.by {
-            By::Npm => npm(download, fresh.path())?,
-            By::PyPi => pip(download, fresh.path())?,
+        let fresh = temp_sibling(home).map_err(failed)?;
+        match download.registry {
+            PackageRegistry::Npm => npm(download, fresh.path())?,
+            PackageRegistry::PyPi => pip(download, fresh.path())?,
         }
         fs::write(fresh.path().join(STAMP), wanted).map_err(failed)?;
-        put(fresh, home).map_err(failed)?;
+        move_into_place(fresh, home).map_err(failed)?;
     }
-    match download.by {
-        By::Npm => {
+    match download.registry {
+        PackageRegistry::Npm => {
             let script = script_of(download, home)?;
             let node =
                 find("node").ok_or("needs node, which is not installed: install it, then import again")?;
-            Ok(Installed { command: node, before: vec![script.display().to_string()] })
+            Ok(Installed { command: node, leading_args: vec![script.display().to_string()] })
         }
-        By::PyPi => {
+        PackageRegistry::PyPi => {
             let program = script_of_pypi(download, home)?;
-            Ok(Installed { command: home.join("bin/python"), before: vec![program.display().to_string()] })
+            Ok(Installed {
+                command: home.join("bin/python"),
+                leading_args: vec![program.display().to_string()],
+            })
         }
     }
 }
@@ -108,15 +111,15 @@ fn is_replaceable(home: &Path) -> Result<(), String> {
 }
 
 /// A temporary directory next to the final one. Deleted unless it is moved into place.
-fn beside(home: &Path) -> io::Result<TempDir> {
+fn temp_sibling(home: &Path) -> io::Result<TempDir> {
     let parent = home.parent().unwrap_or(home);
     // Plugins may run with other uids, and have to read it.
     tempfile::Builder::new().prefix(".new-").permissions(Permissions::from_mode(0o755)).tempdir_in(parent)
 }
 
 /// Moves the directory to its final path, replacing an earlier installation.
-fn put(fresh: TempDir, home: &Path) -> io::Result<()> {
-    let old = beside(home)?;
+fn move_into_place(fresh: TempDir, home: &Path) -> io::Result<()> {
+    let old = temp_sibling(home)?;
     match fs::rename(home, old.path().join("old")) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -250,7 +253,7 @@ mod tests {
 
     fn of_pypi(package: &str, program: Option<&str>) -> Download {
         let program = program.map(str::to_owned);
-        Download { by: By::PyPi, package: package.to_owned(), program, args: Vec::new() }
+        Download { registry: PackageRegistry::PyPi, package: package.to_owned(), program, args: Vec::new() }
     }
 
     #[test]
@@ -280,12 +283,12 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let home = dir.path().join("git");
         for text in ["one", "two"] {
-            let fresh = beside(&home).unwrap();
+            let fresh = temp_sibling(&home).unwrap();
             fs::write(fresh.path().join("file"), text).unwrap();
-            put(fresh, &home).unwrap();
+            move_into_place(fresh, &home).unwrap();
             assert_eq!(fs::read_to_string(home.join("file")).unwrap(), text);
         }
-        drop(beside(&home).unwrap());
+        drop(temp_sibling(&home).unwrap());
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
     }
 

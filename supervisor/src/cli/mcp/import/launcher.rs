@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::super::output::Out;
+use super::super::super::output::Output;
 use super::entry::Entry;
 use super::install::{self, Installed};
-use super::paths::{environment_of, needs_what_lies_beside, show_paths};
-use super::server::{Runs, Server};
-use super::values::{Values, literal};
+use super::paths::{environment_of, grant_paths, interpreter_dir};
+use super::server::{LaunchMethod, Server};
+use super::values::{ValueTranslator, literal};
 
 /// A package that a launcher would download and run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Download {
-    pub(super) by: By,
+    pub(super) registry: PackageRegistry,
     /// The package in the registry's syntax, with a version if one was given.
     pub(super) package: String,
     /// The program in the package.
@@ -22,7 +22,7 @@ pub(super) struct Download {
 
 /// The package registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum PackageRegistry {
     Npm,
     PyPi,
 }
@@ -33,16 +33,16 @@ pub(super) fn prepare(
     server: Server,
     install: Option<&Path>,
     notes: &mut Vec<String>,
-    out: &mut Out,
+    out: &mut Output,
 ) -> Result<Entry, String> {
-    let mut values = Values::of(plugin);
+    let mut values = ValueTranslator::of(plugin);
     let mut entry = Entry { plugin: plugin.to_owned(), enabled: server.enabled, ..Entry::default() };
     for (name, value) in &server.env {
         entry.env.push((name.clone(), values.env(name, value)?));
     }
-    match server.runs {
-        Runs::Url { url, headers } => address(&mut entry, &mut values, &url, &headers)?,
-        Runs::Program { command, args, cwd } => {
+    match server.launch {
+        LaunchMethod::Url { url, headers } => address(&mut entry, &mut values, &url, &headers)?,
+        LaunchMethod::Program { command, args, cwd } => {
             if cwd.is_some() {
                 notes.push(
                     "its cwd is not imported: a plugin starts in its own directory; use absolute paths"
@@ -81,7 +81,7 @@ pub(super) fn prepare(
 
 fn address(
     entry: &mut Entry,
-    values: &mut Values<'_>,
+    values: &mut ValueTranslator<'_>,
     url: &str,
     headers: &[(String, String)],
 ) -> Result<(), String> {
@@ -117,24 +117,32 @@ fn file_name(path: &str) -> &str {
 fn download(command: &str, args: &[String]) -> Option<Result<Download, String>> {
     let command = command.strip_suffix(".cmd").or_else(|| command.strip_suffix(".exe")).unwrap_or(command);
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    let (by, words): (By, &[&str]) = match (command, words.as_slice()) {
-        ("npx" | "bunx" | "pnpx", rest) => (By::Npm, rest),
-        ("npm" | "pnpm" | "yarn" | "bun", ["exec" | "dlx" | "x", rest @ ..]) => (By::Npm, rest),
-        ("uvx", rest) | ("uv", ["tool", "run", rest @ ..]) | ("pipx", ["run", rest @ ..]) => (By::PyPi, rest),
+    let (by, words): (PackageRegistry, &[&str]) = match (command, words.as_slice()) {
+        ("npx" | "bunx" | "pnpx", rest) => (PackageRegistry::Npm, rest),
+        ("npm" | "pnpm" | "yarn" | "bun", ["exec" | "dlx" | "x", rest @ ..]) => (PackageRegistry::Npm, rest),
+        ("uvx", rest) | ("uv", ["tool", "run", rest @ ..]) | ("pipx", ["run", rest @ ..]) => {
+            (PackageRegistry::PyPi, rest)
+        }
         _ => return None,
     };
     Some(read(by, words))
 }
 
-fn read(by: By, words: &[&str]) -> Result<Download, String> {
+fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, String> {
     let mut package = None;
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let (flag, value) = word.split_once('=').map_or((*word, None), |(flag, value)| (flag, Some(value)));
         match (by, flag) {
-            (By::Npm, "-y" | "--yes" | "-q" | "--quiet" | "--prefer-online" | "--prefer-offline" | "--") => {}
-            (By::PyPi, "-q" | "--quiet" | "--isolated" | "--no-cache" | "--refresh" | "--offline") => {}
-            (By::Npm, "-p" | "--package") | (By::PyPi, "--from" | "--spec") => {
+            (
+                PackageRegistry::Npm,
+                "-y" | "--yes" | "-q" | "--quiet" | "--prefer-online" | "--prefer-offline" | "--",
+            ) => {}
+            (
+                PackageRegistry::PyPi,
+                "-q" | "--quiet" | "--isolated" | "--no-cache" | "--refresh" | "--offline",
+            ) => {}
+            (PackageRegistry::Npm, "-p" | "--package") | (PackageRegistry::PyPi, "--from" | "--spec") => {
                 let given = value.map(str::to_owned).or_else(|| words.next().map(|word| (*word).to_owned()));
                 if package.is_some() {
                     return Err(
@@ -144,7 +152,7 @@ fn read(by: By, words: &[&str]) -> Result<Download, String> {
                 }
                 package = given;
             }
-            (By::PyPi, "--python" | "-p") => {
+            (PackageRegistry::PyPi, "--python" | "-p") => {
                 if value.is_none() {
                     words.next();
                 }
@@ -162,7 +170,7 @@ fn read(by: By, words: &[&str]) -> Result<Download, String> {
                     None => (program, None),
                 };
                 return if is_package(by, &package) {
-                    Ok(Download { by, package, program, args })
+                    Ok(Download { registry: by, package, program, args })
                 } else {
                     Err(format!(
                         "has its launcher fetch {package:?}, which is no package of a registry: install it, and name the program"
@@ -175,7 +183,7 @@ fn read(by: By, words: &[&str]) -> Result<Download, String> {
 }
 
 /// A package name with an optional version; rejects what a package manager would treat as an address or a flag.
-fn is_package(by: By, text: &str) -> bool {
+fn is_package(by: PackageRegistry, text: &str) -> bool {
     let word = |text: &str| {
         text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
@@ -187,7 +195,7 @@ fn is_package(by: By, text: &str) -> bool {
             })
     };
     match by {
-        By::Npm => {
+        PackageRegistry::Npm => {
             let (scope, rest) = match text.strip_prefix('@').map(|rest| rest.split_once('/')) {
                 Some(Some((scope, rest))) => (Some(scope), rest),
                 Some(None) => return false,
@@ -197,7 +205,7 @@ fn is_package(by: By, text: &str) -> bool {
                 rest.split_once('@').map_or((rest, None), |(name, asked)| (name, Some(asked)));
             scope.is_none_or(word) && word(name) && asked.is_none_or(version)
         }
-        By::PyPi => {
+        PackageRegistry::PyPi => {
             let (name, asked) = split_pypi(text);
             let (name, extras) =
                 name.split_once('[').map_or((name, None), |(name, extras)| (name, extras.strip_suffix(']')));
@@ -217,7 +225,7 @@ pub(super) fn split_pypi(text: &str) -> (&str, Option<&str>) {
 /// An installed program.
 fn program(
     entry: &mut Entry,
-    values: &mut Values<'_>,
+    values: &mut ValueTranslator<'_>,
     command: &str,
     args: &[String],
     notes: &mut Vec<String>,
@@ -228,9 +236,7 @@ fn program(
     let path = match find(command) {
         Some(path) => path,
         None if command.contains('/') && !Path::new(command).is_absolute() => {
-            return Err(format!(
-                "its command {command} is a relative path: write the absolute path"
-            ));
+            return Err(format!("its command {command} is a relative path: write the absolute path"));
         }
         None => {
             notes.push(format!(
@@ -239,7 +245,7 @@ fn program(
             PathBuf::from(command)
         }
     };
-    if let Some(home) = needs_what_lies_beside(&path) {
+    if let Some(home) = interpreter_dir(&path) {
         notes.push(format!("its interpreter lies outside of /usr: its jail shows it {}", home.display()));
         entry.execute.push(literal(&home.display().to_string()));
     }
@@ -249,20 +255,20 @@ fn program(
     }
     entry.command = Some(literal(&path.display().to_string()));
     entry.args = values.args(args)?;
-    show_paths(entry, args, notes);
+    grant_paths(entry, args, notes);
     Ok(())
 }
 
 #[expect(clippy::too_many_arguments, reason = "what an entry is made of, and who is told")]
 fn downloaded(
     entry: &mut Entry,
-    values: &mut Values<'_>,
+    values: &mut ValueTranslator<'_>,
     command: &str,
     args: &[String],
     download: Download,
     install: Option<&Path>,
     notes: &mut Vec<String>,
-    out: &mut Out,
+    out: &mut Output,
 ) -> Result<(), String> {
     // A proxy to a remote server, for hosts that only support local ones.
     if file_name(&download.package).split('@').next() == Some("mcp-remote")
@@ -284,17 +290,17 @@ fn downloaded(
         return program(entry, values, command, args, notes);
     };
     let home = directory.join(&entry.plugin);
-    let Installed { command, before } = install::install(&download, &home, out)?;
+    let Installed { command, leading_args: before } = install::install(&download, &home, out)?;
     entry.command = Some(literal(&command.display().to_string()));
     entry.args = before.iter().map(|arg| literal(arg)).collect();
     entry.args.extend(values.args(&download.args)?);
     // Shared libraries need execute permission to be loaded.
     let shown = if install::holds_machine_code(&home) { &mut entry.execute } else { &mut entry.read };
     shown.push(literal(&home.display().to_string()));
-    if let Some(beside) = needs_what_lies_beside(&command.canonicalize().unwrap_or(command)) {
+    if let Some(beside) = interpreter_dir(&command.canonicalize().unwrap_or(command)) {
         entry.execute.push(literal(&beside.display().to_string()));
     }
-    show_paths(entry, &download.args, notes);
+    grant_paths(entry, &download.args, notes);
     Ok(())
 }
 

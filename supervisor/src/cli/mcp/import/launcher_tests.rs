@@ -8,25 +8,41 @@ fn of(line: &str) -> Option<Result<Download, String>> {
 
 #[test]
 fn launchers_are_taken_apart() {
-    for (line, by, package, program, args) in [
+    for (line, registry, package, program, args) in [
         (
             "npx -y @modelcontextprotocol/server-github",
-            By::Npm,
+            PackageRegistry::Npm,
             "@modelcontextprotocol/server-github",
             None,
             "",
         ),
-        ("npx --yes @scope/pkg@1.2.3 /data --x", By::Npm, "@scope/pkg@1.2.3", None, "/data --x"),
-        ("npx --package=pkg@latest prog a", By::Npm, "pkg@latest", Some("prog"), "a"),
-        ("npm exec -- pkg", By::Npm, "pkg", None, ""),
-        ("uvx mcp-server-git --repository /r", By::PyPi, "mcp-server-git", None, "--repository /r"),
-        ("uvx --python 3.12 --from pkg[cli]==1.0 prog", By::PyPi, "pkg[cli]==1.0", Some("prog"), ""),
-        ("uv tool run pkg@2.0", By::PyPi, "pkg@2.0", None, ""),
-        ("pipx run pkg", By::PyPi, "pkg", None, ""),
+        ("npx --yes @scope/pkg@1.2.3 /data --x", PackageRegistry::Npm, "@scope/pkg@1.2.3", None, "/data --x"),
+        ("npx --package=pkg@latest prog a", PackageRegistry::Npm, "pkg@latest", Some("prog"), "a"),
+        ("npm exec -- pkg", PackageRegistry::Npm, "pkg", None, ""),
+        (
+            "uvx mcp-server-git --repository /r",
+            PackageRegistry::PyPi,
+            "mcp-server-git",
+            None,
+            "--repository /r",
+        ),
+        (
+            "uvx --python 3.12 --from pkg[cli]==1.0 prog",
+            PackageRegistry::PyPi,
+            "pkg[cli]==1.0",
+            Some("prog"),
+            "",
+        ),
+        ("uv tool run pkg@2.0", PackageRegistry::PyPi, "pkg@2.0", None, ""),
+        ("pipx run pkg", PackageRegistry::PyPi, "pkg", None, ""),
     ] {
         let args = args.split_whitespace().map(str::to_owned).collect();
         let program = program.map(str::to_owned);
-        assert_eq!(of(line), Some(Ok(Download { by, package: package.to_owned(), program, args })), "{line}");
+        assert_eq!(
+            of(line),
+            Some(Ok(Download { registry, package: package.to_owned(), program, args })),
+            "{line}"
+        );
     }
     for no_launcher in ["node a.js", "uv run x", "npm start", "python -m x"] {
         assert_eq!(of(no_launcher), None, "{no_launcher}");

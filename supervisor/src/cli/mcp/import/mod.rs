@@ -29,9 +29,9 @@ use talon_plugin::name::PluginName;
 use talon_sanitize::{Raw, inert};
 
 use self::entry::Entry;
-use self::write::Outcome;
+use self::write::MergeOutcome;
 use super::super::failure::Failure;
-use super::super::output::Out;
+use super::super::output::Output;
 use super::super::table::Table;
 use crate::exit;
 
@@ -62,7 +62,7 @@ pub(in crate::cli) struct ImportArgs {
 }
 
 /// The result for one server.
-struct Taken {
+struct ImportedServer {
     server: String,
     plugin: Option<String>,
     /// The entry, or why there is none.
@@ -71,7 +71,7 @@ struct Taken {
 }
 
 impl ImportArgs {
-    pub(super) fn run(self, out: &mut Out) -> Result<u8, Failure> {
+    pub(super) fn run(self, out: &mut Output) -> Result<u8, Failure> {
         let file = self.file.display().to_string();
         let root = jsonc::read(&self.file)?;
         let servers = servers(&root).ok_or_else(|| {
@@ -89,9 +89,9 @@ impl ImportArgs {
         }
         let install = self.install.as_deref().map(install::directory).transpose()?;
         let mut names = BTreeSet::new();
-        let taken: Vec<Taken> = servers
+        let taken: Vec<ImportedServer> = servers
             .iter()
-            .map(|(name, about)| take(name, about, &mut names, install.as_deref(), out))
+            .map(|(name, about)| import_server(name, about, &mut names, install.as_deref(), out))
             .collect();
         let entries: Vec<&Entry> = taken.iter().filter_map(|one| one.result.as_ref().ok()).collect();
         let outcome = write::merge(&entries, self.write.as_deref())?;
@@ -106,16 +106,20 @@ fn servers(root: &Value) -> Option<&Map<String, Value>> {
     places.iter().filter_map(|place| root.pointer(place)?.as_object()).find(|servers| !servers.is_empty())
 }
 
-fn take(
+fn import_server(
     name: &str,
     about: &Value,
     names: &mut BTreeSet<String>,
     install: Option<&Path>,
-    out: &mut Out,
-) -> Taken {
+    out: &mut Output,
+) -> ImportedServer {
     let mut notes = Vec::new();
-    let mut taken =
-        Taken { server: name.to_owned(), plugin: None, result: Err(String::new()), notes: Vec::new() };
+    let mut taken = ImportedServer {
+        server: name.to_owned(),
+        plugin: None,
+        result: Err(String::new()),
+        notes: Vec::new(),
+    };
     let Some(plugin) = plugin_name(name, names) else {
         taken.result =
             Err("its name has no letter or digit that a plugin's name may have: give it another".to_owned());
@@ -151,8 +155,8 @@ fn plugin_name(name: &str, taken: &BTreeSet<String>) -> Option<String> {
     free.next().filter(|_| !plain.is_empty())
 }
 
-fn report(taken: &[Taken], outcome: &Outcome, config: Option<&Path>, out: &mut Out) {
-    let word = |one: &Taken| match (&one.result, &one.plugin) {
+fn report(taken: &[ImportedServer], outcome: &MergeOutcome, config: Option<&Path>, out: &mut Output) {
+    let word = |one: &ImportedServer| match (&one.result, &one.plugin) {
         (Ok(_), Some(plugin)) if outcome.present.contains(plugin) => "there already",
         (Ok(_), _) => "taken over",
         (Err(_), _) => "left out",
@@ -165,7 +169,7 @@ fn report(taken: &[Taken], outcome: &Outcome, config: Option<&Path>, out: &mut O
                     "server": one.server,
                     "plugin": one.plugin,
                     "result": word(one).replace(' ', "_"),
-                    "runs": one.result.as_ref().ok().map(Entry::runs),
+                    "runs": one.result.as_ref().ok().map(Entry::summary),
                     "reason": one.result.as_ref().err(),
                     "notes": one.notes,
                 })
@@ -181,7 +185,7 @@ fn report(taken: &[Taken], outcome: &Outcome, config: Option<&Path>, out: &mut O
     }
     let mut table = Table::new(&["SERVER", "PLUGIN", "RESULT", "RUNS"]);
     for one in taken {
-        let runs = one.result.as_ref().map(Entry::runs).unwrap_or_default();
+        let runs = one.result.as_ref().map(Entry::summary).unwrap_or_default();
         table.row(vec![
             one.server.as_str().into(),
             one.plugin.clone().unwrap_or_default().into(),

@@ -8,14 +8,15 @@ use super::values::literal;
 /// Directories of the system that every plugin sees.
 const SYSTEM: [&str; 6] = ["/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/etc/"];
 /// Directories that are never granted as a whole.
-const NEVER_SHOWN: [&str; 9] = ["/", "/proc", "/dev", "/sys", "/run", "/tmp", "/var", "/var/run", "/var/tmp"];
+const NEVER_GRANTED: [&str; 9] =
+    ["/", "/proc", "/dev", "/sys", "/run", "/tmp", "/var", "/var/run", "/var/tmp"];
 /// Directories below a home that are shared by several programs.
 const SHARED_BELOW_HOME: [&str; 4] = [".local", ".config", ".cache", ".ssh"];
 /// Interpreters, which need the files next to them.
 const INTERPRETERS: [&str; 7] = ["node", "python", "deno", "bun", "ruby", "java", "php"];
 
 /// Grants read access to files and directories in the arguments, since the server is meant to work on them.
-pub(super) fn show_paths(entry: &mut Entry, args: &[String], notes: &mut Vec<String>) {
+pub(super) fn grant_paths(entry: &mut Entry, args: &[String], notes: &mut Vec<String>) {
     for arg in args {
         let path = Path::new(arg.split_once('=').map_or(arg.as_str(), |(_, value)| value));
         let system = SYSTEM.iter().any(|system| path.starts_with(system));
@@ -31,7 +32,7 @@ pub(super) fn show_paths(entry: &mut Entry, args: &[String], notes: &mut Vec<Str
             }
             continue;
         }
-        if !may_be_shown(&real) {
+        if !is_grantable(&real) {
             notes.push(format!(
                 "its arguments name {}, which is more than a plugin is shown: name what it needs below it",
                 real.display()
@@ -64,23 +65,23 @@ fn project_of(script: &Path) -> Option<PathBuf> {
     let modules =
         directory.ancestors().filter(|dir| dir.ends_with("node_modules")).last().and_then(Path::parent);
     let home = modules.or_else(|| directory.ancestors().take(LEVELS).find(is_package)).unwrap_or(directory);
-    (home.components().count() > 2 && may_be_shown(home)).then(|| home.to_owned())
+    (home.components().count() > 2 && is_grantable(home)).then(|| home.to_owned())
 }
 
 /// The virtual environment of a Python program.
 pub(super) fn environment_of(program: &Path) -> Option<PathBuf> {
     let home = program.parent()?.parent()?;
-    (home.join("pyvenv.cfg").is_file() && may_be_shown(&home.canonicalize().ok()?)).then(|| home.to_owned())
+    (home.join("pyvenv.cfg").is_file() && is_grantable(&home.canonicalize().ok()?)).then(|| home.to_owned())
 }
 
 /// The directory that an interpreter outside the system's directories needs.
-pub(super) fn needs_what_lies_beside(program: &Path) -> Option<PathBuf> {
+pub(super) fn interpreter_dir(program: &Path) -> Option<PathBuf> {
     let real = program.canonicalize().ok()?;
     let name = real.file_name()?.to_str()?;
     let interpreter = INTERPRETERS.iter().any(|interpreter| is_version_of(interpreter, name));
     let outside = !SYSTEM.iter().any(|system| real.starts_with(system));
     let home = real.parent()?.parent()?;
-    (interpreter && outside && home.components().count() > 2 && may_be_shown(home)).then(|| home.to_owned())
+    (interpreter && outside && home.components().count() > 2 && is_grantable(home)).then(|| home.to_owned())
 }
 
 /// Whether a program is this interpreter, with an optional version: `python3.12`.
@@ -91,19 +92,19 @@ fn is_version_of(interpreter: &str, name: &str) -> bool {
 
 /// Whether a path may be granted without asking: not a system directory, and not a home directory, which contains all
 /// of a person's files.
-fn may_be_shown(real: &Path) -> bool {
+fn is_grantable(real: &Path) -> bool {
     let home = std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok());
-    may_be_shown_of(real, home.as_deref())
+    is_grantable_with_home(real, home.as_deref())
 }
 
-fn may_be_shown_of(real: &Path, home: Option<&Path>) -> bool {
+fn is_grantable_with_home(real: &Path, home: Option<&Path>) -> bool {
     let is_home = |path: &Path| {
         path.parent() == Some(Path::new("/home")) || path == Path::new("/root") || Some(path) == home
     };
     let above = home.is_some_and(|home| home.starts_with(real)) || real == Path::new("/home");
     let shared = real.parent().is_some_and(is_home)
         && real.file_name().is_some_and(|name| SHARED_BELOW_HOME.iter().any(|shared| name == *shared));
-    !(NEVER_SHOWN.iter().any(|never| real == Path::new(never)) || above || is_home(real) || shared)
+    !(NEVER_GRANTED.iter().any(|never| real == Path::new(never)) || above || is_home(real) || shared)
 }
 
 #[cfg(test)]
@@ -135,7 +136,7 @@ mod tests {
 
     #[test]
     fn nobodys_home_is_shown() {
-        let shown = |path: &str| may_be_shown_of(Path::new(path), Some(Path::new("/srv/people/me")));
+        let shown = |path: &str| is_grantable_with_home(Path::new(path), Some(Path::new("/srv/people/me")));
         for no in [
             "/",
             "/srv",
@@ -157,7 +158,7 @@ mod tests {
         {
             assert!(shown(yes), "{yes}");
         }
-        assert!(!may_be_shown_of(Path::new("/home/x"), None));
+        assert!(!is_grantable_with_home(Path::new("/home/x"), None));
         for (name, interpreter) in
             [("python3.12", true), ("node", true), ("node-gyp", false), ("nodejs", false)]
         {

@@ -5,14 +5,14 @@ use serde_json::{Map, Value};
 /// The supported settings of a server.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Server {
-    pub(super) runs: Runs,
+    pub(super) launch: LaunchMethod,
     pub(super) env: Vec<(String, String)>,
     pub(super) enabled: bool,
 }
 
 /// How the server is reached.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Runs {
+pub(super) enum LaunchMethod {
     Program { command: String, args: Vec<String>, cwd: Option<String> },
     Url { url: String, headers: Vec<(String, String)> },
 }
@@ -55,17 +55,17 @@ pub(super) fn read(about: &Value, notes: &mut Vec<String>) -> Result<Server, Str
     let runs = match (command, url) {
         (Some(Value::String(command)), None) if !command.is_empty() => {
             let cwd = cwd.map(|cwd| text("cwd", cwd)).transpose()?;
-            Runs::Program { command, args: texts(args)?, cwd }
+            LaunchMethod::Program { command, args: texts(args)?, cwd }
         }
         (None, Some(Value::String(url))) if url.starts_with("https://") || url.starts_with("http://") => {
-            Runs::Url { url, headers: pairs("headers", headers)? }
+            LaunchMethod::Url { url, headers: pairs("headers", headers)? }
         }
         (Some(_), Some(_)) => return Err("has both a command and a url: leave one of them out".to_owned()),
         (None, None) => return Err("has neither a command nor a url: there is nothing to run".to_owned()),
         (Some(_), None) => return Err("its command is no text: correct it".to_owned()),
         (None, Some(_)) => return Err("its url is none of http or https: correct it".to_owned()),
     };
-    Ok(Server { runs, env: pairs("env", env)?, enabled: !disabled })
+    Ok(Server { launch: runs, env: pairs("env", env)?, enabled: !disabled })
 }
 
 /// Talon's counterpart of a key.
@@ -137,21 +137,22 @@ mod tests {
             "type": "stdio", "command": "git-mcp", "args": ["-p", 8080], "env": { "A": "b", "N": 1, "Y": true }, "cwd": "/x",
         }));
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let runs = Runs::Program {
+        let launch = LaunchMethod::Program {
             command: "git-mcp".to_owned(),
             args: vec!["-p".to_owned(), "8080".to_owned()],
             cwd: Some("/x".to_owned()),
         };
         let env = vec![pair("A", "b"), pair("N", "1"), pair("Y", "true")];
-        assert_eq!((server, notes), (Ok(Server { runs, env, enabled: true }), vec![]));
+        assert_eq!((server, notes), (Ok(Server { launch, env, enabled: true }), vec![]));
 
         let headers = vec![pair("Authorization", "Bearer x")];
         for (key, more) in [("url", "headers"), ("serverUrl", "headers"), ("httpUrl", "headers")] {
             let (server, notes) = of(
                 json!({ key: "https://a.example/mcp", more: { "Authorization": "Bearer x" }, "disabled": true }),
             );
-            let runs = Runs::Url { url: "https://a.example/mcp".to_owned(), headers: headers.clone() };
-            assert_eq!(server, Ok(Server { runs, env: vec![], enabled: false }), "{key}");
+            let launch =
+                LaunchMethod::Url { url: "https://a.example/mcp".to_owned(), headers: headers.clone() };
+            assert_eq!(server, Ok(Server { launch, env: vec![], enabled: false }), "{key}");
             assert!(notes.iter().any(|note| note.contains("disabled")), "{notes:?}");
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::config::sounds_secret;
 
 /// Prefixes of common services' secrets.
-const TELLING_BEGINNINGS: [&str; 13] = [
+const SECRET_PREFIXES: [&str; 13] = [
     "sk-",
     "ghp_",
     "gho_",
@@ -26,12 +26,12 @@ const PLAIN_HEADERS: [&str; 4] = ["accept", "accept-language", "content-type", "
 
 /// The strings of one plugin, and the variables that replace secrets, each with its meaning.
 #[derive(Debug)]
-pub(super) struct Values<'p> {
+pub(super) struct ValueTranslator<'p> {
     plugin: &'p str,
     pub(super) variables: BTreeMap<String, String>,
 }
 
-impl<'p> Values<'p> {
+impl<'p> ValueTranslator<'p> {
     pub(super) fn of(plugin: &'p str) -> Self {
         Self { plugin, variables: BTreeMap::new() }
     }
@@ -39,7 +39,7 @@ impl<'p> Values<'p> {
     /// Converts an environment variable's value.
     pub(super) fn env(&mut self, name: &str, value: &str) -> Result<String, String> {
         if holds_variables(value) {
-            return self.translated(value);
+            return self.translate(value);
         }
         if value.is_empty() || !(sounds_secret(name) || looks_secret(value)) {
             return Ok(literal(value));
@@ -50,12 +50,12 @@ impl<'p> Values<'p> {
     /// Converts an HTTP header's value.
     pub(super) fn header(&mut self, name: &str, value: &str) -> Result<String, String> {
         if holds_variables(value) {
-            return self.translated(value);
+            return self.translate(value);
         }
         if PLAIN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
             return Ok(literal(value));
         }
-        let variable = self.named(name);
+        let variable = self.variable_name(name);
         Ok(self.secret(variable, format!("the header {name}")))
     }
 
@@ -69,20 +69,20 @@ impl<'p> Values<'p> {
                 flag.or(Some(arg.as_str())).and_then(|rest| rest.split_once('=')),
                 after_flag.take(),
             ) {
-                _ if holds_variables(arg) => self.translated(arg)?,
+                _ if holds_variables(arg) => self.translate(arg)?,
                 (Some((name, value)), _)
                     if is_word(name) && !value.is_empty() && (sounds_secret(name) || looks_secret(value)) =>
                 {
-                    let variable = self.named(name);
+                    let variable = self.variable_name(name);
                     let before = &arg[..arg.len() - value.len()];
                     format!("{}{}", literal(before), self.secret(variable, format!("the argument {name}")))
                 }
                 (None, Some(name)) if flag.is_none() => {
-                    let variable = self.named(&name);
+                    let variable = self.variable_name(&name);
                     self.secret(variable, format!("the argument after {name}"))
                 }
                 _ if looks_secret(arg) => {
-                    let variable = self.named("secret");
+                    let variable = self.variable_name("secret");
                     self.secret(variable, "an argument".to_owned())
                 }
                 _ => literal(arg),
@@ -101,12 +101,12 @@ impl<'p> Values<'p> {
             return Err("its url holds credentials: put them into a header, then import it again".to_owned());
         }
         let mut text = if holds_variables(before) {
-            self.translated(before)?
+            self.translate(before)?
         } else {
             let mut steps = Vec::new();
             for step in before.split('/') {
                 steps.push(if looks_secret(step) {
-                    let variable = self.named("url");
+                    let variable = self.variable_name("url");
                     self.secret(variable, "a part of its url".to_owned())
                 } else {
                     literal(step)
@@ -117,9 +117,9 @@ impl<'p> Values<'p> {
         for (index, part) in query.split('&').enumerate().filter(|_| !query.is_empty()) {
             text.push(if index == 0 { '?' } else { '&' });
             match part.split_once('=') {
-                _ if holds_variables(part) => text.push_str(&self.translated(part)?),
+                _ if holds_variables(part) => text.push_str(&self.translate(part)?),
                 Some((name, value)) if !value.is_empty() && (sounds_secret(name) || looks_secret(value)) => {
-                    let variable = self.named(name);
+                    let variable = self.variable_name(name);
                     let value = self.secret(variable, format!("the parameter {name} of its url"));
                     text.push_str(&format!("{}={value}", literal(name)));
                 }
@@ -130,7 +130,7 @@ impl<'p> Values<'p> {
     }
 
     /// The name of a variable for this plugin.
-    fn named(&self, what: &str) -> String {
+    fn variable_name(&self, what: &str) -> String {
         variable(&format!("{}_{what}", self.plugin))
     }
 
@@ -142,7 +142,7 @@ impl<'p> Values<'p> {
     }
 
     /// Translates editors' variables to configuration syntax.
-    fn translated(&mut self, text: &str) -> Result<String, String> {
+    fn translate(&mut self, text: &str) -> Result<String, String> {
         let mut out = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
@@ -203,7 +203,7 @@ fn holds_variables(text: &str) -> bool {
 }
 
 fn looks_secret(value: &str) -> bool {
-    value.len() >= 12 && TELLING_BEGINNINGS.iter().any(|beginning| value.starts_with(beginning))
+    value.len() >= 12 && SECRET_PREFIXES.iter().any(|beginning| value.starts_with(beginning))
 }
 
 fn is_word(name: &str) -> bool {
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     fn args(given: &[&str]) -> (Vec<String>, Vec<String>) {
-        let mut values = Values::of("my-server");
+        let mut values = ValueTranslator::of("my-server");
         let given: Vec<String> = given.iter().map(|text| (*text).to_owned()).collect();
         let texts = values.args(&given).unwrap();
         (texts, values.variables.into_keys().collect())
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn secrets_stay_behind_and_everything_else_means_itself() {
-        let mut values = Values::of("my-server");
+        let mut values = ValueTranslator::of("my-server");
         assert_eq!(values.env("GITHUB_TOKEN", "abc").unwrap(), "${GITHUB_TOKEN}");
         assert_eq!(values.env("github-pass", "abc").unwrap(), "${GITHUB_PASS}");
         assert_eq!(values.env("PLAIN", "sk-0123456789abcdef").unwrap(), "${PLAIN}");
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn what_editors_write_for_variables_is_translated() {
-        let mut values = Values::of("s");
+        let mut values = ValueTranslator::of("s");
         assert_eq!(values.env("A", "${env:HOME_DIR}/x$").unwrap(), "${HOME_DIR}/x$$");
         assert_eq!(values.env("A", "${B:-c}").unwrap(), "${B:-c}");
         assert_eq!(values.env("A", "a ${input:api-key}").unwrap(), "a ${S_API_KEY}");

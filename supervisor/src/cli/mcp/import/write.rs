@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use talon_plugin::document::yaml::{self, Kind, Node};
+use talon_plugin::document::yaml::{self, Node, NodeKind};
 
 use super::super::super::failure::Failure;
 use super::entry::{Entry, HEAD};
@@ -21,7 +21,7 @@ const MODE: u32 = 0o600;
 
 /// The result of adding entries.
 #[derive(Debug, Default)]
-pub(super) struct Outcome {
+pub(super) struct MergeOutcome {
     /// The new entries, including the keys above them.
     pub(super) block: String,
     /// Whether they were written to the file.
@@ -37,8 +37,8 @@ pub(super) struct Outcome {
 }
 
 /// Adds the entries to the file. Without a file, or if it has a key `plugins`, only returns them.
-pub(super) fn merge(entries: &[&Entry], file: Option<&Path>) -> Result<Outcome, Failure> {
-    let mut outcome = Outcome::default();
+pub(super) fn merge(entries: &[&Entry], file: Option<&Path>) -> Result<MergeOutcome, Failure> {
+    let mut outcome = MergeOutcome::default();
     let before = match file {
         Some(file) => read(file)?,
         None => None,
@@ -59,7 +59,7 @@ pub(super) fn merge(entries: &[&Entry], file: Option<&Path>) -> Result<Outcome, 
         outcome.has_plugins = plugins.is_some();
         let named =
             plugins.and_then(|plugins| child(plugins, "tools")).and_then(|tools| child(tools, "plugins"));
-        if let Some(Kind::Map(named)) = named.map(|node| &node.kind) {
+        if let Some(NodeKind::Map(named)) = named.map(|node| &node.kind) {
             outcome.present = named.iter().map(|entry| entry.key.clone()).collect();
         }
     }
@@ -106,7 +106,7 @@ fn appended(text: &str, block: &str) -> String {
 
 fn child<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
     match &node.kind {
-        Kind::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &*entry.value),
+        NodeKind::Map(entries) => entries.iter().find(|entry| entry.key == key).map(|entry| &*entry.value),
         _ => None,
     }
 }
@@ -133,12 +133,12 @@ fn checked(block: &str, variables: &[String]) -> Result<Vec<String>, Failure> {
     fs::write(scratch.path(), block).map_err(failed)?;
     let mut options = LoadOptions { file: Some(scratch.path().to_owned()), ..LoadOptions::of_process() };
     // The entries must not depend on this process's environment.
-    let mut env: BTreeMap<String, OsString> = options.surroundings.env;
+    let mut env: BTreeMap<String, OsString> = options.environment.env;
     env.retain(|name, _| !name.starts_with("TALON_"));
     for variable in variables {
         env.entry(variable.clone()).or_insert_with(|| "set-later".into());
     }
-    options.surroundings.env = env;
+    options.environment.env = env;
     let shown = scratch.path().display().to_string();
     Ok(match config::load(&options) {
         Ok(_) => Vec::new(),

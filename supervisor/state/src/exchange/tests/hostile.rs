@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use talon_store::Timestamp;
 
-use super::super::left_out::LeftOut;
 use super::super::node::Problem;
+use super::super::omitted::OmittedFields;
 use super::super::read::{Item, Shape, check, read};
-use super::super::sessions::Reading;
+use super::super::sessions::SessionReader;
 use super::super::{entries, memories, messages};
 
 /// Pieces of files, which together are sometimes one.
@@ -81,9 +81,9 @@ fn everything(bytes: &[u8]) -> Vec<Problem> {
         Err(problem) => return vec![problem],
     };
     let mut problems = Vec::new();
-    let mut seen = entries::Seen::default();
-    let mut left_out = LeftOut::default();
-    let mut reading = Reading::default();
+    let mut seen = entries::SeenKeys::default();
+    let mut left_out = OmittedFields::default();
+    let mut reading = SessionReader::default();
     let read_as = |shape, each: &mut dyn FnMut(Item) -> bool| read(text, shape, each).err();
     let map = read_as(Shape::Map, &mut |item| {
         if let Item::Entry(key, value) = item {

@@ -2,7 +2,7 @@
 
 use talon_proto::state::Layers;
 
-use super::super::layout::Place;
+use super::super::layout::FileKind;
 use super::super::scalar::time;
 
 #[test]
@@ -43,7 +43,7 @@ fn times_are_read_with_any_offset_and_fraction() {
 
 #[test]
 fn a_path_says_whose_file_it_is() {
-    let layers_of = |path| Place::of(path).ok().map(|place| place.layers());
+    let layers_of = |path| FileKind::parse(path).ok().map(|place| place.layers());
     assert_eq!(layers_of("plugins/hello/state.yaml"), Some(Layers::KeyValues));
     assert_eq!(layers_of("sessions/slack:C1.yaml"), Some(Layers::Conversations));
     assert_eq!(layers_of("memory/memories.yaml"), Some(Layers::Conversations));

@@ -43,13 +43,13 @@ impl AnthropicReader {
         let block = &event["content_block"];
         let index = event["index"].as_u64();
         match block["type"].as_str() {
-            Some("text") => answer.say(block["text"].as_str().unwrap_or_default()),
+            Some("text") => answer.add_text(block["text"].as_str().unwrap_or_default()),
             Some("tool_use") => {
                 // Empty here, since it comes in pieces; some servers with this format send it whole.
                 let input = block["input"].as_object().filter(|input| !input.is_empty());
                 let arguments =
                     input.map(|input| Value::Object(input.clone()).to_string()).unwrap_or_default();
-                answer.call(Fragment {
+                answer.add_call(Fragment {
                     index,
                     id: block["id"].as_str().unwrap_or_default(),
                     name: block["name"].as_str().unwrap_or_default(),
@@ -59,7 +59,7 @@ impl AnthropicReader {
             Some("thinking" | "redacted_thinking") => {
                 let block = block.as_object().cloned().unwrap_or_default();
                 self.count(Value::Object(block.clone()).to_string().len())?;
-                answer.think(block.get("thinking").and_then(Value::as_str).unwrap_or_default())?;
+                answer.add_thinking(block.get("thinking").and_then(Value::as_str).unwrap_or_default())?;
                 if self.thoughts.len() < MAX_CALLS {
                     self.thoughts.insert(index.unwrap_or_default(), block);
                 }
@@ -75,13 +75,13 @@ impl AnthropicReader {
         let index = event["index"].as_u64();
         let text = |field: &str| delta[field].as_str().unwrap_or_default();
         match delta["type"].as_str() {
-            Some("text_delta") => answer.say(text("text")),
+            Some("text_delta") => answer.add_text(text("text")),
             Some("input_json_delta") => {
-                answer.call(Fragment { index, arguments: text("partial_json"), ..Fragment::default() })
+                answer.add_call(Fragment { index, arguments: text("partial_json"), ..Fragment::default() })
             }
             Some("thinking_delta") => {
                 self.extend(index, "thinking", text("thinking"))?;
-                answer.think(text("thinking"))
+                answer.add_thinking(text("thinking"))
             }
             Some("signature_delta") => self.extend(index, "signature", text("signature")),
             _ => Ok(()),
@@ -110,7 +110,11 @@ impl AnthropicReader {
     fn keep(&mut self, answer: &mut Assembly<'_>) {
         if !self.thoughts.is_empty() {
             let data = std::mem::take(&mut self.thoughts).into_values().map(Value::Object).collect();
-            answer.keep(Thoughts { provider: self.provider.clone(), model: self.model.clone(), data });
+            answer.set_thoughts(Thoughts {
+                provider: self.provider.clone(),
+                model: self.model.clone(),
+                data,
+            });
         }
     }
 }
@@ -121,7 +125,7 @@ impl Reader for AnthropicReader {
         // The event's name is in its data as well, for proxies that drop it.
         match event["type"].as_str() {
             Some("message_start") => {
-                answer.model(event["message"]["model"].as_str().unwrap_or_default());
+                answer.set_model(event["message"]["model"].as_str().unwrap_or_default());
                 self.usage.add(&event["message"]["usage"], answer);
             }
             Some("content_block_start") => self.start(&event, answer)?,
@@ -130,11 +134,11 @@ impl Reader for AnthropicReader {
                 self.usage.add(&event["usage"], answer);
                 if let Some(reason) = event["delta"]["stop_reason"].as_str() {
                     self.keep(answer);
-                    answer.stop(finish(reason));
+                    answer.set_finish(finish(reason));
                 }
             }
             Some("message_stop") => {
-                answer.stop(Finish::Stop);
+                answer.set_finish(Finish::Stop);
                 return Ok(Step::Last);
             }
             Some("error") => return Err(reported(&Report::of(&event).unwrap_or_default())),
@@ -173,7 +177,7 @@ impl Counts {
         set(&mut self.output, "/output_tokens");
         set(&mut self.thinking, "/output_tokens_details/thinking_tokens");
         let cached = self.cache_read;
-        answer.used(Usage {
+        answer.set_usage(Usage {
             // Tokens from and to the cache are counted separately.
             input_tokens: self.plain.saturating_add(cached).saturating_add(self.cache_written),
             cached_input_tokens: cached,

@@ -31,7 +31,7 @@ pub(super) fn body(request: &Request, provider: &str) -> Value {
     }
     // With thinking, only the default is accepted.
     let temperature =
-        request.temperature.filter(|_| !thinks && thinking::abilities(&request.model).temperature);
+        request.temperature.filter(|_| !thinks && thinking::capabilities(&request.model).temperature);
     if let Some(temperature) = temperature {
         body.insert("temperature".to_owned(), number(temperature));
     }

@@ -23,7 +23,7 @@ fn budget_tokens(thinking: Thinking) -> u32 {
 
 /// The parameters that a model accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Abilities {
+pub(super) struct ModelCapabilities {
     /// `thinking: adaptive` with an effort; models from 4.7 on reject a budget.
     pub(super) adaptive: bool,
     /// A temperature, which models from 4.7 on reject.
@@ -32,7 +32,7 @@ pub(super) struct Abilities {
 
 /// Derived from the version in the model's name: `claude-3-7-sonnet-20250219` is 3.7, `claude-opus-4-7` 4.7 and
 /// `claude-sonnet-4-20250514` 4.0. A name without a version counts as a newer model.
-pub(super) fn abilities(model: &str) -> Abilities {
+pub(super) fn capabilities(model: &str) -> ModelCapabilities {
     // Gateways prefix the name with a path, and some write the version with a dot.
     let name = model.rsplit('/').next().unwrap_or(model);
     // A date has eight digits.
@@ -40,9 +40,9 @@ pub(super) fn abilities(model: &str) -> Abilities {
         .split(|c: char| !c.is_ascii_digit())
         .filter(|digits| (1..=2).contains(&digits.len()))
         .filter_map(|digits| digits.parse::<u32>().ok());
-    let Some(major) = numbers.next() else { return Abilities { adaptive: true, temperature: false } };
+    let Some(major) = numbers.next() else { return ModelCapabilities { adaptive: true, temperature: false } };
     let version = (major, numbers.next().unwrap_or(0));
-    Abilities { adaptive: version >= (4, 6), temperature: version < (4, 7) }
+    ModelCapabilities { adaptive: version >= (4, 6), temperature: version < (4, 7) }
 }
 
 /// Adds the parameters of a level, and the token limit. Returns whether the model thinks.
@@ -54,7 +54,7 @@ pub(super) fn ask(body: &mut Map<String, Value>, model: &str, thinking: Thinking
     if thinking == Thinking::Off {
         return false;
     }
-    if abilities(model).adaptive {
+    if capabilities(model).adaptive {
         let effort = match thinking {
             Thinking::Off | Thinking::Low => "low",
             Thinking::Medium => "medium",
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_model_is_known_by_its_version() {
-        let adaptive = |model| abilities(model).adaptive;
+        let adaptive = |model| capabilities(model).adaptive;
         for older in [
             "claude-3-7-sonnet-20250219",
             "claude-3-haiku-20240307",
@@ -88,7 +88,7 @@ mod tests {
             "anthropic/claude-sonnet-4.5",
         ] {
             assert!(!adaptive(older), "{older}");
-            assert!(abilities(older).temperature, "{older}");
+            assert!(capabilities(older).temperature, "{older}");
         }
         for newer in [
             "claude-opus-4-7",
@@ -98,9 +98,12 @@ mod tests {
             "claude-opus-4.8",
         ] {
             assert!(adaptive(newer), "{newer}");
-            assert!(!abilities(newer).temperature, "{newer}");
+            assert!(!capabilities(newer).temperature, "{newer}");
         }
-        assert_eq!(abilities("claude-sonnet-4-6"), Abilities { adaptive: true, temperature: true });
+        assert_eq!(
+            capabilities("claude-sonnet-4-6"),
+            ModelCapabilities { adaptive: true, temperature: true }
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Config, Entry, Kind, Surroundings};
+use super::{Config, Environment, ProviderEntry, ProviderKind};
 use crate::anthropic::Anthropic;
 use crate::ollama::Ollama;
 use crate::openai::OpenAi;
@@ -35,7 +35,7 @@ pub struct Problem {
 ///
 /// Keys are read only here, so a changed key needs new providers.
 #[must_use]
-pub fn providers(config: &Config, around: &dyn Surroundings) -> Providers {
+pub fn providers(config: &Config, around: &dyn Environment) -> Providers {
     let mut made = Providers::default();
     for (name, entry) in &config.0 {
         match provider(name, entry, around) {
@@ -48,20 +48,24 @@ pub fn providers(config: &Config, around: &dyn Surroundings) -> Providers {
     made
 }
 
-fn provider(name: &str, entry: &Entry, around: &dyn Surroundings) -> Result<Arc<dyn Provider>, Vec<String>> {
+fn provider(
+    name: &str,
+    entry: &ProviderEntry,
+    around: &dyn Environment,
+) -> Result<Arc<dyn Provider>, Vec<String>> {
     let mut wrong: Vec<String> = entry.problems(name).iter().map(ToString::to_string).collect();
     let made: Result<Arc<dyn Provider>, Vec<String>> = match entry.kind {
-        Kind::Scripted => Scripted::load(name, entry.file.as_deref(), entry.timeouts, around)
+        ProviderKind::Scripted => Scripted::load(name, entry.file.as_deref(), entry.timeouts, around)
             .map(|scripted| Arc::new(scripted) as Arc<dyn Provider>)
             .map_err(|error| vec![error.to_string()]),
-        Kind::Openai => Endpoint::build(name, entry, around).map(|endpoint| {
+        ProviderKind::Openai => Endpoint::build(name, entry, around).map(|endpoint| {
             let dialect = entry.dialect.unwrap_or_else(|| crate::openai::dialect_of(endpoint.base()));
             let protocol = OpenAi::new(name, dialect);
             Arc::new(Remote::new(endpoint, protocol)) as _
         }),
-        Kind::Anthropic => Endpoint::build(name, entry, around)
+        ProviderKind::Anthropic => Endpoint::build(name, entry, around)
             .map(|endpoint| Arc::new(Remote::new(endpoint, Anthropic::new(name))) as _),
-        Kind::Ollama => Endpoint::build(name, entry, around)
+        ProviderKind::Ollama => Endpoint::build(name, entry, around)
             .map(|endpoint| Arc::new(Remote::new(endpoint, Ollama::new(entry.num_ctx))) as _),
     };
     match made {

@@ -46,7 +46,7 @@ fn every_example_is_read_and_makes_its_providers() {
                     let api_keys =
                         entry.api_keys.into_iter().filter(|key| matches!(key, crate::KeySource::Env(_)));
                     let api_keys = api_keys.collect();
-                    (name, Entry { api_key_file: None, ca_file: None, file: None, api_keys, ..entry })
+                    (name, ProviderEntry { api_key_file: None, ca_file: None, file: None, api_keys, ..entry })
                 })
                 .collect(),
         );
@@ -72,7 +72,7 @@ fn every_script_can_be_played() {
 #[test]
 fn the_page_names_every_key_class_and_default() {
     let page = page();
-    let entry = schemars::schema_for!(Entry);
+    let entry = schemars::schema_for!(ProviderEntry);
     let keys = entry.pointer("/properties").and_then(|keys| keys.as_object()).expect("an object");
     for key in keys.keys() {
         assert!(page.contains(&format!("`{key}`")), "{key} is missing");

@@ -11,5 +11,6 @@ mod tests;
 pub use build::{Problem, Providers, providers};
 pub(crate) use proxy::proxy;
 pub use talon_agent_settings::{
-    Dialect, Entry, Handed, Kind, ProviderKeys as Config, Surroundings, TimeSpan, Timeouts,
+    Dialect, Environment, ProviderEntry, ProviderKeys as Config, ProviderKind, SettingsBundle, TimeSpan,
+    Timeouts,
 };

@@ -2,7 +2,7 @@
 
 use reqwest::{NoProxy, Proxy, Url};
 
-use super::Surroundings;
+use super::Environment;
 use crate::key::Secret;
 
 /// The value in an entry for a provider without a proxy.
@@ -15,7 +15,7 @@ const DIRECT: &str = "direct";
 pub(crate) fn proxy(
     entry: Option<&Secret>,
     base: &Url,
-    around: &dyn Surroundings,
+    around: &dyn Environment,
 ) -> Result<Option<Proxy>, String> {
     if let Some(entry) = entry {
         if entry.reveal() == DIRECT {
@@ -39,7 +39,7 @@ pub(crate) fn proxy(
     Ok(Some(read(&url, name)?.no_proxy(except)))
 }
 
-fn value(around: &dyn Surroundings, name: &str) -> Option<String> {
+fn value(around: &dyn Environment, name: &str) -> Option<String> {
     around.variable(name).filter(|value| !value.trim().is_empty())
 }
 

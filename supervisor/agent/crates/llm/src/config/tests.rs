@@ -1,6 +1,6 @@
 use talon_agent_settings::{ModelKeys, Settings, read_file};
 
-use super::{Config, Dialect, Entry, Handed, Kind, Providers, TimeSpan};
+use super::{Config, Dialect, ProviderEntry, ProviderKind, Providers, SettingsBundle, TimeSpan};
 use crate::key::{AsHeader as _, KeySource, Secret};
 
 fn read(yaml: &str) -> Result<Config, String> {
@@ -11,7 +11,7 @@ fn read(yaml: &str) -> Result<Config, String> {
 pub(super) fn providers(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> Providers {
     let models = ModelKeys { providers: config.clone(), ..ModelKeys::default() };
     let settings = Settings { models, ..Settings::default() };
-    let (handed, _) = Handed::gather(&settings, env, &read_file);
+    let (handed, _) = SettingsBundle::collect(&settings, env, &read_file);
     super::providers(config, &handed)
 }
 
@@ -35,7 +35,7 @@ fn an_entry_is_read_with_its_defaults() {
     )
     .expect("a configuration");
     let entry = &config.0["gpt"];
-    assert_eq!(entry.kind, Kind::Openai);
+    assert_eq!(entry.kind, ProviderKind::Openai);
     assert_eq!(entry.timeouts.first_token, TimeSpan::from_secs(300));
     assert_eq!(entry.timeouts.total, TimeSpan::from_secs(600));
     assert_eq!(entry.api_keys[1], KeySource::File("/etc/talon/keys".into()));
@@ -90,7 +90,7 @@ fn everything_that_is_wrong_is_said_at_once() {
 fn a_url_that_would_show_a_secret_or_lose_a_part_is_refused() {
     for url in ["http://user:hunter2@x", "http://x/?key=hunter2", "http://x/#hunter2", "x.example", "http://"]
     {
-        let mut entry = Entry::new(Kind::Openai);
+        let mut entry = ProviderEntry::new(ProviderKind::Openai);
         entry.base_url = Some(url.to_owned());
         let made = providers(&Config([("a".to_owned(), entry)].into()), &|_| None);
         assert_eq!(made.problems.len(), 1, "{url}");

@@ -4,9 +4,9 @@ mod rotation;
 
 use reqwest::header::HeaderValue;
 
-pub(crate) use rotation::{Keys, Lease, NoKey};
-pub use talon_agent_settings::{BadKey, KeySource, Secret};
-pub(crate) use talon_agent_settings::{Found, HIDDEN, find_keys};
+pub(crate) use rotation::{KeyUnavailableError, Keys, Lease};
+pub(crate) use talon_agent_settings::{FoundKey, HIDDEN, find_keys};
+pub use talon_agent_settings::{KeyError, KeySource, Secret};
 
 /// A secret that is sent as a header.
 pub(crate) trait AsHeader {

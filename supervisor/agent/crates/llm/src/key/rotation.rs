@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Found, Secret};
+use super::{FoundKey, Secret};
 
 /// How long a key rests after a rate limit, if the provider does not say: most limits are per minute.
 const DEFAULT_COOLDOWN: Duration = Duration::from_secs(60);
@@ -52,7 +52,7 @@ pub(crate) struct Lease {
 
 /// Why no key can be used.
 #[derive(Debug, PartialEq)]
-pub(crate) enum NoKey {
+pub(crate) enum KeyUnavailableError {
     /// The remaining keys rest; the first is ready after this time.
     Cooling(Duration),
     /// All were rejected.
@@ -61,7 +61,7 @@ pub(crate) enum NoKey {
 
 impl Keys {
     /// Creates the rotation. Without keys, there is one exchange without a key.
-    pub(crate) fn new(found: Vec<Found>) -> Self {
+    pub(crate) fn new(found: Vec<FoundKey>) -> Self {
         let slot = |key, place| Slot { key, place, state: State::Ready };
         let mut all: Vec<_> = found.into_iter().map(|found| slot(Some(found.key), found.place)).collect();
         if all.is_empty() {
@@ -74,7 +74,7 @@ impl Keys {
     ///
     /// # Errors
     /// [`NoKey`] if each of the others rests or was rejected.
-    pub(crate) fn take(&self, tried: &[usize]) -> Result<Lease, NoKey> {
+    pub(crate) fn take(&self, tried: &[usize]) -> Result<Lease, KeyUnavailableError> {
         let now = Instant::now();
         let mut slots = self.lock();
         let count = slots.all.len();
@@ -99,7 +99,8 @@ impl Keys {
                 State::Ready | State::Refused => None,
             });
             let soonest = soonest.min();
-            return Err(soonest.map_or(NoKey::Refused, |until| NoKey::Cooling(until - now)));
+            return Err(soonest
+                .map_or(KeyUnavailableError::Refused, |until| KeyUnavailableError::Cooling(until - now)));
         };
         slots.next = (index + 1) % count;
         let slot = &slots.all[index];
@@ -151,11 +152,14 @@ mod tests {
 
     fn keys(names: &[&str]) -> Keys {
         Keys::new(
-            names.iter().map(|name| Found { key: Secret::new(*name), place: (*name).to_owned() }).collect(),
+            names
+                .iter()
+                .map(|name| FoundKey { key: Secret::new(*name), place: (*name).to_owned() })
+                .collect(),
         )
     }
 
-    fn taken(keys: &Keys, tried: &[usize]) -> Result<String, NoKey> {
+    fn taken(keys: &Keys, tried: &[usize]) -> Result<String, KeyUnavailableError> {
         keys.take(tried).map(|lease| lease.place)
     }
 
@@ -174,7 +178,7 @@ mod tests {
         keys.cool(&lease, Some(Duration::from_secs(20)));
         assert_eq!(taken(&keys, &[]).expect("a key"), "b");
         assert_eq!(taken(&keys, &[]).expect("a key"), "b");
-        assert_eq!(taken(&keys, &[1]), Err(NoKey::Cooling(Duration::from_secs(20))));
+        assert_eq!(taken(&keys, &[1]), Err(KeyUnavailableError::Cooling(Duration::from_secs(20))));
         tokio::time::advance(Duration::from_secs(20)).await;
         assert_eq!(taken(&keys, &[]).expect("a key"), "a");
     }
@@ -195,7 +199,7 @@ mod tests {
         let keys = keys(&["a"]);
         let lease = keys.take(&[]).expect("a key");
         keys.cool(&lease, Some(Duration::from_secs(u64::MAX)));
-        assert_eq!(taken(&keys, &[]), Err(NoKey::Cooling(MAX_COOLDOWN)));
+        assert_eq!(taken(&keys, &[]), Err(KeyUnavailableError::Cooling(MAX_COOLDOWN)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -205,7 +209,7 @@ mod tests {
         keys.refuse(&lease);
         assert_eq!(keys.all_refused(), Some(vec!["a".to_owned()]));
         tokio::time::advance(MAX_COOLDOWN).await;
-        assert_eq!(taken(&keys, &[]), Err(NoKey::Refused));
+        assert_eq!(taken(&keys, &[]), Err(KeyUnavailableError::Refused));
         let none = Keys::new(Vec::new());
         none.refuse(&none.take(&[]).expect("no key needed"));
         assert!(none.take(&[]).expect("no key needed").key.is_none());

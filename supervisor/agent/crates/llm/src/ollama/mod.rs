@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::key::{AsHeader as _, Secret};
 use crate::model::Request;
 use crate::remote::Protocol;
-use crate::wire::{Breaks, Framing, Lines};
+use crate::wire::{Framing, LineBreaks, Lines};
 
 /// The protocol.
 pub(crate) struct Ollama {
@@ -45,7 +45,7 @@ impl Protocol for Ollama {
     }
 
     fn framing(&self) -> Box<dyn Framing> {
-        Box::new(Lines::new(Breaks::Lf))
+        Box::new(Lines::new(LineBreaks::Lf))
     }
 
     fn reader(&self, _: &Request) -> Self::Reader {

@@ -13,7 +13,7 @@ impl Reader for OllamaReader {
         // A truncated last line means an incomplete answer, which is reported when the stream has ended.
         let value: Value = match serde_json::from_str(&frame.data) {
             Ok(value) => value,
-            Err(error) if error.is_eof() && answer.has_spoken() => return Err(Failure::half()),
+            Err(error) if error.is_eof() && answer.has_spoken() => return Err(Failure::truncated()),
             Err(_) => return Err(Failure::unreadable(&frame.data)),
         };
         if let Some(report) = Report::of(&value) {
@@ -22,10 +22,10 @@ impl Reader for OllamaReader {
         if !value["message"].is_object() && value["done"].is_null() {
             return Err(Failure::unreadable(&frame.data));
         }
-        answer.model(value["model"].as_str().unwrap_or_default());
+        answer.set_model(value["model"].as_str().unwrap_or_default());
         let message = &value["message"];
-        answer.think(message["thinking"].as_str().unwrap_or_default())?;
-        answer.say(message["content"].as_str().unwrap_or_default())?;
+        answer.add_thinking(message["thinking"].as_str().unwrap_or_default())?;
+        answer.add_text(message["content"].as_str().unwrap_or_default())?;
         for call in message["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default() {
             whole_call(call, answer)?;
         }
@@ -34,14 +34,14 @@ impl Reader for OllamaReader {
         }
         let count = |field: &str| value[field].as_u64();
         if let Some(output_tokens) = count("eval_count") {
-            answer.used(Usage {
+            answer.set_usage(Usage {
                 // Omitted if the whole question was in its cache.
                 input_tokens: count("prompt_eval_count").unwrap_or(0),
                 output_tokens,
                 ..Usage::default()
             });
         }
-        answer.stop(match value["done_reason"].as_str() {
+        answer.set_finish(match value["done_reason"].as_str() {
             Some("length") => Finish::Length,
             _ => Finish::Stop,
         });
@@ -57,7 +57,7 @@ fn whole_call(call: &Value, answer: &mut Assembly<'_>) -> Result<(), Failure> {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     };
-    answer.call(Fragment {
+    answer.add_call(Fragment {
         index: Some(answer.call_count()),
         id: call["id"].as_str().unwrap_or_default(),
         name: function["name"].as_str().unwrap_or_default(),

@@ -36,10 +36,10 @@ impl OpenAiReader {
             return Err(reported(&report));
         }
         if let Some(model) = value["model"].as_str() {
-            answer.model(model);
+            answer.set_model(model);
         }
         if let Some(usage) = usage(&value["usage"]) {
-            answer.used(usage);
+            answer.set_usage(usage);
         }
         // Only one is asked for; OpenAI's chunk with the usage and Azure's first chunk have none.
         let choices = value["choices"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -51,7 +51,7 @@ impl OpenAiReader {
         }
         self.delta(&choice[part], answer)?;
         match choice["finish_reason"].as_str() {
-            Some(reason) => answer.stop(finish(reason)?),
+            Some(reason) => answer.set_finish(finish(reason)?),
             None => return Ok(()),
         }
         self.keep(answer);
@@ -62,7 +62,7 @@ impl OpenAiReader {
         // Two names for the same field; a server that sends both sends the same text.
         let thought = ["reasoning_content", "reasoning"].into_iter().find_map(|field| delta[field].as_str());
         if let Some(thought) = thought {
-            answer.think(thought)?;
+            answer.add_thinking(thought)?;
             if self.dialect == Dialect::Deepseek {
                 self.thought.push_str(thought);
             }
@@ -71,12 +71,12 @@ impl OpenAiReader {
             self.details.add(details)?;
         }
         if let Some(text) = delta["content"].as_str() {
-            answer.say(text)?;
+            answer.add_text(text)?;
         }
         if let Some(refusal) = delta["refusal"].as_str() {
-            answer.say(refusal)?;
+            answer.add_text(refusal)?;
             if !refusal.is_empty() {
-                answer.stop(Finish::Filtered);
+                answer.set_finish(Finish::Filtered);
             }
         }
         for call in delta["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default() {
@@ -87,7 +87,7 @@ impl OpenAiReader {
                 // Some send parsed JSON.
                 other => other.to_string(),
             };
-            answer.call(Fragment {
+            answer.add_call(Fragment {
                 index: call["index"].as_u64(),
                 id: call["id"].as_str().unwrap_or_default(),
                 name: function["name"].as_str().unwrap_or_default(),
@@ -104,7 +104,11 @@ impl OpenAiReader {
             _ => None,
         };
         if let Some(data) = data {
-            answer.keep(Thoughts { provider: self.provider.clone(), model: self.model.clone(), data });
+            answer.set_thoughts(Thoughts {
+                provider: self.provider.clone(),
+                model: self.model.clone(),
+                data,
+            });
         }
     }
 }
@@ -114,7 +118,7 @@ impl Reader for OpenAiReader {
         let data = frame.data.trim();
         if data == DONE {
             // A stream that reports its end is complete, even without a finish reason.
-            answer.stop(Finish::Stop);
+            answer.set_finish(Finish::Stop);
             self.keep(answer);
             return Ok(Step::Last);
         }
@@ -134,7 +138,7 @@ impl Reader for OpenAiReader {
             return Err(Failure::unreadable(&value.to_string()));
         }
         self.chunk(value, "message", answer)?;
-        answer.stop(Finish::Stop);
+        answer.set_finish(Finish::Stop);
         Ok(())
     }
 }
@@ -146,7 +150,7 @@ fn finish(reason: &str) -> Result<Finish, Failure> {
         "content_filter" => Finish::Filtered,
         // OpenRouter, vLLM and DeepSeek: it was broken off on their side.
         "error" | "abort" | "insufficient_system_resource" => {
-            return Err(Failure::strange(format!(
+            return Err(Failure::unexpected(format!(
                 "it broke its answer off ({reason}): ask again later, or another provider"
             )));
         }

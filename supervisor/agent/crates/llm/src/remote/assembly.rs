@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 use super::Failure;
 use crate::limits::{MAX_ARGUMENTS_BYTES, MAX_CALLS, MAX_TEXT_BYTES};
 use crate::model::{Answer, Arguments, Chunk, Finish, Message, Request, Thoughts, ToolCall, Usage};
-use crate::provider::Hear;
+use crate::provider::ChunkListener;
 
 /// The longest id that is accepted from a provider; longer ones are replaced. The longest in use have about 60 bytes.
 const MAX_ID_BYTES: usize = 128;
 
 /// An incomplete answer.
 pub(crate) struct Assembly<'h> {
-    heard: &'h mut dyn Hear,
+    listener: &'h mut dyn ChunkListener,
     spoke: bool,
     text: String,
     thinking_bytes: usize,
@@ -49,13 +49,13 @@ pub(crate) struct Fragment<'t> {
 }
 
 impl<'h> Assembly<'h> {
-    pub(crate) fn new(request: &Request, heard: &'h mut dyn Hear) -> Self {
+    pub(crate) fn new(request: &Request, listener: &'h mut dyn ChunkListener) -> Self {
         let calls = request.messages.iter().flat_map(|message| match message {
             Message::Assistant { calls, .. } => calls.as_slice(),
             _ => &[],
         });
         Self {
-            heard,
+            listener,
             spoke: false,
             text: String::new(),
             thinking_bytes: 0,
@@ -81,7 +81,7 @@ impl<'h> Assembly<'h> {
     }
 
     /// Appends text.
-    pub(crate) fn say(&mut self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn add_text(&mut self, text: &str) -> Result<(), Failure> {
         if text.is_empty() {
             return Ok(());
         }
@@ -89,12 +89,12 @@ impl<'h> Assembly<'h> {
             return Err(Failure::too_large("the text of its answer", MAX_TEXT_BYTES));
         }
         self.text.push_str(text);
-        self.hear(Chunk::Text(text.to_owned()));
+        self.emit(Chunk::Text(text.to_owned()));
         Ok(())
     }
 
     /// Appends thinking.
-    pub(crate) fn think(&mut self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn add_thinking(&mut self, text: &str) -> Result<(), Failure> {
         if text.is_empty() {
             return Ok(());
         }
@@ -102,17 +102,17 @@ impl<'h> Assembly<'h> {
         if self.thinking_bytes > MAX_TEXT_BYTES {
             return Err(Failure::too_large("what it thought", MAX_TEXT_BYTES));
         }
-        self.hear(Chunk::Thinking(text.to_owned()));
+        self.emit(Chunk::Thinking(text.to_owned()));
         Ok(())
     }
 
     /// Appends to a call.
-    pub(crate) fn call(&mut self, fragment: Fragment<'_>) -> Result<(), Failure> {
+    pub(crate) fn add_call(&mut self, fragment: Fragment<'_>) -> Result<(), Failure> {
         self.spoke = true;
-        let at = match self.drafts.iter().rposition(|draft| draft.takes(&fragment)) {
+        let at = match self.drafts.iter().rposition(|draft| draft.accepts(&fragment)) {
             Some(at) => at,
             None if self.drafts.len() == MAX_CALLS => {
-                return Err(Failure::strange(format!(
+                return Err(Failure::unexpected(format!(
                     "the model asks for more than {MAX_CALLS} calls at once: ask again, or another model"
                 )));
             }
@@ -142,24 +142,24 @@ impl<'h> Assembly<'h> {
     }
 
     /// Sets the finish reason. The first one counts.
-    pub(crate) fn stop(&mut self, finish: Finish) {
+    pub(crate) fn set_finish(&mut self, finish: Finish) {
         self.finish.get_or_insert(finish);
     }
 
     /// Sets the usage; later numbers are more exact.
-    pub(crate) fn used(&mut self, usage: Usage) {
+    pub(crate) fn set_usage(&mut self, usage: Usage) {
         self.usage = Some(usage);
     }
 
     /// Sets the model that answers.
-    pub(crate) fn model(&mut self, name: &str) {
+    pub(crate) fn set_model(&mut self, name: &str) {
         if self.model.is_empty() && !name.is_empty() {
             name.clone_into(&mut self.model);
         }
     }
 
     /// Sets the thoughts that the provider wants to see again.
-    pub(crate) fn keep(&mut self, thoughts: Thoughts) {
+    pub(crate) fn set_thoughts(&mut self, thoughts: Thoughts) {
         self.thoughts = Some(thoughts);
     }
 
@@ -173,7 +173,7 @@ impl<'h> Assembly<'h> {
         let calls: Vec<_> =
             std::mem::take(&mut self.drafts).into_iter().map(|draft| self.whole(draft)).collect();
         for call in &calls {
-            self.hear(Chunk::Call(call.clone()));
+            self.emit(Chunk::Call(call.clone()));
         }
         let finish = match finish {
             Finish::Stop if !calls.is_empty() => Finish::ToolCalls,
@@ -222,15 +222,15 @@ impl<'h> Assembly<'h> {
             .unwrap_or_default()
     }
 
-    fn hear(&mut self, chunk: Chunk) {
+    fn emit(&mut self, chunk: Chunk) {
         self.spoke = true;
-        self.heard.hear(chunk);
+        self.listener.on_chunk(chunk);
     }
 }
 
 impl Draft {
     /// Whether a fragment belongs to this call, by every field that identifies calls: providers omit different ones.
-    fn takes(&self, fragment: &Fragment<'_>) -> bool {
+    fn accepts(&self, fragment: &Fragment<'_>) -> bool {
         let differs = |own: &str, other: &str| !own.is_empty() && !other.is_empty() && own != other;
         if differs(&self.id, fragment.id) || differs(&self.name, fragment.name) {
             return false;

@@ -9,11 +9,11 @@ fn fragment<'t>(index: Option<u64>, id: &'t str, name: &'t str, arguments: &'t s
 fn assembled(fragments: &[Fragment<'_>], finish: Finish) -> Answer {
     let mut hear = |_: Chunk| {};
     let mut assembly = Assembly::new(&Request::default(), &mut hear);
-    assembly.say("text").expect("short");
+    assembly.add_text("text").expect("short");
     for fragment in fragments {
-        assembly.call(*fragment).expect("few and short");
+        assembly.add_call(*fragment).expect("few and short");
     }
-    assembly.stop(finish);
+    assembly.set_finish(finish);
     assembly.finish().expect("an answer")
 }
 

@@ -50,7 +50,7 @@ pub(super) async fn ask<P: Protocol>(
         {
             tracing::debug!(
                 provider = endpoint.name(),
-                reason = endpoint.hidden(&broken.message),
+                reason = endpoint.redact(&broken.message),
                 "the end of a whole answer is missing"
             );
             Ok(())
@@ -80,7 +80,7 @@ async fn stream<P: Protocol>(
             }
         }
         if bytes.is_none() {
-            return if assembly.is_finished() { Ok(()) } else { Err(Failure::half()) };
+            return if assembly.is_finished() { Ok(()) } else { Err(Failure::truncated()) };
         }
     }
 }
@@ -138,8 +138,8 @@ async fn send<P: Protocol>(
     let (deadline, late) = clock.deadline(false);
     let response = match timeout_at(deadline, request.send()).await {
         Ok(Ok(response)) => response,
-        Ok(Err(error)) => return Err(unreached(&error, endpoint)),
-        Err(_) => return Err(clock.late(late)),
+        Ok(Err(error)) => return Err(connection_failure(&error, endpoint)),
+        Err(_) => return Err(clock.timeout_failure(late)),
     };
     if response.status().is_success() {
         return Ok(response);
@@ -159,7 +159,7 @@ async fn send<P: Protocol>(
     Err(failure(Some(status), &Report::read(&start), rest))
 }
 
-fn unreached(error: &reqwest::Error, endpoint: &Endpoint) -> Failure {
+fn connection_failure(error: &reqwest::Error, endpoint: &Endpoint) -> Failure {
     let base = endpoint.base();
     let host = base.host_str().unwrap_or_default();
     let port = base.port_or_known_default().unwrap_or_default();

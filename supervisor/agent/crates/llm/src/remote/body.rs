@@ -28,7 +28,7 @@ pub(crate) struct Clock {
 
 /// The deadline that passed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Late {
+pub(crate) enum TimeoutKind {
     First,
     Between,
     Total,
@@ -40,22 +40,22 @@ impl Clock {
     }
 
     /// The next deadline. `spoke`: the answer has begun.
-    pub(crate) fn deadline(&self, spoke: bool) -> (Instant, Late) {
+    pub(crate) fn deadline(&self, spoke: bool) -> (Instant, TimeoutKind) {
         let step = if spoke {
-            (Instant::now() + self.timeouts.between.get(), Late::Between)
+            (Instant::now() + self.timeouts.between.get(), TimeoutKind::Between)
         } else {
-            (self.first, Late::First)
+            (self.first, TimeoutKind::First)
         };
-        if self.total <= step.0 { (self.total, Late::Total) } else { step }
+        if self.total <= step.0 { (self.total, TimeoutKind::Total) } else { step }
     }
 
     /// The failure for a passed deadline.
-    pub(crate) fn late(&self, late: Late) -> Failure {
+    pub(crate) fn timeout_failure(&self, late: TimeoutKind) -> Failure {
         late.failure(&self.timeouts)
     }
 }
 
-impl Late {
+impl TimeoutKind {
     fn failure(self, timeouts: &Timeouts) -> Failure {
         let message = match self {
             Self::First => format!(
@@ -100,11 +100,11 @@ impl Body {
             }
             Ok(Ok(None)) => Ok(None),
             Ok(Err(error)) => {
-                let mut half = Failure::half();
+                let mut half = Failure::truncated();
                 half.message.push_str(&format!(" ({})", Quote(&causes(&error))));
                 Err(half)
             }
-            Err(_) => Err(self.clock.late(late)),
+            Err(_) => Err(self.clock.timeout_failure(late)),
         }
     }
 

@@ -51,7 +51,7 @@ const MODERATION_WORDS: &[&str] = &["moderation", "flagged"];
 pub(crate) fn failure(status: Option<u16>, report: &Report, retry_after: Option<Duration>) -> Failure {
     let status = status.or(report.status);
     let class = class(status, report);
-    Failure { class, status, message: sentence(class, status, report, retry_after), retry_after }
+    Failure { class, status, message: error_message(class, status, report, retry_after), retry_after }
 }
 
 /// The failure for an error in the middle of an answer.
@@ -90,13 +90,13 @@ fn class(status: Option<u16>, report: &Report) -> ErrorClass {
     }
 }
 
-fn sentence(
+fn error_message(
     class: ErrorClass,
     status: Option<u16>,
     report: &Report,
     retry_after: Option<Duration>,
 ) -> String {
-    let said = said(status, report);
+    let said = status_message(status, report);
     let again = match retry_after {
         Some(rest) => format!("it wants to be asked again in {} s", rest.as_secs().max(1)),
         None => "it does not say for how long".to_owned(),
@@ -136,7 +136,7 @@ fn sentence(
     }
 }
 
-fn said(status: Option<u16>, report: &Report) -> String {
+fn status_message(status: Option<u16>, report: &Report) -> String {
     let quoted = (!report.message.is_empty()).then(|| Quote(&report.message).to_string());
     match (status, quoted) {
         (Some(status), Some(quoted)) => format!(" (HTTP {status}: {quoted})"),

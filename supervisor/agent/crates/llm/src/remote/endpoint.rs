@@ -6,8 +6,8 @@ use reqwest::header::{HeaderMap, HeaderName};
 use reqwest::{Certificate, Client, Url, redirect};
 
 use super::Failure;
-use super::failure::hidden;
-use crate::config::{Entry, Kind, Surroundings, Timeouts, proxy};
+use super::failure::redact;
+use crate::config::{Environment, ProviderEntry, ProviderKind, Timeouts, proxy};
 use crate::key::{AsHeader as _, Keys, Secret, find_keys};
 use crate::model::ProviderError;
 
@@ -32,7 +32,11 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// # Errors
     /// All that is wrong with the entry.
-    pub(crate) fn build(name: &str, entry: &Entry, around: &dyn Surroundings) -> Result<Self, Vec<String>> {
+    pub(crate) fn build(
+        name: &str,
+        entry: &ProviderEntry,
+        around: &dyn Environment,
+    ) -> Result<Self, Vec<String>> {
         let mut wrong = Vec::new();
         let mut found = Vec::new();
         for source in entry.sources() {
@@ -90,21 +94,21 @@ impl Endpoint {
     }
 
     /// Redacts the secrets of this endpoint, for messages and logs.
-    pub(crate) fn hidden(&self, text: &str) -> String {
-        hidden(text, &self.secrets)
+    pub(crate) fn redact(&self, text: &str) -> String {
+        redact(text, &self.secrets)
     }
 
     /// Makes the error of a failure here, without secrets.
     pub(crate) fn error(&self, failure: Failure) -> ProviderError {
-        failure.named(&self.name, &self.secrets)
+        failure.into_error(&self.name, &self.secrets)
     }
 }
 
-fn base(entry: &Entry) -> Result<Url, String> {
+fn base(entry: &ProviderEntry) -> Result<Url, String> {
     let text = entry.base_url.as_deref().unwrap_or(match entry.kind {
-        Kind::Anthropic => "https://api.anthropic.com",
-        Kind::Ollama => "http://127.0.0.1:11434",
-        Kind::Openai | Kind::Scripted => "https://api.openai.com/v1",
+        ProviderKind::Anthropic => "https://api.anthropic.com",
+        ProviderKind::Ollama => "http://127.0.0.1:11434",
+        ProviderKind::Openai | ProviderKind::Scripted => "https://api.openai.com/v1",
     });
     let bad = || "base_url has to start with http:// or https:// and name a host".to_owned();
     let mut url = Url::parse(text).map_err(|_| bad())?;
@@ -122,9 +126,9 @@ fn base(entry: &Entry) -> Result<Url, String> {
     }
     // The path of these two contains the version already, and many write it.
     let versioned = match entry.kind {
-        Kind::Anthropic => "/v1",
-        Kind::Ollama => "/api",
-        Kind::Openai | Kind::Scripted => return Ok(url),
+        ProviderKind::Anthropic => "/v1",
+        ProviderKind::Ollama => "/api",
+        ProviderKind::Openai | ProviderKind::Scripted => return Ok(url),
     };
     let path = url.path().trim_end_matches('/');
     let path = path.strip_suffix(versioned).unwrap_or(path).to_owned();
@@ -132,7 +136,7 @@ fn base(entry: &Entry) -> Result<Url, String> {
     Ok(url)
 }
 
-fn headers(entry: &Entry) -> Result<HeaderMap, String> {
+fn headers(entry: &ProviderEntry) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     for (name, value) in &entry.headers {
         let name = HeaderName::try_from(name.as_str())
@@ -145,7 +149,7 @@ fn headers(entry: &Entry) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-fn client(entry: &Entry, base: &Url, around: &dyn Surroundings) -> Result<Client, String> {
+fn client(entry: &ProviderEntry, base: &Url, around: &dyn Environment) -> Result<Client, String> {
     let mut builder = Client::builder()
         .user_agent(USER_AGENT)
         // A redirect would send the transcript, and a key in a custom header, to any other host.

@@ -22,13 +22,13 @@ impl Failure {
     }
 
     /// The provider sent something that is no answer.
-    pub(crate) fn strange(message: impl Into<String>) -> Self {
+    pub(crate) fn unexpected(message: impl Into<String>) -> Self {
         Self::new(ErrorClass::Server, message)
     }
 
     /// A frame is malformed.
     pub(crate) fn unreadable(data: &str) -> Self {
-        Self::strange(format!(
+        Self::unexpected(format!(
             "its answer cannot be read: {}; check that kind and base_url fit together",
             Quote(data)
         ))
@@ -36,7 +36,7 @@ impl Failure {
 
     /// The response is too large.
     pub(crate) fn too_large(what: &str, max_bytes: usize) -> Self {
-        Self::strange(format!(
+        Self::unexpected(format!(
             "{what} is larger than the {max_bytes} bytes that are taken, so the connection was closed: ask for less at once"
         ))
     }
@@ -47,7 +47,7 @@ impl Failure {
     }
 
     /// The stream ended before the answer did.
-    pub(crate) fn half() -> Self {
+    pub(crate) fn truncated() -> Self {
         Self::new(
             ErrorClass::Network,
             "its answer broke off in the middle: what came of it is not used; ask again, and look at a proxy in between if it \
@@ -57,11 +57,13 @@ impl Failure {
 
     /// The answer is empty.
     pub(crate) fn empty() -> Self {
-        Self::strange("the model answered with nothing, neither text nor a call: ask again, or another model")
+        Self::unexpected(
+            "the model answered with nothing, neither text nor a call: ask again, or another model",
+        )
     }
 
     /// Every key rests.
-    pub(crate) fn resting(rest: Duration) -> Self {
+    pub(crate) fn keys_cooling(rest: Duration) -> Self {
         let seconds = rest.as_secs().max(1);
         Self {
             retry_after: Some(rest),
@@ -93,8 +95,8 @@ impl Failure {
     }
 
     /// Makes the error of a provider: one line, bounded, and without secrets.
-    pub(crate) fn named(self, provider: &str, secrets: &[Secret]) -> ProviderError {
-        let message = hidden(&self.message, secrets);
+    pub(crate) fn into_error(self, provider: &str, secrets: &[Secret]) -> ProviderError {
+        let message = redact(&self.message, secrets);
         ProviderError {
             provider: provider.to_owned(),
             class: self.class,
@@ -111,7 +113,7 @@ const MIN_BEGINNING_CHARS: usize = 8;
 
 /// Redacts these secrets, and long prefixes of them, since the sender or the agent may have truncated the text in the
 /// middle of a key.
-pub(crate) fn hidden(text: &str, secrets: &[Secret]) -> String {
+pub(crate) fn redact(text: &str, secrets: &[Secret]) -> String {
     let mut text = text.to_owned();
     let known = || secrets.iter().map(Secret::reveal).filter(|secret| !secret.is_empty());
     // Longer ones first: one secret may be the prefix of another.
@@ -204,21 +206,21 @@ mod tests {
         let secrets = [Secret::new("sk-other-key-of-mine"), Secret::new(key)];
         for before in 0..MAX_QUOTED_BYTES {
             let said = format!("{} {key} is no key", "x".repeat(before));
-            let failure = Failure::strange(format!("it says {}", Quote(&said)));
-            let message = failure.named("p", &secrets).message;
+            let failure = Failure::unexpected(format!("it says {}", Quote(&said)));
+            let message = failure.into_error("p", &secrets).message;
             assert!(!message.contains("sk-proj-0"), "{before}: {message}");
         }
         // Redaction at the end of the text, and of a key that the sender truncated.
-        let long = Failure::strange(format!("{}{key}", "x".repeat(MAX_MESSAGE_BYTES - 12)));
-        assert!(!long.named("p", &secrets).message.contains("sk-proj-"));
-        assert_eq!(hidden("sk-proj-0123 and sk-proj-012345, sk-p", &secrets), "[hidden] and [hidden], sk-p");
-        assert_eq!(hidden("short", &[Secret::new("shorter"), Secret::new("")]), "short");
+        let long = Failure::unexpected(format!("{}{key}", "x".repeat(MAX_MESSAGE_BYTES - 12)));
+        assert!(!long.into_error("p", &secrets).message.contains("sk-proj-"));
+        assert_eq!(redact("sk-proj-0123 and sk-proj-012345, sk-p", &secrets), "[hidden] and [hidden], sk-p");
+        assert_eq!(redact("short", &[Secret::new("shorter"), Secret::new("")]), "short");
     }
 
     #[test]
     fn an_error_holds_no_key_and_is_bounded() {
-        let failure = Failure::strange(format!("no {} and {}", "sk-secret", "x".repeat(5000)));
-        let error = failure.named("p", &[Secret::new("sk-secret")]);
+        let failure = Failure::unexpected(format!("no {} and {}", "sk-secret", "x".repeat(5000)));
+        let error = failure.into_error("p", &[Secret::new("sk-secret")]);
         assert!(error.message.starts_with("no [hidden] and x"), "{error}");
         assert!(error.message.len() <= MAX_MESSAGE_BYTES, "{}", error.message.len());
     }

@@ -16,9 +16,9 @@ use reqwest::header::{HeaderName, HeaderValue};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::key::{Lease, NoKey, Secret};
+use crate::key::{KeyUnavailableError, Lease, Secret};
 use crate::model::{Answer, ErrorClass, ProviderError, Request};
-use crate::provider::{Hear, Provider};
+use crate::provider::{ChunkListener, Provider};
 use crate::wire::{Frame, Framing};
 
 pub(crate) use assembly::{Assembly, Fragment};
@@ -66,7 +66,7 @@ pub(crate) trait Reader: Send {
     /// # Errors
     /// [`Failure`]
     fn read_whole(&mut self, _: &Value, _: &mut Assembly<'_>) -> Result<(), Failure> {
-        Err(Failure::strange("it answered with one JSON document instead of a stream: check base_url"))
+        Err(Failure::unexpected("it answered with one JSON document instead of a stream: check base_url"))
     }
 }
 
@@ -100,11 +100,11 @@ impl<P: Protocol> Provider for Remote<P> {
         self.endpoint.name()
     }
 
-    async fn ask(&self, request: &Request, heard: &mut dyn Hear) -> Result<Answer, ProviderError> {
+    async fn ask(&self, request: &Request, heard: &mut dyn ChunkListener) -> Result<Answer, ProviderError> {
         let endpoint = &self.endpoint;
         let total = Instant::now() + endpoint.timeouts().total.get();
         let body = bytes::Bytes::from(self.protocol.body(request).to_string());
-        let mut tour = Tour::new(endpoint);
+        let mut tour = KeyAttempts::new(endpoint);
         loop {
             let lease = tour.next()?;
             let mut assembly = Assembly::new(request, heard);
@@ -118,13 +118,13 @@ impl<P: Protocol> Provider for Remote<P> {
                 }
                 Err(failure) => {
                     let spoke = assembly.has_spoken();
-                    tour.failed(lease, failure, spoke)?;
+                    tour.record_failure(lease, failure, spoke)?;
                 }
             }
         }
     }
 
-    fn refused(&self) -> Option<String> {
+    fn permanent_refusal(&self) -> Option<String> {
         let mut places = self.endpoint.keys().all_refused()?;
         let more = places.len().saturating_sub(MAX_NAMED_KEYS);
         places.truncate(MAX_NAMED_KEYS);
@@ -136,25 +136,25 @@ impl<P: Protocol> Provider for Remote<P> {
     }
 
     async fn probe(&self) -> Result<(), ProviderError> {
-        let mut tour = Tour::new(&self.endpoint);
+        let mut tour = KeyAttempts::new(&self.endpoint);
         loop {
             let lease = tour.next()?;
             match attempt::probe(&self.endpoint, &self.protocol, &lease).await {
                 Ok(()) => return Ok(()),
-                Err(failure) => tour.failed(lease, failure, false)?,
+                Err(failure) => tour.record_failure(lease, failure, false)?,
             }
         }
     }
 }
 
 /// One question's attempts with the keys: each at most once.
-struct Tour<'e> {
+struct KeyAttempts<'e> {
     endpoint: &'e Endpoint,
     tried: Vec<usize>,
     last: Option<ProviderError>,
 }
 
-impl<'e> Tour<'e> {
+impl<'e> KeyAttempts<'e> {
     fn new(endpoint: &'e Endpoint) -> Self {
         Self { endpoint, tried: Vec::new(), last: None }
     }
@@ -164,15 +164,17 @@ impl<'e> Tour<'e> {
             self.endpoint.keys().take(&self.tried).map_err(|none| match (self.last.take(), none) {
                 // The last key's error says more than that there is no other key.
                 (Some(last), _) => last,
-                (None, NoKey::Cooling(rest)) => self.endpoint.error(Failure::resting(rest)),
-                (None, NoKey::Refused) => self.endpoint.error(Failure::refused_before()),
+                (None, KeyUnavailableError::Cooling(rest)) => {
+                    self.endpoint.error(Failure::keys_cooling(rest))
+                }
+                (None, KeyUnavailableError::Refused) => self.endpoint.error(Failure::refused_before()),
             })?;
         self.tried.push(lease.index());
         Ok(lease)
     }
 
     /// Records what a failure means for the key. Returns it as the question's error unless another key may do better.
-    fn failed(&mut self, lease: Lease, failure: Failure, spoke: bool) -> Result<(), ProviderError> {
+    fn record_failure(&mut self, lease: Lease, failure: Failure, spoke: bool) -> Result<(), ProviderError> {
         let keys = self.endpoint.keys();
         let another = match (failure.class, failure.status) {
             (ErrorClass::RateLimit | ErrorClass::Billing, _) => {

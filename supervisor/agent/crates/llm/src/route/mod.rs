@@ -22,7 +22,7 @@ mod task;
 
 pub use self::task::{Complexity, Task, Tier, tier_for};
 pub use talon_agent_settings::catalog;
-pub use talon_agent_settings::{BadMoney, BreakerKeys, DOLLARS_FORMAT, FallbackKeys, Money, Price};
+pub use talon_agent_settings::{BreakerKeys, DOLLARS_FORMAT, FallbackKeys, Money, ParseMoneyError, Price};
 
 #[cfg(test)]
 mod page_tests;

@@ -8,7 +8,7 @@ use super::FallbackKeys;
 use super::catalog::{Catalog, CatalogKeys, MAX_MODELS};
 use super::cost::Budget;
 use super::fallback::{Attempt, ChainSettings, MAX_ATTEMPTS};
-use super::retry::{self, CLASSES, Next};
+use super::retry::{self, CLASSES, FallbackTarget};
 use super::show::TYPICAL_TURN;
 use super::task::{Complexity, Task, tier_for};
 
@@ -79,11 +79,11 @@ fn its_table_of_errors_is_the_one_in_use() {
         let policy = retry::policy(class);
         let again = if policy.retried { "3 times" } else { "no" };
         let then = match policy.next {
-            Next::Nobody => "an error",
-            Next::OtherModel => "another model, at once",
-            Next::OtherProviderFirst => "another provider, else another model of this one",
-            Next::OtherProvider if policy.retried => "another provider",
-            Next::OtherProvider => "another provider, at once",
+            FallbackTarget::NoFallback => "an error",
+            FallbackTarget::OtherModel => "another model, at once",
+            FallbackTarget::OtherProviderFirst => "another provider, else another model of this one",
+            FallbackTarget::OtherProvider if policy.retried => "another provider",
+            FallbackTarget::OtherProvider => "another provider, at once",
         };
         let counts = if policy.counts { "yes" } else { "no" };
         let row = rows.get(retry::word(class)).expect("a row for each class");

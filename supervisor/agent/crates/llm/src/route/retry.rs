@@ -6,9 +6,9 @@ use crate::model::ErrorClass;
 
 /// Which model is asked next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum FallbackTarget {
     /// None: the request itself has to be corrected.
-    Nobody,
+    NoFallback,
     /// The next model, even of the same provider: only this model failed.
     OtherModel,
     /// Models of other providers, then others of this one: either the model or the provider failed.
@@ -19,22 +19,22 @@ pub enum Next {
 
 /// How a class of error is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Policy {
+pub struct RetryPolicy {
     /// Whether the same model is asked again, [`RetrySettings::retries`] times.
     pub retried: bool,
     /// Which model is asked after that.
-    pub next: Next,
+    pub next: FallbackTarget,
     /// Whether it counts as a failure for the provider's breaker. Deliberate responses of a working provider do not.
     pub counts: bool,
     /// Whether the model or provider rests, for as long as it asks, or as [`RetrySettings`] says.
     pub rests: bool,
 }
 
-impl Policy {
+impl RetryPolicy {
     /// Whether another model may be asked.
     #[must_use]
     pub fn falls_back(self) -> bool {
-        self.next != Next::Nobody
+        self.next != FallbackTarget::NoFallback
     }
 }
 
@@ -52,18 +52,20 @@ pub const CLASSES: [ErrorClass; 8] = [
 
 /// The table.
 #[must_use]
-pub const fn policy(class: ErrorClass) -> Policy {
+pub const fn policy(class: ErrorClass) -> RetryPolicy {
     let (retried, next, counts, rests) = match class {
-        ErrorClass::Network => (true, Next::OtherProvider, true, false),
-        ErrorClass::Timeout => (true, Next::OtherProviderFirst, true, false),
-        ErrorClass::RateLimit => (false, Next::OtherModel, false, true),
-        ErrorClass::Billing => (false, Next::OtherProvider, false, true),
-        ErrorClass::Server => (false, Next::OtherModel, true, false),
+        ErrorClass::Network => (true, FallbackTarget::OtherProvider, true, false),
+        ErrorClass::Timeout => (true, FallbackTarget::OtherProviderFirst, true, false),
+        ErrorClass::RateLimit => (false, FallbackTarget::OtherModel, false, true),
+        ErrorClass::Billing => (false, FallbackTarget::OtherProvider, false, true),
+        ErrorClass::Server => (false, FallbackTarget::OtherModel, true, false),
         // A wrong key, a transcript that is too long and a wrong request have to be corrected; another provider would
         // hide them.
-        ErrorClass::Auth | ErrorClass::Context | ErrorClass::Request => (false, Next::Nobody, false, false),
+        ErrorClass::Auth | ErrorClass::Context | ErrorClass::Request => {
+            (false, FallbackTarget::NoFallback, false, false)
+        }
     };
-    Policy { retried, next, counts, rests }
+    RetryPolicy { retried, next, counts, rests }
 }
 
 /// The class as a word, for programs.
@@ -124,12 +126,12 @@ impl Default for RetrySettings {
 
 /// A random number: 0 adds nothing to a wait, `u32::MAX` the whole jitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Drawn(pub u32);
+pub struct JitterDraw(pub u32);
 
 impl RetrySettings {
     /// The wait before the `retry`-th retry, from 1; `None` if the provider asks for more than a request is held.
     #[must_use]
-    pub fn wait(&self, retry: u32, retry_after: Option<Duration>, drawn: Drawn) -> Option<Duration> {
+    pub fn wait(&self, retry: u32, retry_after: Option<Duration>, drawn: JitterDraw) -> Option<Duration> {
         let doublings = retry.saturating_sub(1).min(31);
         let backoff = self.backoff_initial.saturating_mul(1 << doublings).min(self.backoff_max);
         let jitter = self.jitter.mul_f64(f64::from(drawn.0) / f64::from(u32::MAX)).min(self.jitter);

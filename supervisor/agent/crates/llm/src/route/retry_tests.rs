@@ -35,18 +35,18 @@ fn the_table_of_classes_is_the_founding_one() {
 #[test]
 fn waits_double_up_to_their_limit() {
     let settings = RetrySettings::default();
-    let wait = |retry| settings.wait(retry, None, Drawn(0));
+    let wait = |retry| settings.wait(retry, None, JitterDraw(0));
     assert_eq!(wait(1), Some(Duration::from_millis(100)));
     assert_eq!(wait(2), Some(Duration::from_millis(200)));
     assert_eq!(wait(3), Some(Duration::from_millis(400)));
     assert_eq!(wait(30), Some(Duration::from_secs(10)));
-    assert_eq!(settings.wait(1, None, Drawn(u32::MAX)), Some(Duration::from_millis(150)));
+    assert_eq!(settings.wait(1, None, JitterDraw(u32::MAX)), Some(Duration::from_millis(150)));
 }
 
 #[test]
 fn what_the_provider_asks_for_is_honoured_within_a_bound() {
     let settings = RetrySettings::default();
-    let wait = |seconds| settings.wait(1, Some(Duration::from_secs(seconds)), Drawn(0));
+    let wait = |seconds| settings.wait(1, Some(Duration::from_secs(seconds)), JitterDraw(0));
     assert_eq!(wait(0), Some(Duration::from_millis(100)));
     assert_eq!(wait(7), Some(Duration::from_secs(7)));
     assert_eq!(wait(30), Some(Duration::from_secs(30)));
@@ -75,7 +75,7 @@ proptest! {
         let settings = RetrySettings {
             backoff_initial: initial.min(day), backoff_max: max.min(day), jitter: jitter.min(day), ..RetrySettings::default()
         };
-        if let Some(wait) = settings.wait(retry, asked, Drawn(drawn)) {
+        if let Some(wait) = settings.wait(retry, asked, JitterDraw(drawn)) {
             let longest = settings.backoff_max.max(settings.retry_after_max).saturating_add(settings.jitter);
             prop_assert!(wait <= longest);
             prop_assert!(wait >= asked.unwrap_or_default());

@@ -6,13 +6,13 @@ use tokio::time::Instant;
 use super::catalog::ModelRef;
 use super::cost::estimate;
 use super::fallback::{Chain, ProviderState};
-use super::router::Needs;
+use super::router::Requirements;
 use super::task::{Task, Tier};
 use crate::route::{Money, Price};
 
 /// A typical turn, by which models are compared: what the founding documents give to the context of a call, 6,000 tokens, and
 /// an ordinary answer.
-pub const TYPICAL_TURN: Needs = Needs {
+pub const TYPICAL_TURN: Requirements = Requirements {
     tools: false,
     vision: false,
     input_tokens: 6000,
@@ -21,7 +21,7 @@ pub const TYPICAL_TURN: Needs = Needs {
 
 /// One model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Row {
+pub struct ModelRow {
     /// Its provider and name.
     pub model: ModelRef,
     /// What it may be called for short.
@@ -54,16 +54,17 @@ pub struct Row {
 
 /// All models: tier by tier, within one as the router takes them if all can do what is asked.
 #[must_use]
-pub fn rows(chain: &Chain, now: Instant) -> Vec<Row> {
-    let mut rows: Vec<Row> = chain.catalog().entries().iter().map(|entry| row(chain, entry, now)).collect();
+pub fn rows(chain: &Chain, now: Instant) -> Vec<ModelRow> {
+    let mut rows: Vec<ModelRow> =
+        chain.catalog().entries().iter().map(|entry| row(chain, entry, now)).collect();
     rows.sort_by_key(|row| (row.tier, row.typical_turn, u32::MAX - row.weight));
     rows
 }
 
-fn row(chain: &Chain, entry: &super::catalog::Entry, now: Instant) -> Row {
+fn row(chain: &Chain, entry: &super::catalog::CatalogEntry, now: Instant) -> ModelRow {
     let model = &entry.model;
     let prices = model.prices();
-    Row {
+    ModelRow {
         model: entry.id.clone(),
         alias: model.alias.clone(),
         tier: model.tier,

@@ -17,7 +17,7 @@ pub struct Script {
     #[serde(default)]
     pub model: Option<String>,
     /// The answers.
-    pub answers: Vec<Prepared>,
+    pub answers: Vec<ScriptedAnswer>,
     /// How the first probes fail, one after the other; all later ones succeed.
     #[serde(default)]
     pub probes: Vec<Fault>,
@@ -26,10 +26,10 @@ pub struct Script {
 /// One answer. In its texts `{{user}}` stands for the last question and `{{result}}` for the last result of a tool.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Prepared {
+pub struct ScriptedAnswer {
     /// Where it fits. Without anything, everywhere.
     #[serde(default)]
-    pub when: When,
+    pub when: MatchCondition,
     /// How often it is played before it fits no longer. Default: always.
     #[serde(default)]
     pub times: Option<u32>,
@@ -47,7 +47,7 @@ pub struct Prepared {
     pub say: String,
     /// What it calls.
     #[serde(default)]
-    pub call: Vec<Call>,
+    pub call: Vec<ScriptedCall>,
     /// The characters of each piece. Default: 12, about two words.
     #[serde(default)]
     pub piece_chars: Option<usize>,
@@ -68,7 +68,7 @@ pub struct Prepared {
 /// Where an answer fits: all that is set has to hold.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct When {
+pub struct MatchCondition {
     /// The question's number in the transcript, from 1.
     #[serde(default)]
     pub turn: Option<usize>,
@@ -95,7 +95,7 @@ pub struct When {
 /// One call.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Call {
+pub struct ScriptedCall {
     /// The tool.
     pub tool: String,
     /// Its arguments.

@@ -2,11 +2,11 @@
 
 use regex::Regex;
 
-use super::file::When;
+use super::file::MatchCondition;
 use crate::model::{Message, NOTE_BEGINS, Request, ToolCall};
 
 /// The position of a transcript.
-pub(super) struct Place<'r> {
+pub(super) struct TranscriptPosition<'r> {
     pub(super) turn: usize,
     pub(super) step: usize,
     pub(super) user: &'r str,
@@ -15,7 +15,7 @@ pub(super) struct Place<'r> {
     request: &'r Request,
 }
 
-impl<'r> Place<'r> {
+impl<'r> TranscriptPosition<'r> {
     pub(super) fn of(request: &'r Request) -> Self {
         let mut place = Self { turn: 0, step: 1, user: "", results: Vec::new(), request };
         let mut calls: Vec<&ToolCall> = Vec::new();
@@ -51,19 +51,19 @@ impl<'r> Place<'r> {
 
 /// A compiled condition.
 pub(super) struct Pattern {
-    when: When,
+    when: MatchCondition,
     user: Option<Regex>,
     result: Option<Regex>,
 }
 
 impl Pattern {
-    pub(super) fn new(when: &When) -> Result<Self, regex::Error> {
+    pub(super) fn new(when: &MatchCondition) -> Result<Self, regex::Error> {
         let compiled = |text: &Option<String>| text.as_deref().map(Regex::new).transpose();
         Ok(Self { user: compiled(&when.user)?, result: compiled(&when.result)?, when: when.clone() })
     }
 
-    pub(super) fn fits(&self, place: &Place<'_>) -> bool {
-        let When { turn, step, results, tool, model, .. } = &self.when;
+    pub(super) fn fits(&self, place: &TranscriptPosition<'_>) -> bool {
+        let MatchCondition { turn, step, results, tool, model, .. } = &self.when;
         turn.is_none_or(|turn| turn == place.turn)
             && step.is_none_or(|step| step == place.step)
             && self.user.as_ref().is_none_or(|user| user.is_match(place.user))

@@ -16,13 +16,13 @@ use std::sync::{Mutex, PoisonError};
 use async_trait::async_trait;
 use tokio::sync::watch;
 
-use crate::config::{Surroundings, Timeouts};
+use crate::config::{Environment, Timeouts};
 use crate::model::{Answer, ErrorClass, ProviderError, Request};
-use crate::provider::{Hear, Provider};
+use crate::provider::{ChunkListener, Provider};
 use crate::remote::{Assembly, Failure, Quote};
-use matching::{Pattern, Place};
+use matching::{Pattern, TranscriptPosition};
 
-pub use file::{Call, Fault, Prepared, Script, When};
+pub use file::{Fault, MatchCondition, Script, ScriptedAnswer, ScriptedCall};
 
 /// The answers if there is no file.
 const BUILT_IN: &str = include_str!("default.yaml");
@@ -36,22 +36,22 @@ pub struct Scripted {
     source: String,
     timeouts: Timeouts,
     model: String,
-    answers: Vec<Ready>,
+    answers: Vec<LoadedAnswer>,
     probes: Vec<Fault>,
     probed: AtomicU32,
-    told: Mutex<BTreeMap<String, watch::Sender<bool>>>,
+    gates: Mutex<BTreeMap<String, watch::Sender<bool>>>,
 }
 
 /// An answer with its compiled condition.
-struct Ready {
+struct LoadedAnswer {
     pattern: Pattern,
-    prepared: Prepared,
+    prepared: ScriptedAnswer,
     played: AtomicU32,
 }
 
 /// Why a script cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum BadScript {
+pub enum ScriptError {
     /// The file cannot be read.
     #[error("the file with the answers: {0}")]
     File(String),
@@ -77,13 +77,13 @@ impl Scripted {
         name: &str,
         file: Option<&Path>,
         timeouts: Timeouts,
-        around: &dyn Surroundings,
-    ) -> Result<Self, BadScript> {
+        around: &dyn Environment,
+    ) -> Result<Self, ScriptError> {
         let Some(path) = file else {
             return Self::parse(name, "the built-in script", BUILT_IN, timeouts);
         };
-        let bytes = around.file(path).map_err(BadScript::File)?;
-        let text = std::str::from_utf8(bytes).map_err(|_| BadScript::NoText(path.to_owned()))?;
+        let bytes = around.file(path).map_err(ScriptError::File)?;
+        let text = std::str::from_utf8(bytes).map_err(|_| ScriptError::NoText(path.to_owned()))?;
         Self::parse(name, &path.display().to_string(), text, timeouts)
     }
 
@@ -91,9 +91,11 @@ impl Scripted {
     ///
     /// # Errors
     /// [`BadScript`]
-    pub fn parse(name: &str, place: &str, text: &str, timeouts: Timeouts) -> Result<Self, BadScript> {
-        let script: Script = serde_saphyr::from_str(text)
-            .map_err(|error| BadScript::Unreadable { place: place.to_owned(), reason: error.to_string() })?;
+    pub fn parse(name: &str, place: &str, text: &str, timeouts: Timeouts) -> Result<Self, ScriptError> {
+        let script: Script = serde_saphyr::from_str(text).map_err(|error| ScriptError::Unreadable {
+            place: place.to_owned(),
+            reason: error.to_string(),
+        })?;
         Self::new(name, place, script, timeouts)
     }
 
@@ -101,13 +103,13 @@ impl Scripted {
     ///
     /// # Errors
     /// [`BadScript`] if a pattern is none.
-    pub fn new(name: &str, place: &str, script: Script, timeouts: Timeouts) -> Result<Self, BadScript> {
-        let ready = |(index, prepared): (usize, Prepared)| {
-            let pattern = Pattern::new(&prepared.when).map_err(|error| BadScript::Unreadable {
+    pub fn new(name: &str, place: &str, script: Script, timeouts: Timeouts) -> Result<Self, ScriptError> {
+        let ready = |(index, prepared): (usize, ScriptedAnswer)| {
+            let pattern = Pattern::new(&prepared.when).map_err(|error| ScriptError::Unreadable {
                 place: place.to_owned(),
                 reason: format!("answer {}: {error}", index + 1),
             })?;
-            Ok(Ready { pattern, prepared, played: AtomicU32::new(0) })
+            Ok(LoadedAnswer { pattern, prepared, played: AtomicU32::new(0) })
         };
         Ok(Self {
             name: name.to_owned(),
@@ -117,24 +119,24 @@ impl Scripted {
             answers: script.answers.into_iter().enumerate().map(ready).collect::<Result<_, _>>()?,
             probes: script.probes,
             probed: AtomicU32::new(0),
-            told: Mutex::default(),
+            gates: Mutex::default(),
         })
     }
 
     /// Releases every answer that waits for `name`, now and later.
-    pub fn tell(&self, name: &str) {
+    pub fn release(&self, name: &str) {
         self.gate(name).send_replace(true);
     }
 
     /// The gate that answers waiting for `name` watch.
     fn gate(&self, name: &str) -> watch::Sender<bool> {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         told.entry(name.to_owned()).or_insert_with(|| watch::channel(false).0).clone()
     }
 
     /// The first answer that matches and is not used up.
-    fn choose(&self, place: &Place<'_>) -> Option<&Prepared> {
-        let free = |ready: &&Ready| {
+    fn choose(&self, place: &TranscriptPosition<'_>) -> Option<&ScriptedAnswer> {
+        let free = |ready: &&LoadedAnswer| {
             let Some(times) = ready.prepared.times else { return true };
             let more = |played| (played < times).then_some(played + 1);
             ready.played.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
@@ -143,7 +145,7 @@ impl Scripted {
     }
 
     fn error(&self, failure: Failure) -> ProviderError {
-        failure.named(&self.name, &[])
+        failure.into_error(&self.name, &[])
     }
 }
 
@@ -153,8 +155,8 @@ impl Provider for Scripted {
         &self.name
     }
 
-    async fn ask(&self, request: &Request, heard: &mut dyn Hear) -> Result<Answer, ProviderError> {
-        let place = Place::of(request);
+    async fn ask(&self, request: &Request, heard: &mut dyn ChunkListener) -> Result<Answer, ProviderError> {
+        let place = TranscriptPosition::of(request);
         let Some(prepared) = self.choose(&place) else {
             let message = format!(
                 "no answer in {} fits turn {}, step {}, after {}: add one, or configure a provider with a model",
@@ -166,7 +168,7 @@ impl Provider for Scripted {
             return Err(self.error(Failure::new(ErrorClass::Request, message)));
         };
         let mut assembly = Assembly::new(request, heard);
-        assembly.model(&self.model);
+        assembly.set_model(&self.model);
         play::play(self, prepared, request, &place, &mut assembly)
             .await
             .map_err(|failure| self.error(failure))?;

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, timeout_at};
 
-use super::matching::Place;
-use super::{Prepared, Scripted};
+use super::matching::TranscriptPosition;
+use super::{Scripted, ScriptedAnswer};
 use crate::model::{ErrorClass, Finish, Message, Request, Usage};
 use crate::remote::{Assembly, Clock, Failure, Fragment};
 
@@ -20,33 +20,33 @@ const CHARS_PER_TOKEN: usize = 4;
 
 pub(super) async fn play(
     scripted: &Scripted,
-    prepared: &Prepared,
+    prepared: &ScriptedAnswer,
     request: &Request,
-    place: &Place<'_>,
+    place: &TranscriptPosition<'_>,
     assembly: &mut Assembly<'_>,
 ) -> Result<(), Failure> {
     let clock = Clock::new(&scripted.timeouts, Instant::now() + scripted.timeouts.total.get());
     within(&clock, false, wait(scripted, prepared)).await??;
     let piece = prepared.piece_chars.unwrap_or(PIECE_CHARS).max(1);
-    for part in pieces(&filled(&prepared.think, place), piece) {
-        assembly.think(&part)?;
+    for part in pieces(&fill_template(&prepared.think, place), piece) {
+        assembly.add_thinking(&part)?;
         // The listener runs between two pieces, and may drop the answer there.
         tokio::task::yield_now().await;
     }
-    let said = filled(&prepared.say, place);
+    let said = fill_template(&prepared.say, place);
     for part in pieces(&said, piece) {
-        assembly.say(&part)?;
+        assembly.add_text(&part)?;
         tokio::task::yield_now().await;
     }
     let mut written = prepared.think.chars().count() + said.chars().count();
     for call in &prepared.call {
         let arguments = match &call.raw {
             Some(raw) => raw.clone(),
-            None => Value::Object(filled_object(&call.arguments, place)).to_string(),
+            None => Value::Object(fill_object(&call.arguments, place)).to_string(),
         };
         written += call.tool.chars().count() + arguments.chars().count();
         let index = Some(assembly.call_count());
-        assembly.call(Fragment { index, id: "", name: &call.tool, arguments: &arguments })?;
+        assembly.add_call(Fragment { index, id: "", name: &call.tool, arguments: &arguments })?;
         tokio::task::yield_now().await;
     }
     if prepared.hang {
@@ -55,23 +55,23 @@ pub(super) async fn play(
     if let Some(fault) = &prepared.fault {
         return Err(fault.failure());
     }
-    assembly.used(prepared.usage.unwrap_or_else(|| Usage {
-        input_tokens: tokens(asked(request)),
+    assembly.set_usage(prepared.usage.unwrap_or_else(|| Usage {
+        input_tokens: tokens(request_chars(request)),
         output_tokens: tokens(written),
         thinking_tokens: tokens(prepared.think.chars().count()),
         ..Usage::default()
     }));
-    assembly.stop(prepared.finish.unwrap_or(Finish::Stop));
+    assembly.set_finish(prepared.finish.unwrap_or(Finish::Stop));
     Ok(())
 }
 
 /// Applies a real provider's timeouts.
 async fn within<T>(clock: &Clock, spoke: bool, what: impl Future<Output = T>) -> Result<T, Failure> {
     let (deadline, late) = clock.deadline(spoke);
-    timeout_at(deadline, what).await.map_err(|_| clock.late(late))
+    timeout_at(deadline, what).await.map_err(|_| clock.timeout_failure(late))
 }
 
-async fn wait(scripted: &Scripted, prepared: &Prepared) -> Result<(), Failure> {
+async fn wait(scripted: &Scripted, prepared: &ScriptedAnswer) -> Result<(), Failure> {
     if let Some(name) = &prepared.wait_for {
         let gate = scripted.gate(name);
         // It cannot close: this provider owns the sender.
@@ -98,7 +98,7 @@ fn pieces(text: &str, chars: usize) -> Vec<String> {
 }
 
 /// Replaces the placeholders of a text.
-fn filled(text: &str, place: &Place<'_>) -> String {
+fn fill_template(text: &str, place: &TranscriptPosition<'_>) -> String {
     let mut filled = String::new();
     let mut rest = text;
     // In one pass, so that replaced text is not replaced again.
@@ -122,21 +122,21 @@ fn filled(text: &str, place: &Place<'_>) -> String {
     filled + rest
 }
 
-fn filled_object(object: &Map<String, Value>, place: &Place<'_>) -> Map<String, Value> {
-    object.iter().map(|(key, value)| (key.clone(), filled_value(value, place))).collect()
+fn fill_object(object: &Map<String, Value>, place: &TranscriptPosition<'_>) -> Map<String, Value> {
+    object.iter().map(|(key, value)| (key.clone(), fill_value(value, place))).collect()
 }
 
-fn filled_value(value: &Value, place: &Place<'_>) -> Value {
+fn fill_value(value: &Value, place: &TranscriptPosition<'_>) -> Value {
     match value {
-        Value::String(text) => Value::String(filled(text, place)),
-        Value::Array(list) => list.iter().map(|item| filled_value(item, place)).collect(),
-        Value::Object(object) => Value::Object(filled_object(object, place)),
+        Value::String(text) => Value::String(fill_template(text, place)),
+        Value::Array(list) => list.iter().map(|item| fill_value(item, place)).collect(),
+        Value::Object(object) => Value::Object(fill_object(object, place)),
         other => other.clone(),
     }
 }
 
 /// The characters of a question.
-fn asked(request: &Request) -> usize {
+fn request_chars(request: &Request) -> usize {
     let message = |message: &Message| match message {
         Message::System { text } | Message::User { text } => text.chars().count(),
         Message::Assistant { text, calls, .. } => {

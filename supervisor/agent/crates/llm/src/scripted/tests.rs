@@ -4,10 +4,10 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use talon_agent_settings::{Handed, ModelKeys, ProviderKeys, Settings, read_file};
+use talon_agent_settings::{ModelKeys, ProviderKeys, Settings, SettingsBundle, read_file};
 
 use super::*;
-use crate::config::{Entry, Kind};
+use crate::config::{ProviderEntry, ProviderKind};
 use crate::model::{Arguments, Chunk, Finish, Message, NOTE_BEGINS, ToolSpec};
 
 fn script(text: &str) -> Scripted {
@@ -29,7 +29,7 @@ async fn said(scripted: &Scripted, request: &Request) -> String {
 #[tokio::test]
 async fn the_built_in_script_says_that_it_is_one() {
     let scripted =
-        Scripted::load("scripted", None, Timeouts::default(), &Handed::default()).expect("built in");
+        Scripted::load("scripted", None, Timeouts::default(), &SettingsBundle::default()).expect("built in");
     for text in ["hello", "What is the weather?"] {
         let answer = ask(&scripted, &user(text)).await.expect("an answer");
         assert!(answer.text.contains("scripted provider"), "{}", answer.text);
@@ -175,7 +175,7 @@ async fn an_answer_waits_until_it_is_told() {
     });
     tokio::task::yield_now().await;
     assert!(from.try_recv().is_err(), "it waits");
-    scripted.tell("go");
+    scripted.release("go");
     assert_eq!(asking.await.expect("no panic").expect("an answer").text, "went");
     assert_eq!(said(&scripted, &user("again")).await, "went");
 }
@@ -216,13 +216,13 @@ fn a_script_that_cannot_be_played_is_refused_with_the_place() {
         assert!(error.contains(said) && error.contains("a.yaml"), "{text}: {error}");
     }
     let path = Path::new("/nonexistent");
-    let entry = Entry { file: Some(path.to_owned()), ..Entry::new(Kind::Scripted) };
+    let entry = ProviderEntry { file: Some(path.to_owned()), ..ProviderEntry::new(ProviderKind::Scripted) };
     let providers = ProviderKeys([("scripted".to_owned(), entry)].into());
     let models = ModelKeys { providers, ..ModelKeys::default() };
     let settings = Settings { models, ..Settings::default() };
-    let (handed, _) = Handed::gather(&settings, &|_| None, &read_file);
+    let (handed, _) = SettingsBundle::collect(&settings, &|_| None, &read_file);
     let missing = Scripted::load("scripted", Some(path), Timeouts::default(), &handed);
-    let Err(BadScript::File(message)) = missing else { panic!("there is no such file") };
+    let Err(ScriptError::File(message)) = missing else { panic!("there is no such file") };
     assert!(message.starts_with("/nonexistent cannot be read"), "{message}");
 }
 

@@ -3,7 +3,7 @@
 //! Our own, since what there is holds an event of any length, or ends the stream at a field that comes twice or that it does
 //! not know; providers send both.
 
-use super::{Breaks, Frame, Framing, Lines, TooLong};
+use super::{Frame, Framing, LineBreaks, Lines, TooLongError};
 use crate::limits::MAX_EVENT_BYTES;
 
 const BOM: &[u8] = "\u{feff}".as_bytes();
@@ -27,21 +27,21 @@ struct Open {
 
 impl Events {
     pub(crate) fn new() -> Self {
-        Self { lines: Lines::new(Breaks::Any), event: Open::default(), max_bytes: MAX_EVENT_BYTES }
+        Self { lines: Lines::new(LineBreaks::Any), event: Open::default(), max_bytes: MAX_EVENT_BYTES }
     }
 
     #[cfg(test)]
     fn bounded(max_bytes: usize) -> Self {
-        Self { lines: Lines::bounded(Breaks::Any, max_bytes), max_bytes, ..Self::new() }
+        Self { lines: Lines::bounded(LineBreaks::Any, max_bytes), max_bytes, ..Self::new() }
     }
 }
 
 impl Framing for Events {
-    fn feed(&mut self, bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), TooLong> {
+    fn feed(&mut self, bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), TooLongError> {
         let Self { lines, event, max_bytes } = self;
         lines.split(bytes, |line| {
             frames.extend(event.line(line));
-            if event.data.len() > *max_bytes { Err(TooLong) } else { Ok(()) }
+            if event.data.len() > *max_bytes { Err(TooLongError) } else { Ok(()) }
         })
     }
 
@@ -115,7 +115,7 @@ mod tests {
             let mut events = Events::bounded(64);
             let mut frames = Vec::new();
             let fed = (0..100).try_for_each(|_| events.feed(endless.as_bytes(), &mut frames));
-            assert_eq!(fed, Err(TooLong), "{endless:?}");
+            assert_eq!(fed, Err(TooLongError), "{endless:?}");
         }
         let mut events = Events::bounded(64);
         let mut frames = Vec::new();

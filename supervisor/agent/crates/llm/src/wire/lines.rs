@@ -1,11 +1,11 @@
 //! Lines of a stream, and NDJSON.
 
-use super::{Frame, Framing, TooLong};
+use super::{Frame, Framing, TooLongError};
 use crate::limits::MAX_EVENT_BYTES;
 
 /// What ends a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Breaks {
+pub(crate) enum LineBreaks {
     /// LF. A CR before it is white space of the JSON.
     Lf,
     /// LF, CR or both, as in server-sent events.
@@ -14,7 +14,7 @@ pub(crate) enum Breaks {
 
 /// Splits bytes into lines. Bytes are put together before they are read as text, so that a character may arrive in pieces.
 pub(crate) struct Lines {
-    breaks: Breaks,
+    breaks: LineBreaks,
     line: Vec<u8>,
     /// The break was a CR: an LF after it belongs to it.
     after_cr: bool,
@@ -22,12 +22,12 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn new(breaks: Breaks) -> Self {
+    pub(crate) fn new(breaks: LineBreaks) -> Self {
         Self { breaks, line: Vec::new(), after_cr: false, max_bytes: MAX_EVENT_BYTES }
     }
 
     #[cfg(test)]
-    pub(crate) fn bounded(breaks: Breaks, max_bytes: usize) -> Self {
+    pub(crate) fn bounded(breaks: LineBreaks, max_bytes: usize) -> Self {
         Self { max_bytes, ..Self::new(breaks) }
     }
 
@@ -35,14 +35,14 @@ impl Lines {
     pub(crate) fn split(
         &mut self,
         mut bytes: &[u8],
-        mut each: impl FnMut(&[u8]) -> Result<(), TooLong>,
-    ) -> Result<(), TooLong> {
+        mut each: impl FnMut(&[u8]) -> Result<(), TooLongError>,
+    ) -> Result<(), TooLongError> {
         while !bytes.is_empty() {
             if std::mem::take(&mut self.after_cr) && bytes[0] == b'\n' {
                 bytes = &bytes[1..];
                 continue;
             }
-            let is_break = |byte: &u8| *byte == b'\n' || (self.breaks == Breaks::Any && *byte == b'\r');
+            let is_break = |byte: &u8| *byte == b'\n' || (self.breaks == LineBreaks::Any && *byte == b'\r');
             let Some(at) = bytes.iter().position(is_break) else {
                 return self.keep(bytes);
             };
@@ -55,9 +55,9 @@ impl Lines {
         Ok(())
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLongError> {
         if self.line.len() + bytes.len() > self.max_bytes {
-            return Err(TooLong);
+            return Err(TooLongError);
         }
         self.line.extend_from_slice(bytes);
         Ok(())
@@ -66,7 +66,7 @@ impl Lines {
 
 /// NDJSON: each line is a frame, empty ones are none.
 impl Framing for Lines {
-    fn feed(&mut self, bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), TooLong> {
+    fn feed(&mut self, bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), TooLongError> {
         self.split(bytes, |line| {
             frames.extend(frame(line));
             Ok(())
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn read(chunks: &[&[u8]]) -> Vec<String> {
-        let mut lines = Lines::new(Breaks::Lf);
+        let mut lines = Lines::new(LineBreaks::Lf);
         let mut frames = Vec::new();
         for chunk in chunks {
             lines.feed(chunk, &mut frames).expect("short lines");
@@ -106,11 +106,11 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_refused() {
-        let mut lines = Lines::bounded(Breaks::Lf, 8);
+        let mut lines = Lines::bounded(LineBreaks::Lf, 8);
         let mut frames = Vec::new();
         assert_eq!(lines.feed(b"12345678\n", &mut frames), Ok(()));
         assert_eq!(lines.feed(b"12345", &mut frames), Ok(()));
-        assert_eq!(lines.feed(b"6789", &mut frames), Err(TooLong));
+        assert_eq!(lines.feed(b"6789", &mut frames), Err(TooLongError));
     }
 
     proptest! {

@@ -7,7 +7,7 @@ mod retry_after;
 mod transcript;
 
 pub(crate) use events::Events;
-pub(crate) use lines::{Breaks, Lines};
+pub(crate) use lines::{LineBreaks, Lines};
 pub(crate) use names::{sent_id, sent_name};
 pub(crate) use retry_after::retry_after;
 pub(crate) use transcript::{fits, number, schema_in_words, sent_arguments};
@@ -23,12 +23,12 @@ pub(crate) struct Frame {
 
 /// A line or an event is longer than [`crate::limits::MAX_EVENT_BYTES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TooLong;
+pub(crate) struct TooLongError;
 
 /// Assembles frames from bytes in arbitrary pieces.
 pub(crate) trait Framing: Send {
     /// Takes more bytes.
-    fn feed(&mut self, bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), TooLong>;
+    fn feed(&mut self, bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), TooLongError>;
     /// The stream has ended; returns the remaining frame if it may be complete.
     fn end(&mut self, frames: &mut Vec<Frame>);
 }

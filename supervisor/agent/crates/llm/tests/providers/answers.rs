@@ -1,19 +1,20 @@
 //! What becomes of the answers of each provider.
 
 use serde_json::json;
-use talon_llm::config::{Dialect, Entry, Kind};
+use talon_llm::config::{Dialect, ProviderEntry, ProviderKind};
 use talon_llm::model::{Answer, Arguments, Chunk, Finish, Message, ProviderError, Usage};
 
 use crate::server::{Reply, Server};
 use crate::{ask, build, entry, fixture, question};
 
-async fn answered(kind: Kind, path: &str) -> (Result<Answer, ProviderError>, Vec<Chunk>) {
-    let reply = if kind == Kind::Ollama { Reply::lines(fixture(path)) } else { Reply::events(fixture(path)) };
+async fn answered(kind: ProviderKind, path: &str) -> (Result<Answer, ProviderError>, Vec<Chunk>) {
+    let reply =
+        if kind == ProviderKind::Ollama { Reply::lines(fixture(path)) } else { Reply::events(fixture(path)) };
     let server = Server::start(vec![reply]).await;
     ask(&build(entry(kind, &server.url))).await
 }
 
-async fn answer(kind: Kind, path: &str) -> Answer {
+async fn answer(kind: ProviderKind, path: &str) -> Answer {
     answered(kind, path).await.0.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
@@ -32,7 +33,7 @@ fn pair(name: &str, arguments: serde_json::Value) -> (String, serde_json::Value)
 
 #[tokio::test]
 async fn text_arrives_in_pieces_and_whole() {
-    let (answer, chunks) = answered(Kind::Openai, "openai/text.sse").await;
+    let (answer, chunks) = answered(ProviderKind::Openai, "openai/text.sse").await;
     let answer = answer.expect("an answer");
     assert_eq!(answer.text, "Grüße aus Zürich 😀.");
     let texts = ["Grüße", " aus Zürich", " 😀."].map(|text| Chunk::Text(text.to_owned()));
@@ -41,16 +42,16 @@ async fn text_arrives_in_pieces_and_whole() {
     assert_eq!(answer.model, "gpt-5-mini-2025-08-07");
     let usage = Usage { input_tokens: 82, cached_input_tokens: 64, output_tokens: 17, thinking_tokens: 5 };
     assert_eq!(answer.usage, Some(usage));
-    assert_eq!(answer_text(Kind::Openai, "openai/text-crlf.sse").await, "Hello there.");
+    assert_eq!(answer_text(ProviderKind::Openai, "openai/text-crlf.sse").await, "Hello there.");
 }
 
-async fn answer_text(kind: Kind, path: &str) -> String {
+async fn answer_text(kind: ProviderKind, path: &str) -> String {
     answer(kind, path).await.text
 }
 
 #[tokio::test]
 async fn parallel_calls_are_put_together_from_fragments() {
-    let (answer, chunks) = answered(Kind::Openai, "openai/calls.sse").await;
+    let (answer, chunks) = answered(ProviderKind::Openai, "openai/calls.sse").await;
     let answer = answer.expect("an answer");
     assert_eq!(
         calls(&answer),
@@ -66,7 +67,7 @@ async fn parallel_calls_are_put_together_from_fragments() {
 
 #[tokio::test]
 async fn fragments_may_be_mixed_and_numbers_have_gaps() {
-    let answer = answer(Kind::Openai, "openai/calls-interleaved.sse").await;
+    let answer = answer(ProviderKind::Openai, "openai/calls-interleaved.sse").await;
     assert_eq!(
         calls(&answer),
         [pair("weather", json!({ "city": "Bern" })), pair("notes_add", json!({ "text": "x" }))]
@@ -77,7 +78,7 @@ async fn fragments_may_be_mixed_and_numbers_have_gaps() {
 #[tokio::test]
 async fn missing_ids_are_made_up_and_differ() {
     let server = Server::start(vec![Reply::events(fixture("openai/calls-without-ids.sse"))]).await;
-    let provider = build(entry(Kind::Openai, &server.url));
+    let provider = build(entry(ProviderKind::Openai, &server.url));
     let mut request = question("Which is warmer?");
     let first = provider.ask(&request, &mut |_| {}).await.expect("an answer");
     assert_eq!(
@@ -96,7 +97,7 @@ async fn missing_ids_are_made_up_and_differ() {
 #[tokio::test]
 async fn an_id_that_comes_again_is_replaced() {
     let server = Server::start(vec![Reply::events(fixture("openai/calls-interleaved.sse"))]).await;
-    let provider = build(entry(Kind::Openai, &server.url));
+    let provider = build(entry(ProviderKind::Openai, &server.url));
     let mut request = question("Again");
     let first = provider.ask(&request, &mut |_| {}).await.expect("an answer");
     assert_eq!(first.calls[0].id, "call_c");
@@ -107,7 +108,7 @@ async fn an_id_that_comes_again_is_replaced() {
 
 #[tokio::test]
 async fn arguments_that_are_no_object_are_handed_on_as_text() {
-    let answer = answer(Kind::Openai, "openai/calls-broken.sse").await;
+    let answer = answer(ProviderKind::Openai, "openai/calls-broken.sse").await;
     assert_eq!(
         calls(&answer),
         [
@@ -121,7 +122,7 @@ async fn arguments_that_are_no_object_are_handed_on_as_text() {
 
 #[tokio::test]
 async fn a_call_that_the_limit_cut_off_is_never_given() {
-    let (openai, chunks) = answered(Kind::Openai, "openai/length-in-call.sse").await;
+    let (openai, chunks) = answered(ProviderKind::Openai, "openai/length-in-call.sse").await;
     let openai = openai.expect("an answer");
     assert_eq!(openai.finish, Finish::Length);
     // Its arguments could be read, and still nobody knows whether they are all.
@@ -130,7 +131,7 @@ async fn a_call_that_the_limit_cut_off_is_never_given() {
     assert_eq!(openai.text, "I write it down.");
     let heard = chunks.iter().filter(|chunk| matches!(chunk, Chunk::Call(_))).count();
     assert_eq!(heard, 1, "{chunks:?}");
-    let anthropic = answer(Kind::Anthropic, "anthropic/length-in-call.sse").await;
+    let anthropic = answer(ProviderKind::Anthropic, "anthropic/length-in-call.sse").await;
     assert_eq!((anthropic.finish, anthropic.calls.len()), (Finish::Length, 0));
     assert_eq!(anthropic.cut_call.as_deref(), Some("notes_add"));
 }
@@ -138,9 +139,9 @@ async fn a_call_that_the_limit_cut_off_is_never_given() {
 #[tokio::test]
 async fn what_is_withheld_is_said_so() {
     for (kind, path, text) in [
-        (Kind::Openai, "openai/filtered.sse", "I"),
-        (Kind::Openai, "openai/refusal.sse", "I will not do that."),
-        (Kind::Anthropic, "anthropic/refusal.sse", "I"),
+        (ProviderKind::Openai, "openai/filtered.sse", "I"),
+        (ProviderKind::Openai, "openai/refusal.sse", "I will not do that."),
+        (ProviderKind::Anthropic, "anthropic/refusal.sse", "I"),
     ] {
         let answer = answer(kind, path).await;
         assert_eq!((answer.finish, answer.text.as_str()), (Finish::Filtered, text), "{path}");
@@ -150,7 +151,7 @@ async fn what_is_withheld_is_said_so() {
 #[tokio::test]
 async fn an_answer_that_comes_whole_is_read_as_well() {
     let server = Server::start(vec![Reply::json(200, fixture("openai/whole.json"))]).await;
-    let (answer, _) = ask(&build(entry(Kind::Openai, &server.url))).await;
+    let (answer, _) = ask(&build(entry(ProviderKind::Openai, &server.url))).await;
     let answer = answer.expect("an answer");
     assert_eq!(answer.text, "All at once.");
     assert_eq!(calls(&answer), [pair("weather", json!({ "city": "Bern" }))]);
@@ -159,11 +160,11 @@ async fn an_answer_that_comes_whole_is_read_as_well() {
 
 #[tokio::test]
 async fn anthropics_events_are_read() {
-    let text = answer(Kind::Anthropic, "anthropic/text.sse").await;
+    let text = answer(ProviderKind::Anthropic, "anthropic/text.sse").await;
     assert_eq!(text.text, "Grüße 😀!");
     let usage = Usage { input_tokens: 132, cached_input_tokens: 100, output_tokens: 15, thinking_tokens: 0 };
     assert_eq!(text.usage, Some(usage), "with what came from the cache and went into it");
-    let called = answer(Kind::Anthropic, "anthropic/calls.sse").await;
+    let called = answer(ProviderKind::Anthropic, "anthropic/calls.sse").await;
     assert_eq!(called.text, "I look.");
     assert_eq!(calls(&called), [pair("weather", json!({ "city": "Zürich" })), pair("notes_list", json!({}))]);
     assert_eq!(called.calls[0].id, "toolu_01T1x1fJ34qAmk2tNTrN7Up6");
@@ -171,10 +172,10 @@ async fn anthropics_events_are_read() {
 
 #[tokio::test]
 async fn ollamas_lines_are_read() {
-    let text = answer(Kind::Ollama, "ollama/text.ndjson").await;
+    let text = answer(ProviderKind::Ollama, "ollama/text.ndjson").await;
     assert_eq!((text.text.as_str(), text.model.as_str()), ("Grüße 😀.", "qwen3:8b"));
     assert_eq!(text.usage.map(|usage| (usage.input_tokens, usage.output_tokens)), Some((26, 282)));
-    let (called, chunks) = answered(Kind::Ollama, "ollama/thinking-calls.ndjson").await;
+    let (called, chunks) = answered(ProviderKind::Ollama, "ollama/thinking-calls.ndjson").await;
     let called = called.expect("an answer");
     assert_eq!(
         calls(&called),
@@ -182,11 +183,11 @@ async fn ollamas_lines_are_read() {
     );
     assert_eq!(called.finish, Finish::ToolCalls);
     assert_eq!(chunks[..2], ["Which ", "city?"].map(|text| Chunk::Thinking(text.to_owned())));
-    assert_eq!(answer(Kind::Ollama, "ollama/length.ndjson").await.finish, Finish::Length);
+    assert_eq!(answer(ProviderKind::Ollama, "ollama/length.ndjson").await.finish, Finish::Length);
 }
 
 /// Asks twice: with the answer to the first question, and a result for each of its calls. Gives the second request.
-async fn second_request(entry: Entry, server: &mut Server) -> serde_json::Value {
+async fn second_request(entry: ProviderEntry, server: &mut Server) -> serde_json::Value {
     let provider = build(entry);
     let mut request = question("What is the weather?");
     request.thinking = talon_llm::model::Thinking::Medium;
@@ -207,7 +208,7 @@ async fn second_request(entry: Entry, server: &mut Server) -> serde_json::Value 
 #[tokio::test]
 async fn thoughts_go_back_to_anthropic_as_they_came() {
     let mut server = Server::start(vec![Reply::events(fixture("anthropic/thinking-call.sse"))]).await;
-    let body = second_request(entry(Kind::Anthropic, &server.url), &mut server).await;
+    let body = second_request(entry(ProviderKind::Anthropic, &server.url), &mut server).await;
     let content = &body["messages"][1]["content"];
     assert_eq!(
         content[0],
@@ -224,7 +225,8 @@ async fn thoughts_go_back_to_anthropic_as_they_came() {
 #[tokio::test]
 async fn thoughts_go_back_to_deepseek_with_its_calls() {
     let mut server = Server::start(vec![Reply::events(fixture("deepseek/thinking-call.sse"))]).await;
-    let entry = Entry { dialect: Some(Dialect::Deepseek), ..entry(Kind::Openai, &server.url) };
+    let entry =
+        ProviderEntry { dialect: Some(Dialect::Deepseek), ..entry(ProviderKind::Openai, &server.url) };
     let body = second_request(entry, &mut server).await;
     assert_eq!(body["messages"][2]["reasoning_content"], "The user wants the weather.", "{body}");
 }
@@ -232,7 +234,8 @@ async fn thoughts_go_back_to_deepseek_with_its_calls() {
 #[tokio::test]
 async fn details_of_reasoning_go_back_to_openrouter_put_together() {
     let mut server = Server::start(vec![Reply::events(fixture("openrouter/reasoning.sse"))]).await;
-    let entry = Entry { dialect: Some(Dialect::Openrouter), ..entry(Kind::Openai, &server.url) };
+    let entry =
+        ProviderEntry { dialect: Some(Dialect::Openrouter), ..entry(ProviderKind::Openai, &server.url) };
     let body = second_request(entry, &mut server).await;
     assert_eq!(
         body["messages"][2]["reasoning_details"],
@@ -246,7 +249,7 @@ async fn details_of_reasoning_go_back_to_openrouter_put_together() {
 
 #[tokio::test]
 async fn deepseeks_cache_is_counted_by_its_own_name() {
-    let answer = answer(Kind::Openai, "deepseek/thinking-call.sse").await;
+    let answer = answer(ProviderKind::Openai, "deepseek/thinking-call.sse").await;
     let usage = Usage { input_tokens: 30, cached_input_tokens: 16, output_tokens: 20, thinking_tokens: 12 };
     assert_eq!(answer.usage, Some(usage));
 }
@@ -255,6 +258,6 @@ async fn deepseeks_cache_is_counted_by_its_own_name() {
 async fn a_provider_that_names_no_model_answers_with_the_one_that_was_asked() {
     let body = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n";
     let server = Server::start(vec![Reply::events(body)]).await;
-    let answer = ask(&build(entry(Kind::Openai, &server.url))).await.0.expect("an answer");
+    let answer = ask(&build(entry(ProviderKind::Openai, &server.url))).await.0.expect("an answer");
     assert_eq!((answer.text.as_str(), answer.model.as_str()), ("Hi", "a-model"));
 }

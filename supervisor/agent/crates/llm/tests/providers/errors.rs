@@ -2,13 +2,13 @@
 
 use std::time::{Duration, SystemTime};
 
-use talon_llm::config::Kind;
+use talon_llm::config::ProviderKind;
 use talon_llm::model::{ErrorClass, ProviderError};
 
 use crate::server::{Reply, Server};
 use crate::{ask, build, entry, fixture};
 
-async fn failed(kind: Kind, reply: Reply) -> ProviderError {
+async fn failed(kind: ProviderKind, reply: Reply) -> ProviderError {
     let server = Server::start(vec![reply]).await;
     ask(&build(entry(kind, &server.url))).await.0.expect_err("no answer")
 }
@@ -61,9 +61,9 @@ async fn every_documented_error_has_its_class_and_a_way_out() {
     for (name, class, way_out) in MEANINGS {
         let status: u16 = name.split('-').nth(1).expect("a status").parse().expect("a number");
         let kind = match name.split('-').next() {
-            Some("anthropic") => Kind::Anthropic,
-            Some("ollama") => Kind::Ollama,
-            _ => Kind::Openai,
+            Some("anthropic") => ProviderKind::Anthropic,
+            Some("ollama") => ProviderKind::Ollama,
+            _ => ProviderKind::Openai,
         };
         let error = failed(kind, Reply::json(status, fixture(&format!("errors/{name}.json")))).await;
         assert_eq!((error.class, error.status), (*class, Some(status)), "{name}: {error}");
@@ -86,25 +86,28 @@ fn every_error_fixture_is_looked_at() {
 async fn when_to_ask_again_is_read() {
     let limited =
         |value: &str| Reply::json(429, fixture("errors/openai-429-rate.json")).header("retry-after", value);
-    let seconds = failed(Kind::Openai, limited("7")).await;
+    let seconds = failed(ProviderKind::Openai, limited("7")).await;
     assert_eq!(seconds.retry_after, Some(Duration::from_secs(7)));
     assert!(seconds.message.contains("in 7 s"), "{seconds}");
     let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(3600));
-    let dated = failed(Kind::Openai, limited(&date)).await.retry_after.expect("a time");
+    let dated = failed(ProviderKind::Openai, limited(&date)).await.retry_after.expect("a time");
     assert!(dated > Duration::ZERO && dated <= Duration::from_secs(3600), "{dated:?}");
-    assert_eq!(failed(Kind::Openai, limited("soon")).await.retry_after, None);
+    assert_eq!(failed(ProviderKind::Openai, limited("soon")).await.retry_after, None);
 }
 
 #[tokio::test]
 async fn an_error_in_the_middle_of_an_answer_is_one() {
     for (kind, path, class, said) in [
-        (Kind::Openai, "openai/error-in-stream.sse", ErrorClass::Server, "had an error"),
-        (Kind::Openai, "openrouter/error-in-stream.sse", ErrorClass::Server, "disconnected"),
-        (Kind::Anthropic, "anthropic/error-in-stream.sse", ErrorClass::Server, "Overloaded"),
-        (Kind::Ollama, "ollama/error-in-stream.ndjson", ErrorClass::Server, "unexpected EOF"),
+        (ProviderKind::Openai, "openai/error-in-stream.sse", ErrorClass::Server, "had an error"),
+        (ProviderKind::Openai, "openrouter/error-in-stream.sse", ErrorClass::Server, "disconnected"),
+        (ProviderKind::Anthropic, "anthropic/error-in-stream.sse", ErrorClass::Server, "Overloaded"),
+        (ProviderKind::Ollama, "ollama/error-in-stream.ndjson", ErrorClass::Server, "unexpected EOF"),
     ] {
-        let reply =
-            if kind == Kind::Ollama { Reply::lines(fixture(path)) } else { Reply::events(fixture(path)) };
+        let reply = if kind == ProviderKind::Ollama {
+            Reply::lines(fixture(path))
+        } else {
+            Reply::events(fixture(path))
+        };
         let error = failed(kind, reply).await;
         assert_eq!(error.class, class, "{path}: {error}");
         assert!(error.message.contains(said), "{path}: {error}");
@@ -113,7 +116,8 @@ async fn an_error_in_the_middle_of_an_answer_is_one() {
 
 #[tokio::test]
 async fn an_error_that_comes_with_200_is_one() {
-    let error = failed(Kind::Openai, Reply::json(200, fixture("errors/openrouter-402-credits.json"))).await;
+    let error =
+        failed(ProviderKind::Openai, Reply::json(200, fixture("errors/openrouter-402-credits.json"))).await;
     assert_eq!(error.class, ErrorClass::Billing, "{error}");
 }
 
@@ -122,7 +126,7 @@ async fn a_redirect_is_not_followed() {
     let mut other = Server::start(vec![Reply::events(fixture("openai/text.sse"))]).await;
     for status in [301, 302, 307, 308] {
         let to = format!("{}/chat/completions", other.url);
-        let error = failed(Kind::Openai, Reply::json(status, "").header("location", &to)).await;
+        let error = failed(ProviderKind::Openai, Reply::json(status, "").header("location", &to)).await;
         assert_eq!((error.class, error.status), (ErrorClass::Request, Some(status)));
         assert!(error.message.contains(&to) && error.message.contains("base_url"), "{error}");
     }
@@ -132,7 +136,7 @@ async fn a_redirect_is_not_followed() {
 #[tokio::test]
 async fn an_error_body_that_is_no_json_is_quoted_in_one_bounded_line() {
     let text = format!("upstream\r\nconnect error\u{1b}[31m {}", "x".repeat(200_000));
-    let error = failed(Kind::Openai, Reply::new(503, "text/plain", text)).await;
+    let error = failed(ProviderKind::Openai, Reply::new(503, "text/plain", text)).await;
     assert_eq!(error.class, ErrorClass::Server);
     assert!(error.message.contains("\"upstream connect error [31m xxx"), "{error}");
     assert!(!error.message.contains(char::is_control) && error.message.len() < 600, "{error}");

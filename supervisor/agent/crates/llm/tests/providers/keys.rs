@@ -3,11 +3,11 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use talon_llm::config::{Config, Entry, Kind};
+use talon_llm::config::{Config, ProviderEntry, ProviderKind};
 use talon_llm::model::ErrorClass;
 use talon_llm::{KeySource, Secret};
 
-use crate::server::{End, Reply, Server};
+use crate::server::{BodyEnd, Reply, Server};
 use crate::{ask, build, build_with, entry, fixture, providers};
 
 const FIRST: &str = "sk-first-0123456789";
@@ -21,9 +21,9 @@ fn env(name: &str) -> Option<String> {
     }
 }
 
-fn two_keys(url: &str) -> Entry {
+fn two_keys(url: &str) -> ProviderEntry {
     let api_keys = vec![KeySource::Env("SECOND".to_owned())];
-    Entry { api_key_env: Some("FIRST".to_owned()), api_keys, ..entry(Kind::Openai, url) }
+    ProviderEntry { api_key_env: Some("FIRST".to_owned()), api_keys, ..entry(ProviderKind::Openai, url) }
 }
 
 fn fine() -> Reply {
@@ -37,12 +37,17 @@ fn bearer(key: &str) -> String {
 #[tokio::test]
 async fn each_provider_gets_its_key_in_its_header() {
     for (kind, reply, header, value) in [
-        (Kind::Openai, fine(), "authorization", bearer(FIRST)),
-        (Kind::Anthropic, Reply::events(fixture("anthropic/text.sse")), "x-api-key", FIRST.to_owned()),
-        (Kind::Ollama, Reply::lines(fixture("ollama/text.ndjson")), "authorization", bearer(FIRST)),
+        (ProviderKind::Openai, fine(), "authorization", bearer(FIRST)),
+        (
+            ProviderKind::Anthropic,
+            Reply::events(fixture("anthropic/text.sse")),
+            "x-api-key",
+            FIRST.to_owned(),
+        ),
+        (ProviderKind::Ollama, Reply::lines(fixture("ollama/text.ndjson")), "authorization", bearer(FIRST)),
     ] {
         let mut server = Server::start(vec![reply]).await;
-        let entry = Entry { api_key_env: Some("FIRST".to_owned()), ..entry(kind, &server.url) };
+        let entry = ProviderEntry { api_key_env: Some("FIRST".to_owned()), ..entry(kind, &server.url) };
         ask(&build_with(entry, &env)).await.0.expect("an answer");
         assert_eq!(server.asked().await.header(header), Some(value.as_str()));
     }
@@ -51,7 +56,7 @@ async fn each_provider_gets_its_key_in_its_header() {
 #[tokio::test]
 async fn without_a_key_none_is_sent() {
     let mut server = Server::start(vec![fine()]).await;
-    ask(&build(entry(Kind::Openai, &server.url))).await.0.expect("an answer");
+    ask(&build(entry(ProviderKind::Openai, &server.url))).await.0.expect("an answer");
     let asked = server.asked().await;
     assert_eq!((asked.header("authorization"), asked.header("x-api-key")), (None, None));
 }
@@ -97,13 +102,14 @@ async fn when_all_keys_rest_nobody_is_asked() {
 async fn a_refused_key_stays_out_and_is_named_by_its_place() {
     let refused = Reply::json(401, fixture("errors/openai-401-key.json"));
     let mut server = Server::start(vec![refused]).await;
-    let entry = Entry { api_key_env: Some("FIRST".to_owned()), ..entry(Kind::Openai, &server.url) };
+    let entry =
+        ProviderEntry { api_key_env: Some("FIRST".to_owned()), ..entry(ProviderKind::Openai, &server.url) };
     let provider = build_with(entry, &env);
-    assert_eq!(provider.refused(), None);
+    assert_eq!(provider.permanent_refusal(), None);
     let error = ask(&provider).await.0.expect_err("refused");
     assert_eq!(error.class, ErrorClass::Auth);
     assert!(error.message.contains("the key in FIRST"), "{error}");
-    let why = provider.refused().expect("it has no other key");
+    let why = provider.permanent_refusal().expect("it has no other key");
     assert!(why.starts_with("all its keys were refused (FIRST): "), "{why}");
     assert_eq!(server.unseen(), 1);
     let error = ask(&provider).await.0.expect_err("still refused");
@@ -145,13 +151,13 @@ async fn a_key_that_is_repeated_to_us_is_not_repeated_by_us() {
         Reply::events(format!("data: {echo}\n\n")),
         Reply::json(307, "").header("location", &format!("http://x/?key={FIRST}")),
         Reply::events(format!("data: {FIRST}\n\n")),
-        Reply::new(500, "text/plain", FIRST).ends(End::Whole),
+        Reply::new(500, "text/plain", FIRST).ends(BodyEnd::Whole),
     ] {
         let server = Server::start(vec![reply]).await;
-        let entry = Entry {
+        let entry = ProviderEntry {
             api_key_env: Some("FIRST".to_owned()),
             headers: header.clone().into(),
-            ..entry(Kind::Openai, &server.url)
+            ..entry(ProviderKind::Openai, &server.url)
         };
         let shown = format!("{entry:?}");
         assert!(!shown.contains("hunter2"), "{shown}");
@@ -166,7 +172,10 @@ async fn headers_of_the_entry_are_sent_and_win() {
     let mut server = Server::start(vec![Reply::events(fixture("anthropic/text.sse"))]).await;
     let headers = [("anthropic-version", "2099-01-01"), ("x-team", "talon")];
     let headers = headers.map(|(name, value)| (name.to_owned(), Secret::new(value))).into();
-    ask(&build(Entry { headers, ..entry(Kind::Anthropic, &server.url) })).await.0.expect("an answer");
+    ask(&build(ProviderEntry { headers, ..entry(ProviderKind::Anthropic, &server.url) }))
+        .await
+        .0
+        .expect("an answer");
     let asked = server.asked().await;
     assert_eq!(asked.header("anthropic-version"), Some("2099-01-01"));
     assert_eq!(asked.header("x-team"), Some("talon"));
@@ -178,7 +187,8 @@ async fn keys_come_from_a_file_that_others_cannot_read() {
     let path = dir.path().join("keys");
     std::fs::write(&path, format!("{FIRST}\n{SECOND}\n")).expect("written");
     let mut server = Server::start(vec![fine()]).await;
-    let with_file = || Entry { api_key_file: Some(path.clone()), ..entry(Kind::Openai, &server.url) };
+    let with_file =
+        || ProviderEntry { api_key_file: Some(path.clone()), ..entry(ProviderKind::Openai, &server.url) };
     let mode = |mode| {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set");
     };
@@ -196,9 +206,11 @@ async fn keys_come_from_a_file_that_others_cannot_read() {
 
 #[tokio::test]
 async fn a_probe_tells_what_a_question_would() {
-    for (kind, path) in
-        [(Kind::Openai, "/models"), (Kind::Anthropic, "/v1/models?limit=1"), (Kind::Ollama, "/api/tags")]
-    {
+    for (kind, path) in [
+        (ProviderKind::Openai, "/models"),
+        (ProviderKind::Anthropic, "/v1/models?limit=1"),
+        (ProviderKind::Ollama, "/api/tags"),
+    ] {
         let mut server = Server::start(vec![Reply::json(200, "{}")]).await;
         build(entry(kind, &server.url)).probe().await.expect("reached");
         assert_eq!(server.asked().await.line(), format!("GET {path} HTTP/1.1"));
@@ -209,7 +221,7 @@ async fn a_probe_tells_what_a_question_would() {
         (Reply::new(200, "text/html", "<html></html>"), ErrorClass::Server),
     ] {
         let server = Server::start(vec![reply]).await;
-        let error = build(entry(Kind::Openai, &server.url)).probe().await.expect_err("not well");
+        let error = build(entry(ProviderKind::Openai, &server.url)).probe().await.expect_err("not well");
         assert_eq!(error.class, class, "{error}");
     }
 }

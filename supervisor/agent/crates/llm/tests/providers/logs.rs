@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use talon_llm::Secret;
-use talon_llm::config::{Entry, Kind};
+use talon_llm::config::{ProviderEntry, ProviderKind};
 
 use crate::server::{Reply, Server};
 use crate::{ask, build_with, entry, fixture};
@@ -42,11 +42,11 @@ async fn no_secret_is_in_any_log() {
         Reply::json(401, format!("{{\"error\":\"bad {KEY}\"}}")),
     ])
     .await;
-    let entry = Entry {
+    let entry = ProviderEntry {
         api_key_env: Some("KEY".to_owned()),
         headers: [("x-gateway".to_owned(), Secret::new(HEADER))].into(),
         proxy: Some(Secret::new(server.url.replace("http://", &format!("http://user:{PASSWORD}@")))),
-        ..entry(Kind::Openai, "http://llm.invalid/v1")
+        ..entry(ProviderKind::Openai, "http://llm.invalid/v1")
     };
     let provider = build_with(entry, &|name| (name == "KEY").then(|| KEY.to_owned()));
     ask(&provider).await.0.expect("an answer");

@@ -13,9 +13,9 @@ mod tls;
 
 use std::sync::Arc;
 
-use talon_agent_settings::{Handed, ModelKeys, Settings, read_file};
+use talon_agent_settings::{ModelKeys, Settings, SettingsBundle, read_file};
 use talon_llm::Provider;
-use talon_llm::config::{Config, Entry, Kind, Providers, TimeSpan};
+use talon_llm::config::{Config, ProviderEntry, ProviderKind, Providers, TimeSpan};
 use talon_llm::model::{Answer, Chunk, Message, ProviderError, Request, ToolSpec};
 
 /// A fixture's bytes.
@@ -25,36 +25,36 @@ fn fixture(path: &str) -> String {
 }
 
 /// An entry for a local server.
-fn entry(kind: Kind, url: &str) -> Entry {
-    Entry { base_url: Some(url.to_owned()), ..Entry::new(kind) }
+fn entry(kind: ProviderKind, url: &str) -> ProviderEntry {
+    ProviderEntry { base_url: Some(url.to_owned()), ..ProviderEntry::new(kind) }
 }
 
 /// The providers of a configuration, on this machine with these variables.
 fn providers(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> Providers {
     let models = ModelKeys { providers: config.clone(), ..ModelKeys::default() };
     let settings = Settings { models, ..Settings::default() };
-    let (handed, _) = Handed::gather(&settings, env, &read_file);
+    let (handed, _) = SettingsBundle::collect(&settings, env, &read_file);
     talon_llm::config::providers(config, &handed)
 }
 
-fn build(entry: Entry) -> Arc<dyn Provider> {
+fn build(entry: ProviderEntry) -> Arc<dyn Provider> {
     build_with(entry, &|_| None)
 }
 
-fn build_with(entry: Entry, env: &dyn Fn(&str) -> Option<String>) -> Arc<dyn Provider> {
+fn build_with(entry: ProviderEntry, env: &dyn Fn(&str) -> Option<String>) -> Arc<dyn Provider> {
     let mut made = providers(&Config([("local".to_owned(), entry)].into()), env);
     made.ready.remove("local").unwrap_or_else(|| panic!("{:?}", made.problems))
 }
 
 /// An entry that does not wait for a first word.
-fn impatient(kind: Kind, url: &str) -> Entry {
+fn impatient(kind: ProviderKind, url: &str) -> ProviderEntry {
     let mut entry = entry(kind, url);
     entry.timeouts.first_token = TimeSpan::from_millis(300);
     entry
 }
 
 /// An entry that does not wait for more. What does come has to come in one piece, or a busy machine is too late for it.
-fn restless(kind: Kind, url: &str) -> Entry {
+fn restless(kind: ProviderKind, url: &str) -> ProviderEntry {
     let mut entry = entry(kind, url);
     entry.timeouts.between = TimeSpan::from_millis(300);
     entry

@@ -1,24 +1,24 @@
 //! What each provider is sent.
 
 use serde_json::{Value, json};
-use talon_llm::config::{Dialect, Entry, Kind};
+use talon_llm::config::{Dialect, ProviderEntry, ProviderKind};
 use talon_llm::model::{Arguments, Message, Request, Thinking, Thoughts, ToolCall};
 
 use crate::server::{Reply, Server};
 use crate::{ask_for, build, entry, fixture, question};
 
-async fn sent(entry: impl FnOnce(&str) -> Entry, request: &Request) -> Value {
+async fn sent(entry: impl FnOnce(&str) -> ProviderEntry, request: &Request) -> Value {
     let mut server = Server::start(vec![Reply::json(500, "{}")]).await;
     let _failed = ask_for(&build(entry(&server.url)), request).await;
     server.asked().await.body
 }
 
-async fn sent_to(kind: Kind, request: &Request) -> Value {
+async fn sent_to(kind: ProviderKind, request: &Request) -> Value {
     sent(|url| entry(kind, url), request).await
 }
 
 async fn sent_in(dialect: Dialect, request: &Request) -> Value {
-    sent(|url| Entry { dialect: Some(dialect), ..entry(Kind::Openai, url) }, request).await
+    sent(|url| ProviderEntry { dialect: Some(dialect), ..entry(ProviderKind::Openai, url) }, request).await
 }
 
 fn object(value: Value) -> Arguments {
@@ -57,7 +57,7 @@ async fn openai_gets_messages_tools_and_options() {
     let mut request = transcript();
     request.max_output_tokens = Some(500);
     request.temperature = Some(0.2);
-    let body = sent_to(Kind::Openai, &request).await;
+    let body = sent_to(ProviderKind::Openai, &request).await;
     assert_eq!(body["model"], "a-model");
     assert_eq!(body["stream"], true);
     assert_eq!(body["stream_options"], json!({ "include_usage": true }));
@@ -92,7 +92,7 @@ async fn openai_gets_messages_tools_and_options() {
 
 #[tokio::test]
 async fn anthropic_gets_results_in_one_message_and_the_system_apart() {
-    let body = sent_to(Kind::Anthropic, &transcript()).await;
+    let body = sent_to(ProviderKind::Anthropic, &transcript()).await;
     assert_eq!(body["system"], "Be brief.");
     assert_eq!(body["max_tokens"], 8192);
     assert_eq!(body["tools"][1]["input_schema"]["type"], "object");
@@ -115,7 +115,7 @@ async fn ollama_gets_objects_and_the_names_of_tools() {
     let mut request = transcript();
     request.max_output_tokens = Some(500);
     request.answer_schema = Some(json!({ "type": "object" }));
-    let entry = |url: &str| Entry { num_ctx: Some(8192), ..entry(Kind::Ollama, url) };
+    let entry = |url: &str| ProviderEntry { num_ctx: Some(8192), ..entry(ProviderKind::Ollama, url) };
     let body = sent(entry, &request).await;
     assert_eq!(body["options"], json!({ "num_predict": 500, "num_ctx": 8192 }));
     assert_eq!(body["format"], json!({ "type": "object" }));
@@ -146,29 +146,29 @@ async fn thinking_is_asked_for_in_each_ones_words() {
     assert_eq!(vllm["chat_template_kwargs"], json!({ "enable_thinking": false }));
 
     let named = |model: &str, request: &Request| Request { model: model.to_owned(), ..request.clone() };
-    let older = sent_to(Kind::Anthropic, &named("claude-haiku-4-5", &high)).await;
+    let older = sent_to(ProviderKind::Anthropic, &named("claude-haiku-4-5", &high)).await;
     assert_eq!(older["thinking"], json!({ "type": "enabled", "budget_tokens": 16_384 }));
     assert_eq!(older["max_tokens"], 50_000);
-    let newer = sent_to(Kind::Anthropic, &named("claude-opus-4-7", &high)).await;
+    let newer = sent_to(ProviderKind::Anthropic, &named("claude-opus-4-7", &high)).await;
     assert_eq!(newer["thinking"], json!({ "type": "adaptive" }));
     assert_eq!(newer["output_config"], json!({ "effort": "high" }));
-    assert_eq!(sent_to(Kind::Anthropic, &off).await["thinking"], Value::Null);
+    assert_eq!(sent_to(ProviderKind::Anthropic, &off).await["thinking"], Value::Null);
 
-    assert_eq!(sent_to(Kind::Ollama, &named("qwen3:8b", &high)).await["think"], true);
-    assert_eq!(sent_to(Kind::Ollama, &named("gpt-oss:20b", &high)).await["think"], "high");
+    assert_eq!(sent_to(ProviderKind::Ollama, &named("qwen3:8b", &high)).await["think"], true);
+    assert_eq!(sent_to(ProviderKind::Ollama, &named("gpt-oss:20b", &high)).await["think"], "high");
 }
 
 #[tokio::test]
 async fn a_form_of_the_answer_is_asked_for_in_each_ones_words() {
     let schema = json!({ "type": "object", "properties": { "score": { "type": "integer" } } });
     let request = Request { answer_schema: Some(schema.clone()), ..question("?") };
-    let openai = sent_to(Kind::Openai, &request).await;
+    let openai = sent_to(ProviderKind::Openai, &request).await;
     assert_eq!(openai["response_format"]["json_schema"]["schema"], schema);
     let deepseek = sent_in(Dialect::Deepseek, &request).await;
     assert_eq!(deepseek["response_format"], json!({ "type": "json_object" }));
     assert!(deepseek["messages"].to_string().contains("score"), "{deepseek}");
     assert_eq!(deepseek["messages"][0]["content"], "Be brief.", "instructions stay the first");
-    let anthropic = sent_to(Kind::Anthropic, &request).await;
+    let anthropic = sent_to(ProviderKind::Anthropic, &request).await;
     assert!(anthropic["system"].as_str().expect("text").contains("\"score\""), "{anthropic}");
 }
 
@@ -180,27 +180,27 @@ async fn thoughts_of_another_model_are_not_sent() {
         let data = json!([{ "type": "thinking", "thinking": "secret", "signature": "s" }]);
         *thoughts = Some(Thoughts { provider: "other".to_owned(), model: "a-model".to_owned(), data });
     }
-    let anthropic = sent_to(Kind::Anthropic, &request).await;
+    let anthropic = sent_to(ProviderKind::Anthropic, &request).await;
     assert!(!anthropic.to_string().contains("secret"), "{anthropic}");
     // It would be refused: calls without the thoughts before them.
     assert_eq!(anthropic["thinking"], Value::Null);
     let deepseek = sent_in(Dialect::Deepseek, &request).await;
     assert_eq!(deepseek["messages"][2]["reasoning_content"], "");
-    let other = sent_to(Kind::Openai, &request).await;
+    let other = sent_to(ProviderKind::Openai, &request).await;
     assert!(!other.to_string().contains("secret"), "{other}");
 }
 
 #[tokio::test]
 async fn base_urls_are_taken_as_people_write_them() {
     for (kind, suffix, path) in [
-        (Kind::Openai, "/v1", "/v1/chat/completions"),
-        (Kind::Openai, "/v1/", "/v1/chat/completions"),
-        (Kind::Openai, "", "/chat/completions"),
-        (Kind::Anthropic, "", "/v1/messages"),
-        (Kind::Anthropic, "/v1", "/v1/messages"),
-        (Kind::Anthropic, "/gateway/", "/gateway/v1/messages"),
-        (Kind::Ollama, "/", "/api/chat"),
-        (Kind::Ollama, "/api", "/api/chat"),
+        (ProviderKind::Openai, "/v1", "/v1/chat/completions"),
+        (ProviderKind::Openai, "/v1/", "/v1/chat/completions"),
+        (ProviderKind::Openai, "", "/chat/completions"),
+        (ProviderKind::Anthropic, "", "/v1/messages"),
+        (ProviderKind::Anthropic, "/v1", "/v1/messages"),
+        (ProviderKind::Anthropic, "/gateway/", "/gateway/v1/messages"),
+        (ProviderKind::Ollama, "/", "/api/chat"),
+        (ProviderKind::Ollama, "/api", "/api/chat"),
     ] {
         let mut server = Server::start(vec![Reply::events(fixture("openai/text.sse"))]).await;
         let provider = build(entry(kind, &format!("{}{suffix}", server.url)));
@@ -214,7 +214,7 @@ async fn messages_with_nothing_in_them_are_left_out() {
     let mut request = question("?");
     request.messages.push(Message::Assistant { text: String::new(), calls: vec![], thoughts: None });
     request.messages.push(Message::User { text: "Well?".to_owned() });
-    for kind in [Kind::Openai, Kind::Anthropic, Kind::Ollama] {
+    for kind in [ProviderKind::Openai, ProviderKind::Anthropic, ProviderKind::Ollama] {
         let body = sent_to(kind, &request).await;
         assert!(!body["messages"].to_string().contains("assistant"), "{body}");
     }
@@ -223,7 +223,7 @@ async fn messages_with_nothing_in_them_are_left_out() {
 #[tokio::test]
 async fn anthropic_gets_the_tools_of_a_transcript_even_if_none_is_on_offer() {
     let request = Request { tools: Vec::new(), ..transcript() };
-    let body = sent_to(Kind::Anthropic, &request).await;
+    let body = sent_to(ProviderKind::Anthropic, &request).await;
     let names: Vec<_> = body["tools"].as_array().expect("tools").iter().map(|tool| &tool["name"]).collect();
     let called = &body["messages"][1]["content"];
     assert_eq!(names.len(), 2);

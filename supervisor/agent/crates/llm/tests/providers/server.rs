@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 /// What a request looked like.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     /// The request line and the headers.
     pub(crate) head: String,
     /// `Null` if there was none.
@@ -22,7 +22,7 @@ pub(crate) struct Asked {
     pub(crate) again: bool,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().skip(1).find_map(|line| {
             let (key, value) = line.split_once(':')?;
@@ -37,7 +37,7 @@ impl Asked {
 
 /// How an answer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum BodyEnd {
     /// As it should.
     Whole,
     /// The connection breaks.
@@ -55,7 +55,7 @@ pub(crate) struct Reply {
     pub(crate) headers: Vec<(String, String)>,
     /// Each is an HTTP chunk of its own.
     pub(crate) pieces: Vec<Vec<u8>>,
-    pub(crate) end: End,
+    pub(crate) end: BodyEnd,
     /// Not even a head is sent.
     pub(crate) mute: bool,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Reply {
 impl Reply {
     pub(crate) fn new(status: u16, kind: &str, body: impl Into<Vec<u8>>) -> Self {
         let headers = vec![("content-type".to_owned(), kind.to_owned())];
-        Self { status, headers, pieces: vec![body.into()], end: End::Whole, mute: false }
+        Self { status, headers, pieces: vec![body.into()], end: BodyEnd::Whole, mute: false }
     }
 
     pub(crate) fn events(body: impl Into<Vec<u8>>) -> Self {
@@ -79,10 +79,10 @@ impl Reply {
     }
 
     pub(crate) fn mute() -> Self {
-        Self { mute: true, end: End::Hang, ..Self::new(200, "", "") }
+        Self { mute: true, end: BodyEnd::Hang, ..Self::new(200, "", "") }
     }
 
-    pub(crate) fn ends(self, end: End) -> Self {
+    pub(crate) fn ends(self, end: BodyEnd) -> Self {
         Self { end, ..self }
     }
 
@@ -100,7 +100,7 @@ impl Reply {
 pub(crate) struct Server {
     pub(crate) url: String,
     pub(crate) port: u16,
-    asked: UnboundedReceiver<Asked>,
+    asked: UnboundedReceiver<ReceivedRequest>,
     gone: UnboundedReceiver<()>,
     task: JoinHandle<()>,
 }
@@ -132,7 +132,7 @@ impl Server {
     }
 
     /// The next request that came.
-    pub(crate) async fn asked(&mut self) -> Asked {
+    pub(crate) async fn asked(&mut self) -> ReceivedRequest {
         self.asked.recv().await.expect("the server runs")
     }
 
@@ -152,7 +152,7 @@ pub(crate) async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     replies: Arc<Vec<Reply>>,
     next: Arc<AtomicUsize>,
-    asked: UnboundedSender<Asked>,
+    asked: UnboundedSender<ReceivedRequest>,
     gone: UnboundedSender<()>,
 ) {
     let mut read = Vec::new();
@@ -164,12 +164,12 @@ pub(crate) async fn serve(
         let reply = &replies[turn];
         let written = if reply.mute { Ok(()) } else { write(&mut stream, reply).await };
         match reply.end {
-            End::Whole if written.is_ok() => {}
-            End::Whole | End::Cut => return,
-            End::Hang | End::Endless => {
+            BodyEnd::Whole if written.is_ok() => {}
+            BodyEnd::Whole | BodyEnd::Cut => return,
+            BodyEnd::Hang | BodyEnd::Endless => {
                 let mut last = reply.pieces.last().cloned().unwrap_or_default();
                 last = chunk(&last);
-                if reply.end == End::Endless {
+                if reply.end == BodyEnd::Endless {
                     while stream.write_all(&last).await.is_ok() {}
                 }
                 let mut rest = [0];
@@ -192,7 +192,7 @@ async fn write(stream: &mut (impl AsyncWrite + Unpin), reply: &Reply) -> std::io
         stream.write_all(&chunk(piece)).await?;
         stream.flush().await?;
     }
-    if reply.end == End::Whole {
+    if reply.end == BodyEnd::Whole {
         stream.write_all(b"0\r\n\r\n").await?;
     }
     stream.flush().await
@@ -205,7 +205,7 @@ fn chunk(piece: &[u8]) -> Vec<u8> {
     chunk
 }
 
-async fn request(stream: &mut (impl AsyncRead + Unpin), read: &mut Vec<u8>) -> Option<Asked> {
+async fn request(stream: &mut (impl AsyncRead + Unpin), read: &mut Vec<u8>) -> Option<ReceivedRequest> {
     let head_end = loop {
         if let Some(at) = read.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
             break at + 4;
@@ -215,7 +215,7 @@ async fn request(stream: &mut (impl AsyncRead + Unpin), read: &mut Vec<u8>) -> O
         }
     };
     let head = String::from_utf8_lossy(&read[..head_end]).into_owned();
-    let mut asked = Asked { head, body: Value::Null, text: String::new(), again: false };
+    let mut asked = ReceivedRequest { head, body: Value::Null, text: String::new(), again: false };
     let length = asked.header("content-length").map_or(0, |value| value.parse().expect("a number"));
     while read.len() < head_end + length {
         if stream.read_buf(read).await.ok()? == 0 {

@@ -3,25 +3,25 @@
 use std::sync::Arc;
 
 use talon_llm::Provider;
-use talon_llm::config::{Dialect, Entry, Kind};
+use talon_llm::config::{Dialect, ProviderEntry, ProviderKind};
 use talon_llm::model::{Answer, Chunk};
 
 use crate::server::{Reply, Server};
 use crate::{ask, build, entry, fixture};
 
-const STREAMS: &[(Kind, &str)] = &[
-    (Kind::Openai, "openai/calls.sse"),
-    (Kind::Openai, "openai/text-crlf.sse"),
-    (Kind::Openai, "openai/text.sse"),
-    (Kind::Openai, "openrouter/reasoning.sse"),
-    (Kind::Anthropic, "anthropic/thinking-call.sse"),
-    (Kind::Anthropic, "anthropic/text.sse"),
-    (Kind::Ollama, "ollama/text.ndjson"),
-    (Kind::Ollama, "ollama/thinking-calls.ndjson"),
+const STREAMS: &[(ProviderKind, &str)] = &[
+    (ProviderKind::Openai, "openai/calls.sse"),
+    (ProviderKind::Openai, "openai/text-crlf.sse"),
+    (ProviderKind::Openai, "openai/text.sse"),
+    (ProviderKind::Openai, "openrouter/reasoning.sse"),
+    (ProviderKind::Anthropic, "anthropic/thinking-call.sse"),
+    (ProviderKind::Anthropic, "anthropic/text.sse"),
+    (ProviderKind::Ollama, "ollama/text.ndjson"),
+    (ProviderKind::Ollama, "ollama/thinking-calls.ndjson"),
 ];
 
-fn reply(kind: Kind, pieces: Vec<Vec<u8>>) -> Reply {
-    let reply = if kind == Kind::Ollama { Reply::lines("") } else { Reply::events("") };
+fn reply(kind: ProviderKind, pieces: Vec<Vec<u8>>) -> Reply {
+    let reply = if kind == ProviderKind::Ollama { Reply::lines("") } else { Reply::events("") };
     reply.pieces(pieces)
 }
 
@@ -30,10 +30,10 @@ async fn read(provider: &Arc<dyn Provider>) -> (Answer, Vec<Chunk>) {
     (answer.expect("an answer"), chunks)
 }
 
-fn local(kind: Kind, url: &str) -> Entry {
+fn local(kind: ProviderKind, url: &str) -> ProviderEntry {
     // The dialect that keeps the most.
-    let dialect = (kind == Kind::Openai).then_some(Dialect::Openrouter);
-    Entry { dialect, ..entry(kind, url) }
+    let dialect = (kind == ProviderKind::Openai).then_some(Dialect::Openrouter);
+    ProviderEntry { dialect, ..entry(kind, url) }
 }
 
 /// How far apart the cuts of one answer are. With one answer for each offset every byte is cut before once.

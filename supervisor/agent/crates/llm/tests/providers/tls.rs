@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
-use talon_llm::config::{Entry, Kind};
+use talon_llm::config::{ProviderEntry, ProviderKind};
 use talon_llm::model::ErrorClass;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::unbounded_channel;
@@ -42,7 +42,7 @@ async fn server() -> (String, String) {
 #[tokio::test]
 async fn an_unknown_certificate_is_refused() {
     let (url, _) = server().await;
-    let error = ask(&build(entry(Kind::Openai, &url))).await.0.expect_err("nobody knows it");
+    let error = ask(&build(entry(ProviderKind::Openai, &url))).await.0.expect_err("nobody knows it");
     assert_eq!(error.class, ErrorClass::Network);
     assert!(error.message.contains("ca_file"), "{error}");
 }
@@ -53,6 +53,7 @@ async fn an_authority_of_ones_own_is_believed() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("ca.pem");
     std::fs::write(&path, pem).expect("written");
-    let answer = ask(&build(Entry { ca_file: Some(path), ..entry(Kind::Openai, &url) })).await.0;
+    let answer =
+        ask(&build(ProviderEntry { ca_file: Some(path), ..entry(ProviderKind::Openai, &url) })).await.0;
     assert_eq!(answer.expect("an answer").text, "Grüße aus Zürich 😀.");
 }

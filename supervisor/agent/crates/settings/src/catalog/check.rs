@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{CatalogKeys, Entry, Model, ModelRef};
+use super::{CatalogEntry, CatalogKeys, Model, ModelRef};
 use crate::nearest::nearest;
 
 /// The most models. The router considers each of them for each request; an aggregator's whole list has some hundreds.
@@ -19,7 +19,7 @@ const MAX_ALIAS_BYTES: usize = 64;
 
 /// A problem of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct CatalogProblem {
     /// The keys below `models.catalog`.
     pub path: Vec<String>,
     /// The problem.
@@ -28,7 +28,7 @@ pub struct Problem {
     pub help: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for CatalogProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "models.catalog")?;
         for key in &self.path {
@@ -40,9 +40,9 @@ impl fmt::Display for Problem {
 
 /// All problems of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problems(pub Vec<Problem>);
+pub struct CatalogProblems(pub Vec<CatalogProblem>);
 
-impl fmt::Display for Problems {
+impl fmt::Display for CatalogProblems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, problem) in self.0.iter().enumerate() {
             let newline = if index > 0 { "\n" } else { "" };
@@ -52,9 +52,12 @@ impl fmt::Display for Problems {
     }
 }
 
-impl std::error::Error for Problems {}
+impl std::error::Error for CatalogProblems {}
 
-pub(super) fn check(keys: &CatalogKeys, providers: &BTreeSet<String>) -> Result<Vec<Entry>, Problems> {
+pub(super) fn check(
+    keys: &CatalogKeys,
+    providers: &BTreeSet<String>,
+) -> Result<Vec<CatalogEntry>, CatalogProblems> {
     let mut check = Check { found: Vec::new(), providers };
     if keys.0.len() > MAX_MODELS {
         let message = format!("{} models are more than {MAX_MODELS}", keys.0.len());
@@ -67,24 +70,24 @@ pub(super) fn check(keys: &CatalogKeys, providers: &BTreeSet<String>) -> Result<
     // The order of keys differs from that of pairs, since a slash sorts after some characters.
     entries.sort_by(|a, b| a.id.cmp(&b.id));
     check.aliases(&entries);
-    if check.found.is_empty() { Ok(entries) } else { Err(Problems(check.found)) }
+    if check.found.is_empty() { Ok(entries) } else { Err(CatalogProblems(check.found)) }
 }
 
 struct Check<'a> {
-    found: Vec<Problem>,
+    found: Vec<CatalogProblem>,
     providers: &'a BTreeSet<String>,
 }
 
 impl Check<'_> {
     fn problem(&mut self, path: &[&str], message: impl Into<String>, help: impl Into<String>) {
         let path = path.iter().map(|&key| key.to_owned()).collect();
-        self.found.push(Problem { path, message: message.into(), help: help.into() });
+        self.found.push(CatalogProblem { path, message: message.into(), help: help.into() });
     }
 
-    fn entry(&mut self, key: &str, model: &Model) -> Option<Entry> {
+    fn entry(&mut self, key: &str, model: &Model) -> Option<CatalogEntry> {
         let id = self.id(key);
         self.model(key, model);
-        Some(Entry { id: id?, model: model.clone() })
+        Some(CatalogEntry { id: id?, model: model.clone() })
     }
 
     fn id(&mut self, key: &str) -> Option<ModelRef> {
@@ -181,7 +184,7 @@ impl Check<'_> {
     }
 
     /// Checks that an alias names one model, and nothing else.
-    fn aliases(&mut self, entries: &[Entry]) {
+    fn aliases(&mut self, entries: &[CatalogEntry]) {
         let mut taken: BTreeMap<&str, &ModelRef> = BTreeMap::new();
         for entry in entries {
             let Some(alias) = entry.model.alias.as_deref() else { continue };

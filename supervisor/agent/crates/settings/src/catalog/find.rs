@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::Entry;
+use super::CatalogEntry;
 use crate::nearest::nearest;
 
 /// No model has this name, or several have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnknownModel {
+pub struct UnknownModelError {
     /// The requested name, truncated.
     pub asked: String,
     /// All matches, if there are several.
@@ -19,13 +19,16 @@ pub struct UnknownModel {
 /// How much of the requested name is repeated.
 const MAX_SHOWN_CHARS: usize = 80;
 
-pub(super) fn find<'c>(entries: &'c [Entry], asked: &str) -> Result<&'c Entry, UnknownModel> {
+pub(super) fn find<'c>(
+    entries: &'c [CatalogEntry],
+    asked: &str,
+) -> Result<&'c CatalogEntry, UnknownModelError> {
     if let Some(entry) =
         entries.iter().find(|entry| is_id(entry, asked) || entry.model.alias.as_deref() == Some(asked))
     {
         return Ok(entry);
     }
-    let same_name: Vec<&Entry> = entries.iter().filter(|entry| entry.id.name == asked).collect();
+    let same_name: Vec<&CatalogEntry> = entries.iter().filter(|entry| entry.id.name == asked).collect();
     if let [entry] = same_name[..] {
         return Ok(entry);
     }
@@ -36,20 +39,20 @@ pub(super) fn find<'c>(entries: &'c [Entry], asked: &str) -> Result<&'c Entry, U
         .map(String::as_str)
         .chain(aliases)
         .chain(entries.iter().map(|entry| entry.id.name.as_str()));
-    Err(UnknownModel {
+    Err(UnknownModelError {
         asked: asked.chars().take(MAX_SHOWN_CHARS).collect(),
         ambiguous: same_name.iter().map(|entry| entry.id.to_string()).collect(),
         nearest: nearest(asked, names),
     })
 }
 
-fn is_id(entry: &Entry, asked: &str) -> bool {
+fn is_id(entry: &CatalogEntry, asked: &str) -> bool {
     asked
         .split_once('/')
         .is_some_and(|(provider, name)| provider == entry.id.provider && name == entry.id.name)
 }
 
-impl fmt::Display for UnknownModel {
+impl fmt::Display for UnknownModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { asked, ambiguous, nearest } = self;
         if ambiguous.is_empty() {
@@ -65,4 +68,4 @@ impl fmt::Display for UnknownModel {
     }
 }
 
-impl std::error::Error for UnknownModel {}
+impl std::error::Error for UnknownModelError {}

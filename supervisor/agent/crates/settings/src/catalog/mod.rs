@@ -12,8 +12,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::check::{MAX_MODELS, MAX_WEIGHT, Problem, Problems};
-pub use self::find::UnknownModel;
+pub use self::check::{CatalogProblem, CatalogProblems, MAX_MODELS, MAX_WEIGHT};
+pub use self::find::UnknownModelError;
 pub use crate::model::{CatalogKeys, Cost, Model};
 
 /// A model by its provider and its provider's name for it.
@@ -30,16 +30,16 @@ pub struct ModelRef {
 #[error(
     "a model is written as its provider and its name with a slash between them, such as openai/gpt-4o-mini"
 )]
-pub struct NoModelRef;
+pub struct ParseModelRefError;
 
 impl FromStr for ModelRef {
-    type Err = NoModelRef;
-    fn from_str(text: &str) -> Result<Self, NoModelRef> {
+    type Err = ParseModelRefError;
+    fn from_str(text: &str) -> Result<Self, ParseModelRefError> {
         match text.split_once('/') {
             Some((provider, name)) if !provider.is_empty() && !name.is_empty() => {
                 Ok(Self { provider: provider.to_owned(), name: name.to_owned() })
             }
-            _ => Err(NoModelRef),
+            _ => Err(ParseModelRefError),
         }
     }
 }
@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for ModelRef {
 
 /// A checked model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct CatalogEntry {
     /// The model's id.
     pub id: ModelRef,
     /// The operator's keys.
@@ -74,7 +74,7 @@ pub struct Entry {
 /// The checked models, by provider and name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalog {
-    entries: Vec<Entry>,
+    entries: Vec<CatalogEntry>,
 }
 
 impl Catalog {
@@ -82,19 +82,19 @@ impl Catalog {
     ///
     /// # Errors
     /// [`Problems`], all of them at once.
-    pub fn new(keys: &CatalogKeys, providers: &BTreeSet<String>) -> Result<Self, Problems> {
+    pub fn new(keys: &CatalogKeys, providers: &BTreeSet<String>) -> Result<Self, CatalogProblems> {
         check::check(keys, providers).map(|entries| Self { entries })
     }
 
     /// All models, by provider and name.
     #[must_use]
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[CatalogEntry] {
         &self.entries
     }
 
     /// The model with exactly this provider and name.
     #[must_use]
-    pub fn get(&self, id: &ModelRef) -> Option<&Entry> {
+    pub fn get(&self, id: &ModelRef) -> Option<&CatalogEntry> {
         let found = self.entries.binary_search_by(|entry| entry.id.cmp(id)).ok()?;
         self.entries.get(found)
     }
@@ -104,7 +104,7 @@ impl Catalog {
     ///
     /// # Errors
     /// [`UnknownModel`], with the nearest ones.
-    pub fn find(&self, asked: &str) -> Result<&Entry, UnknownModel> {
+    pub fn find(&self, asked: &str) -> Result<&CatalogEntry, UnknownModelError> {
         find::find(&self.entries, asked)
     }
 }

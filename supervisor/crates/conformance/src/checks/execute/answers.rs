@@ -5,39 +5,39 @@ use talon_plugin::spec::MIN_MESSAGE_BYTES;
 use talon_sanitize::{Raw, inert};
 
 use super::NOTHING_TO_CALL;
-use crate::bench::targets::Target;
-use crate::bench::{Bench, Finding, InitSaid, Said, Session};
+use crate::harness::targets::Target;
+use crate::harness::{CallResult, Finding, Harness, InitResult, Session};
 
-pub(in crate::checks) async fn echo_id(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+pub(in crate::checks) async fn echo_id(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
     let target = bench.targets.first();
-    bench.live().await?;
+    bench.ensure_session().await?;
     let Some(session) = bench.session() else { return Ok(Finding::pass()) };
     const ID: &str = "conformance-echo-7f3a";
     let said = bench.call(session, ID, &target.action, &target.args).await;
     Ok(match said {
-        Said::Answer(answer) if answer.call_id == ID => Finding::pass(),
-        Said::Answer(answer) => Finding::Fail(inert!(
+        CallResult::Answer(answer) if answer.call_id == ID => Finding::pass(),
+        CallResult::Answer(answer) => Finding::Fail(inert!(
             "the call {} of {} was answered under the id {:?}",
             ID,
-            target.shown(),
+            target.sanitized_name(),
             Raw::from(&answer.call_id).line_within(64)
         )),
-        Said::Undecodable(_) => Finding::Skip("its answer cannot be read: see execute.decodes".into()),
-        Said::Status(..) if !target.known => Finding::Skip(NOTHING_TO_CALL.into()),
-        said => Finding::Fail(inert!("the call of {} brought {}", target.shown(), said.words())),
+        CallResult::Undecodable(_) => Finding::Skip("its answer cannot be read: see execute.decodes".into()),
+        CallResult::Status(..) if !target.known => Finding::Skip(NOTHING_TO_CALL.into()),
+        said => Finding::Fail(inert!("the call of {} brought {}", target.sanitized_name(), said.describe())),
     })
 }
 
-pub(in crate::checks) async fn decodes(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+pub(in crate::checks) async fn decodes(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
     let targets = match bench.targets.all.is_empty() {
         true => vec![bench.targets.first()],
         false => bench.targets.all.clone(),
     };
     for target in targets {
-        bench.live().await?;
+        bench.ensure_session().await?;
         let Some(session) = bench.session() else { return Ok(Finding::pass()) };
         let said = bench.call(session, "conformance-decodes", &target.action, &target.args).await;
-        if let Some(problem) = unreadable(&target, &said) {
+        if let Some(problem) = decode_problem(&target, &said) {
             return Ok(problem);
         }
     }
@@ -45,11 +45,11 @@ pub(in crate::checks) async fn decodes(bench: &mut Bench<'_>) -> Result<Finding,
 }
 
 /// Why an answer is not valid. Missing answers are judged by other checks.
-fn unreadable(target: &Target, said: &Said) -> Option<Finding> {
-    let failed = |what| Some(Finding::Fail(inert!("{} answered with {}", target.shown(), what)));
+fn decode_problem(target: &Target, said: &CallResult) -> Option<Finding> {
+    let failed = |what| Some(Finding::Fail(inert!("{} answered with {}", target.sanitized_name(), what)));
     match said {
-        Said::Undecodable(_) => failed(said.words()),
-        Said::Answer(answer) if !answer.structured_content.is_empty() => {
+        CallResult::Undecodable(_) => failed(said.describe()),
+        CallResult::Answer(answer) if !answer.structured_content.is_empty() => {
             let parsed = serde_json::from_str::<Value>(&answer.structured_content);
             parsed.err().and_then(|error| {
                 failed(inert!("structured content that is no JSON: {}", Raw::of(error).line_within(120)))
@@ -60,38 +60,38 @@ fn unreadable(target: &Target, said: &Said) -> Option<Finding> {
 }
 
 /// Announces a small limit to a new process, and calls all actions that may be called.
-pub(in crate::checks) async fn large(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
-    if let Some(finding) = bench.never_served() {
+pub(in crate::checks) async fn large_answer(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
+    if let Some(finding) = bench.skip_reason() {
         return Err(finding);
     }
     if bench.targets.all.is_empty() {
         return Ok(Finding::Skip(NOTHING_TO_CALL.into()));
     }
     let again = |text| Finding::Fail(inert!("with an announced limit of 64 KiB it did not start: {}", text));
-    let session = bench.other(|spec| spec.max_message_bytes = MIN_MESSAGE_BYTES).await;
+    let session = bench.start_session(|spec| spec.max_message_bytes = MIN_MESSAGE_BYTES).await;
     let session = session.map_err(|problem| again(problem.text))?;
-    let found = match bench.init(&session, bench.spec.config.clone()).await {
-        InitSaid::Done | InitSaid::None => all_below(bench, &session).await,
-        InitSaid::Refused(text) | InitSaid::Broken(text) => again(text),
+    let found = match bench.call_init(&session, bench.spec.config.clone()).await {
+        InitResult::Done | InitResult::NotImplemented => check_answer_sizes(bench, &session).await,
+        InitResult::Refused(text) | InitResult::Broken(text) => again(text),
     };
-    bench.spoil(session.probe).await;
+    bench.discard(session.probe).await;
     Ok(found)
 }
 
-async fn all_below(bench: &Bench<'_>, session: &Session) -> Finding {
+async fn check_answer_sizes(bench: &Harness<'_>, session: &Session) -> Finding {
     let mut largest = 0;
     for target in &bench.targets.all {
         let said = bench.call(session, "conformance-large", &target.action, &target.args).await;
         let bytes = match said {
-            Said::Answer(answer) => prost::Message::encoded_len(&answer),
-            Said::TooLarge(limit) => limit,
+            CallResult::Answer(answer) => prost::Message::encoded_len(&answer),
+            CallResult::TooLarge(limit) => limit,
             _ => 0,
         };
         if bytes > MIN_MESSAGE_BYTES {
             return Finding::Fail(inert!(
                 "with an announced limit of {} bytes, {} answered with {}",
                 MIN_MESSAGE_BYTES,
-                target.shown(),
+                target.sanitized_name(),
                 bytes
             ));
         }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use talon_sanitize::{Raw, Sanitized, inert};
 
-use super::{NOTHING_TO_CALL, Worst};
-use crate::bench::targets::UNKNOWN_ACTION;
-use crate::bench::{Bench, Finding, Said};
+use super::{FindingAccumulator, NOTHING_TO_CALL};
+use crate::harness::targets::UNKNOWN_ACTION;
+use crate::harness::{CallResult, Finding, Harness};
 
 /// An argument that no action declares.
 const UNKNOWN_ARGUMENT: &str = "talon_conformance_no_such_argument";
@@ -18,84 +18,82 @@ const MAX_HOSTILE_CALLS: usize = 160;
 const LONG_BYTES: usize = 100 << 10;
 
 /// The nesting of deep JSON: too deep for the stack of a recursive parser.
-const DEPTH: usize = 10_000;
+const NESTING_DEPTH: usize = 10_000;
 
 /// Makes one call and judges how the plugin took it.
-async fn taken(
-    bench: &mut Bench<'_>,
+async fn try_call(
+    bench: &mut Harness<'_>,
     action: &str,
     args: &BTreeMap<String, String>,
     what: Sanitized,
-) -> Result<(Said, Finding), Finding> {
-    bench.live().await?;
+) -> Result<(CallResult, Finding), Finding> {
+    bench.ensure_session().await?;
     let Some(session) = bench.session() else { return Err(Finding::pass()) };
     let said = bench.call(session, "conformance-arguments", action, args).await;
-    let finding = said.as_taken(what);
+    let finding = said.to_finding(what);
     Ok((said, finding))
 }
 
-pub(in crate::checks) async fn unknown_action(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+pub(in crate::checks) async fn unknown_action(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
     let none = BTreeMap::new();
-    let mut worst = Worst::default();
-    let (said, finding) = taken(bench, UNKNOWN_ACTION, &none, "an unknown action".into()).await?;
-    if let Said::Answer(answer) = &said
+    let mut worst = FindingAccumulator::default();
+    let (said, finding) = try_call(bench, UNKNOWN_ACTION, &none, "an unknown action".into()).await?;
+    if let CallResult::Answer(answer) = &said
         && answer.error.is_empty()
     {
         return Ok(Finding::Fail("an action that it does not have was answered without an error".into()));
     }
-    worst.take(finding)?;
+    worst.add(finding)?;
     let what = "an unknown action whose name is control characters".into();
-    let (_, finding) = taken(bench, CONTROL, &none, what).await?;
-    worst.take(finding)?;
-    Ok(worst.found(said.words()))
+    let (_, finding) = try_call(bench, CONTROL_CHARACTERS, &none, what).await?;
+    worst.add(finding)?;
+    Ok(worst.finish(said.describe()))
 }
 
-pub(in crate::checks) async fn missing(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
-    if let Some(finding) = bench.never_served() {
+pub(in crate::checks) async fn missing_arguments(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
+    if let Some(finding) = bench.skip_reason() {
         return Err(finding);
     }
-    let required = |target: &&crate::bench::targets::Target| target.parameters.iter().any(|it| it.required);
+    let required = |target: &&crate::harness::targets::Target| target.parameters.iter().any(|it| it.required);
     let targets: Vec<_> = bench.targets.all.iter().filter(required).cloned().collect();
     if targets.is_empty() {
         return Ok(Finding::Skip("no action that may be called requires an argument".into()));
     }
-    let mut worst = Worst::default();
+    let mut worst = FindingAccumulator::default();
     for target in targets {
-        let what = inert!("{} without its arguments", target.shown());
-        let (said, finding) = taken(bench, &target.action, &BTreeMap::new(), what).await?;
-        worst.take(finding)?;
-        if let Said::Answer(answer) = said
+        let what = inert!("{} without its arguments", target.sanitized_name());
+        let (said, finding) = try_call(bench, &target.action, &BTreeMap::new(), what).await?;
+        worst.add(finding)?;
+        if let CallResult::Answer(answer) = said
             && answer.error.is_empty()
         {
-            let action = target.shown();
-            worst.take(Finding::Warn(inert!(
-                "{} did its work without an argument that it requires",
-                action
-            )))?;
+            let action = target.sanitized_name();
+            worst
+                .add(Finding::Warn(inert!("{} did its work without an argument that it requires", action)))?;
         }
     }
-    Ok(worst.found(Sanitized::default()))
+    Ok(worst.finish(Sanitized::default()))
 }
 
-pub(in crate::checks) async fn unknown(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
+pub(in crate::checks) async fn unknown_argument(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
     let target = bench.targets.first();
     let mut args = target.args.clone();
     args.insert(UNKNOWN_ARGUMENT.to_owned(), "x".to_owned());
-    let what = inert!("{} with an argument that it did not declare", target.shown());
-    let (said, finding) = taken(bench, &target.action, &args, what).await?;
-    if let (Said::Status(..), false) = (&said, target.known) {
+    let what = inert!("{} with an argument that it did not declare", target.sanitized_name());
+    let (said, finding) = try_call(bench, &target.action, &args, what).await?;
+    if let (CallResult::Status(..), false) = (&said, target.known) {
         return Ok(Finding::Skip(NOTHING_TO_CALL.into()));
     }
     Ok(finding)
 }
 
 /// Disturbs terminals and prompts.
-const CONTROL: &str = "\u{1b}[2J\r\n\t\u{7}\u{8}\u{202e}\u{200b}<|im_start|>system";
+const CONTROL_CHARACTERS: &str = "\u{1b}[2J\r\n\t\u{7}\u{8}\u{202e}\u{200b}<|im_start|>system";
 
 /// Hostile values for a parameter of this type, each with a description.
 fn hostile_values(kind: &str) -> Vec<(&'static str, String)> {
     let mut values = vec![
-        ("control characters", CONTROL.to_owned()),
+        ("control characters", CONTROL_CHARACTERS.to_owned()),
         ("a NUL", "a\0b".to_owned()),
         ("100 KiB", "x".repeat(LONG_BYTES)),
         ("nothing", String::new()),
@@ -108,44 +106,47 @@ fn hostile_values(kind: &str) -> Vec<(&'static str, String)> {
         "boolean" => values.push(("a boolean that is none", "maybe".to_owned())),
         _ => {
             values.push(("broken JSON", "{\"a\": [".to_owned()));
-            values.push(("JSON nested ten thousand deep", "[".repeat(DEPTH) + &"]".repeat(DEPTH)));
+            values.push((
+                "JSON nested ten thousand deep",
+                "[".repeat(NESTING_DEPTH) + &"]".repeat(NESTING_DEPTH),
+            ));
         }
     }
     values
 }
 
-pub(in crate::checks) async fn hostile(bench: &mut Bench<'_>) -> Result<Finding, Finding> {
-    if let Some(finding) = bench.never_served() {
+pub(in crate::checks) async fn hostile_arguments(bench: &mut Harness<'_>) -> Result<Finding, Finding> {
+    if let Some(finding) = bench.skip_reason() {
         return Err(finding);
     }
-    let mut worst = Worst::default();
+    let mut worst = FindingAccumulator::default();
     let mut calls = 0_usize;
     for target in bench.targets.all.clone() {
         for parameter in &target.parameters {
             for (kind, value) in hostile_values(&parameter.r#type) {
                 if calls == MAX_HOSTILE_CALLS {
                     return Ok(
-                        worst.found(inert!("{} calls; there are more parameters than were tried", calls))
+                        worst.finish(inert!("{} calls; there are more parameters than were tried", calls))
                     );
                 }
                 calls += 1;
                 let mut args = target.args.clone();
                 args.insert(parameter.name.clone(), value);
                 let name = Raw::from(&parameter.name).line_within(64);
-                let what = inert!("{} with {} as its {}", target.shown(), kind, name);
-                let (_, finding) = taken(bench, &target.action, &args, what).await?;
-                worst.take(finding)?;
+                let what = inert!("{} with {} as its {}", target.sanitized_name(), kind, name);
+                let (_, finding) = try_call(bench, &target.action, &args, what).await?;
+                worst.add(finding)?;
             }
         }
     }
     if calls == 0 {
-        let args = BTreeMap::from([("a\0b".to_owned(), CONTROL.to_owned())]);
+        let args = BTreeMap::from([("a\0b".to_owned(), CONTROL_CHARACTERS.to_owned())]);
         let what = "an unknown action with hostile arguments".into();
-        let (_, finding) = taken(bench, UNKNOWN_ACTION, &args, what).await?;
-        worst.take(finding)?;
-        return Ok(worst.found(
+        let (_, finding) = try_call(bench, UNKNOWN_ACTION, &args, what).await?;
+        worst.add(finding)?;
+        return Ok(worst.finish(
             "only the unknown action could be tried: no other with a parameter may be called".into(),
         ));
     }
-    Ok(worst.found(inert!("{} calls", calls)))
+    Ok(worst.finish(inert!("{} calls", calls)))
 }

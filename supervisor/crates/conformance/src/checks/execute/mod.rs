@@ -2,24 +2,24 @@
 
 pub(super) mod answers;
 pub(super) mod arguments;
-pub(super) mod at_once;
+pub(super) mod concurrency;
 
 use talon_sanitize::Sanitized;
 
-use crate::bench::Finding;
+use crate::harness::Finding;
 
 /// The text of a skipped check when no action may be called.
 pub(super) const NOTHING_TO_CALL: &str = "no action may be called: name one with --action 'NAME KEY=VALUE', or mark those that change nothing as read_only";
 
 /// Keeps the first warning among several findings.
 #[derive(Default)]
-pub(super) struct Worst {
+pub(super) struct FindingAccumulator {
     warning: Option<Sanitized>,
 }
 
-impl Worst {
+impl FindingAccumulator {
     /// Adds one finding; a failure ends the check.
-    pub(super) fn take(&mut self, finding: Finding) -> Result<(), Finding> {
+    pub(super) fn add(&mut self, finding: Finding) -> Result<(), Finding> {
         match finding {
             Finding::Fail(_) => return Err(finding),
             Finding::Warn(text) => {
@@ -30,7 +30,7 @@ impl Worst {
         Ok(())
     }
 
-    pub(super) fn found(self, pass: Sanitized) -> Finding {
+    pub(super) fn finish(self, pass: Sanitized) -> Finding {
         self.warning.map_or(Finding::Pass(pass), Finding::Warn)
     }
 }

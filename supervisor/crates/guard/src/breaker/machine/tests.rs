@@ -133,7 +133,7 @@ proptest! {
     fn the_machine_keeps_its_promises(steps in proptest::collection::vec(step(), 1..200)) {
         let mut now = Instant::now();
         let mut machine = Machine::new(SETTINGS);
-        let mut live: Vec<Admitted> = Vec::new();
+        let mut live: Vec<CallPermit> = Vec::new();
         let mut faults_in_a_row = 0;
         for step in steps {
             let before = machine.state();

@@ -38,9 +38,9 @@ fn what_has_no_room_is_parsed_each_time_and_the_rest_is_kept() {
     let (small, large) = (r#"{"const": 1}"#, format!(r#"{{"enum": [{}1]}}"#, "{\"\":0},".repeat(1000)));
     let room = 2 * Schema::parse(small).unwrap().bytes();
     assert!(Schema::parse(&large).unwrap().bytes() > room);
-    let actions = Actions::within(room, actions(&[small, &large, small, small]));
+    let actions = Actions::with_cache_bytes(room, actions(&[small, &large, small, small]));
     asked(&actions, 4);
     // The large one and the last.
     assert_eq!(asked(&actions, 4), (vec![true; 4], 2));
-    assert_eq!(actions.room.load(Ordering::Relaxed), 0);
+    assert_eq!(actions.remaining_bytes.load(Ordering::Relaxed), 0);
 }

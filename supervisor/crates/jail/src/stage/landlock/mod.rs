@@ -31,7 +31,7 @@ use crate::sys;
 
 /// The lowest useful ABI, which Debian 12's kernel offers (Linux 5.19). Before it, files could be linked and renamed
 /// only inside one directory, which breaks package caches of every kind.
-const LEAST_ABI: u32 = 2;
+const MIN_ABI: u32 = 2;
 
 /// Since this ABI truncating is covered (Linux 6.2).
 const TRUNCATE_ABI: u32 = 3;
@@ -50,22 +50,22 @@ const SOCKETS_ABI: u32 = 9;
 pub(super) fn restrict(plan: &Plan) -> Result<Option<Status>, StepError> {
     let Some(isolation) = plan.isolation() else { return Ok(Some(Status::Missing("not asked for".into()))) };
     let abi = kernel_abi()?;
-    enough(abi, isolation)?;
+    check_abi(abi, isolation)?;
 
     let ruleset = ruleset(abi, &isolation.network).map_err(|error| failed(&error))?;
-    let (ruleset, granted) = rules::files(ruleset, known(abi), plan, isolation)?;
+    let (ruleset, granted) = rules::files(ruleset, library_abi(abi), plan, isolation)?;
     let mut ruleset = ports(ruleset, &isolation.network).map_err(|error| failed(&error))?;
     if abi >= LOG_ABI {
         // Our own self-test is no attack and should not be in the audit log at each start.
         ruleset = ruleset.log_same_exec(false).map_err(|error| failed(&error))?;
     }
     let probes = probe::choose(&granted, plan.private.get().is_some())?;
-    let status = ruleset.restrict_self().map_err(|error| failed(&error))?;
-    if status.ruleset != RulesetStatus::FullyEnforced || !status.no_new_privs {
-        return Err(StepError::new(format!("it holds in part only: {status:?} (please report this)")));
+    let restriction = ruleset.restrict_self().map_err(|error| failed(&error))?;
+    if restriction.ruleset != RulesetStatus::FullyEnforced || !restriction.no_new_privs {
+        return Err(StepError::new(format!("it holds in part only: {restriction:?} (please report this)")));
     }
     probe::prove(&probes)?;
-    Ok(Some(account(abi, isolation)))
+    Ok(Some(status(abi, isolation)))
 }
 
 /// The kernel's ABI version.
@@ -92,7 +92,7 @@ const FILTER_ADVICE: &str = "a filter is in the way: allow landlock_create_rules
                              landlock_restrict_self in the service's SystemCallFilter or the container";
 
 /// Checks that the kernel supports what was requested.
-fn enough(abi: u32, isolation: &Isolation) -> Result<(), StepError> {
+fn check_abi(abi: u32, isolation: &Isolation) -> Result<(), StepError> {
     let profile = &isolation.profile;
     let lists_ports = matches!(
         &isolation.network,
@@ -107,9 +107,9 @@ fn enough(abi: u32, isolation: &Isolation) -> Result<(), StepError> {
         Err(StepError::new(format!(
             "kernel has ABI {abi}, a list of ports asks {PORTS_ABI} (use Linux 6.7 or newer, or allow every port)"
         )))
-    } else if abi < LEAST_ABI {
+    } else if abi < MIN_ABI {
         Err(StepError::new(format!(
-            "kernel has ABI {abi}, every profile asks {LEAST_ABI} (use Linux 5.19 or newer, or set sandbox.mode \
+            "kernel has ABI {abi}, every profile asks {MIN_ABI} (use Linux 5.19 or newer, or set sandbox.mode \
              to best-effort)"
         )))
     } else {
@@ -118,13 +118,13 @@ fn enough(abi: u32, isolation: &Isolation) -> Result<(), StepError> {
 }
 
 /// The ABI that both the kernel and the library support.
-fn known(abi: u32) -> ABI {
+fn library_abi(abi: u32) -> ABI {
     ABI::from(i32::try_from(abi).unwrap_or(i32::MAX))
 }
 
 /// An empty rule set, which forbids everything that the kernel can forbid.
 fn ruleset(abi: u32, network: &Network) -> Result<RulesetCreated, RulesetError> {
-    let known = known(abi);
+    let known = library_abi(abi);
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(AccessFs::from_all(known))?;
@@ -164,7 +164,7 @@ fn failed(error: &RulesetError) -> StepError {
 }
 
 /// What is in force, on a kernel with the required ABI.
-fn account(abi: u32, isolation: &Isolation) -> Status {
+fn status(abi: u32, isolation: &Isolation) -> Status {
     let ports = matches!(isolation.network, Network::None).then_some((PORTS_ABI, "TCP ports"));
     let lacking: Vec<_> = [
         Some((TRUNCATE_ABI, "truncating")),

@@ -4,21 +4,21 @@
 use rustix::fs::{Mode, OFlags, fstat, open};
 use rustix::io::Errno;
 
-use super::rules::Inode;
+use super::rules::InodeId;
 use crate::stage::step::StepError;
-use crate::view::PROOF;
+use crate::view::PROBE_FILE;
 
 /// Directories that are listable on ordinary machines, and that get no rule: a rule for the first would allow
 /// everything.
 const DIRECTORIES: [&str; 2] = ["/", "/dev"];
 
 /// Chooses which of the candidates to test: those that are accessible now.
-pub(super) fn choose(granted: &[Inode], private_root: bool) -> Result<Vec<&'static str>, StepError> {
+pub(super) fn choose(granted: &[InodeId], private_root: bool) -> Result<Vec<&'static str>, StepError> {
     if private_root {
-        return match read(PROOF) {
-            Ok(_) => Ok(vec![PROOF]),
+        return match read(PROBE_FILE) {
+            Ok(_) => Ok(vec![PROBE_FILE]),
             Err(errno) => {
-                let what = format!("cannot read {PROOF}, by which it is proven");
+                let what = format!("cannot read {PROBE_FILE}, by which it is proven");
                 Err(StepError::errno(&what, errno.raw_os_error(), "please report this"))
             }
         };
@@ -58,7 +58,7 @@ pub(super) fn prove(chosen: &[&str]) -> Result<(), StepError> {
 }
 
 /// Opens a file as `cat` would, or a directory as `ls`.
-fn read(path: &str) -> Result<Inode, Errno> {
+fn read(path: &str) -> Result<InodeId, Errno> {
     let opened = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    Ok(Inode::of(&fstat(&opened)?))
+    Ok(InodeId::of(&fstat(&opened)?))
 }

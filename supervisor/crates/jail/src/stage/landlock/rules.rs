@@ -15,7 +15,7 @@ use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open};
 
 use crate::spec::Isolation;
 use crate::stage::request::Plan;
-use crate::stage::root::open::{is_absence, plainly};
+use crate::stage::root::open::{is_absence, no_follow};
 use crate::stage::step::StepError;
 use crate::view::Access;
 
@@ -23,7 +23,7 @@ use crate::view::Access;
 const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Where a program's private directory is mounted as well.
-const PRIVATE_TOO: &[&str] = &["/tmp", "/dev/shm"];
+const PRIVATE_MOUNTS: &[&str] = &["/tmp", "/dev/shm"];
 
 /// What may be done below a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,9 +53,9 @@ struct Grant<'v> {
 
 /// Identifies a file, whatever its path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Inode(u64, u64);
+pub(super) struct InodeId(u64, u64);
 
-impl Inode {
+impl InodeId {
     pub(super) fn of(stat: &Stat) -> Self {
         Self(stat.st_dev, stat.st_ino)
     }
@@ -67,14 +67,14 @@ pub(super) fn files(
     abi: ABI,
     plan: &Plan,
     isolation: &Isolation,
-) -> Result<(RulesetCreated, Vec<Inode>), StepError> {
+) -> Result<(RulesetCreated, Vec<InodeId>), StepError> {
     let mut granted = Vec::new();
     for grant in grants(isolation, plan.private.get().is_some()) {
         let what = |verb| format!("cannot {verb} {}", grant.path.display());
         let opened = if grant.links {
             open(grant.path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
         } else {
-            plainly(grant.path)
+            no_follow(grant.path)
         };
         let file = match opened {
             Ok(file) => file,
@@ -92,7 +92,7 @@ pub(super) fn files(
             .add_rule(rule)
             .map_err(|error| StepError::new(format!("{}: {error} (show something else)", what("allow"))))?;
         if grant.allowed != Allowed::List {
-            granted.push(Inode::of(&stat));
+            granted.push(InodeId::of(&stat));
         }
     }
     let Some(program) = &plan.program else { return Ok((ruleset, granted)) };
@@ -132,7 +132,7 @@ fn grants(isolation: &Isolation, private_root: bool) -> Vec<Grant<'_>> {
     grants.extend(DEVICES.iter().map(|device| optional(device, Allowed::Device)));
     if private_root {
         grants.push(Grant { path: Path::new("/"), allowed: Allowed::List, links: true, needed: true });
-        grants.extend(PRIVATE_TOO.iter().map(|path| optional(path, own)));
+        grants.extend(PRIVATE_MOUNTS.iter().map(|path| optional(path, own)));
         grants.extend(view.files.iter().map(|file| Grant {
             path: &file.at,
             allowed: Allowed::Read,

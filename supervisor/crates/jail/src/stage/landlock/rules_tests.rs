@@ -1,21 +1,21 @@
 use super::*;
-use crate::profile::Compiled;
+use crate::profile::CompiledProfile;
 use crate::spec::Network;
-use crate::view::{Made, Private, Shown, View};
+use crate::view::{BindMount, GeneratedFile, PrivateTmpfs, View};
 
 const ABIS: [ABI; 8] = [ABI::V2, ABI::V3, ABI::V4, ABI::V5, ABI::V6, ABI::V7, ABI::V8, ABI::V9];
 
 fn isolation() -> Isolation {
     let shown =
-        |at: &str, from: &str, access| Shown { at: at.into(), from: from.into(), access, needed: true };
+        |at: &str, from: &str, access| BindMount { at: at.into(), from: from.into(), access, needed: true };
     let view = View {
         shown: vec![shown("/usr", "/usr", Access::Execute), shown("/state", "/var/x", Access::Write)],
-        files: vec![Made { at: "/etc/passwd".into(), text: String::new() }],
+        files: vec![GeneratedFile { at: "/etc/passwd".into(), text: String::new() }],
         program_at: Some("/plugin/run".into()),
-        private: Private { exec: true, ..Private::default() },
+        private: PrivateTmpfs { exec: true, ..PrivateTmpfs::default() },
         ..View::default()
     };
-    Isolation { view, network: Network::None, profile: Compiled::default() }
+    Isolation { view, network: Network::None, profile: CompiledProfile::default() }
 }
 
 #[test]

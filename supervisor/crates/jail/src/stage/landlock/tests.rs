@@ -1,34 +1,34 @@
 use super::*;
-use crate::profile::Compiled;
+use crate::profile::CompiledProfile;
 use crate::view::View;
 
 fn asks(network: Network, landlock_abi: u32) -> Isolation {
-    let profile = Compiled { name: "ports".into(), landlock_abi, ..Compiled::default() };
+    let profile = CompiledProfile { name: "ports".into(), landlock_abi, ..CompiledProfile::default() };
     Isolation { view: View::default(), network, profile }
 }
 
 #[test]
 fn a_kernel_that_has_too_little_is_told_with_what_to_do() {
-    let refusal = |abi, isolation: &Isolation| enough(abi, isolation).unwrap_err().reason;
+    let refusal = |abi, isolation: &Isolation| check_abi(abi, isolation).unwrap_err().reason;
     let profile = asks(Network::Loopback, 4);
     assert_eq!(
         refusal(2, &profile),
         "kernel has ABI 2, profile `ports` asks 4 (use a newer kernel, or another profile)"
     );
-    assert!(enough(4, &profile).is_ok());
+    assert!(check_abi(4, &profile).is_ok());
 
     let listed = asks(Network::Host { connect: None, bind: Some(vec![80]) }, 0);
     assert!(refusal(3, &listed).contains("a list of ports asks 4"));
-    assert!(enough(4, &listed).is_ok());
+    assert!(check_abi(4, &listed).is_ok());
 
     let nothing = asks(Network::Host { connect: None, bind: None }, 0);
     assert!(refusal(1, &nothing).contains("every profile asks 2"));
-    assert!(enough(2, &nothing).is_ok());
+    assert!(check_abi(2, &nothing).is_ok());
 }
 
 #[test]
 fn what_an_older_kernel_does_not_cover_is_named() {
-    let text = |abi, network: &Network| match account(abi, &asks(network.clone(), 0)) {
+    let text = |abi, network: &Network| match status(abi, &asks(network.clone(), 0)) {
         Status::StandIn(text) => text,
         other => panic!("{other:?}"),
     };
@@ -39,7 +39,7 @@ fn what_an_older_kernel_does_not_cover_is_named() {
     assert!(!text(2, &Network::Loopback).contains("TCP"));
     assert!(!text(5, &Network::None).contains("device"));
     for abi in [6, 7, 99] {
-        assert_eq!(account(abi, &asks(Network::None, 0)), Status::Enforced);
+        assert_eq!(status(abi, &asks(Network::None, 0)), Status::Enforced);
     }
 }
 
@@ -51,15 +51,15 @@ fn that_sockets_can_be_connected_to_is_named_where_there_may_be_any() {
         let expected = format!(
             "kernel has ABI {abi}: sockets below what it may read can be connected to (Linux 7.1 covers that)"
         );
-        assert_eq!(account(abi, &granted), Status::StandIn(expected));
+        assert_eq!(status(abi, &granted), Status::StandIn(expected));
     }
-    let Status::StandIn(both) = account(5, &granted) else { panic!("ABI 5 covers all of it") };
+    let Status::StandIn(both) = status(5, &granted) else { panic!("ABI 5 covers all of it") };
     assert!(both.contains("signals are left") && both.contains("; sockets below"), "{both}");
-    assert_eq!(account(9, &granted), Status::Enforced);
+    assert_eq!(status(9, &granted), Status::Enforced);
 }
 
 #[test]
 fn a_kernel_newer_than_the_library_is_taken_for_the_newest_known() {
-    assert_eq!(known(u32::MAX), known(99));
-    assert_eq!(known(0), ABI::Unsupported);
+    assert_eq!(library_abi(u32::MAX), library_abi(99));
+    assert_eq!(library_abi(0), ABI::Unsupported);
 }

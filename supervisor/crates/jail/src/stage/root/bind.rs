@@ -10,15 +10,15 @@ use rustix::mount::{MountAttrFlags, OpenTreeFlags, open_tree};
 
 use super::super::step::StepError;
 use super::open;
-use super::tree::{COPY, Kind, Tree, attach};
+use super::tree::{CLONE_FLAGS, MountPointKind, RootTree, attach};
 use super::{MOUNT_ADVICE, failed};
 use crate::sys;
-use crate::view::{Access, Shown};
+use crate::view::{Access, BindMount};
 
 /// Mounts one entry, unless it is optional and the host does not have it. `inside` says that it is inside another
 /// entry.
-pub(super) fn shown(tree: &Tree, shown: &Shown, inside: bool) -> Result<(), StepError> {
-    let from = match open::plainly(&shown.from) {
+pub(super) fn mount_entry(tree: &RootTree, shown: &BindMount, inside: bool) -> Result<(), StepError> {
+    let from = match open::no_follow(&shown.from) {
         Ok(from) => from,
         Err(errno) if !shown.needed && open::is_absence(errno) => return Ok(()),
         Err(errno) => return Err(open::explain(&shown.from, errno)),
@@ -28,7 +28,7 @@ pub(super) fn shown(tree: &Tree, shown: &Shown, inside: bool) -> Result<(), Step
 
 /// Mounts the checked program at its path: exactly the file that the descriptor refers to. The kernel mounts only what
 /// was opened in our own namespace, so it is opened again by the descriptor's path, and compared.
-pub(super) fn program(tree: &Tree, at: &Path, file: &File, inside: bool) -> Result<(), StepError> {
+pub(super) fn mount_program(tree: &RootTree, at: &Path, file: &File, inside: bool) -> Result<(), StepError> {
     let failed = |errno: Errno| {
         StepError::errno("cannot look at the program's file", errno.raw_os_error(), "is /proc mounted?")
     };
@@ -37,7 +37,7 @@ pub(super) fn program(tree: &Tree, at: &Path, file: &File, inside: bool) -> Resu
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     let path = std::fs::read_link(link)
         .map_err(|error| StepError::io("cannot look at the program's file", &error, "is /proc mounted?"))?;
-    let same = open::plainly(&path)
+    let same = open::no_follow(&path)
         .ok()
         .filter(|found| fstat(found).map(identity) == Ok(checked))
         .ok_or_else(|| {
@@ -63,7 +63,7 @@ fn attributes(access: Access) -> MountAttrFlags {
 }
 
 fn mount(
-    tree: &Tree,
+    tree: &RootTree,
     from: BorrowedFd<'_>,
     at: &Path,
     attributes: MountAttrFlags,
@@ -73,7 +73,7 @@ fn mount(
     let refused = |errno: Errno| {
         StepError::errno(&format!("cannot show {}", at.display()), errno.raw_os_error(), MOUNT_ADVICE)
     };
-    let mounted = copy(from).map_err(refused)?;
+    let mounted = clone_mount(from).map_err(refused)?;
     sys::mounts::add_attributes(mounted.as_fd(), attributes, true)
         .map_err(|error| StepError::io(&format!("cannot restrict {}", at.display()), &error, MOUNT_ADVICE))?;
     if !inside {
@@ -90,13 +90,13 @@ fn mount(
     attach(mounted.as_fd(), point.as_fd(), "").map_err(refused)
 }
 
-fn kind(file: BorrowedFd<'_>) -> Result<Kind, Errno> {
+fn kind(file: BorrowedFd<'_>) -> Result<MountPointKind, Errno> {
     let directory = FileType::from_raw_mode(fstat(file)?.st_mode) == FileType::Directory;
-    Ok(if directory { Kind::Directory } else { Kind::File })
+    Ok(if directory { MountPointKind::Directory } else { MountPointKind::File })
 }
 
 /// A copy of the mount, with all mounts below it: in a user namespace the kernel does not separate what the host has
 /// mounted together.
-fn copy(from: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
-    open_tree(from, "", COPY | OpenTreeFlags::AT_EMPTY_PATH | OpenTreeFlags::AT_RECURSIVE)
+fn clone_mount(from: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    open_tree(from, "", CLONE_FLAGS | OpenTreeFlags::AT_EMPTY_PATH | OpenTreeFlags::AT_RECURSIVE)
 }

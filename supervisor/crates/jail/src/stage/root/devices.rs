@@ -8,7 +8,7 @@ use rustix::mount::{MountAttrFlags, open_tree};
 
 use super::super::step::StepError;
 use super::MOUNT_ADVICE;
-use super::tree::{COPY, Kind, Tree};
+use super::tree::{CLONE_FLAGS, MountPointKind, RootTree};
 use crate::sys;
 
 /// The null, zero, full and random devices. None of them reaches hardware, a terminal or another program.
@@ -24,15 +24,15 @@ const LINKS: &[(&str, &str)] = &[
 
 /// Mounts the host's own device files, since a user namespace cannot make new ones. The read-only mounts protect their
 /// modes and owners, but still allow writing to the devices.
-pub(super) fn make(tree: &Tree) -> Result<(), StepError> {
+pub(super) fn make(tree: &RootTree) -> Result<(), StepError> {
     let attributes = MountAttrFlags::MOUNT_ATTR_RDONLY
         | MountAttrFlags::MOUNT_ATTR_NOSUID
         | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     for path in DEVICES {
         let what = || format!("cannot show {path}");
         let path = Path::new(path);
-        tree.mount_point(path, Kind::File)?;
-        let device = open_tree(CWD, path, COPY).map_err(|errno| {
+        tree.mount_point(path, MountPointKind::File)?;
+        let device = open_tree(CWD, path, CLONE_FLAGS).map_err(|errno| {
             StepError::errno(&what(), errno.raw_os_error(), "is the host's /dev mounted?")
         })?;
         sys::mounts::add_attributes(device.as_fd(), attributes, false)

@@ -31,14 +31,14 @@ use std::path::Path;
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::process::{fchdir, pivot_root, umask};
 
-use self::private::PrivatePlace;
+use self::private::PrivateMount;
 pub(super) use self::proc::PROC_ADVICE;
-use self::tree::Tree;
+use self::tree::RootTree;
 use super::namespaces;
 use super::request::Plan;
 use super::step::StepError;
 use crate::report::Status;
-use crate::view::{PROOF, View};
+use crate::view::{PROBE_FILE, View};
 
 /// The advice when the kernel refuses a mount that it should allow.
 const MOUNT_ADVICE: &str = "does a system call filter, AppArmor or SELinux forbid mounting? allow fsopen, \
@@ -46,7 +46,7 @@ const MOUNT_ADVICE: &str = "does a system call filter, AppArmor or SELinux forbi
                             is needed";
 
 /// Sets up the program's private root. Runs in the new namespaces.
-pub(super) fn give(plan: &Plan) -> Result<Option<Status>, StepError> {
+pub(super) fn set_up(plan: &Plan) -> Result<Option<Status>, StepError> {
     let (Some(isolation), Some(held)) = (plan.isolation(), plan.namespaces.get()) else {
         return Ok(Some(namespaces::missing(plan)));
     };
@@ -71,36 +71,36 @@ pub(super) fn give(plan: &Plan) -> Result<Option<Status>, StepError> {
 fn build(plan: &Plan, view: &View) -> Result<(OwnedFd, bool), StepError> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(failed("cannot take its mounts off the host's"))?;
-    let tree = Tree::over_root()?;
+    let tree = RootTree::over_root()?;
     match fill(&tree, plan, view) {
         Ok(filled) => {
             enter(&tree).map_err(StepError::fatal)?;
             Ok(filled)
         }
         Err(error) => {
-            tree.take_away().map_err(StepError::fatal)?;
+            tree.unmount().map_err(StepError::fatal)?;
             Err(error)
         }
     }
 }
 
-fn fill(tree: &Tree, plan: &Plan, view: &View) -> Result<(OwnedFd, bool), StepError> {
-    let private = PrivatePlace::mount(tree, &view.private, plan.spec.identity)?;
+fn fill(tree: &RootTree, plan: &Plan, view: &View) -> Result<(OwnedFd, bool), StepError> {
+    let private = PrivateMount::mount(tree, &view.private, plan.spec.identity)?;
     let mut entries: Vec<_> = view.shown.iter().collect();
     // An inner entry's mount point is in the outer one.
     entries.sort_by_key(|shown| shown.at.components().count());
     for (index, shown) in entries.iter().enumerate() {
         let inside = entries[..index].iter().any(|outer| shown.at.starts_with(&outer.at));
-        bind::shown(tree, shown, inside)?;
+        bind::mount_entry(tree, shown, inside)?;
     }
     if let (Some(at), Some(file)) = (&view.program_at, &plan.program) {
         let inside = entries.iter().any(|outer| at.starts_with(&outer.at));
-        bind::program(tree, at, file, inside)?;
+        bind::mount_program(tree, at, file, inside)?;
     }
     for file in &view.files {
         tree.write(&file.at, file.text.as_bytes())?;
     }
-    tree.write(Path::new(PROOF), b"")?;
+    tree.write(Path::new(PROBE_FILE), b"")?;
     for link in &view.links {
         tree.link(&link.at, &link.to)?;
     }
@@ -112,7 +112,7 @@ fn fill(tree: &Tree, plan: &Plan, view: &View) -> Result<(OwnedFd, bool), StepEr
 }
 
 /// Makes the new root the only one.
-fn enter(tree: &Tree) -> Result<(), StepError> {
+fn enter(tree: &RootTree) -> Result<(), StepError> {
     fchdir(tree.root()).map_err(failed("cannot enter the private root"))?;
     // With both names the same, the old root ends up on top of the new one, and is what "." leads to then.
     pivot_root(".", ".").map_err(|errno| {

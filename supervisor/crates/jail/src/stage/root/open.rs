@@ -12,8 +12,8 @@ use rustix::io::Errno;
 use super::super::step::StepError;
 
 /// Opens a path without links; a link fails with [`Errno::LOOP`].
-pub(in super::super) fn plainly(path: &Path) -> Result<OwnedFd, Errno> {
-    crate::plainly::open(CWD, path)
+pub(in super::super) fn no_follow(path: &Path) -> Result<OwnedFd, Errno> {
+    crate::no_follow::open(CWD, path)
 }
 
 /// Whether the program cannot have a file: it is missing, out of reach, or behind a link that is not followed.

@@ -7,50 +7,50 @@ use rustix::fs::{AtFlags, Gid, Mode, Uid, chownat, mkdirat};
 use rustix::mount::{MountAttrFlags, OpenTreeFlags, open_tree};
 
 use super::super::step::StepError;
-use super::tree::{INERT, Kind, Tree, memory};
+use super::tree::{MountPointKind, NOSUID_NODEV_NOEXEC, RootTree, new_tmpfs};
 use super::{MOUNT_ADVICE, failed};
 use crate::spec::Identity;
 use crate::sys;
-use crate::view::{Private, SHARED_MEMORY, TMP};
+use crate::view::{PrivateTmpfs, SHARED_MEMORY, TMP};
 
 /// Where it is mounted first: the kernel copies only directories of something that is mounted.
-const FIRST_PLACE: &str = "/.private";
+const STAGING_PATH: &str = "/.private";
 
 /// The private tmpfs, while the root is built.
-pub(super) struct PrivatePlace {
+pub(super) struct PrivateMount {
     mount: OwnedFd,
     /// Its directories, and their future owner.
     names: Vec<String>,
     identity: Option<Identity>,
 }
 
-impl PrivatePlace {
+impl PrivateMount {
     /// Mounts it where the view requests it, and each of its directories onto itself. So sealing it leaves the
     /// directories writable, but their owner cannot rename them. Without a separate uid, the owner is the program.
     pub(super) fn mount(
-        tree: &Tree,
-        wanted: &Private,
+        tree: &RootTree,
+        wanted: &PrivateTmpfs,
         identity: Option<Identity>,
     ) -> Result<Self, StepError> {
         const WHAT: &str = "cannot make its private directory";
-        let mut attributes = INERT;
+        let mut attributes = NOSUID_NODEV_NOEXEC;
         attributes.set(MountAttrFlags::MOUNT_ATTR_NOEXEC, !wanted.exec);
-        let mount = memory(wanted.bytes, wanted.inodes, attributes).map_err(failed(WHAT))?;
-        tree.mount_point(Path::new(FIRST_PLACE), Kind::Directory)?;
-        tree.mount(mount.as_fd(), Path::new(FIRST_PLACE))?;
+        let mount = new_tmpfs(wanted.bytes, wanted.inodes, attributes).map_err(failed(WHAT))?;
+        tree.mount_point(Path::new(STAGING_PATH), MountPointKind::Directory)?;
+        tree.mount(mount.as_fd(), Path::new(STAGING_PATH))?;
         let names: Vec<_> = wanted.dirs.iter().cloned().chain([SHARED_MEMORY.to_owned()]).collect();
         let place = Self { mount, names, identity };
         for name in &place.names {
             place.directory(name)?;
         }
         // Its path may be in /tmp, so that comes first.
-        place.show(tree, &wanted.tmp, Path::new(TMP))?;
-        place.show(tree, SHARED_MEMORY, Path::new("/dev/shm"))?;
-        tree.mount_point(&wanted.at, Kind::Directory)?;
+        place.mount_directory(tree, &wanted.tmp, Path::new(TMP))?;
+        place.mount_directory(tree, SHARED_MEMORY, Path::new("/dev/shm"))?;
+        tree.mount_point(&wanted.at, MountPointKind::Directory)?;
         tree.mount(place.mount.as_fd(), &wanted.at)?;
-        tree.remove(Path::new(FIRST_PLACE))?;
+        tree.remove(Path::new(STAGING_PATH))?;
         for name in &wanted.dirs {
-            place.show(tree, name, &wanted.at.join(name))?;
+            place.mount_directory(tree, name, &wanted.at.join(name))?;
         }
         Ok(place)
     }
@@ -61,7 +61,7 @@ impl PrivatePlace {
     /// we could not create mount points in a directory of another owner.
     pub(super) fn seal(self) -> Result<OwnedFd, StepError> {
         for name in &self.names {
-            self.give(name)?;
+            self.give_to_program(name)?;
         }
         sys::mounts::add_attributes(self.mount.as_fd(), MountAttrFlags::MOUNT_ATTR_RDONLY, false)
             .map_err(|error| StepError::io("cannot seal its private directory", &error, MOUNT_ADVICE))?;
@@ -78,7 +78,7 @@ impl PrivatePlace {
         })
     }
 
-    fn give(&self, name: &str) -> Result<(), StepError> {
+    fn give_to_program(&self, name: &str) -> Result<(), StepError> {
         let Some(Identity { uid, gid }) = self.identity else { return Ok(()) };
         let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
         chownat(&self.mount, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW).map_err(|errno| {
@@ -88,8 +88,8 @@ impl PrivatePlace {
     }
 
     /// Mounts one of its directories.
-    fn show(&self, tree: &Tree, name: &str, at: &Path) -> Result<(), StepError> {
-        tree.mount_point(at, Kind::Directory)?;
+    fn mount_directory(&self, tree: &RootTree, name: &str, at: &Path) -> Result<(), StepError> {
+        tree.mount_point(at, MountPointKind::Directory)?;
         let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
         let directory = open_tree(&self.mount, name, flags)
             .map_err(failed("cannot take a directory of its private one"))?;

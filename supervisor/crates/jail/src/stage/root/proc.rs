@@ -11,7 +11,7 @@ use rustix::mount::{
 };
 
 use super::super::step::StepError;
-use super::tree::{COPY, INERT, Kind, Tree, attach};
+use super::tree::{CLONE_FLAGS, MountPointKind, NOSUID_NODEV_NOEXEC, RootTree, attach};
 use super::{MOUNT_ADVICE, failed};
 use crate::sys;
 
@@ -63,11 +63,11 @@ pub(super) fn forbid_nesting() {
 ///
 /// All of it is read-only, so that nothing in `/proc/sys` or elsewhere can be set, whatever the program's uid. Because
 /// of that, a program can name threads only from within, and cannot set its own OOM score.
-pub(super) fn mount(tree: &Tree) -> Result<bool, StepError> {
-    tree.mount_point(Path::new(PROC), Kind::Directory)?;
+pub(super) fn mount(tree: &RootTree) -> Result<bool, StepError> {
+    tree.mount_point(Path::new(PROC), MountPointKind::Directory)?;
     let point = tree.existing(Path::new(PROC)).map_err(failed("cannot make its /proc"))?;
-    let (proc, hidden) = match new(true) {
-        Err(Errno::INVAL) => (new(false), false),
+    let (proc, hidden) = match new_proc(true) {
+        Err(Errno::INVAL) => (new_proc(false), false),
         other => (other, true),
     };
     let proc =
@@ -75,7 +75,7 @@ pub(super) fn mount(tree: &Tree) -> Result<bool, StepError> {
     tree.mount(proc.as_fd(), Path::new(PROC))?;
     // The cover for directories: an empty directory, the mount point below the mount.
     let empty = || {
-        let copy = open_tree(&point, "", COPY | OpenTreeFlags::AT_EMPTY_PATH)?;
+        let copy = open_tree(&point, "", CLONE_FLAGS | OpenTreeFlags::AT_EMPTY_PATH)?;
         sys::mounts::add_attributes(copy.as_fd(), MountAttrFlags::MOUNT_ATTR_RDONLY, false)
             .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
         Ok(copy)
@@ -84,7 +84,7 @@ pub(super) fn mount(tree: &Tree) -> Result<bool, StepError> {
         cover(&proc, name, empty)?;
     }
     for name in COVERED_FILES {
-        cover(&proc, name, || open_tree(tree.root(), "dev/null", COPY))?;
+        cover(&proc, name, || open_tree(tree.root(), "dev/null", CLONE_FLAGS))?;
     }
     Ok(hidden)
 }
@@ -103,11 +103,11 @@ fn cover(proc: &OwnedFd, name: &str, new: impl Fn() -> Result<OwnedFd, Errno>) -
     attach(cover.as_fd(), proc.as_fd(), name).map_err(cannot)
 }
 
-fn new(hiding: bool) -> Result<OwnedFd, Errno> {
+fn new_proc(hiding: bool) -> Result<OwnedFd, Errno> {
     let new = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
     if hiding {
         fsconfig_set_string(&new, "hidepid", "invisible")?;
     }
     fsconfig_create(&new)?;
-    fsmount(&new, FsMountFlags::FSMOUNT_CLOEXEC, INERT | MountAttrFlags::MOUNT_ATTR_RDONLY)
+    fsmount(&new, FsMountFlags::FSMOUNT_CLOEXEC, NOSUID_NODEV_NOEXEC | MountAttrFlags::MOUNT_ATTR_RDONLY)
 }

@@ -28,34 +28,35 @@ const ROOT_BYTES: u64 = 2 << 20;
 const ROOT_INODES: u64 = 8192;
 
 /// Mounts with these attributes allow no devices, no execution and no privileges.
-pub(super) const INERT: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID
+pub(super) const NOSUID_NODEV_NOEXEC: MountAttrFlags = MountAttrFlags::MOUNT_ATTR_NOSUID
     .union(MountAttrFlags::MOUNT_ATTR_NODEV)
     .union(MountAttrFlags::MOUNT_ATTR_NOEXEC);
 
 /// Copies this mount alone, without those below it.
-pub(super) const COPY: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE.union(OpenTreeFlags::OPEN_TREE_CLOEXEC);
+pub(super) const CLONE_FLAGS: OpenTreeFlags =
+    OpenTreeFlags::OPEN_TREE_CLONE.union(OpenTreeFlags::OPEN_TREE_CLOEXEC);
 
 /// The kind of a mount point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MountPointKind {
     Directory,
     File,
 }
 
 /// The new root.
-pub(super) struct Tree {
+pub(super) struct RootTree {
     root: OwnedFd,
     /// The directories that were made on it so far, which need not be made again.
-    made: RefCell<HashSet<PathBuf>>,
+    created: RefCell<HashSet<PathBuf>>,
 }
 
-impl Tree {
+impl RootTree {
     /// Mounts it over `/`. This hides nothing from this process, whose root is below it.
     pub(super) fn over_root() -> Result<Self, StepError> {
-        let root = memory(ROOT_BYTES, ROOT_INODES, INERT)
+        let root = new_tmpfs(ROOT_BYTES, ROOT_INODES, NOSUID_NODEV_NOEXEC)
             .map_err(failed("cannot make the memory file system of its root"))?;
         attach(root.as_fd(), CWD, "/").map_err(failed("cannot mount its root"))?;
-        Ok(Self { root, made: RefCell::default() })
+        Ok(Self { root, created: RefCell::default() })
     }
 
     pub(super) fn root(&self) -> BorrowedFd<'_> {
@@ -63,7 +64,7 @@ impl Tree {
     }
 
     /// Unmounts it again with everything on it.
-    pub(super) fn take_away(self) -> Result<(), StepError> {
+    pub(super) fn unmount(self) -> Result<(), StepError> {
         fchdir(&self.root)
             .and_then(|()| unmount(".", UnmountFlags::DETACH))
             .and_then(|()| chdir("/"))
@@ -77,10 +78,10 @@ impl Tree {
     }
 
     /// Makes a mount point, and the missing directories above it.
-    pub(super) fn mount_point(&self, at: &Path, kind: Kind) -> Result<(), StepError> {
+    pub(super) fn mount_point(&self, at: &Path, kind: MountPointKind) -> Result<(), StepError> {
         match kind {
-            Kind::Directory => self.directories(&relative(at)),
-            Kind::File => self.above(at).and_then(|()| {
+            MountPointKind::Directory => self.create_directories(&relative(at)),
+            MountPointKind::File => self.create_parents(at).and_then(|()| {
                 mknodat(&self.root, relative(at), FileType::RegularFile, Mode::from_raw_mode(0o444), 0)
             }),
         }
@@ -101,14 +102,14 @@ impl Tree {
     /// Opens an existing mount point in something that is mounted. It may have been put there by others who can write
     /// there, so no link is followed.
     pub(super) fn existing(&self, at: &Path) -> Result<OwnedFd, Errno> {
-        crate::plainly::open_beneath(&self.root, &relative(at))
+        crate::no_follow::open_beneath(&self.root, &relative(at))
     }
 
     /// Writes a read-only file with this content.
     pub(super) fn write(&self, at: &Path, content: &[u8]) -> Result<(), StepError> {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = self
-            .above(at)
+            .create_parents(at)
             .and_then(|()| openat(&self.root, relative(at), flags, Mode::from_raw_mode(0o444)))
             .map_err(|errno| cannot_make(at, errno))?;
         let written = File::from(file).write_all(content);
@@ -117,7 +118,7 @@ impl Tree {
 
     /// A symbolic link.
     pub(super) fn link(&self, at: &Path, to: &Path) -> Result<(), StepError> {
-        self.above(at)
+        self.create_parents(at)
             .and_then(|()| symlinkat(to, &self.root, relative(at)))
             .map_err(|errno| cannot_make(at, errno))
     }
@@ -129,14 +130,14 @@ impl Tree {
         })
     }
 
-    fn above(&self, at: &Path) -> Result<(), Errno> {
-        self.directories(relative(at).parent().unwrap_or(Path::new("")))
+    fn create_parents(&self, at: &Path) -> Result<(), Errno> {
+        self.create_directories(relative(at).parent().unwrap_or(Path::new("")))
     }
 
     /// Makes this directory and the missing ones above it. When this is called, everything below the root was made by
     /// us, so there is no link in the path.
-    fn directories(&self, path: &Path) -> Result<(), Errno> {
-        let mut made = self.made.borrow_mut();
+    fn create_directories(&self, path: &Path) -> Result<(), Errno> {
+        let mut made = self.created.borrow_mut();
         let mut missing: Vec<_> = path.ancestors().take_while(|path| !made.contains(*path)).collect();
         // The last is the root itself.
         missing.retain(|path| !path.as_os_str().is_empty());
@@ -165,7 +166,7 @@ fn cannot_make(at: &Path, errno: Errno) -> StepError {
 }
 
 /// A new tmpfs of this size, not mounted yet. Its root belongs to us, with mode 0755.
-pub(super) fn memory(bytes: u64, inodes: u64, attributes: MountAttrFlags) -> Result<OwnedFd, Errno> {
+pub(super) fn new_tmpfs(bytes: u64, inodes: u64, attributes: MountAttrFlags) -> Result<OwnedFd, Errno> {
     let new = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     // The kernel takes 0 for "without limit".
     fsconfig_set_string(&new, "size", bytes.max(1).to_string())?;

@@ -3,13 +3,13 @@
 use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 
-use super::super::each::each;
+use super::super::for_each_row::for_each_row;
 use super::super::signed;
 use super::rows::{message, message_columns};
-use super::{find, locked, save};
+use super::{find, lock_session, save};
 use crate::error::Error;
 use crate::id::SessionId;
-use crate::page::{Filling, Page, PageRequest};
+use crate::page::{Page, PageBuilder, PageRequest};
 use crate::session::{Compaction, Expected, Message, NewMessage, Session, SessionState, View, message_token};
 use crate::time::Timestamp;
 
@@ -20,7 +20,7 @@ pub(super) async fn append(
     messages: Vec<NewMessage>,
     words: &[String],
 ) -> Result<Vec<Message>, Error> {
-    let mut session = locked(db, id).await?;
+    let mut session = lock_session(db, id).await?;
     expected.check(id, session.next_sequence)?;
     let now = Timestamp::now();
     let numbered = messages.into_iter().zip(session.next_sequence..);
@@ -28,7 +28,7 @@ pub(super) async fn append(
     for (message, words) in appended.iter().zip(words) {
         insert(db, id, message, words).await?;
     }
-    written(db, &mut session, appended.len() as u64, now).await?;
+    record_append(db, &mut session, appended.len() as u64, now).await?;
     Ok(appended)
 }
 
@@ -39,7 +39,7 @@ pub(super) async fn compact(
     with: Compaction,
     words: &str,
 ) -> Result<Message, Error> {
-    let mut session = locked(db, id).await?;
+    let mut session = lock_session(db, id).await?;
     let sequence = session.next_sequence;
     expected.check(id, sequence)?;
     with.check(sequence)?;
@@ -53,7 +53,7 @@ pub(super) async fn compact(
     let mut summary = with.summary.at(sequence, now);
     summary.summarizes = Some(with.through);
     insert(db, id, &summary, words).await?;
-    written(db, &mut session, 1, now).await?;
+    record_append(db, &mut session, 1, now).await?;
     Ok(summary)
 }
 
@@ -87,7 +87,7 @@ pub(super) async fn insert(
     Ok(())
 }
 
-async fn written(
+async fn record_append(
     db: &impl GenericClient,
     session: &mut Session,
     messages: u64,
@@ -107,13 +107,13 @@ pub(super) async fn read(
 ) -> Result<Page<Message>, Error> {
     let [position, sequence] = page.last_numbers::<2>()?.unwrap_or_default();
     find(db, id).await?.ok_or(Error::NoSession(id))?;
-    let mut messages = Filling::of(page);
+    let mut messages = PageBuilder::new(page);
     let fill = |row: &Row| {
         let message = message(row)?;
         let weight = message.weight();
         Ok(messages.push(message, weight))
     };
-    let (id, probe) = (id.to_string(), page.probe());
+    let (id, probe) = (id.to_string(), page.fetch_limit());
     if view == View::Live {
         let sql = concat!(
             "SELECT ",
@@ -121,7 +121,7 @@ pub(super) async fn read(
             " FROM talon.messages m WHERE session = $1 AND replaced_by IS NULL AND (position, sequence) > ($2, $3)
             ORDER BY position, sequence LIMIT $4"
         );
-        each(db, &db.prepare_cached(sql).await?, &[&id, &position, &sequence, &probe], fill).await?;
+        for_each_row(db, &db.prepare_cached(sql).await?, &[&id, &position, &sequence, &probe], fill).await?;
     } else {
         // By sequence number, the only order that includes every message.
         let sql = concat!(
@@ -131,9 +131,9 @@ pub(super) async fn read(
                 AND ($3::bigint IS NULL OR replaced_by = $3) ORDER BY sequence LIMIT $4"
         );
         let summary = if let View::ReplacedBy(summary) = view { Some(signed(summary)) } else { None };
-        each(db, &db.prepare_cached(sql).await?, &[&id, &sequence, &summary, &probe], fill).await?;
+        for_each_row(db, &db.prepare_cached(sql).await?, &[&id, &sequence, &summary, &probe], fill).await?;
     }
-    Ok(messages.after(message_token))
+    Ok(messages.finish(message_token))
 }
 
 pub(super) async fn all(db: &impl GenericClient, id: SessionId) -> Result<Vec<Message>, Error> {

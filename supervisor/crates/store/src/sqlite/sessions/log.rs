@@ -6,7 +6,7 @@ use super::rows::{message, message_columns};
 use super::{existing, save};
 use crate::error::Error;
 use crate::id::SessionId;
-use crate::page::{Filling, Page, PageRequest};
+use crate::page::{Page, PageBuilder, PageRequest};
 use crate::session::{Compaction, Expected, Message, NewMessage, Session, SessionState, View, message_token};
 use crate::time::Timestamp;
 
@@ -26,7 +26,7 @@ pub(super) fn append(
         .map(|(message, sequence)| message.clone().at(sequence, now))
         .collect();
     appended.iter().zip(words).try_for_each(|(message, words)| insert(db, id, message, words))?;
-    written(db, &mut session, appended.len() as u64, now)?;
+    record_append(db, &mut session, appended.len() as u64, now)?;
     Ok(appended)
 }
 
@@ -53,7 +53,7 @@ pub(super) fn compact(
     let mut summary = with.summary.clone().at(sequence, now);
     summary.summarizes = Some(with.through);
     insert(db, id, &summary, words)?;
-    written(db, &mut session, 1, now)?;
+    record_append(db, &mut session, 1, now)?;
     Ok(summary)
 }
 
@@ -80,7 +80,7 @@ pub(super) fn insert(db: &Connection, id: SessionId, message: &Message, words: &
     Ok(())
 }
 
-fn written(db: &Connection, session: &mut Session, messages: u64, now: Timestamp) -> Result<(), Error> {
+fn record_append(db: &Connection, session: &mut Session, messages: u64, now: Timestamp) -> Result<(), Error> {
     session.next_sequence += messages;
     session.updated_at = now;
     session.state = SessionState::Active;
@@ -117,8 +117,8 @@ pub(super) fn read(
         ),
     };
     let mut rows = db.prepare_cached(sql)?;
-    let mut rows = rows.query(params![id.to_string(), position, sequence, summary, page.probe()])?;
-    let mut messages = Filling::of(page);
+    let mut rows = rows.query(params![id.to_string(), position, sequence, summary, page.fetch_limit()])?;
+    let mut messages = PageBuilder::new(page);
     while let Some(row) = rows.next()? {
         let message = message(row)?;
         let weight = message.weight();
@@ -126,7 +126,7 @@ pub(super) fn read(
             break;
         }
     }
-    Ok(messages.after(message_token))
+    Ok(messages.finish(message_token))
 }
 
 pub(super) fn all(db: &Connection, id: SessionId) -> Result<Vec<Message>, Error> {

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 
-use talon_store::{Engine, Key, Namespace, Open, PluginId, Store};
+use talon_store::{Engine, Key, Namespace, PluginId, Store, StoreOptions};
 use tempfile::TempDir;
 
 pub(crate) use postgres::Server;
@@ -20,7 +20,7 @@ pub(crate) struct Case {
 /// A case's store, and the way to another one at the same place, as another process would have it.
 pub(crate) struct Fixture {
     pub(crate) store: Store,
-    pub(crate) open: Open,
+    pub(crate) open: StoreOptions,
 }
 
 macro_rules! cases {
@@ -41,16 +41,16 @@ pub(crate) fn scratch() -> (TempDir, PathBuf) {
 pub(crate) fn on_sqlite(cases: &[Case]) {
     run(cases, || {
         let (directory, path) = scratch();
-        (directory, Open::new(Engine::Sqlite { path }))
+        (directory, StoreOptions::new(Engine::Sqlite { path }))
     });
 }
 
 pub(crate) fn on_postgres(test: &str, cases: &[Case]) {
     let Some(server) = Server::start(test) else { return };
-    run(cases, || ((), Open::new(Engine::Postgres { url: server.database() })));
+    run(cases, || ((), StoreOptions::new(Engine::Postgres { url: server.database() })));
 }
 
-fn run<Kept>(cases: &[Case], place: impl Fn() -> (Kept, Open)) {
+fn run<Kept>(cases: &[Case], place: impl Fn() -> (Kept, StoreOptions)) {
     let runtime = runtime();
     let mut failed = Vec::new();
     for case in cases {

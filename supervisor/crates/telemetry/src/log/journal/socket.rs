@@ -22,7 +22,7 @@ pub(crate) struct Journal {
 impl Journal {
     /// The journal of this machine, or the one named by the variable. Whether it is reachable shows when a line is
     /// sent.
-    pub(crate) fn of_environment() -> io::Result<Self> {
+    pub(crate) fn from_env() -> io::Result<Self> {
         Self::at(std::env::var_os(SOCKET_VARIABLE).map_or_else(|| SOCKET.into(), PathBuf::from))
     }
 

@@ -81,11 +81,11 @@ pub enum BreakerState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// It works.
-    Well,
+    Healthy,
     /// It failed.
     Failed,
     /// Nothing: the request was dropped, or the provider rejected it.
-    Nothing,
+    Inconclusive,
 }
 
 /// A change of state.
@@ -99,12 +99,12 @@ pub struct Change {
 
 /// An admitted request or probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Admitted {
+pub struct Permit {
     epoch: u64,
     trial: bool,
 }
 
-impl Admitted {
+impl Permit {
     /// Whether it was admitted as a trial.
     #[must_use]
     pub fn is_trial(self) -> bool {
@@ -175,9 +175,9 @@ impl Breaker {
 
     /// Admits a request, or not. In the half-open state a request need not wait between trials, since it is there
     /// already.
-    pub fn admit(&mut self, now: Instant) -> (Option<Admitted>, Option<Change>) {
+    pub fn admit(&mut self, now: Instant) -> (Option<Permit>, Option<Change>) {
         let change = match self.phase {
-            Phase::Closed { .. } => return (Some(Admitted { epoch: self.epoch, trial: false }), None),
+            Phase::Closed { .. } => return (Some(Permit { epoch: self.epoch, trial: false }), None),
             Phase::Open { until } if now < until => return (None, None),
             Phase::Open { .. } => Some(self.enter(Phase::HalfOpen { successes: 0, trial: true, next: now })),
             Phase::HalfOpen { trial: true, .. } => return (None, None),
@@ -186,11 +186,11 @@ impl Breaker {
                 None
             }
         };
-        (Some(Admitted { epoch: self.epoch, trial: true }), change)
+        (Some(Permit { epoch: self.epoch, trial: true }), change)
     }
 
     /// Admits a probe if one is due.
-    pub fn admit_probe(&mut self, now: Instant) -> (Option<Admitted>, Option<Change>) {
+    pub fn admit_probe(&mut self, now: Instant) -> (Option<Permit>, Option<Change>) {
         match self.next_probe() {
             Some(due) if due <= now => self.admit(now),
             _ => (None, None),
@@ -198,13 +198,13 @@ impl Breaker {
     }
 
     /// Reports the result of an admitted request or probe.
-    pub fn settle(&mut self, admitted: Admitted, verdict: Verdict, now: Instant) -> Option<Change> {
+    pub fn settle(&mut self, admitted: Permit, verdict: Verdict, now: Instant) -> Option<Change> {
         if admitted.epoch != self.epoch {
             return None;
         }
         let settings = self.settings;
         match (&mut self.phase, verdict) {
-            (Phase::Closed { failures }, Verdict::Well) => *failures = 0,
+            (Phase::Closed { failures }, Verdict::Healthy) => *failures = 0,
             (Phase::Closed { failures }, Verdict::Failed) => {
                 *failures = failures.saturating_add(1);
                 if *failures >= settings.failures {
@@ -215,13 +215,13 @@ impl Breaker {
             (Phase::HalfOpen { successes, trial, next }, verdict) => {
                 *trial = false;
                 *next = now + settings.trial_every;
-                *successes += u32::from(verdict == Verdict::Well);
+                *successes += u32::from(verdict == Verdict::Healthy);
                 if *successes >= settings.successes {
                     self.openings = 0;
                     return Some(self.enter(Phase::Closed { failures: 0 }));
                 }
             }
-            (Phase::Closed { .. }, Verdict::Nothing) | (Phase::Open { .. }, _) => {}
+            (Phase::Closed { .. }, Verdict::Inconclusive) | (Phase::Open { .. }, _) => {}
         }
         None
     }

@@ -25,9 +25,14 @@ fn open(now: Instant) -> Breaker {
 fn failures_in_a_row_open_it_and_a_success_between_them_does_not() {
     let now = Instant::now();
     let mut breaker = Breaker::new(BreakerSettings::default());
-    for verdict in
-        [Verdict::Failed, Verdict::Failed, Verdict::Well, Verdict::Failed, Verdict::Nothing, Verdict::Failed]
-    {
+    for verdict in [
+        Verdict::Failed,
+        Verdict::Failed,
+        Verdict::Healthy,
+        Verdict::Failed,
+        Verdict::Inconclusive,
+        Verdict::Failed,
+    ] {
         assert_eq!(settle(&mut breaker, verdict, now), None);
     }
     let change = settle(&mut breaker, Verdict::Failed, now);
@@ -49,12 +54,12 @@ fn two_probes_in_a_row_bring_it_back_and_one_does_not() {
     assert_eq!(breaker.next_probe(), None);
     assert_eq!(breaker.admit_probe(now), (None, None));
     assert_eq!(breaker.admit(now), (None, None));
-    assert_eq!(breaker.settle(first.expect("it is let in"), Verdict::Well, now), None);
+    assert_eq!(breaker.settle(first.expect("it is let in"), Verdict::Healthy, now), None);
     assert_eq!(breaker.state(), BreakerState::HalfOpen);
     // The next one waits, but a request does not.
     assert_eq!(breaker.admit_probe(now + seconds(4)), (None, None));
     let (second, _) = breaker.admit_probe(now + seconds(5));
-    let change = breaker.settle(second.expect("it is let in"), Verdict::Well, now + seconds(5));
+    let change = breaker.settle(second.expect("it is let in"), Verdict::Healthy, now + seconds(5));
     assert_eq!(change, Some(Change { from: BreakerState::HalfOpen, to: BreakerState::Closed }));
     assert_eq!(breaker.next_probe(), None);
 }
@@ -66,13 +71,13 @@ fn each_failed_return_keeps_it_out_for_longer() {
     for time in [60, 120, 240, 480, 600, 600] {
         assert_eq!(breaker.retry_in(now), seconds(time));
         now += seconds(time);
-        assert_eq!(settle(&mut breaker, Verdict::Well, now), (None));
+        assert_eq!(settle(&mut breaker, Verdict::Healthy, now), (None));
         let change = settle(&mut breaker, Verdict::Failed, now);
         assert_eq!(change, Some(Change { from: BreakerState::HalfOpen, to: BreakerState::Open }));
     }
     now += seconds(600);
-    settle(&mut breaker, Verdict::Well, now);
-    settle(&mut breaker, Verdict::Well, now);
+    settle(&mut breaker, Verdict::Healthy, now);
+    settle(&mut breaker, Verdict::Healthy, now);
     assert_eq!(breaker.state(), BreakerState::Closed);
     for _ in 0..DEFAULT_FAILURES {
         settle(&mut breaker, Verdict::Failed, now);
@@ -89,9 +94,9 @@ fn stragglers_of_a_bad_time_change_nothing() {
     for _ in 0..DEFAULT_FAILURES {
         settle(&mut breaker, Verdict::Failed, now);
     }
-    assert_eq!(breaker.settle(straggler, Verdict::Well, now), None);
+    assert_eq!(breaker.settle(straggler, Verdict::Healthy, now), None);
     let now = now + seconds(60);
-    settle(&mut breaker, Verdict::Well, now);
+    settle(&mut breaker, Verdict::Healthy, now);
     assert_eq!(breaker.settle(straggler, Verdict::Failed, now), None);
     assert_eq!(breaker.state(), BreakerState::HalfOpen);
 }
@@ -101,7 +106,7 @@ fn a_trial_that_was_given_up_makes_room_for_the_next() {
     let now = Instant::now();
     let mut breaker = open(now);
     let now = now + seconds(60);
-    assert_eq!(settle(&mut breaker, Verdict::Nothing, now), None);
+    assert_eq!(settle(&mut breaker, Verdict::Inconclusive, now), None);
     assert_eq!(breaker.next_probe(), Some(now + seconds(5)));
     assert!(breaker.admit(now).0.is_some());
 }
@@ -115,7 +120,7 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let verdict = prop_oneof![Just(Verdict::Well), Just(Verdict::Failed), Just(Verdict::Nothing)];
+    let verdict = prop_oneof![Just(Verdict::Healthy), Just(Verdict::Failed), Just(Verdict::Inconclusive)];
     prop_oneof![
         (0_u64..200).prop_map(Step::Wait),
         Just(Step::Admit),
@@ -136,7 +141,7 @@ proptest! {
             failures: failures % 5, successes, open_for: seconds(open_for), ..BreakerSettings::default()
         };
         let mut breaker = Breaker::new(settings);
-        let mut under_way: Vec<Admitted> = Vec::new();
+        let mut under_way: Vec<Permit> = Vec::new();
         for step in steps {
             let before = breaker.state();
             let change = match step {
@@ -176,11 +181,11 @@ proptest! {
         }
         // The way back.
         for admitted in under_way {
-            breaker.settle(admitted, Verdict::Nothing, now);
+            breaker.settle(admitted, Verdict::Inconclusive, now);
         }
         now += MAX_TIME;
         for _ in 0..successes.max(1) {
-            settle(&mut breaker, Verdict::Well, now);
+            settle(&mut breaker, Verdict::Healthy, now);
         }
         prop_assert_eq!(breaker.state(), BreakerState::Closed);
     }

@@ -24,14 +24,14 @@
 //! answered counts, not what they answered: a plugin's text cannot select a more expensive model. The numbers are
 //! constants; callers that know better set the complexity, pin a model, or use another task.
 
+mod concepts;
 mod text;
-mod words;
 
 use crate::model::{Message, Request};
 use crate::route::task::Complexity;
 
 /// How much of a message is used, which bounds the time; a longer text counts as long already.
-const MAX_LOOKED_AT_BYTES: usize = 32 * 1024;
+const MAX_INSPECTED_BYTES: usize = 32 * 1024;
 
 /// Characters of a message: a long paragraph, and a page.
 const LENGTH: [usize; 2] = [400, 1500];
@@ -58,7 +58,7 @@ const COMPLEX: u32 = 5;
 
 /// A signal, with its points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub struct Sign {
+pub struct ComplexitySignal {
     /// Its name: `length`, `code`, `steps`, `questions`, `reasoning`, `tools`, `results` or `history`.
     pub sign: &'static str,
     /// The measured amount.
@@ -69,18 +69,18 @@ pub struct Sign {
 
 /// The complexity of a request, with its reasons.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Judgement {
+pub struct ComplexityEstimate {
     /// The complexity.
     pub complexity: Complexity,
     /// The sum of the points.
     pub points: u32,
     /// The signals with points.
-    pub signs: Vec<Sign>,
+    pub signs: Vec<ComplexitySignal>,
 }
 
 /// Estimates a request. The estimate depends on the request alone.
 #[must_use]
-pub fn judge(request: &Request) -> Judgement {
+pub fn judge(request: &Request) -> ComplexityEstimate {
     let asked = request.messages.iter().rposition(|message| matches!(message, Message::User { .. }));
     let message = match asked.and_then(|index| request.messages.get(index)) {
         Some(Message::User { text }) => text.as_str(),
@@ -88,21 +88,21 @@ pub fn judge(request: &Request) -> Judgement {
     };
     let before = request.messages.get(..asked.unwrap_or_default()).unwrap_or_default();
     let since = request.messages.get(asked.map_or(0, |index| index + 1)..).unwrap_or_default();
-    let seen = text::look(cut(message));
+    let seen = text::extract_features(cut(message));
     let results = since.iter().filter(|message| matches!(message, Message::Tool { .. })).count();
     let code = if seen.code_lines >= MANY_CODE_LINES { seen.fences.max(FENCES[1]) } else { seen.fences };
-    let signs: Vec<Sign> = [
+    let signs: Vec<ComplexitySignal> = [
         ("length", message.chars().take(LENGTH[1]).count(), LENGTH),
         ("code", code, FENCES),
         ("steps", seen.steps, STEPS),
         ("questions", seen.questions, QUESTIONS),
-        ("reasoning", words::different(cut(message)), WORDS),
+        ("reasoning", concepts::count_concepts(cut(message)), WORDS),
         ("tools", request.tools.len(), [TOOLS, usize::MAX]),
         ("results", results, [RESULTS, usize::MAX]),
         ("history", before.iter().map(said_chars).sum(), [HISTORY, usize::MAX]),
     ]
     .into_iter()
-    .map(|(sign, count, [one, two])| Sign {
+    .map(|(sign, count, [one, two])| ComplexitySignal {
         sign,
         count,
         points: u32::from(count >= one) + u32::from(count >= two),
@@ -115,7 +115,7 @@ pub fn judge(request: &Request) -> Judgement {
         MODERATE.. => Complexity::Moderate,
         _ => Complexity::Simple,
     };
-    Judgement { complexity, points, signs }
+    ComplexityEstimate { complexity, points, signs }
 }
 
 /// The characters of a message. Tool results do not count: they are not the person's, and may be long without meaning.
@@ -127,7 +127,7 @@ fn said_chars(message: &Message) -> usize {
 }
 
 fn cut(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(MAX_LOOKED_AT_BYTES)).unwrap_or(text)
+    text.get(..text.floor_char_boundary(MAX_INSPECTED_BYTES)).unwrap_or(text)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 /// Features of a message.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct TextFeatures {
     /// Blocks of code; one that is not closed counts.
     pub fences: usize,
     /// Lines inside of them.
@@ -13,8 +13,8 @@ pub(super) struct Seen {
     pub questions: usize,
 }
 
-pub(super) fn look(text: &str) -> Seen {
-    let mut seen = Seen::default();
+pub(super) fn extract_features(text: &str) -> TextFeatures {
+    let mut seen = TextFeatures::default();
     let mut in_code = false;
     for line in text.lines() {
         let line = line.trim_start();
@@ -69,19 +69,20 @@ mod tests {
 
     #[test]
     fn code_is_told_from_text() {
-        let seen = look("Look?\n```rust\nfn a() -> Option<u8>? {}\n- no step\n```\nand\n~~~\nx\n~~~");
-        assert_eq!(seen, Seen { fences: 2, code_lines: 3, steps: 0, questions: 1 });
-        assert_eq!(look("```\nnever closed").fences, 1);
+        let seen =
+            extract_features("Look?\n```rust\nfn a() -> Option<u8>? {}\n- no step\n```\nand\n~~~\nx\n~~~");
+        assert_eq!(seen, TextFeatures { fences: 2, code_lines: 3, steps: 0, questions: 1 });
+        assert_eq!(extract_features("```\nnever closed").fences, 1);
     }
 
     #[test]
     fn steps_are_told_from_numbers_and_rules() {
         for line in ["1. read", "  2) write", "- a", "* b", "• c", "10. ten", "3、读", "٣. اقرأ", "1.read"]
         {
-            assert_eq!(look(line).steps, 1, "{line}");
+            assert_eq!(extract_features(line).steps, 1, "{line}");
         }
         for line in ["3.14 is pi", "---", "- ", "2026 was", "-5 degrees", "*emphasis*", "", "1."] {
-            assert_eq!(look(line).steps, 0, "{line}");
+            assert_eq!(extract_features(line).steps, 0, "{line}");
         }
     }
 
@@ -96,7 +97,7 @@ mod tests {
             ("(why?)", 1),
             ("¿Por qué?", 1),
         ] {
-            assert_eq!(look(text).questions, count, "{text}");
+            assert_eq!(extract_features(text).questions, count, "{text}");
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::route::Money;
 /// Which limit it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Limit {
+pub enum BudgetScope {
     /// [`Budget::per_session`].
     Session,
     /// [`Budget::per_day`].
@@ -20,9 +20,9 @@ pub enum Limit {
 
 /// A request was not sent, since it would exceed a budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OverBudget {
+pub struct OverBudgetError {
     /// Which limit.
-    pub limit: Limit,
+    pub limit: BudgetScope,
     /// The limit.
     pub budget: Money,
     /// The amount spent, including the estimates of requests in flight.
@@ -31,16 +31,16 @@ pub struct OverBudget {
     pub estimate: Money,
 }
 
-impl std::error::Error for OverBudget {}
+impl std::error::Error for OverBudgetError {}
 
-impl fmt::Display for OverBudget {
+impl fmt::Display for OverBudgetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { limit, budget, spent, estimate } = self;
         let (whose, what_to_do) = match limit {
-            Limit::Session => {
+            BudgetScope::Session => {
                 ("this session's", "go on in a new session, or raise models.budget.per_session")
             }
-            Limit::Day => ("today's", "go on after midnight UTC, or raise models.budget.per_day"),
+            BudgetScope::Day => ("today's", "go on after midnight UTC, or raise models.budget.per_day"),
         };
         write!(
             f,

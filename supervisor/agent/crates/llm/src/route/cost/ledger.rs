@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Budget, Charge, Limit, OverBudget};
+use super::{Budget, BudgetScope, Charge, OverBudgetError};
 use crate::route::Money;
 use crate::route::catalog::ModelRef;
 
@@ -28,7 +28,7 @@ impl Day {
 
 /// Totals of charges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct UsageTotals {
     /// Answers.
     pub answers: u64,
     /// Attempts without an answer.
@@ -47,7 +47,7 @@ pub struct Tally {
     pub estimated_cost: Money,
 }
 
-impl Tally {
+impl UsageTotals {
     fn add(&mut self, charge: &Charge, answered: bool) {
         let sum = |to: &mut u64, more: u64| *to = to.saturating_add(more);
         sum(if answered { &mut self.answers } else { &mut self.failures }, 1);
@@ -64,7 +64,7 @@ impl Tally {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Session {
-    tally: Tally,
+    totals: UsageTotals,
     reserved: Money,
     /// When it was last charged, as a sequence number of charges.
     touched: u64,
@@ -75,7 +75,7 @@ struct Session {
 /// They are in memory only: the owner stores each [`Charge`], and restores what counts for a budget.
 #[derive(Debug, Clone, Default)]
 pub struct Ledger {
-    models: BTreeMap<ModelRef, Tally>,
+    models: BTreeMap<ModelRef, UsageTotals>,
     sessions: BTreeMap<String, Session>,
     day: Day,
     today: Money,
@@ -86,14 +86,14 @@ pub struct Ledger {
 impl Ledger {
     /// What each model has used.
     #[must_use]
-    pub fn models(&self) -> &BTreeMap<ModelRef, Tally> {
+    pub fn models(&self) -> &BTreeMap<ModelRef, UsageTotals> {
         &self.models
     }
 
     /// What each provider has used.
     #[must_use]
-    pub fn providers(&self) -> BTreeMap<String, Tally> {
-        let mut providers: BTreeMap<String, Tally> = BTreeMap::new();
+    pub fn providers(&self) -> BTreeMap<String, UsageTotals> {
+        let mut providers: BTreeMap<String, UsageTotals> = BTreeMap::new();
         for (model, tally) in &self.models {
             providers.entry(model.provider.clone()).or_default().merge(tally);
         }
@@ -102,14 +102,14 @@ impl Ledger {
 
     /// What a session has used.
     #[must_use]
-    pub fn session(&self, session: &str) -> Tally {
-        self.sessions.get(session).map(|session| session.tally).unwrap_or_default()
+    pub fn session(&self, session: &str) -> UsageTotals {
+        self.sessions.get(session).map(|session| session.totals).unwrap_or_default()
     }
 
     /// Everything.
     #[must_use]
-    pub fn total(&self) -> Tally {
-        self.models.values().fold(Tally::default(), |mut sum, tally| {
+    pub fn total(&self) -> UsageTotals {
+        self.models.values().fold(UsageTotals::default(), |mut sum, tally| {
             sum.merge(tally);
             sum
         })
@@ -129,9 +129,9 @@ impl Ledger {
     }
 
     /// Restores a session's total, unless the session is still in memory.
-    pub fn open_session(&mut self, session: &str, tally: Tally) {
+    pub fn open_session(&mut self, session: &str, tally: UsageTotals) {
         if !self.sessions.contains_key(session) {
-            self.session_mut(session).tally = tally;
+            self.session_mut(session).totals = tally;
         }
     }
 
@@ -149,13 +149,13 @@ impl Ledger {
     }
 
     /// Each limit with the amount that counts against it.
-    fn spent(&self, budget: &Budget, session: &str, day: Day) -> [Option<(Limit, Money, Money)>; 2] {
+    fn spent(&self, budget: &Budget, session: &str, day: Day) -> [Option<(BudgetScope, Money, Money)>; 2] {
         let of_session = self.sessions.get(session).copied().unwrap_or_default();
-        let of_session = of_session.tally.cost.plus(of_session.reserved);
+        let of_session = of_session.totals.cost.plus(of_session.reserved);
         let of_day = self.spent_on(day).plus(self.reserved);
         [
-            budget.per_session.map(|limit| (Limit::Session, limit, of_session)),
-            budget.per_day.map(|limit| (Limit::Day, limit, of_day)),
+            budget.per_session.map(|limit| (BudgetScope::Session, limit, of_session)),
+            budget.per_day.map(|limit| (BudgetScope::Day, limit, of_day)),
         ]
     }
 
@@ -165,11 +165,11 @@ impl Ledger {
         session: &str,
         day: Day,
         estimate: Money,
-    ) -> Result<(), OverBudget> {
+    ) -> Result<(), OverBudgetError> {
         if estimate > Money::ZERO {
             for (limit, budget, spent) in self.spent(budget, session, day).into_iter().flatten() {
                 if spent.plus(estimate) > budget {
-                    return Err(OverBudget { limit, budget, spent, estimate });
+                    return Err(OverBudgetError { limit, budget, spent, estimate });
                 }
             }
         }
@@ -194,7 +194,7 @@ impl Ledger {
             self.today = self.today.plus(charge.cost);
         }
         self.models.entry(model.clone()).or_default().add(charge, answered);
-        self.session_mut(session).tally.add(charge, answered);
+        self.session_mut(session).totals.add(charge, answered);
     }
 
     /// A new day starts with nothing spent. If the clock is set back, a day's budget is not granted twice.
@@ -225,7 +225,7 @@ impl Ledger {
     }
 }
 
-impl Tally {
+impl UsageTotals {
     /// Adds another sum.
     pub fn merge(&mut self, other: &Self) {
         let sum = |to: &mut u64, more: u64| *to = to.saturating_add(more);
@@ -279,7 +279,7 @@ impl Ledgers {
     ///
     /// # Errors
     /// [`OverBudget`]
-    pub fn reserve(&self, session: &str, day: Day, estimate: Money) -> Result<Reservation, OverBudget> {
+    pub fn reserve(&self, session: &str, day: Day, estimate: Money) -> Result<Reservation, OverBudgetError> {
         self.lock().reserve(&self.budget, session, day, estimate)?;
         Ok(Reservation { ledgers: self.clone(), session: session.to_owned(), day, estimate })
     }

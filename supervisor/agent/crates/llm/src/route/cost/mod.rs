@@ -9,10 +9,10 @@ mod ledger;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::budget::{Budget, Limit, OverBudget};
-pub use self::ledger::{Day, Ledger, Ledgers, MAX_SESSIONS, Reservation, Tally};
+pub use self::budget::{Budget, BudgetScope, OverBudgetError};
+pub use self::ledger::{Day, Ledger, Ledgers, MAX_SESSIONS, Reservation, UsageTotals};
 use super::catalog::Model;
-use super::router::Needs;
+use super::router::Requirements;
 use crate::model::Usage;
 use crate::route::Money;
 
@@ -29,7 +29,7 @@ pub struct Estimate {
 
 /// Estimates a request, without cached tokens, so that the true cost is at most lower.
 #[must_use]
-pub fn estimate(model: &Model, needs: Needs) -> Estimate {
+pub fn estimate(model: &Model, needs: Requirements) -> Estimate {
     let output_tokens = needs.output_tokens.min(model.output_limit());
     let prices = model.prices();
     let cost = prices.input.of(needs.input_tokens).plus(prices.output.of(output_tokens));
@@ -57,7 +57,7 @@ impl Charge {
     /// The charge of an answer without reported usage, from its input tokens and output characters.
     #[must_use]
     pub fn guessed(model: &Model, input_tokens: u64, output_chars: u64) -> Self {
-        let output_tokens = output_chars.div_ceil(CHARS_A_TOKEN);
+        let output_tokens = output_chars.div_ceil(CHARS_PER_TOKEN);
         let usage = Usage { input_tokens, output_tokens, ..Usage::default() };
         Self { usage, cost: cost_of(model, usage), estimated: true }
     }
@@ -65,7 +65,7 @@ impl Charge {
 
 /// Characters per token for estimates: the founding documents' number, which is right for English and somewhat low for
 /// code. In scripts with about one token per character it is too high, so estimates there are too low.
-const CHARS_A_TOKEN: u64 = 4;
+const CHARS_PER_TOKEN: u64 = 4;
 
 fn cost_of(model: &Model, usage: Usage) -> Money {
     let prices = model.prices();

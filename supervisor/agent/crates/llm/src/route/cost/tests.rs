@@ -51,13 +51,14 @@ fn a_cost_is_what_the_price_list_says() {
 #[test]
 fn an_estimate_expects_no_more_than_the_model_can_say() {
     let mini = model("0.15", None, "0.60");
-    let estimated = estimate(&mini, Needs { input_tokens: 6000, output_tokens: 500, ..Needs::default() });
+    let estimated =
+        estimate(&mini, Requirements { input_tokens: 6000, output_tokens: 500, ..Requirements::default() });
     assert_eq!(estimated.cost, money("0.0012"));
-    let estimated = estimate(&mini, Needs { output_tokens: 1_000_000, ..Needs::default() });
+    let estimated = estimate(&mini, Requirements { output_tokens: 1_000_000, ..Requirements::default() });
     assert_eq!(estimated.output_tokens, 16_384);
 }
 
-fn spend(ledgers: &Ledgers, session: &str, day: Day, cost: &str) -> Result<(), OverBudget> {
+fn spend(ledgers: &Ledgers, session: &str, day: Day, cost: &str) -> Result<(), OverBudgetError> {
     let charge = Charge { cost: money(cost), ..Charge::default() };
     ledgers.reserve(session, day, money(cost))?.charge(&id("p/m"), &charge, true);
     Ok(())
@@ -68,7 +69,7 @@ fn a_session_stops_at_its_budget_and_others_go_on() {
     let ledgers = Ledgers::new(Budget { per_session: Some(money("1")), per_day: None });
     spend(&ledgers, "a", TODAY, "0.60").expect("within it");
     let error = spend(&ledgers, "a", TODAY, "0.50").expect_err("beyond it");
-    assert_eq!((error.limit, error.spent), (Limit::Session, money("0.60")));
+    assert_eq!((error.limit, error.spent), (BudgetScope::Session, money("0.60")));
     assert!(error.to_string().starts_with("$0.60 of this session's budget of $1.00 are spent"), "{error}");
     assert!(error.to_string().contains("models.budget.per_session"), "{error}");
     spend(&ledgers, "a", TODAY, "0.40").expect("to the last cent");
@@ -82,7 +83,7 @@ fn a_day_stops_all_sessions_until_the_next_one() {
     let ledgers = Ledgers::new(Budget { per_session: None, per_day: Some(money("1")) });
     spend(&ledgers, "a", TODAY, "0.70").expect("within it");
     let error = spend(&ledgers, "b", TODAY, "0.70").expect_err("beyond it");
-    assert_eq!(error.limit, Limit::Day);
+    assert_eq!(error.limit, BudgetScope::Day);
     assert!(error.to_string().contains("after midnight UTC"), "{error}");
     spend(&ledgers, "b", Day(TODAY.0 + 1), "0.70").expect("a new day");
     // A clock that is set back gives nothing twice.
@@ -98,21 +99,21 @@ fn what_is_under_way_counts_and_is_given_back_when_dropped() {
     assert_eq!(error.spent, money("0.80"));
     drop(first);
     drop(ledgers.reserve("a", TODAY, money("1")).expect("all of it"));
-    assert_eq!(ledgers.lock().total(), Tally::default());
+    assert_eq!(ledgers.lock().total(), UsageTotals::default());
 }
 
 #[test]
 fn sums_survive_a_restart_where_the_owner_kept_them() {
     let ledgers = Ledgers::new(Budget { per_session: Some(money("1")), per_day: Some(money("2")) });
-    let before = Tally { answers: 3, cost: money("0.90"), ..Tally::default() };
+    let before = UsageTotals { answers: 3, cost: money("0.90"), ..UsageTotals::default() };
     ledgers.lock().open_session("a", before);
-    ledgers.lock().open_session("a", Tally::default());
+    ledgers.lock().open_session("a", UsageTotals::default());
     ledgers.lock().open_day(TODAY, money("1.95"));
     assert_eq!(ledgers.lock().session("a"), before);
     assert_eq!(ledgers.lock().left(&ledgers.budget(), "a", TODAY), Some(money("0.05")));
     assert_eq!(ledgers.lock().left(&Budget::default(), "a", TODAY), None);
     ledgers.lock().close_session("a");
-    assert_eq!(ledgers.lock().session("a"), Tally::default());
+    assert_eq!(ledgers.lock().session("a"), UsageTotals::default());
     assert!(spend(&ledgers.with_budget(Budget::default()), "a", TODAY, "100").is_ok());
 }
 
@@ -125,7 +126,7 @@ fn sessions_are_bounded_and_those_under_way_stay() {
     }
     under_way.charge(&id("p/m"), &Charge { cost: money("1"), ..Charge::default() }, true);
     assert_eq!(ledgers.lock().session("first").cost, money("1"));
-    assert_eq!(ledgers.lock().session("0"), Tally::default());
+    assert_eq!(ledgers.lock().session("0"), UsageTotals::default());
     assert_eq!(ledgers.lock().total().answers, u64::try_from(MAX_SESSIONS).expect("small") + 11);
 }
 
@@ -201,15 +202,15 @@ proptest! {
         let ledger = ledgers.lock();
         let sum_of = |wanted: &dyn Fn(usize, usize) -> bool| {
             parts.iter().filter(|((session, model), _)| wanted(*session, *model)).flat_map(|(_, charges)| charges)
-                .fold(Tally::default(), |mut sum, (charge, answered)| {
-                    sum.merge(&Tally {
+                .fold(UsageTotals::default(), |mut sum, (charge, answered)| {
+                    sum.merge(&UsageTotals {
                         answers: u64::from(*answered),
                         failures: u64::from(!*answered),
                         input_tokens: charge.usage.input_tokens,
                         output_tokens: charge.usage.output_tokens,
                         cost: charge.cost,
                         estimated_cost: if charge.estimated { charge.cost } else { Money::ZERO },
-                        ..Tally::default()
+                        ..UsageTotals::default()
                     });
                     sum
                 })

@@ -7,19 +7,21 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::attempt::Answered;
-use super::event::{Event, Watch};
-use super::gave_up::{Exhausted, GaveUp};
+use super::event::{Event, EventObserver};
+use super::exhausted::{ExhaustedError, ExhaustedReason};
 use super::health::{Health, Probe, ProviderState};
-use super::listen::Listen;
+use super::listener::AnswerListener;
 use super::run::Run;
 use crate::model::Request;
 use crate::provider::Provider;
 use crate::route::breaker::BreakerSettings;
 use crate::route::catalog::{Catalog, ModelRef};
-use crate::route::complexity::{self, Judgement};
+use crate::route::complexity::{self, ComplexityEstimate};
 use crate::route::cost::{Day, Ledgers};
 use crate::route::retry::RetrySettings;
-use crate::route::router::{self, Needs, Outage, Pins, Question, Route, RouteError, Standing, Unfit};
+use crate::route::router::{
+    self, Availability, Outage, Pins, RejectionReason, Requirements, Route, RouteError, RouteQuery,
+};
 use crate::route::task::{Complexity, Task};
 
 /// The time for a whole request: a provider's longest answer; or half for a model that hangs, with its retries, and
@@ -65,7 +67,7 @@ impl Default for ChainSettings {
 
 /// A request with its routing information.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct ChainRequest<'a> {
     /// The request. The chain sets its model, and limits the answer to what the model can produce.
     pub request: &'a Request,
     /// The kind of task.
@@ -84,10 +86,10 @@ pub struct Ask<'a> {
     pub day: Day,
 }
 
-impl Ask<'_> {
-    fn needs(&self) -> Needs {
+impl ChainRequest<'_> {
+    fn requirements(&self) -> Requirements {
         let expected = self.task.expected_output_tokens();
-        Needs {
+        Requirements {
             tools: !self.request.tools.is_empty(),
             vision: self.vision,
             input_tokens: self.input_tokens,
@@ -105,7 +107,7 @@ pub struct Chain {
     pub(super) health: Arc<Health>,
     pub(super) ledgers: Ledgers,
     pub(super) settings: ChainSettings,
-    pub(super) watch: Arc<dyn Watch>,
+    pub(super) observer: Arc<dyn EventObserver>,
 }
 
 impl Chain {
@@ -116,9 +118,9 @@ impl Chain {
         providers: impl IntoIterator<Item = Arc<dyn Provider>>,
         ledgers: Ledgers,
         settings: ChainSettings,
-        watch: Arc<dyn Watch>,
+        observer: Arc<dyn EventObserver>,
     ) -> Self {
-        let health = Health::new(settings.breaker, watch.clone());
+        let health = Health::new(settings.breaker, observer.clone());
         Self {
             catalog,
             providers: by_name(providers),
@@ -126,7 +128,7 @@ impl Chain {
             health,
             ledgers,
             settings,
-            watch,
+            observer,
         }
     }
 
@@ -147,7 +149,7 @@ impl Chain {
             health: self.health.clone(),
             ledgers,
             settings,
-            watch: self.watch.clone(),
+            observer: self.observer.clone(),
         }
     }
 
@@ -174,15 +176,19 @@ impl Chain {
     ///
     /// # Errors
     /// [`RouteError`]
-    pub fn route(&self, ask: &Ask<'_>) -> Result<(Judgement, Route), RouteError> {
+    pub fn route(&self, ask: &ChainRequest<'_>) -> Result<(ComplexityEstimate, Route), RouteError> {
         let judgement = match ask.complexity {
-            Some(complexity) => Judgement { complexity, points: 0, signs: Vec::new() },
+            Some(complexity) => ComplexityEstimate { complexity, points: 0, signs: Vec::new() },
             None => complexity::judge(ask.request),
         };
-        let question =
-            Question { task: ask.task, complexity: judgement.complexity, needs: ask.needs(), pins: ask.pins };
+        let question = RouteQuery {
+            task: ask.task,
+            complexity: judgement.complexity,
+            needs: ask.requirements(),
+            pins: ask.pins,
+        };
         let now = Instant::now();
-        let route = router::route(&self.catalog, &question, |model| self.standing(model, now))?;
+        let route = router::route(&self.catalog, &question, |model| self.availability(model, now))?;
         Ok((judgement, route))
     }
 
@@ -191,28 +197,32 @@ impl Chain {
     ///
     /// # Errors
     /// [`Exhausted`], with all attempts.
-    pub async fn ask(&self, ask: &Ask<'_>, listener: &mut dyn Listen) -> Result<Answered, Exhausted> {
+    pub async fn ask(
+        &self,
+        ask: &ChainRequest<'_>,
+        listener: &mut dyn AnswerListener,
+    ) -> Result<Answered, ExhaustedError> {
         let started = Instant::now();
         let (judgement, route) = match self.route(ask) {
             Ok(routed) => routed,
             Err(error) => self.route_after_rest(ask, error, started).await?,
         };
-        self.watch.seen(&Event::Routed {
+        self.observer.on_event(&Event::Routed {
             session: ask.session,
             task: ask.task,
             judgement: &judgement,
             route: &route,
         });
-        Run::new(self, ask, listener, started, judgement.complexity).through(&route).await
+        Run::new(self, ask, listener, started, judgement.complexity).try_candidates(&route).await
     }
 
     /// Routes a request. If every model rests, but one only for an acceptable time, waits once.
     async fn route_after_rest(
         &self,
-        ask: &Ask<'_>,
+        ask: &ChainRequest<'_>,
         error: RouteError,
         started: Instant,
-    ) -> Result<(Judgement, Route), Exhausted> {
+    ) -> Result<(ComplexityEstimate, Route), ExhaustedError> {
         let longest = self.settings.retry.retry_after_max.min(self.settings.patience);
         let error = match shortest_rest(&error).filter(|rest| *rest <= longest) {
             Some(rest) => {
@@ -229,10 +239,10 @@ impl Chain {
             _ => Vec::new(),
         };
         let total_latency_ms = millis(started.elapsed());
-        Err(Exhausted {
-            why: GaveUp::NoRoute(Box::new(error)),
+        Err(ExhaustedError {
+            reason: ExhaustedReason::NoRoute(Box::new(error)),
             attempts: Vec::new(),
-            passed_over,
+            skipped: passed_over,
             total_latency_ms,
         })
     }
@@ -241,18 +251,18 @@ impl Chain {
         self.providers.get(name)
     }
 
-    pub(super) fn standing(&self, model: &ModelRef, now: Instant) -> Standing {
-        self.not_set_up(&model.provider).unwrap_or_else(|| self.health.standing(model, now))
+    pub(super) fn availability(&self, model: &ModelRef, now: Instant) -> Availability {
+        self.not_set_up(&model.provider).unwrap_or_else(|| self.health.availability(model, now))
     }
 
-    fn not_set_up(&self, provider: &str) -> Option<Standing> {
+    fn not_set_up(&self, provider: &str) -> Option<Availability> {
         let what = match (self.not_set_up.get(provider), self.providers.get(provider)) {
             (Some(what), _) => what.clone(),
             // Rejected keys stay rejected, so the provider counts as not set up.
-            (None, Some(provider)) => provider.refused()?,
+            (None, Some(provider)) => provider.permanent_refusal()?,
             (None, None) => "configure it under models.providers".to_owned(),
         };
-        Some(Standing::Out(Outage::NotSetUp { what }))
+        Some(Availability::Out(Outage::NotSetUp { what }))
     }
 
     /// The state of a provider.
@@ -264,7 +274,7 @@ impl Chain {
     /// The state of a model: that of its provider, or its own rest.
     #[must_use]
     pub fn model_state(&self, model: &ModelRef, now: Instant) -> ProviderState {
-        self.standing(model, now).into()
+        self.availability(model, now).into()
     }
 
     /// The due probes. The owner runs each in a task; the chain has no tasks.
@@ -287,8 +297,8 @@ fn by_name(providers: impl IntoIterator<Item = Arc<dyn Provider>>) -> BTreeMap<S
 
 /// The shortest rest of a model that could answer otherwise.
 fn shortest_rest(error: &RouteError) -> Option<Duration> {
-    let rest = |why: &Unfit| match why {
-        Unfit::Out(Outage::RateLimited { retry_in }) => Some(*retry_in),
+    let rest = |why: &RejectionReason| match why {
+        RejectionReason::Out(Outage::RateLimited { retry_in }) => Some(*retry_in),
         _ => None,
     };
     match error {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::model::ErrorClass;
 use crate::route::breaker::Change;
 use crate::route::catalog::ModelRef;
-use crate::route::complexity::Judgement;
-use crate::route::cost::{Charge, OverBudget};
+use crate::route::complexity::ComplexityEstimate;
+use crate::route::cost::{Charge, OverBudgetError};
 use crate::route::router::{Candidate, Route};
 use crate::route::task::Task;
 
@@ -24,7 +24,7 @@ pub enum Event<'a> {
         /// The kind of task.
         task: Task,
         /// The complexity; without points if the caller set it.
-        judgement: &'a Judgement,
+        judgement: &'a ComplexityEstimate,
         /// The route.
         route: &'a Route,
     },
@@ -78,7 +78,7 @@ pub enum Event<'a> {
         /// The session.
         session: &'a str,
         /// The limit, and the amounts.
-        over: &'a OverBudget,
+        over: &'a OverBudgetError,
     },
     /// A model, or with `None` its whole provider, is not asked for a while.
     Rests {
@@ -108,25 +108,25 @@ pub enum Event<'a> {
 }
 
 /// Observes the events of a chain. Called between two steps of a request: must not block, and must not call the chain.
-pub trait Watch: Send + Sync {
+pub trait EventObserver: Send + Sync {
     /// Handles an event.
-    fn seen(&self, event: &Event<'_>);
+    fn on_event(&self, event: &Event<'_>);
 }
 
 /// Ignores everything.
-impl Watch for () {
-    fn seen(&self, _: &Event<'_>) {}
+impl EventObserver for () {
+    fn on_event(&self, _: &Event<'_>) {}
 }
 
 /// Several observers, in order: a log, the metrics, the storage of costs.
-impl Watch for Vec<Arc<dyn Watch>> {
-    fn seen(&self, event: &Event<'_>) {
-        self.iter().for_each(|watch| watch.seen(event));
+impl EventObserver for Vec<Arc<dyn EventObserver>> {
+    fn on_event(&self, event: &Event<'_>) {
+        self.iter().for_each(|watch| watch.on_event(event));
     }
 }
 
-impl<F: Fn(&Event<'_>) + Send + Sync> Watch for F {
-    fn seen(&self, event: &Event<'_>) {
+impl<F: Fn(&Event<'_>) + Send + Sync> EventObserver for F {
+    fn on_event(&self, event: &Event<'_>) {
         self(event);
     }
 }

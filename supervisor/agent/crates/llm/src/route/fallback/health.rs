@@ -7,13 +7,13 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::time::{Instant, timeout};
 
-use super::event::{Event, Watch};
+use super::event::{Event, EventObserver};
 use crate::model::{ErrorClass, ProviderError};
 use crate::provider::Provider;
-use crate::route::breaker::{Admitted, Breaker, BreakerSettings, BreakerState, Change, Verdict};
+use crate::route::breaker::{Breaker, BreakerSettings, BreakerState, Change, Permit, Verdict};
 use crate::route::catalog::ModelRef;
 use crate::route::retry;
-use crate::route::router::{Outage, Standing};
+use crate::route::router::{Availability, Outage};
 
 /// The state of a provider, as an operator sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -31,12 +31,12 @@ pub enum ProviderState {
     },
 }
 
-impl From<Standing> for ProviderState {
-    fn from(standing: Standing) -> Self {
+impl From<Availability> for ProviderState {
+    fn from(standing: Availability) -> Self {
         match standing {
-            Standing::Ready => Self::Ready,
-            Standing::Recovering => Self::Recovering,
-            Standing::Out(outage) => Self::Out { outage },
+            Availability::Ready => Self::Ready,
+            Availability::Recovering => Self::Recovering,
+            Availability::Out(outage) => Self::Out { outage },
         }
     }
 }
@@ -45,7 +45,7 @@ impl From<Standing> for ProviderState {
 pub(super) struct Health {
     state: Mutex<State>,
     settings: BreakerSettings,
-    watch: Arc<dyn Watch>,
+    observer: Arc<dyn EventObserver>,
 }
 
 /// Both maps are bounded by the catalog, since only attempts create entries.
@@ -63,8 +63,8 @@ struct Rest {
 }
 
 impl Health {
-    pub(super) fn new(settings: BreakerSettings, watch: Arc<dyn Watch>) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), settings, watch })
+    pub(super) fn new(settings: BreakerSettings, watch: Arc<dyn EventObserver>) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), settings, observer: watch })
     }
 
     fn with<T>(&self, step: impl FnOnce(&mut State) -> T) -> T {
@@ -81,16 +81,16 @@ impl Health {
             }
         });
         if let Some(change) = change {
-            self.watch.seen(&Event::Breaker { provider, change });
+            self.observer.on_event(&Event::Breaker { provider, change });
         }
         result
     }
 
-    pub(super) fn standing(&self, model: &ModelRef, now: Instant) -> Standing {
+    pub(super) fn availability(&self, model: &ModelRef, now: Instant) -> Availability {
         self.with(|state| {
             let ModelRef { provider, name } = model;
             let of_provider = state.rest(provider, None, now);
-            state.breaker_standing(
+            state.breaker_availability(
                 provider,
                 now,
                 of_provider.or_else(|| state.rest(provider, Some(name), now)),
@@ -98,17 +98,22 @@ impl Health {
         })
     }
 
-    pub(super) fn provider(&self, provider: &str, now: Instant) -> Standing {
-        self.with(|state| state.breaker_standing(provider, now, state.rest(provider, None, now)))
+    pub(super) fn provider(&self, provider: &str, now: Instant) -> Availability {
+        self.with(|state| state.breaker_availability(provider, now, state.rest(provider, None, now)))
     }
 
     /// Admits a request.
-    pub(super) fn admit(self: &Arc<Self>, provider: &str, now: Instant) -> Option<Ticket> {
-        self.step(provider, |breaker| breaker.admit(now)).map(|admitted| self.ticket(provider, admitted))
+    pub(super) fn admit(self: &Arc<Self>, provider: &str, now: Instant) -> Option<BreakerPermit> {
+        self.step(provider, |breaker| breaker.admit(now)).map(|admitted| self.permit(provider, admitted))
     }
 
-    fn ticket(self: &Arc<Self>, provider: &str, admitted: Admitted) -> Ticket {
-        Ticket { health: self.clone(), provider: provider.to_owned(), admitted, verdict: Verdict::Nothing }
+    fn permit(self: &Arc<Self>, provider: &str, admitted: Permit) -> BreakerPermit {
+        BreakerPermit {
+            health: self.clone(),
+            provider: provider.to_owned(),
+            admitted,
+            verdict: Verdict::Inconclusive,
+        }
     }
 
     /// Lets a model, or all models of a provider, rest.
@@ -124,7 +129,7 @@ impl Health {
                 *rest = Rest { until, class };
             }
         });
-        self.watch.seen(&Event::Rests { provider, model, class, time });
+        self.observer.on_event(&Event::Rests { provider, model, class, time });
     }
 
     /// When the next probe is due.
@@ -148,7 +153,7 @@ impl Health {
             return None;
         }
         let admitted = self.step(name, |breaker| breaker.admit_probe(now))?;
-        Some(Probe { ticket: self.ticket(name, admitted), provider: provider.clone(), timeout })
+        Some(Probe { ticket: self.permit(name, admitted), provider: provider.clone(), timeout })
     }
 }
 
@@ -165,33 +170,33 @@ impl State {
         })
     }
 
-    fn breaker_standing(&self, provider: &str, now: Instant, rest: Option<Outage>) -> Standing {
+    fn breaker_availability(&self, provider: &str, now: Instant, rest: Option<Outage>) -> Availability {
         if let Some(outage) = rest {
-            return Standing::Out(outage);
+            return Availability::Out(outage);
         }
         match self.breakers.get(provider) {
             Some(breaker) if breaker.state() != BreakerState::Closed => {
                 let retry_in = breaker.retry_in(now);
                 if retry_in.is_zero() {
-                    Standing::Recovering
+                    Availability::Recovering
                 } else {
-                    Standing::Out(Outage::Failing { retry_in })
+                    Availability::Out(Outage::Failing { retry_in })
                 }
             }
-            _ => Standing::Ready,
+            _ => Availability::Ready,
         }
     }
 }
 
 /// An admitted request or probe. Reports its result when it is dropped; without one, it was abandoned.
-pub(super) struct Ticket {
+pub(super) struct BreakerPermit {
     health: Arc<Health>,
     provider: String,
-    admitted: Admitted,
+    admitted: Permit,
     verdict: Verdict,
 }
 
-impl Ticket {
+impl BreakerPermit {
     /// Whether it was admitted as a trial.
     pub(super) fn is_trial(&self) -> bool {
         self.admitted.is_trial()
@@ -203,7 +208,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for BreakerPermit {
     fn drop(&mut self) {
         let (admitted, verdict) = (self.admitted, self.verdict);
         self.health.step(&self.provider, |breaker| ((), breaker.settle(admitted, verdict, Instant::now())));
@@ -213,7 +218,7 @@ impl Drop for Ticket {
 /// A due probe. If it is dropped without being run, it says nothing, and another is due soon.
 #[must_use]
 pub struct Probe {
-    ticket: Ticket,
+    ticket: BreakerPermit,
     provider: Arc<dyn Provider>,
     timeout: Duration,
 }
@@ -232,12 +237,12 @@ impl Probe {
             Err(_) => Err(ErrorClass::Timeout),
         };
         let verdict = match said {
-            Ok(()) => Verdict::Well,
+            Ok(()) => Verdict::Healthy,
             Err(class) if retry::policy(class).counts => Verdict::Failed,
-            Err(_) => Verdict::Nothing,
+            Err(_) => Verdict::Inconclusive,
         };
         let failed = said.err();
-        self.ticket.health.watch.seen(&Event::Probed { provider: &self.ticket.provider, failed });
+        self.ticket.health.observer.on_event(&Event::Probed { provider: &self.ticket.provider, failed });
         self.ticket.settle(verdict);
     }
 }

@@ -2,7 +2,7 @@
 
 use tracing::{debug, info, warn};
 
-use super::event::{Event, Watch};
+use super::event::{Event, EventObserver};
 use crate::route::breaker::{BreakerState, Change};
 use crate::route::retry;
 
@@ -13,8 +13,8 @@ use crate::route::retry;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Log;
 
-impl Watch for Log {
-    fn seen(&self, event: &Event<'_>) {
+impl EventObserver for Log {
+    fn on_event(&self, event: &Event<'_>) {
         match event {
             Event::Routed { session, task, judgement, route } => {
                 let first = route.candidates.first();

@@ -15,20 +15,22 @@
 mod attempt;
 mod chain;
 mod event;
-mod gave_up;
+mod exhausted;
 mod health;
-mod hearing;
-mod listen;
+mod in_flight;
+mod listener;
 mod log;
 mod run;
-mod under_way;
+mod timed_attempt;
 
 pub use self::attempt::{Answered, Attempt, AttemptError};
-pub use self::chain::{Ask, Chain, ChainSettings, DEFAULT_PATIENCE, DEFAULT_PROBE_TIMEOUT, DEFAULT_SILENCE};
-pub use self::event::{Event, Watch};
-pub use self::gave_up::{Exhausted, GaveUp};
+pub use self::chain::{
+    Chain, ChainRequest, ChainSettings, DEFAULT_PATIENCE, DEFAULT_PROBE_TIMEOUT, DEFAULT_SILENCE,
+};
+pub use self::event::{Event, EventObserver};
+pub use self::exhausted::{ExhaustedError, ExhaustedReason};
 pub use self::health::{Probe, ProviderState};
-pub use self::listen::{Heard, Listen};
+pub use self::listener::{AnswerEvent, AnswerListener};
 pub use self::log::Log;
 pub use self::run::MAX_ATTEMPTS;
 

@@ -7,18 +7,18 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::attempt::{Answered, Attempt};
-use super::chain::{Ask, Chain, millis};
+use super::chain::{Chain, ChainRequest, millis};
 use super::event::Event;
-use super::gave_up::{Exhausted, GaveUp};
-use super::hearing::{Bounds, Broke, hear};
-use super::listen::{Heard, Listen, Signs};
-use super::under_way::UnderWay;
+use super::exhausted::{ExhaustedError, ExhaustedReason};
+use super::in_flight::InFlightAttempt;
+use super::listener::{AnswerEvent, AnswerListener, AttemptProgress};
+use super::timed_attempt::{Bounds, BrokenAttempt, ask_with_timeouts};
 use crate::model::{ErrorClass, ProviderError, Request};
 use crate::provider::Provider;
 use crate::route::breaker::Verdict;
-use crate::route::catalog::{Entry, ModelRef};
-use crate::route::retry::{self, Drawn, Next};
-use crate::route::router::{Candidate, Outage, PassedOver, Route, Standing, Unfit};
+use crate::route::catalog::{CatalogEntry, ModelRef};
+use crate::route::retry::{self, FallbackTarget, JitterDraw};
+use crate::route::router::{Availability, Candidate, Outage, RejectionReason, Route, SkippedCandidate};
 use crate::route::task::Complexity;
 
 /// The most attempts of a request, retries included: four models with all their retries. If more fail, the next model
@@ -27,15 +27,15 @@ pub const MAX_ATTEMPTS: usize = 16;
 
 pub(super) struct Run<'a> {
     chain: &'a Chain,
-    ask: &'a Ask<'a>,
-    listener: &'a mut dyn Listen,
+    ask: &'a ChainRequest<'a>,
+    listener: &'a mut dyn AnswerListener,
     started: Instant,
     deadline: Instant,
     complexity: Complexity,
     /// The request as sent, with the model's name.
     request: Request,
     attempts: Vec<Attempt>,
-    passed_over: Vec<PassedOver>,
+    skipped: Vec<SkippedCandidate>,
     /// The model that failed last.
     last: Option<(ModelRef, ErrorClass)>,
     /// Providers whose other models are not tried.
@@ -49,14 +49,14 @@ pub(super) struct Run<'a> {
 enum Step {
     Answered(Box<Answered>),
     Next,
-    Stop(GaveUp),
+    Stop(ExhaustedReason),
 }
 
 impl<'a> Run<'a> {
     pub(super) fn new(
         chain: &'a Chain,
-        ask: &'a Ask<'a>,
-        listener: &'a mut dyn Listen,
+        ask: &'a ChainRequest<'a>,
+        listener: &'a mut dyn AnswerListener,
         started: Instant,
         complexity: Complexity,
     ) -> Self {
@@ -69,7 +69,7 @@ impl<'a> Run<'a> {
             complexity,
             request: ask.request.clone(),
             attempts: Vec::new(),
-            passed_over: Vec::new(),
+            skipped: Vec::new(),
             last: None,
             blamed: Vec::new(),
             doubted: Vec::new(),
@@ -77,13 +77,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    pub(super) async fn through(mut self, route: &Route) -> Result<Answered, Exhausted> {
-        self.passed_over.clone_from(&route.passed_over);
+    pub(super) async fn try_candidates(mut self, route: &Route) -> Result<Answered, ExhaustedError> {
+        self.skipped.clone_from(&route.passed_over);
         let mut left: VecDeque<&Candidate> = route.candidates.iter().collect();
         while let Some(candidate) = left.pop_front() {
             match self.candidate(candidate, !left.is_empty()).await {
                 Step::Answered(answered) => return Ok(*answered),
-                Step::Stop(why) => return Err(self.gave_up(why)),
+                Step::Stop(why) => return Err(self.exhausted(why)),
                 Step::Next => {}
             }
             left.retain(|candidate| !self.blamed.contains(&candidate.model.provider));
@@ -96,16 +96,21 @@ impl<'a> Run<'a> {
             tokio::time::sleep_until(at).await;
             match self.candidate(&candidate, false).await {
                 Step::Answered(answered) => return Ok(*answered),
-                Step::Stop(why) => return Err(self.gave_up(why)),
+                Step::Stop(why) => return Err(self.exhausted(why)),
                 Step::Next => {}
             }
         }
-        Err(self.gave_up(GaveUp::AllFailed))
+        Err(self.exhausted(ExhaustedReason::AllFailed))
     }
 
-    fn gave_up(self, why: GaveUp) -> Exhausted {
-        let Self { attempts, passed_over, .. } = self;
-        Exhausted { why, attempts, passed_over, total_latency_ms: millis(self.started.elapsed()) }
+    fn exhausted(self, why: ExhaustedReason) -> ExhaustedError {
+        let Self { attempts, skipped: passed_over, .. } = self;
+        ExhaustedError {
+            reason: why,
+            attempts,
+            skipped: passed_over,
+            total_latency_ms: millis(self.started.elapsed()),
+        }
     }
 
     /// Asks one candidate, and retries as its errors allow, and as time allows if there are others.
@@ -119,15 +124,15 @@ impl<'a> Run<'a> {
             return Step::Next;
         };
         // Concurrent requests may have learned something since the route was made.
-        let out = match chain.standing(model, now) {
-            Standing::Out(outage) => Some(outage),
-            Standing::Ready | Standing::Recovering => None,
+        let out = match chain.availability(model, now) {
+            Availability::Out(outage) => Some(outage),
+            Availability::Ready | Availability::Recovering => None,
         };
         let ticket = if out.is_none() { chain.health.admit(&model.provider, now) } else { None };
         let Some(ticket) = ticket else {
             // Not out, so it is recovering, and another request is its trial.
             let outage = out.unwrap_or(Outage::Failing { retry_in: Duration::ZERO });
-            self.passed_over.push(PassedOver { model: model.clone(), why: Unfit::Out(outage) });
+            self.skipped.push(SkippedCandidate { model: model.clone(), why: RejectionReason::Out(outage) });
             return Step::Next;
         };
         self.request.model.clone_from(&model.name);
@@ -138,37 +143,37 @@ impl<'a> Run<'a> {
         let mut retries = 0;
         loop {
             if self.attempts.len() >= MAX_ATTEMPTS {
-                return Step::Stop(GaveUp::AllFailed);
+                return Step::Stop(ExhaustedReason::AllFailed);
             }
             let error = match self.attempt(candidate, entry, provider).await {
                 Ok(answered) => {
-                    ticket.settle(Verdict::Well);
+                    ticket.settle(Verdict::Healthy);
                     return Step::Answered(Box::new(answered));
                 }
-                Err(Failed::OverBudget(why)) => return Step::Stop(why),
-                Err(Failed::Provider { error, spoke }) => {
+                Err(AttemptFailure::OverBudget(why)) => return Step::Stop(why),
+                Err(AttemptFailure::Provider { error, spoke }) => {
                     if let Some(why) = self.withdraw(model, &error, spoke) {
                         ticket.settle(verdict(&error));
                         return Step::Stop(why);
                     }
                     error
                 }
-                Err(Failed::OutOfPatience { error, spoke }) => {
+                Err(AttemptFailure::DeadlineExceeded { error, spoke }) => {
                     let why = self.withdraw(model, &error, spoke);
-                    return Step::Stop(why.unwrap_or(GaveUp::OutOfPatience { patience }));
+                    return Step::Stop(why.unwrap_or(ExhaustedReason::DeadlineExceeded { patience }));
                 }
             };
             let policy = retry::policy(error.class);
             // A trial only checks whether the provider is back, and has the result.
             if policy.retried && retries < self.retries() && !ticket.is_trial() {
-                let wait = chain.settings.retry.wait(retries + 1, error.retry_after, drawn());
+                let wait = chain.settings.retry.wait(retries + 1, error.retry_after, draw());
                 if let Some(wait) = wait.filter(|wait| Instant::now() + *wait < retried_until) {
                     retries += 1;
                     let class = error.class;
-                    chain.watch.seen(&Event::Retry { model, retry: retries, wait, class });
+                    chain.observer.on_event(&Event::Retry { model, retry: retries, wait, class });
                     sleep(wait).await;
                     // Concurrent requests may have found out in the meantime that it is out.
-                    if !matches!(chain.standing(model, Instant::now()), Standing::Out(_)) {
+                    if !matches!(chain.availability(model, Instant::now()), Availability::Out(_)) {
                         continue;
                     }
                 }
@@ -182,7 +187,7 @@ impl<'a> Run<'a> {
     fn after(&mut self, candidate: &Candidate, error: ProviderError) -> Step {
         let ModelRef { provider, name } = &candidate.model;
         let policy = retry::policy(error.class);
-        let whole = policy.next == Next::OtherProvider;
+        let whole = policy.next == FallbackTarget::OtherProvider;
         let retry_settings = &self.chain.settings.retry;
         if let Some(time) = retry_settings.rest(error.class, error.retry_after) {
             let model = (!whole).then_some(name.as_str());
@@ -197,14 +202,16 @@ impl<'a> Run<'a> {
             }
         }
         match policy.next {
-            Next::OtherProvider => self.blamed.push(provider.clone()),
-            Next::OtherProviderFirst => self.doubted.push(provider.clone()),
-            Next::OtherModel | Next::Nobody => {}
+            FallbackTarget::OtherProvider => self.blamed.push(provider.clone()),
+            FallbackTarget::OtherProviderFirst => self.doubted.push(provider.clone()),
+            FallbackTarget::OtherModel | FallbackTarget::NoFallback => {}
         }
         let patience = self.chain.settings.patience;
         match policy.falls_back() {
-            false => Step::Stop(GaveUp::Final(error)),
-            true if Instant::now() >= self.deadline => Step::Stop(GaveUp::OutOfPatience { patience }),
+            false => Step::Stop(ExhaustedReason::Final(error)),
+            true if Instant::now() >= self.deadline => {
+                Step::Stop(ExhaustedReason::DeadlineExceeded { patience })
+            }
             true => Step::Next,
         }
     }
@@ -214,16 +221,21 @@ impl<'a> Run<'a> {
     }
 
     /// Withdraws the characters that the attempt sent; returns why the chain ends, if that is not possible.
-    fn withdraw(&mut self, model: &ModelRef, error: &ProviderError, spoke: Option<u64>) -> Option<GaveUp> {
+    fn withdraw(
+        &mut self,
+        model: &ModelRef,
+        error: &ProviderError,
+        spoke: Option<u64>,
+    ) -> Option<ExhaustedReason> {
         let chars = spoke?;
         // An error that ends the chain anyway is reported as such.
         let ends = !retry::policy(error.class).falls_back();
         if !ends && !self.listener.can_withdraw() {
-            return Some(GaveUp::CannotWithdraw(error.clone()));
+            return Some(ExhaustedReason::CannotWithdraw(error.clone()));
         }
         if self.listener.can_withdraw() {
-            self.chain.watch.seen(&Event::Withdrawn { model, chars });
-            self.listener.hear(Heard::Withdrawn { model: model.clone(), class: error.class });
+            self.chain.observer.on_event(&Event::Withdrawn { model, chars });
+            self.listener.on_event(AnswerEvent::Withdrawn { model: model.clone(), class: error.class });
         }
         None
     }
@@ -232,42 +244,48 @@ impl<'a> Run<'a> {
     async fn attempt(
         &mut self,
         candidate: &Candidate,
-        entry: &Entry,
+        entry: &CatalogEntry,
         provider: &Arc<dyn Provider>,
-    ) -> Result<Answered, Failed> {
-        let Ask { session, day, input_tokens, .. } = *self.ask;
+    ) -> Result<Answered, AttemptFailure> {
+        let ChainRequest { session, day, input_tokens, .. } = *self.ask;
         let Candidate { model, estimate, tier, .. } = candidate;
         let chain = self.chain;
         let reservation = chain.ledgers.reserve(session, day, *estimate).map_err(|over| {
-            chain.watch.seen(&Event::OverBudget { session, over: &over });
-            Failed::OverBudget(GaveUp::OverBudget(Box::new(over)))
+            chain.observer.on_event(&Event::OverBudget { session, over: &over });
+            AttemptFailure::OverBudget(ExhaustedReason::OverBudget(Box::new(over)))
         })?;
         if let Some((from, class)) = self.last.as_ref().filter(|(from, _)| from != model) {
-            chain.watch.seen(&Event::FellBack { from, to: candidate, class: *class });
+            chain.observer.on_event(&Event::FellBack { from, to: candidate, class: *class });
         }
         let started = Instant::now();
-        let signs = Signs::new(started);
-        let under_way =
-            UnderWay { chain, session, entry, input_tokens, signs: &signs, reservation: Some(reservation) };
+        let signs = AttemptProgress::new(started);
+        let under_way = InFlightAttempt {
+            chain,
+            session,
+            entry,
+            input_tokens,
+            signs: &signs,
+            reservation: Some(reservation),
+        };
         let bounds = Bounds {
             silence: chain.settings.silence,
             deadline: self.deadline,
             patience: chain.settings.patience,
         };
-        let said = hear(provider, &self.request, &mut *self.listener, &signs, bounds).await;
+        let said = ask_with_timeouts(provider, &self.request, &mut *self.listener, &signs, bounds).await;
         let latency_ms = millis(started.elapsed());
         let (charge, attempt) = match &said {
             Ok(answer) => {
                 let charge = under_way.charge_for(answer);
                 (charge, Attempt::answered(model, latency_ms, charge.cost))
             }
-            Err(Broke { error, .. }) => {
+            Err(BrokenAttempt { error, .. }) => {
                 let charge = under_way.charge_for_nothing();
                 (charge, Attempt::failed(model, error, latency_ms, charge.cost))
             }
         };
-        under_way.over(&charge, said.is_ok());
-        chain.watch.seen(&Event::Attempt { session, attempt: &attempt });
+        under_way.complete(&charge, said.is_ok());
+        chain.observer.on_event(&Event::Attempt { session, attempt: &attempt });
         self.attempts.push(attempt);
         match said {
             Ok(answer) => Ok(Answered {
@@ -280,12 +298,12 @@ impl<'a> Run<'a> {
                 estimate: *estimate,
                 charge,
             }),
-            Err(Broke { error, out_of_patience }) => {
+            Err(BrokenAttempt { error, out_of_patience }) => {
                 self.last = Some((model.clone(), error.class));
                 let spoke = signs.any().then(|| signs.chars());
                 Err(match out_of_patience {
-                    true => Failed::OutOfPatience { error, spoke },
-                    false => Failed::Provider { error, spoke },
+                    true => AttemptFailure::DeadlineExceeded { error, spoke },
+                    false => AttemptFailure::Provider { error, spoke },
                 })
             }
         }
@@ -293,13 +311,13 @@ impl<'a> Run<'a> {
 }
 
 fn verdict(error: &ProviderError) -> Verdict {
-    if retry::policy(error.class).counts { Verdict::Failed } else { Verdict::Nothing }
+    if retry::policy(error.class).counts { Verdict::Failed } else { Verdict::Inconclusive }
 }
 
 /// Why an attempt gave no answer.
-enum Failed {
-    OverBudget(GaveUp),
-    OutOfPatience {
+enum AttemptFailure {
+    OverBudget(ExhaustedReason),
+    DeadlineExceeded {
         error: ProviderError,
         spoke: Option<u64>,
     },
@@ -311,6 +329,6 @@ enum Failed {
 }
 
 /// The random number for the jitter; the middle if there is no source.
-fn drawn() -> Drawn {
-    Drawn(getrandom::u32().unwrap_or(u32::MAX / 2))
+fn draw() -> JitterDraw {
+    JitterDraw(getrandom::u32().unwrap_or(u32::MAX / 2))
 }

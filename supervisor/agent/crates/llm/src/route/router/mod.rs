@@ -18,15 +18,15 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use self::error::RouteError;
-pub(super) use self::error::{Shown, reasons};
-use super::catalog::{Catalog, Entry, ModelRef};
+pub(super) use self::error::{WholeSeconds, reasons};
+use super::catalog::{Catalog, CatalogEntry, ModelRef};
 use super::cost::estimate;
 use super::task::{Complexity, Task, Tier, tier_for};
 use crate::route::Money;
 
 /// What a request requires of a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Needs {
+pub struct Requirements {
     /// Tool calls.
     pub tools: bool,
     /// Vision.
@@ -48,7 +48,7 @@ pub struct Pins {
 
 /// Whether a model's provider can be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum Availability {
     /// It can be asked.
     Ready,
     /// It failed and is recovering: it is asked last.
@@ -92,13 +92,13 @@ fn as_millis<S: serde::Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::E
 
 /// The input of the router.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct RouteQuery<'a> {
     /// The kind of task.
     pub task: Task,
     /// The complexity.
     pub complexity: Complexity,
     /// The requirements.
-    pub needs: Needs,
+    pub needs: Requirements,
     /// The pins.
     pub pins: &'a Pins,
 }
@@ -106,7 +106,7 @@ pub struct Question<'a> {
 /// Why a model was selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum SelectionReason {
     /// The request selects it.
     PinnedByRequest,
     /// The session selects it.
@@ -129,7 +129,7 @@ pub struct Candidate {
     /// Its tier.
     pub tier: Tier,
     /// Why it was selected.
-    pub why: Why,
+    pub why: SelectionReason,
     /// The estimated cost of the request.
     pub estimate: Money,
 }
@@ -137,7 +137,7 @@ pub struct Candidate {
 /// Why a model is no candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "reason", rename_all = "snake_case")]
-pub enum Unfit {
+pub enum RejectionReason {
     /// It does not support tools.
     NoTools,
     /// It does not support images.
@@ -155,12 +155,12 @@ pub enum Unfit {
 
 /// A model that is no candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PassedOver {
+pub struct SkippedCandidate {
     /// The model.
     pub model: ModelRef,
     /// The reason.
     #[serde(flatten)]
-    pub why: Unfit,
+    pub why: RejectionReason,
 }
 
 /// The result of the router.
@@ -171,7 +171,7 @@ pub struct Route {
     /// The candidates, the first choice first. Never empty.
     pub candidates: Vec<Candidate>,
     /// The models that are no candidates, with reasons. Empty for a pin.
-    pub passed_over: Vec<PassedOver>,
+    pub passed_over: Vec<SkippedCandidate>,
 }
 
 /// Routes a request.
@@ -180,15 +180,15 @@ pub struct Route {
 /// [`RouteError`]: a pin that matches no model or an unsuitable one, an empty catalog, or no suitable model.
 pub fn route(
     catalog: &Catalog,
-    question: &Question<'_>,
-    standing: impl Fn(&ModelRef) -> Standing,
+    question: &RouteQuery<'_>,
+    standing: impl Fn(&ModelRef) -> Availability,
 ) -> Result<Route, RouteError> {
     let wanted = tier_for(question.task, question.complexity);
     let Pins { request, session } = question.pins;
     let pin = request
         .as_deref()
-        .map(|pin| (pin, Why::PinnedByRequest))
-        .or(session.as_deref().map(|pin| (pin, Why::PinnedBySession)));
+        .map(|pin| (pin, SelectionReason::PinnedByRequest))
+        .or(session.as_deref().map(|pin| (pin, SelectionReason::PinnedBySession)));
     if let Some((pin, why)) = pin {
         let entry = catalog.find(pin).map_err(RouteError::UnknownPin)?;
         fit(entry, question.needs, &standing)
@@ -203,7 +203,7 @@ pub fn route(
         return Err(RouteError::NoModels);
     }
     let ladder = wanted.ladder();
-    let mut fits: Vec<(bool, usize, Money, u32, &Entry)> = Vec::new();
+    let mut fits: Vec<(bool, usize, Money, u32, &CatalogEntry)> = Vec::new();
     let mut passed_over = Vec::new();
     for entry in catalog.entries() {
         match fit(entry, question.needs, &standing) {
@@ -212,7 +212,7 @@ pub fn route(
                 let estimate = estimate(&entry.model, question.needs).cost;
                 fits.push((recovering, rung, estimate, u32::MAX - entry.model.weight, entry));
             }
-            Err(why) => passed_over.push(PassedOver { model: entry.id.clone(), why }),
+            Err(why) => passed_over.push(SkippedCandidate { model: entry.id.clone(), why }),
         }
     }
     if fits.is_empty() {
@@ -225,10 +225,10 @@ pub fn route(
         .enumerate()
         .map(|(index, (recovering, rung, .., entry))| {
             let why = match (recovering, rung, index) {
-                (true, ..) => Why::Recovering,
-                (false, 0, 0) => Why::Cheapest,
-                (false, 0, _) => Why::InTier,
-                (false, ..) => Why::OtherTier,
+                (true, ..) => SelectionReason::Recovering,
+                (false, 0, 0) => SelectionReason::Cheapest,
+                (false, 0, _) => SelectionReason::InTier,
+                (false, ..) => SelectionReason::OtherTier,
             };
             candidate(entry, why, question)
         })
@@ -236,30 +236,34 @@ pub fn route(
     Ok(Route { wanted, candidates, passed_over })
 }
 
-fn candidate(entry: &Entry, why: Why, question: &Question<'_>) -> Candidate {
+fn candidate(entry: &CatalogEntry, why: SelectionReason, question: &RouteQuery<'_>) -> Candidate {
     let estimate = estimate(&entry.model, question.needs).cost;
     Candidate { model: entry.id.clone(), tier: entry.model.tier, why, estimate }
 }
 
 /// Whether a model is suitable, and whether its provider is recovering.
-fn fit(entry: &Entry, needs: Needs, standing: &impl Fn(&ModelRef) -> Standing) -> Result<bool, Unfit> {
+fn fit(
+    entry: &CatalogEntry,
+    needs: Requirements,
+    standing: &impl Fn(&ModelRef) -> Availability,
+) -> Result<bool, RejectionReason> {
     let model = &entry.model;
     if needs.tools && !model.tools {
-        return Err(Unfit::NoTools);
+        return Err(RejectionReason::NoTools);
     }
     if needs.vision && !model.vision {
-        return Err(Unfit::NoVision);
+        return Err(RejectionReason::NoVision);
     }
     // What an answer is expected to have is a guess; a model whose answers are shorter by nature gives a shorter one.
     let needed = needs.input_tokens.saturating_add(needs.output_tokens.min(model.output_limit()));
     // A question that fills the window leaves no room for an answer.
     if needed > model.context_window || needs.input_tokens >= model.context_window {
-        return Err(Unfit::Window { takes: model.context_window, needed });
+        return Err(RejectionReason::Window { takes: model.context_window, needed });
     }
     match standing(&entry.id) {
-        Standing::Ready => Ok(false),
-        Standing::Recovering => Ok(true),
-        Standing::Out(outage) => Err(Unfit::Out(outage)),
+        Availability::Ready => Ok(false),
+        Availability::Recovering => Ok(true),
+        Availability::Out(outage) => Err(RejectionReason::Out(outage)),
     }
 }
 

@@ -21,16 +21,16 @@ a/mid: { tier: mid, context_window: 200000, tools: true, cost: { input: 0.80, ou
 c/best: { tier: premium, context_window: 200000, tools: true, cost: { input: 3, output: 15 } }
 ";
 
-fn needs(tools: bool) -> Needs {
-    Needs { tools, vision: false, input_tokens: 1000, output_tokens: 500 }
+fn needs(tools: bool) -> Requirements {
+    Requirements { tools, vision: false, input_tokens: 1000, output_tokens: 500 }
 }
 
-fn question(task: Task, complexity: Complexity, needs: Needs, pins: &Pins) -> Question<'_> {
-    Question { task, complexity, needs, pins }
+fn question(task: Task, complexity: Complexity, needs: Requirements, pins: &Pins) -> RouteQuery<'_> {
+    RouteQuery { task, complexity, needs, pins }
 }
 
-fn all_ready(_: &ModelRef) -> Standing {
-    Standing::Ready
+fn all_ready(_: &ModelRef) -> Availability {
+    Availability::Ready
 }
 
 fn names(route: &Route) -> Vec<String> {
@@ -45,15 +45,23 @@ fn the_cheapest_that_can_do_it_comes_first_and_other_tiers_follow() {
     };
     let chat = route_to(Task::Chat, Complexity::Simple, needs(false));
     assert_eq!(names(&chat), ["a/blind", "a/small", "b/small", "c/mid", "a/mid", "b/mid", "c/best"]);
-    let whys: Vec<Why> = chat.candidates.iter().map(|candidate| candidate.why).collect();
-    assert_eq!(whys[..4], [Why::Cheapest, Why::InTier, Why::InTier, Why::OtherTier]);
+    let whys: Vec<SelectionReason> = chat.candidates.iter().map(|candidate| candidate.why).collect();
+    assert_eq!(
+        whys[..4],
+        [
+            SelectionReason::Cheapest,
+            SelectionReason::InTier,
+            SelectionReason::InTier,
+            SelectionReason::OtherTier
+        ]
+    );
     assert_eq!(chat.candidates[0].estimate.to_string(), "0.0003");
 
     let with_tools = route_to(Task::Chat, Complexity::Simple, needs(true));
     assert_eq!(names(&with_tools)[0], "a/small");
     assert_eq!(
         with_tools.passed_over,
-        [PassedOver { model: "a/blind".parse().expect("a model"), why: Unfit::NoTools }]
+        [SkippedCandidate { model: "a/blind".parse().expect("a model"), why: RejectionReason::NoTools }]
     );
 
     // Up before down, and by weight and then by name where the cost is the same.
@@ -64,10 +72,10 @@ fn the_cheapest_that_can_do_it_comes_first_and_other_tiers_follow() {
     assert_eq!(thought.wanted, Tier::Premium);
 
     // The cheapest is the cheapest for this request: a/small has no room for it.
-    let long = Needs { tools: true, vision: false, input_tokens: 20_000, output_tokens: 500 };
+    let long = Requirements { tools: true, vision: false, input_tokens: 20_000, output_tokens: 500 };
     let subagent = route_to(Task::Subagent, Complexity::Complex, long);
     assert_eq!((subagent.wanted, names(&subagent)[0].as_str()), (Tier::Cheap, "b/small"));
-    let pictures = Needs { vision: true, ..needs(false) };
+    let pictures = Requirements { vision: true, ..needs(false) };
     assert_eq!(names(&route_to(Task::Chat, Complexity::Simple, pictures)), ["b/small", "b/mid"]);
 }
 
@@ -80,7 +88,7 @@ b/writes-cheaply: { tier: cheap, context_window: 100000, cost: { input: 1, outpu
 ",
     );
     let first = |input_tokens, output_tokens| {
-        let needs = Needs { input_tokens, output_tokens, ..Needs::default() };
+        let needs = Requirements { input_tokens, output_tokens, ..Requirements::default() };
         let pins = Pins::default();
         let route = route(&catalog, &question(Task::Chat, Complexity::Simple, needs, &pins), all_ready);
         names(&route.expect("a route"))[0].clone()
@@ -102,10 +110,13 @@ fn a_pin_is_the_only_candidate_and_the_requests_is_stronger() {
     let session = route_to(&pins(None, Some("c/best")), needs(true)).expect("a route");
     assert_eq!(
         (names(&session), session.candidates[0].why),
-        (vec!["c/best".to_owned()], Why::PinnedBySession)
+        (vec!["c/best".to_owned()], SelectionReason::PinnedBySession)
     );
     let both = route_to(&pins(Some("little"), Some("c/best")), needs(true)).expect("a route");
-    assert_eq!((names(&both), both.candidates[0].why), (vec!["a/small".to_owned()], Why::PinnedByRequest));
+    assert_eq!(
+        (names(&both), both.candidates[0].why),
+        (vec!["a/small".to_owned()], SelectionReason::PinnedByRequest)
+    );
 
     let error = route_to(&pins(Some("c/bets"), None), needs(true)).expect_err("a slip");
     assert!(error.to_string().contains("the nearest are c/best"), "{error}");
@@ -120,16 +131,16 @@ fn a_pin_is_the_only_candidate_and_the_requests_is_stronger() {
 #[test]
 fn what_is_out_is_left_out_and_what_recovers_comes_last() {
     let (catalog, none) = (catalog(MODELS), Pins::default());
-    let failing = || Standing::Out(Outage::Failing { retry_in: Duration::from_millis(41_500) });
+    let failing = || Availability::Out(Outage::Failing { retry_in: Duration::from_millis(41_500) });
     let standing = |model: &ModelRef| match model.provider.as_str() {
         "a" => failing(),
-        "c" => Standing::Recovering,
-        _ => Standing::Ready,
+        "c" => Availability::Recovering,
+        _ => Availability::Ready,
     };
     let question = question(Task::Orchestration, Complexity::Simple, needs(true), &none);
     let routed = route(&catalog, &question, standing).expect("a route");
     assert_eq!(names(&routed), ["b/mid", "b/small", "c/mid", "c/best"]);
-    assert_eq!(routed.candidates[2].why, Why::Recovering);
+    assert_eq!(routed.candidates[2].why, SelectionReason::Recovering);
 
     let error = route(&catalog, &question, |_| failing()).expect_err("all are out");
     let text = error.to_string();
@@ -147,7 +158,7 @@ fn a_question_that_fills_the_window_is_refused() {
     let (catalog, none) =
         (catalog("a/x: { tier: cheap, context_window: 1000, free: true }"), Pins::default());
     let fits = |input_tokens, output_tokens| {
-        let needs = Needs { input_tokens, output_tokens, ..Needs::default() };
+        let needs = Requirements { input_tokens, output_tokens, ..Requirements::default() };
         route(&catalog, &question(Task::Chat, Complexity::Simple, needs, &none), all_ready).is_ok()
     };
     assert!(fits(500, 500));
@@ -160,7 +171,7 @@ fn a_question_that_fills_the_window_is_refused() {
 fn no_longer_answer_is_expected_than_a_model_can_give() {
     let terse = "a/terse: { tier: cheap, context_window: 1000, max_output_tokens: 100, free: true }";
     let (catalog, none) = (catalog(terse), Pins::default());
-    let needs = Needs { input_tokens: 900, output_tokens: 500, ..Needs::default() };
+    let needs = Requirements { input_tokens: 900, output_tokens: 500, ..Requirements::default() };
     assert!(route(&catalog, &question(Task::Chat, Complexity::Simple, needs, &none), all_ready).is_ok());
 }
 
@@ -202,20 +213,20 @@ proptest! {
         let standing = |model: &ModelRef| {
             let index = ["a", "b", "c"].iter().position(|name| *name == model.provider).expect("one of them");
             match standings[index] {
-                0 => Standing::Ready,
-                1 => Standing::Recovering,
-                _ => Standing::Out(Outage::NoCredit { retry_in: Duration::from_secs(1) }),
+                0 => Availability::Ready,
+                1 => Availability::Recovering,
+                _ => Availability::Out(Outage::NoCredit { retry_in: Duration::from_secs(1) }),
             }
         };
         let pinned = pin.and_then(|index| catalog.entries().get(index)).map(|entry| entry.id.to_string());
         let pins = Pins { request: pinned.clone(), session: None };
-        let needs = Needs { tools, vision, input_tokens, output_tokens };
+        let needs = Requirements { tools, vision, input_tokens, output_tokens };
         let asked = question(Task::ALL[task], Complexity::ALL[complexity], needs, &pins);
-        let capable = |entry: &Entry| {
+        let capable = |entry: &CatalogEntry| {
             (!tools || entry.model.tools) && (!vision || entry.model.vision)
                 && input_tokens + output_tokens.min(entry.model.context_window) <= entry.model.context_window
                 && input_tokens < entry.model.context_window
-                && !matches!(standing(&entry.id), Standing::Out(_))
+                && !matches!(standing(&entry.id), Availability::Out(_))
         };
         let routed = route(&catalog, &asked, standing);
         prop_assert_eq!(&routed, &route(&catalog, &asked, standing));
@@ -237,7 +248,7 @@ proptest! {
         let ladder = routed.wanted.ladder();
         let order: Vec<(bool, usize, Money)> = routed.candidates.iter().map(|one| {
             let rung = ladder.iter().position(|tier| *tier == one.tier).expect("all tiers are on it");
-            (one.why == Why::Recovering, rung, one.estimate)
+            (one.why == SelectionReason::Recovering, rung, one.estimate)
         }).collect();
         prop_assert!(order.is_sorted());
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::provider::Fault;
 use super::setting::{Setting, TODAY};
 use crate::route::Money;
-use crate::route::cost::{Budget, Limit};
-use crate::route::fallback::{ChainSettings, GaveUp, Heard};
+use crate::route::cost::{Budget, BudgetScope};
+use crate::route::fallback::{AnswerEvent, ChainSettings, ExhaustedReason};
 
 fn money(text: &str) -> Money {
     text.parse().expect("an amount")
@@ -43,7 +43,7 @@ async fn an_attempt_that_said_nothing_costs_nothing() {
 async fn what_was_said_before_it_was_dropped_is_paid_for() {
     let setting = Setting::first([Fault::Slow(10, 10)]);
     let question = setting.question();
-    let mut listener = |_: Heard| {};
+    let mut listener = |_: AnswerEvent| {};
     let asked = setting.chain.ask(&question, &mut listener);
     assert!(tokio::time::timeout(Duration::from_secs(25), asked).await.is_err());
     let total = setting.chain.ledgers().lock().total();
@@ -59,8 +59,11 @@ async fn a_budget_stops_before_anybody_is_asked() {
         assert_eq!(setting.answered_by().await, "first/a");
     }
     let error = setting.ask().await.expect_err("the third one would be beyond it");
-    let GaveUp::OverBudget(over) = &error.why else { panic!("{error}") };
-    assert_eq!((over.limit, over.spent, over.estimate), (Limit::Session, money("0.004"), money("0.002")));
+    let ExhaustedReason::OverBudget(over) = &error.reason else { panic!("{error}") };
+    assert_eq!(
+        (over.limit, over.spent, over.estimate),
+        (BudgetScope::Session, money("0.004"), money("0.002"))
+    );
     assert!(error.to_string().starts_with("$0.004 of this session's budget of $0.005 are spent"), "{error}");
     assert_eq!(setting.times_asked(), [2, 0, 0]);
     assert_eq!(setting.events().last().map(String::as_str), Some("over Session"));
@@ -71,7 +74,7 @@ async fn a_budget_stops_a_fallback_that_costs_too_much() {
     let budget = Budget { per_session: None, per_day: Some(money("0.0035")) };
     let setting = Setting::with([Fault::NoCredit], [], [], ChainSettings::default(), budget);
     let error = setting.ask().await.expect_err("the second one is dearer");
-    assert!(matches!(&error.why, GaveUp::OverBudget(over) if over.limit == Limit::Day));
+    assert!(matches!(&error.reason, ExhaustedReason::OverBudget(over) if over.limit == BudgetScope::Day));
     assert_eq!(error.attempts.len(), 1);
     assert!(error.to_string().ends_with("Tried: first/a (billing: no credit is left)"), "{error}");
 }

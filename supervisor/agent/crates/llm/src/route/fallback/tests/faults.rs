@@ -8,7 +8,7 @@ use super::provider::Fault;
 use super::setting::Setting;
 use crate::model::ErrorClass;
 use crate::route::cost::Budget;
-use crate::route::fallback::{Attempt, ChainSettings, GaveUp};
+use crate::route::fallback::{Attempt, ChainSettings, ExhaustedReason};
 
 fn summary(attempts: &[Attempt]) -> Vec<(String, Option<ErrorClass>)> {
     attempts
@@ -143,7 +143,7 @@ async fn what_another_provider_would_hide_is_told_at_once() {
         let setting = Setting::first([fault]);
         let error = setting.ask().await.expect_err("it is final");
         assert_eq!(error.class(), Some(class));
-        assert!(matches!(error.why, GaveUp::Final(_)));
+        assert!(matches!(error.reason, ExhaustedReason::Final(_)));
         assert_eq!(setting.times_asked(), [1, 0, 0]);
         assert_eq!(summary(&error.attempts), [at("first/a", Some(class))]);
         // The session stays usable.

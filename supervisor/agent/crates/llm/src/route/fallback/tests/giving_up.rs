@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::provider::Fault;
 use super::setting::Setting;
 use crate::route::cost::Budget;
-use crate::route::fallback::{ChainSettings, GaveUp, Heard, MAX_ATTEMPTS};
+use crate::route::fallback::{AnswerEvent, ChainSettings, ExhaustedReason, MAX_ATTEMPTS};
 use crate::route::retry::RetrySettings;
 
 #[tokio::test(start_paused = true)]
@@ -17,7 +17,7 @@ async fn an_exhausted_chain_tells_of_every_attempt() {
         vec![Fault::DeadNetwork; 4],
     );
     let error = setting.ask().await.expect_err("all failed");
-    assert_eq!(error.why, GaveUp::AllFailed);
+    assert_eq!(error.reason, ExhaustedReason::AllFailed);
     assert_eq!(error.attempts.len(), 7);
     assert_eq!(
         error.to_string(),
@@ -65,7 +65,7 @@ async fn patience_bounds_everything_together() {
     let setting = Setting::with(hang(), hang(), hang(), settings, Budget::default());
     let error = setting.ask().await.expect_err("nobody answers");
     assert_eq!(error.total_latency_ms, 200_000);
-    assert_eq!(error.why, GaveUp::OutOfPatience { patience: settings.patience });
+    assert_eq!(error.reason, ExhaustedReason::DeadlineExceeded { patience: settings.patience });
     assert!(
         error.to_string().starts_with("no model answered within 4 min. Tried: first/a (timeout:"),
         "{error}"
@@ -101,7 +101,7 @@ async fn nobody_to_ask_is_told_without_asking() {
         .without("third", "set THIRD_API_KEY");
     let error = setting.ask().await.expect_err("no key");
     assert!(error.to_string().contains("first/a is not set up: set FIRST_API_KEY"), "{error}");
-    assert_eq!(error.passed_over.len(), 4);
+    assert_eq!(error.skipped.len(), 4);
     assert_eq!(setting.times_asked(), [0, 0, 0]);
 }
 
@@ -110,7 +110,7 @@ async fn dropping_it_ends_the_attempt_under_way_and_gives_everything_back() {
     let budget = Budget { per_session: Some("1".parse().expect("an amount")), per_day: None };
     let setting = Setting::with([Fault::Hang], [], [], ChainSettings::default(), budget);
     let question = setting.question();
-    let mut listener = |_: Heard| {};
+    let mut listener = |_: AnswerEvent| {};
     {
         let asked = setting.chain.ask(&question, &mut listener);
         let gave_up = tokio::time::timeout(Duration::from_secs(5), asked).await;
@@ -128,7 +128,7 @@ fn a_request_can_be_a_task_of_its_own() {
     fn is_send(_: &(impl Send + ?Sized)) {}
     let setting = Setting::first([]);
     let question = setting.question();
-    let mut listener = |_: Heard| {};
+    let mut listener = |_: AnswerEvent| {};
     is_send(&setting.chain.ask(&question, &mut listener));
     is_send(&setting.chain);
 }

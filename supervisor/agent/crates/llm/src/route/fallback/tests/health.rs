@@ -14,7 +14,7 @@ use crate::route::catalog::ModelRef;
 use crate::route::cost::Budget;
 use crate::route::fallback::health::Health;
 use crate::route::fallback::{ChainSettings, ProviderState};
-use crate::route::router::{Outage, Standing};
+use crate::route::router::{Availability, Outage};
 use crate::route::show::rows;
 
 /// The network to the first provider is dead for so many requests, with all their retries.
@@ -250,5 +250,8 @@ async fn a_shorter_rest_does_not_end_a_longer_one() {
         health.rest("first", Some("a"), ErrorClass::RateLimit, Duration::from_secs(seconds));
     }
     let retry_in = Duration::from_secs(120);
-    assert_eq!(health.standing(&model, Instant::now()), Standing::Out(Outage::RateLimited { retry_in }));
+    assert_eq!(
+        health.availability(&model, Instant::now()),
+        Availability::Out(Outage::RateLimited { retry_in })
+    );
 }

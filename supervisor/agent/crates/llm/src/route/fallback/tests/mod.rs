@@ -4,7 +4,7 @@ mod costs;
 mod faults;
 mod giving_up;
 mod health;
-mod heard;
+mod listener;
 mod provider;
 mod random;
 mod setting;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::model::{Answer, Chunk, ErrorClass, ProviderError, Request, Usage};
-use crate::provider::{Hear, Provider};
+use crate::provider::{ChunkListener, Provider};
 
 /// What happens to one question.
 #[derive(Debug, Clone)]
@@ -94,18 +94,18 @@ impl Scripted {
         }
     }
 
-    async fn act(&self, fault: Fault, heard: &mut dyn Hear) -> Result<bool, ProviderError> {
+    async fn act(&self, fault: Fault, heard: &mut dyn ChunkListener) -> Result<bool, ProviderError> {
         let text = |text: &str| Chunk::Text(text.to_owned());
         match fault {
-            Fault::None => heard.hear(text("an answer")),
+            Fault::None => heard.on_chunk(text("an answer")),
             Fault::Uncounted => {
-                heard.hear(text("an answer"));
+                heard.on_chunk(text("an answer"));
                 return Ok(false);
             }
             Fault::Slow(times, seconds) => {
                 for _ in 0..times {
                     tokio::time::sleep(Duration::from_secs(seconds)).await;
-                    heard.hear(text("word "));
+                    heard.on_chunk(text("word "));
                 }
             }
             Fault::DeadNetwork => {
@@ -113,12 +113,12 @@ impl Scripted {
             }
             Fault::Hang => std::future::pending().await,
             Fault::HangsMidway => {
-                heard.hear(text("half an an"));
+                heard.on_chunk(text("half an an"));
                 std::future::pending().await
             }
             Fault::BreaksOff => {
-                heard.hear(Chunk::Thinking("hmm, ".to_owned()));
-                heard.hear(text("half an an"));
+                heard.on_chunk(Chunk::Thinking("hmm, ".to_owned()));
+                heard.on_chunk(text("half an an"));
                 return Err(self.fails(ErrorClass::Network, None, "the connection broke", None));
             }
             Fault::RateLimited(after) => {
@@ -151,9 +151,9 @@ impl Scripted {
 }
 
 /// One question under way, however it ends.
-struct UnderWay<'a>(&'a AtomicUsize);
+struct InFlight<'a>(&'a AtomicUsize);
 
-impl Drop for UnderWay<'_> {
+impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -165,10 +165,10 @@ impl Provider for Scripted {
         self.name
     }
 
-    async fn ask(&self, request: &Request, heard: &mut dyn Hear) -> Result<Answer, ProviderError> {
+    async fn ask(&self, request: &Request, heard: &mut dyn ChunkListener) -> Result<Answer, ProviderError> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.under_way.fetch_add(1, Ordering::Relaxed);
-        let _under_way = UnderWay(&self.under_way);
+        let _under_way = InFlight(&self.under_way);
         *self.last.lock().expect("nobody panics with it") = Some(request.clone());
         let counts = self.act(self.next(), heard).await?;
         let usage =
@@ -181,7 +181,7 @@ impl Provider for Scripted {
         })
     }
 
-    fn refused(&self) -> Option<String> {
+    fn permanent_refusal(&self) -> Option<String> {
         self.refuses
             .load(Ordering::Relaxed)
             .then(|| "all its keys were refused: give it one that holds".to_owned())

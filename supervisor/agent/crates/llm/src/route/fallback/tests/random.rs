@@ -9,7 +9,7 @@ use super::provider::Fault;
 use super::setting::{Setting, TODAY};
 use crate::route::Money;
 use crate::route::cost::Budget;
-use crate::route::fallback::{ChainSettings, GaveUp, Heard, MAX_ATTEMPTS};
+use crate::route::fallback::{AnswerEvent, ChainSettings, ExhaustedReason, MAX_ATTEMPTS};
 
 fn fault() -> impl Strategy<Value = Fault> {
     prop_oneof![
@@ -56,9 +56,9 @@ proptest! {
                     probe.run().await;
                 }
                 let mut kept = 0;
-                let mut listener = |heard: Heard| match heard {
-                    Heard::Piece(_) => kept += 1,
-                    Heard::Withdrawn { .. } => kept = 0,
+                let mut listener = |heard: AnswerEvent| match heard {
+                    AnswerEvent::Piece(_) => kept += 1,
+                    AnswerEvent::Withdrawn { .. } => kept = 0,
                 };
                 let asked = setting.chain.ask(&setting.question(), &mut listener).await;
                 let (attempts, took) = match &asked {
@@ -72,7 +72,7 @@ proptest! {
                 prop_assert_eq!(attempts.last().is_some_and(|last| last.success), asked.is_ok());
                 prop_assert_eq!(kept > 0, asked.is_ok());
                 if let Err(error) = &asked {
-                    prop_assert!(!matches!(error.why, GaveUp::OverBudget(_) | GaveUp::CannotWithdraw(_)));
+                    prop_assert!(!matches!(error.reason, ExhaustedReason::OverBudget(_) | ExhaustedReason::CannotWithdraw(_)));
                     prop_assert!(!error.to_string().is_empty());
                 }
                 spent = spent.plus(attempts.iter().map(|attempt| attempt.cost).sum());

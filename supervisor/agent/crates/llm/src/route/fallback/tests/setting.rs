@@ -8,9 +8,11 @@ use super::provider::{Fault, Scripted};
 use crate::model::{Message, Request};
 use crate::provider::Provider;
 use crate::route::catalog::{Catalog, CatalogKeys};
-use crate::route::complexity::Judgement;
+use crate::route::complexity::ComplexityEstimate;
 use crate::route::cost::{Budget, Day, Ledgers};
-use crate::route::fallback::{Answered, Ask, Chain, ChainSettings, Event, Exhausted, Heard, Log, Watch};
+use crate::route::fallback::{
+    AnswerEvent, Answered, Chain, ChainRequest, ChainSettings, Event, EventObserver, ExhaustedError, Log,
+};
 use crate::route::retry;
 use crate::route::router::Pins;
 use crate::route::task::Task;
@@ -73,7 +75,7 @@ impl Setting {
         let watch = move |event: &Event<'_>| {
             kept.lock().expect("nobody panics with it").extend(told(event));
         };
-        let watch: Vec<Arc<dyn Watch>> = vec![Arc::new(Log), Arc::new(watch)];
+        let watch: Vec<Arc<dyn EventObserver>> = vec![Arc::new(Log), Arc::new(watch)];
         let chain = Chain::new(Arc::new(catalog), providers, Ledgers::new(budget), settings, Arc::new(watch));
         let request = Request {
             messages: vec![Message::User { text: "hello".to_owned() }],
@@ -83,8 +85,8 @@ impl Setting {
         Self { chain, first, second, third, request, pins: Pins::default(), events }
     }
 
-    pub(super) fn question(&self) -> Ask<'_> {
-        Ask {
+    pub(super) fn question(&self) -> ChainRequest<'_> {
+        ChainRequest {
             request: &self.request,
             task: Task::Chat,
             complexity: None,
@@ -96,8 +98,8 @@ impl Setting {
         }
     }
 
-    pub(super) async fn ask(&self) -> Result<Answered, Exhausted> {
-        self.chain.ask(&self.question(), &mut |_: Heard| {}).await
+    pub(super) async fn ask(&self) -> Result<Answered, ExhaustedError> {
+        self.chain.ask(&self.question(), &mut |_: AnswerEvent| {}).await
     }
 
     /// Whose answer it was, and that there was one.
@@ -117,7 +119,7 @@ impl Setting {
 
 fn told(event: &Event<'_>) -> Option<String> {
     Some(match event {
-        Event::Routed { judgement: Judgement { complexity, .. }, route, .. } => {
+        Event::Routed { judgement: ComplexityEstimate { complexity, .. }, route, .. } => {
             format!("{complexity} to {}", route.candidates[0].model)
         }
         Event::Retry { model, retry, .. } => format!("retry {retry} of {model}"),

@@ -1,0 +1,176 @@
+//! Faults in every call. The conformance kit is tested with them: one for each check that no other fault triggers.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::ValueEnum;
+use prost::Message;
+use talon_proto::plugin::{Parameter, PluginCapabilities, ToolCallRequest, ToolResultResponse};
+
+use crate::reply::{Reply, Shared};
+
+/// What goes wrong in every call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Fault {
+    /// Reports SERVING for every service name.
+    HealthForAnybody,
+    /// Dies of Init without settings.
+    EmptyConfigDies,
+    /// Dies of a setting that it does not know.
+    UnknownKeyDies,
+    /// Declares a schema that is no JSON.
+    BrokenSchema,
+    /// Declares an unknown type.
+    OddType,
+    /// Declares a description that is longer than hosts take.
+    LongDescription,
+    /// Declares different capabilities each time.
+    Fickle,
+    /// Answers good calls under another id.
+    AnotherId,
+    /// Answers good calls with bytes that are no message.
+    Garbage,
+    /// Answers good calls with structured content that is no JSON.
+    BrokenStructure,
+    /// Answers an unknown action with success.
+    UnknownActionWorks,
+    /// Answers an unknown action with a gRPC error.
+    UnknownActionFaults,
+    /// Dies where a required argument is missing.
+    MissingArgumentDies,
+    /// Answers an argument that it did not declare with a gRPC error.
+    UnknownArgumentFaults,
+    /// Dies of a NUL.
+    HostileArgumentDies,
+    /// Answers concurrent calls under the id of the last one.
+    MixedIds,
+    /// Dies when a call is cancelled.
+    CancelledDies,
+    /// Stops answering once a short deadline has passed.
+    DeadlineBlocks,
+    /// Continues a call whose short deadline has passed.
+    DeadlineIgnored,
+    /// Answers good calls with 100 KiB, whatever limit was announced.
+    LargeAnswers,
+    /// Accepts the shutdown, but does not end.
+    ShutdownIgnored,
+}
+
+/// Longer than any description may be.
+const LONG_DESCRIPTION_BYTES: usize = 20 << 10;
+/// More than the smallest limit that can be announced.
+const LARGE_ANSWER_BYTES: usize = 100 << 10;
+/// Shorter than any deadline except those that are meant to pass.
+const SHORT: Duration = Duration::from_secs(1);
+/// How long a call takes, so that others run concurrently.
+const WORK: Duration = Duration::from_millis(100);
+
+/// The id of the latest call.
+static LAST_ID: Mutex<String> = Mutex::new(String::new());
+
+/// Misbehaves in Init with these settings, if that is the fault.
+pub(crate) fn init(wrong: Option<Fault>, config_json: &str) {
+    let dies = match wrong {
+        Some(Fault::EmptyConfigDies) => config_json == "{}",
+        Some(Fault::UnknownKeyDies) => config_json.contains("unknown"),
+        _ => false,
+    };
+    if dies {
+        eprintln!("misbehave: I die of these settings");
+        std::process::exit(6);
+    }
+}
+
+/// Corrupts the declared capabilities.
+pub(crate) fn declare(shared: &Shared, declared: &mut PluginCapabilities) {
+    let parameter = |schema: &str, kind: &str| Parameter {
+        name: "odd".to_owned(),
+        r#type: kind.to_owned(),
+        schema: schema.to_owned(),
+        ..Parameter::default()
+    };
+    let Some(last) = declared.actions.last_mut() else { return };
+    match shared.options.wrong {
+        Some(Fault::BrokenSchema) => last.parameters.push(parameter("{\"type\": ", "string")),
+        Some(Fault::OddType) => last.parameters.push(parameter("", "colour")),
+        Some(Fault::LongDescription) => last.description = "long ".repeat(LONG_DESCRIPTION_BYTES / 5),
+        Some(Fault::Fickle) => {
+            let count = shared.declared.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            declared.description = format!("asked {count} times so far");
+        }
+        _ => {}
+    }
+}
+
+/// The wrong answer to a call, if the fault affects it.
+pub(crate) async fn execute(
+    shared: &Shared,
+    call: &ToolCallRequest,
+    time: Option<Duration>,
+) -> Option<Reply> {
+    let known = matches!(call.action.as_str(), "echo" | "need");
+    let good = call.action == "echo" || (known && call.args.contains_key("text"));
+    let answer = |id: &str, content: String| {
+        let answer = ToolResultResponse { call_id: id.to_owned(), content, ..Default::default() };
+        Some(Reply::Message(answer.encode_to_vec().into()))
+    };
+    let fault = |message: &str| Some(Reply::Status { code: 13, message: message.to_owned() });
+    let is_short = time.is_some_and(|time| time < SHORT);
+    match shared.options.wrong? {
+        Fault::AnotherId if good => answer("another-call", "stolen".to_owned()),
+        Fault::Garbage if good => Some(Reply::Message(Bytes::from_static(b"\xff\xff\xff\xff"))),
+        Fault::BrokenStructure if good => {
+            let broken = ToolResultResponse {
+                call_id: call.id.clone(),
+                structured_content: "{\"a\":".to_owned(),
+                ..Default::default()
+            };
+            Some(Reply::Message(broken.encode_to_vec().into()))
+        }
+        Fault::UnknownActionWorks if !known => answer(&call.id, "done".to_owned()),
+        Fault::UnknownActionFaults if !known => fault("no such action"),
+        Fault::MissingArgumentDies if call.action == "need" && !call.args.contains_key("text") => {
+            std::process::exit(7)
+        }
+        Fault::UnknownArgumentFaults if known && call.args.keys().any(|key| key.contains("no_such")) => {
+            fault("no such argument")
+        }
+        Fault::HostileArgumentDies if call.args.values().any(|value| value.contains('\0')) => {
+            std::process::exit(8)
+        }
+        Fault::MixedIds if good => {
+            last_id().clone_from(&call.id);
+            tokio::time::sleep(WORK).await;
+            let id = last_id().clone();
+            answer(&id, "whose is it?".to_owned())
+        }
+        Fault::CancelledDies if good => {
+            let dies = ExitOnDrop;
+            tokio::time::sleep(WORK).await;
+            std::mem::forget(dies);
+            None
+        }
+        Fault::DeadlineBlocks if is_short => {
+            tokio::time::sleep(time.unwrap_or_default()).await;
+            loop {
+                std::thread::park();
+            }
+        }
+        Fault::DeadlineIgnored if is_short => Some(Reply::Never),
+        Fault::LargeAnswers if good => answer(&call.id, "x".repeat(LARGE_ANSWER_BYTES)),
+        _ => None,
+    }
+}
+
+fn last_id() -> std::sync::MutexGuard<'static, String> {
+    LAST_ID.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct ExitOnDrop;
+
+impl Drop for ExitOnDrop {
+    fn drop(&mut self) {
+        std::process::exit(9);
+    }
+}

@@ -1,0 +1,223 @@
+//! What a turn writes to its journal, within size limits, and how it is closed.
+
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use talon_guard::{Sanitizer, Wrapped};
+use talon_llm::model::{Answer, Arguments, Finish};
+
+use super::begin::store_failure;
+use super::drive::TurnRun;
+use super::{CompletedTurn, JournalEntry, JournalError, TurnOutcome};
+use crate::context::{Estimate, cut};
+use crate::loop_context::{Failure, ToolResult};
+use crate::machine::State;
+
+/// The longest text of an answer. The store takes a megabyte per message; a longer text is truncated, and the answer
+/// marked as cut off.
+const MAX_TEXT_BYTES: usize = 1_000_000;
+/// The most bytes of arguments of all calls of one answer, since they share a megabyte with the metadata. A call whose
+/// arguments exceed it goes back to the model as unreadable.
+const MAX_ARGUMENTS_BYTES: usize = 640 << 10;
+/// The longest name that a model or provider made up: tool names have at most 64 bytes, model names fewer.
+const MAX_NAME_BYTES: usize = 256;
+/// How much of such arguments is stored, to show what they were.
+const MAX_SHOWN_BYTES: usize = 200;
+/// Longer thoughts are not sent back to the model.
+const MAX_THOUGHTS_BYTES: usize = 256 << 10;
+/// The longest result. A model is shown 500 tokens of it, and 150 of an older one; 50,000 are for people who read the
+/// session, and stay below the store's megabyte in any script.
+const MAX_RESULT_TOKENS: usize = 50_000;
+/// The longest tool output that is stored to compare results; a longer one is replaced by its digest.
+const MAX_SAID_BYTES: usize = 4 << 10;
+/// How long a finished turn waits until its parked calls are cancelled, and until its lessons are stored: both write to
+/// the agent's own database.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long a turn waits for one entry to reach the disk. 10 s: a write that usually takes milliseconds then takes a
+/// thousand times as long, and the turn ends because it cannot be stored. Not configurable.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Ends the turn if a write hangs, as if it had failed. The entry may still reach the disk; the journal is read so that
+/// such an entry only adds knowledge.
+async fn with_write_timeout(write: impl Future<Output = Result<(), JournalError>>) -> Result<(), Failure> {
+    match tokio::time::timeout(WRITE_TIMEOUT, write).await {
+        Ok(written) => written.map_err(store_failure),
+        Err(_) => Err(Failure::Store(format!(
+            "the agent's database did not write within {} s: look at its disk, and at `talon status`",
+            WRITE_TIMEOUT.as_secs()
+        ))),
+    }
+}
+
+impl TurnRun<'_> {
+    /// Writes an entry, and adds it to the transcript.
+    pub(super) async fn write(&mut self, entry: JournalEntry) -> Result<(), Failure> {
+        let turn = self.spec.caller.turn;
+        if let Some(journal) = &self.spec.journal {
+            with_write_timeout(journal.add(turn, entry.clone())).await?;
+        }
+        self.transcript.apply(turn, &entry);
+        Ok(())
+    }
+
+    pub(super) async fn append_answer(&mut self) -> Result<(), Failure> {
+        let Some(answer) = self.turn.context().answer().cloned() else { return Ok(()) };
+        let entry =
+            JournalEntry::Answered { answer: Box::new(answer), micro_usd: self.account.last_micro_usd };
+        self.write_unless_rebuilt(entry).await
+    }
+
+    pub(super) async fn append_results(&mut self) -> Result<(), Failure> {
+        // The machine no longer has them: it waits for the next answer.
+        let (calls, results) = std::mem::take(&mut self.batch);
+        self.remember(&calls, &results);
+        self.write_unless_rebuilt(JournalEntry::CallsFinished(results)).await
+    }
+
+    /// Adds a note of the agent. A note that an interrupted turn had written is reused.
+    pub(super) async fn note(&mut self, text: String, feedback: bool) -> Result<(), Failure> {
+        if !self.replay.is_empty() {
+            self.rebuild_notes();
+            return Ok(());
+        }
+        self.write(JournalEntry::Noted { text, feedback }).await
+    }
+
+    pub(super) fn rebuild_notes(&mut self) {
+        while let Some(JournalEntry::Noted { .. }) = self.replay.front() {
+            if let Some(note) = self.replay.pop_front() {
+                self.transcript.apply(self.spec.caller.turn, &note);
+            }
+        }
+    }
+
+    async fn write_unless_rebuilt(&mut self, entry: JournalEntry) -> Result<(), Failure> {
+        if self.kept {
+            self.transcript.apply(self.spec.caller.turn, &entry);
+            return Ok(());
+        }
+        self.write(entry).await
+    }
+
+    /// Writes that a call starts, and waits for the disk: a call without this entry is made again after a restart.
+    pub(super) async fn journal_began(&self, place: usize) -> Result<(), Failure> {
+        let Some(journal) = &self.spec.journal else { return Ok(()) };
+        with_write_timeout(journal.add(self.spec.caller.turn, JournalEntry::CallStarted { place })).await
+    }
+
+    /// Stores a result while other calls still run. If this write fails, the entry with all results reports it.
+    pub(super) async fn journal_early_result(&self, place: usize, result: &ToolResult) {
+        let Some(journal) = &self.spec.journal else { return };
+        let entry = JournalEntry::CallFinished { place, result: result.clone() };
+        if let Err(error) = with_write_timeout(journal.add(self.spec.caller.turn, entry)).await {
+            tracing::warn!(target: "agent", session = %self.spec.caller.session, %error, "a result was not stored early");
+        }
+    }
+
+    /// Closes the turn in the journal, and stores what can be learned from it. Failures do not take the answer away
+    /// from the client: everything that happened is stored already.
+    pub(super) async fn store(&mut self) {
+        self.replay.clear();
+        let success = self.turn.state() == State::Finalize;
+        let ended = match self.turn.context().failure_report().filter(|_| !success) {
+            Some(end) => TurnOutcome {
+                reason: self.word(&end.reason).to_owned(),
+                message: end.sentence,
+                note: note(&end.reason),
+            },
+            None => TurnOutcome { reason: "done".to_owned(), ..TurnOutcome::default() },
+        };
+        if let Err(error) = self.write(JournalEntry::Ended(ended)).await {
+            tracing::error!(target: "agent", session = %self.spec.caller.session, %error, "a turn's end was not stored");
+            self.notice("warn", format!("The end of this turn was not stored, and it will be taken for an interrupted one. {error}"));
+        }
+        let let_go = self.environment.approver.turn_ended(&self.spec.caller);
+        if tokio::time::timeout(CLOSE_TIMEOUT, let_go).await.is_err() {
+            tracing::warn!(target: "agent", session = %self.spec.caller.session, "parked calls were not cancelled in time");
+        }
+        if !self.spec.caller.subagent.is_empty() {
+            return;
+        }
+        let learned = CompletedTurn {
+            caller: self.spec.caller.clone(),
+            request: self.spec.request.clone(),
+            calls: self.account.calls.clone(),
+            success,
+            followed: self.recalled.followed.clone(),
+        };
+        if tokio::time::timeout(CLOSE_TIMEOUT, self.environment.recall.learn(learned)).await.is_err() {
+            tracing::warn!(target: "agent", session = %self.spec.caller.session, "nothing was learned of a turn: it took too long");
+        }
+    }
+}
+
+/// The note for the model in the next turn on how this one ended.
+fn note(failure: &Failure) -> String {
+    let what = match failure {
+        Failure::Limit(limit) => return limit.for_model(),
+        Failure::Answer(_) => "your answers were not what was asked for",
+        Failure::Model(_) => "no model answered",
+        Failure::Store(_) => "it could not be stored",
+        Failure::Window(_) => "it did not fit the model's window",
+        Failure::Cancelled => "the user ended it",
+        Failure::Internal(_) => "something went wrong inside the agent",
+    };
+    format!("[The turn was ended before a final answer: {what}. Do not begin it anew unasked.]")
+}
+
+/// Limits an answer to what can be stored.
+pub(super) fn bound_answer(mut answer: Answer) -> Answer {
+    if answer.text.len() > MAX_TEXT_BYTES {
+        let end = answer.text.floor_char_boundary(MAX_TEXT_BYTES);
+        answer.text.truncate(end);
+        answer.finish = Finish::Length;
+    }
+    let mut room = MAX_ARGUMENTS_BYTES;
+    for (place, call) in answer.calls.iter_mut().enumerate() {
+        truncate_name(&mut call.name);
+        if call.id.len() > MAX_NAME_BYTES {
+            call.id = format!("call-{place}");
+        }
+        let text = serde_json::to_string(&call.arguments).unwrap_or_default();
+        match room.checked_sub(text.len()) {
+            Some(left) => room = left,
+            None => {
+                let shown = &text[..text.floor_char_boundary(MAX_SHOWN_BYTES)];
+                call.arguments =
+                    Arguments::Unreadable(format!("{shown}… ({} bytes are too many)", text.len()));
+            }
+        }
+    }
+    answer.cut_call.as_mut().map(truncate_name);
+    truncate_name(&mut answer.model);
+    answer.thoughts =
+        answer.thoughts.filter(|thoughts| thoughts.data.to_string().len() <= MAX_THOUGHTS_BYTES);
+    answer
+}
+
+/// Truncates a name that is longer than real names are.
+fn truncate_name(name: &mut String) {
+    name.truncate(name.floor_char_boundary(MAX_NAME_BYTES));
+}
+
+/// Limits a result to what can be stored. Machine and journal get the same, so that a resumed turn compares equal
+/// results.
+pub(super) fn bound_result(result: ToolResult, sanitizer: &Sanitizer) -> ToolResult {
+    let ToolResult { ran, mut block, mut said } = result;
+    // A token has at least one byte, so most results need not be counted.
+    if block.len() > MAX_RESULT_TOKENS {
+        block = match Wrapped::parse(&block, sanitizer) {
+            Some(whole) => cut::block(&whole, MAX_RESULT_TOKENS, &Estimate, sanitizer).into_string(),
+            None => cut::plain(&block, MAX_RESULT_TOKENS, &Estimate),
+        };
+    }
+    if said.len() > MAX_SAID_BYTES {
+        said = format!("sha256:{}", hex::encode(Sha256::digest(&said)));
+    }
+    ToolResult { ran, block, said }
+}
+
+#[cfg(test)]
+#[path = "persistence_tests.rs"]
+mod tests;

@@ -1,0 +1,151 @@
+//! The client of the supervisor's host service, over a connection that the supervisor passes to the agent.
+//!
+//! The agent cannot open the supervisor's sockets; it requests a connection and receives one ([`Connect`]). A broken
+//! connection is replaced at the next request, and a supervisor that is being replaced is waited for
+//! ([`talon_client::RECONNECT_WINDOW`]). Requests that can be repeated safely are; a call that may have been made is a
+//! [`HostError`].
+//!
+//! The list of actions is requested for each turn. That takes two requests over a local socket, and a cached list would
+//! have to be invalidated when plugins start, stop, change, or are approved.
+
+use std::io;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use prost::Message as _;
+use talon_client::{CallError, Client, RequestFate};
+use talon_proto::host::{ExecuteRequest, ExecuteResponse, GetPluginRequest, ListPluginsRequest};
+use talon_proto::plugin::PluginCapabilities;
+use tokio::net::UnixStream;
+use tonic::{Code, Status};
+
+use crate::driver::{Host, HostCall, HostError, Progress};
+
+/// The most tools that are accepted from the supervisor, far more than a model can choose from. Further ones, in the
+/// order of the plugins, are dropped and logged. `agent.allow` shortens the list.
+const MAX_TOOLS: usize = 4096;
+/// The largest total size of their declarations: a plugin may declare 4 MiB. Further ones are dropped and logged.
+const MAX_TOOLS_BYTES: usize = 32 << 20;
+/// How many plugins are queried concurrently, so that a long list does not take one round trip per plugin.
+const MAX_CONCURRENT_QUERIES: usize = 8;
+
+/// Provides connections to the host.
+#[async_trait]
+pub trait HostConnector: Send + Sync {
+    /// Returns a connected stream on which `talon.host.v1` is served. Called when there is no connection, or the last
+    /// one broke.
+    ///
+    /// # Errors
+    /// Why there is none. [`io::ErrorKind::NotFound`], `ConnectionRefused` and `WouldBlock` mean that there may be one
+    /// soon, and are retried.
+    async fn connect(&self) -> io::Result<UnixStream>;
+}
+
+/// The client of the supervisor's host service.
+pub struct HostClient {
+    client: Client,
+}
+
+impl HostClient {
+    /// Connects at the first request. Must be called within a tokio runtime.
+    #[must_use]
+    pub fn new(connect: Arc<dyn HostConnector>) -> Self {
+        let connect = move || {
+            let connect = Arc::clone(&connect);
+            Box::pin(async move { connect.connect().await }) as talon_client::Connecting
+        };
+        Self { client: Client::with_connector(Arc::new(connect)) }
+    }
+
+    /// The actions of a plugin; `None` if it stopped since it was listed.
+    async fn capabilities(&self, name: &str) -> Result<Option<PluginCapabilities>, Status> {
+        let asked = self.client.ask(|mut host| {
+            let question = GetPluginRequest { name: name.to_owned(), for_model: true };
+            async move { host.get_plugin(question).await }
+        });
+        match asked.await {
+            Ok(answer) => Ok(answer.into_inner().capabilities),
+            Err(status) if status.code() == Code::NotFound => Ok(None),
+            Err(status) => Err(status),
+        }
+    }
+}
+
+#[async_trait]
+impl Host for HostClient {
+    async fn tools(&self) -> Result<Vec<(String, PluginCapabilities)>, HostError> {
+        let listed =
+            self.client.ask(|mut host| async move { host.list_plugins(ListPluginsRequest {}).await });
+        let plugins = listed.await.map_err(unreachable)?.into_inner().plugins;
+        let up = plugins.into_iter().filter(|plugin| plugin.desired == "up").map(|plugin| plugin.name);
+        let asked = up.map(|name| async move {
+            let capabilities = self.capabilities(&name).await?;
+            Ok::<_, Status>(capabilities.map(|capabilities| (name, capabilities)))
+        });
+        let mut told = futures_util::stream::iter(asked).buffered(MAX_CONCURRENT_QUERIES);
+        let (mut offered, mut tools, mut bytes, mut left_out) = (Vec::new(), 0, 0, 0);
+        while let Some(one) = told.next().await {
+            let Some((name, capabilities)) = one.map_err(unreachable)? else { continue };
+            let (more_tools, more_bytes) = (capabilities.actions.len(), capabilities.encoded_len());
+            if tools + more_tools > MAX_TOOLS || bytes + more_bytes > MAX_TOOLS_BYTES {
+                left_out += more_tools;
+                continue;
+            }
+            tools += more_tools;
+            bytes += more_bytes;
+            offered.push((name, capabilities));
+        }
+        if left_out > 0 {
+            tracing::warn!(
+                target: "agent", left_out,
+                "more tools than a turn takes ({MAX_TOOLS}, {MAX_TOOLS_BYTES} bytes): name those that are needed in agent.allow"
+            );
+        }
+        Ok(offered)
+    }
+
+    async fn execute(
+        &self,
+        call: &HostCall,
+        progress: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<ExecuteResponse, HostError> {
+        let HostCall { plugin, action, args, context, within } = call;
+        let request = ExecuteRequest {
+            plugin: plugin.clone(),
+            action: action.clone(),
+            args: args.clone(),
+            context: context.clone(),
+            for_model: true,
+            within: within.clone(),
+            ..ExecuteRequest::default()
+        };
+        let mut watch = |said: &talon_proto::host::Progress| {
+            let talon_proto::host::Progress { progress: so_far, total, message } = said.clone();
+            progress(Progress { progress: so_far, total, message });
+        };
+        let answer = self.client.execute_watched(request, Some(&mut watch)).await;
+        answer.map_err(failed)
+    }
+}
+
+fn unreachable(status: Status) -> HostError {
+    let why = talon_client::connect_error(&status)
+        .map_or_else(|| status.message().to_owned(), io::Error::to_string);
+    HostError::Unknown { why }
+}
+
+/// Whether a call without an answer may have been made.
+fn failed(error: CallError) -> HostError {
+    let why = error.to_string();
+    // The supervisor returns these codes before it calls a plugin; it may return others afterwards.
+    let refused = [Code::InvalidArgument, Code::PermissionDenied, Code::FailedPrecondition];
+    match error.fate {
+        RequestFate::NotStarted => HostError::NotMade { why },
+        RequestFate::Answered if refused.contains(&error.status.code()) => HostError::NotMade { why },
+        RequestFate::Answered | RequestFate::Unknown => HostError::Unknown { why },
+    }
+}
+
+#[cfg(test)]
+mod tests;

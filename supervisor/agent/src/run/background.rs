@@ -1,0 +1,81 @@
+//! Periodic tasks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use talon_llm::route::fallback::{Event, EventObserver};
+use talon_store::Timestamp;
+use talon_store::limits::IDLE_AFTER;
+use tokio::sync::Notify;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
+
+use super::agent::Agent;
+
+/// The shortest time between two checks for due probes, whatever the chain says.
+const MIN_PROBE_INTERVAL: Duration = Duration::from_millis(100);
+/// How often idle sessions are searched. A minute: a session becomes idle half an hour after its last message, give or
+/// take a minute.
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
+/// The most sessions marked idle per pass; the rest follow a minute later.
+const MAX_IDLE_PER_PASS: u32 = 1000;
+
+/// Notifies the probing task that providers have to be checked again.
+#[derive(Debug, Default)]
+pub(super) struct ProbeSignal(Notify);
+
+impl ProbeSignal {
+    /// Wakes the probing task.
+    pub(super) fn notify(&self) {
+        self.0.notify_one();
+    }
+}
+
+impl EventObserver for ProbeSignal {
+    fn on_event(&self, event: &Event<'_>) {
+        if let Event::Breaker { .. } = event {
+            self.notify();
+        }
+    }
+}
+
+/// Probes unavailable providers, for as long as it is polled.
+pub(super) async fn run_probes(agent: Arc<Agent>) {
+    loop {
+        let chain = Arc::clone(&agent.setup().environment.chain);
+        let due = async {
+            match chain.next_probe() {
+                Some(at) => sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = due => {}
+            () = agent.probing.0.notified() => {}
+        }
+        for probe in chain.due_probes(Instant::now()) {
+            let probing = Arc::clone(&agent.probing);
+            tokio::spawn(async move {
+                probe.run().await;
+                probing.notify();
+            });
+        }
+        sleep(MIN_PROBE_INTERVAL).await;
+    }
+}
+
+/// Marks sessions idle that have no recent messages, for as long as it is polled.
+pub(super) async fn mark_idle_sessions(agent: Arc<Agent>) {
+    let mut every = interval(IDLE_CHECK_INTERVAL);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        every.tick().await;
+        let since = Timestamp::now().before(IDLE_AFTER);
+        match agent.sessions.idle(since, MAX_IDLE_PER_PASS).await {
+            Ok(idle) if !idle.is_empty() => tracing::debug!(sessions = idle.len(), "sessions are idle"),
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(error = talon_child::error_chain(&error), "idle sessions cannot be noted");
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Connections to the host, requested over the control socket.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use talon_child::inherited::connected;
+use talon_control::Control;
+use talon_proto::agent::{FromAgent, NeedHost, ToAgent, from_agent};
+use tokio::net::UnixStream;
+use tokio::sync::oneshot;
+
+use crate::host_client::HostConnector;
+
+/// The control socket to the supervisor.
+pub(super) type SupervisorControl = Control<FromAgent, ToAgent>;
+
+/// How long to wait for a connection. The supervisor creates a pair of sockets and sends one; if that takes longer, it
+/// is being replaced or hangs, and the caller retries as long as that makes sense.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Asks the supervisor for connections.
+pub(super) struct SupervisorConnector {
+    starter: Arc<SupervisorControl>,
+    /// The id of the next request.
+    next: AtomicU64,
+    pending: Mutex<BTreeMap<u64, oneshot::Sender<UnixStream>>>,
+}
+
+impl SupervisorConnector {
+    pub(super) fn new(starter: Arc<SupervisorControl>) -> Arc<Self> {
+        Arc::new(Self { starter, next: AtomicU64::new(1), pending: Mutex::default() })
+    }
+
+    /// Receives a connection. Must be called within a runtime.
+    ///
+    /// # Errors
+    /// A sentence for the log, if no request has this id or the descriptor is no connection.
+    pub(super) fn receive_connection(&self, id: u64, descriptor: Option<OwnedFd>) -> Result<(), String> {
+        let asked = self.lock().remove(&id);
+        let stream = connected(descriptor).map_err(|error| error.to_string())?;
+        let taken = asked.is_some_and(|asked| asked.send(stream).is_ok());
+        if taken { Ok(()) } else { Err(format!("no request is waiting for the host connection {id}")) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, oneshot::Sender<UnixStream>>> {
+        // No operation under this lock can panic halfway.
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A pending request; dropping it removes it.
+struct PendingConnection<'l> {
+    link: &'l SupervisorConnector,
+    id: u64,
+}
+
+impl Drop for PendingConnection<'_> {
+    fn drop(&mut self) {
+        self.link.lock().remove(&self.id);
+    }
+}
+
+#[async_trait]
+impl HostConnector for SupervisorConnector {
+    async fn connect(&self) -> io::Result<UnixStream> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (answers, answer) = oneshot::channel();
+        self.lock().insert(id, answers);
+        let _forgotten = PendingConnection { link: self, id };
+        let message = FromAgent { what: Some(from_agent::What::NeedHost(NeedHost { id })) };
+        self.starter.send(&message, None).await.map_err(io::Error::other)?;
+        match tokio::time::timeout(CONNECT_TIMEOUT, answer).await {
+            Ok(Ok(stream)) => Ok(stream),
+            // As if there were no listener: a new supervisor may listen soon.
+            Ok(Err(_)) | Err(_) => Err(io::Error::new(
+                io::ErrorKind::ConnectionRefused,
+                "the supervisor handed no connection to its plugins in: see whether it is being restarted (`talon status`)",
+            )),
+        }
+    }
+}

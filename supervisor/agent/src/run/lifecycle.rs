@@ -1,0 +1,245 @@
+//! The life cycle of the process: opens its store, serves the connections that it receives, and ends with the control
+//! socket.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use talon_child::inherited::{InheritedFdError, connected};
+use talon_child::signals::Signals;
+use talon_child::{ExitReason, error_chain, open_request};
+use talon_control::{Control, ControlError, Packet};
+use talon_proto::agent::{
+    AttachClient, Configure, FromAgent, HostConnection, Refused, ToAgent, from_agent, to_agent,
+};
+use talon_proto::state::{Layers, Refused as NotOpened};
+use talon_store::Error;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::agent::Agent;
+use super::background;
+use super::configure::{ConfigReadError, read_config};
+use super::connector::{SupervisorConnector, SupervisorControl};
+use crate::serve::{Client, ClientError, Server};
+
+/// How long requests may take to finish at shutdown; streams that follow a turn end at once. The supervisor waits
+/// somewhat longer.
+const CLOSE_GRACE: Duration = Duration::from_secs(3);
+
+/// Serves the supervisor at the other end of `control`, until it is closed or SIGTERM arrives.
+pub async fn run(control: OwnedFd) -> ExitReason {
+    let (starter, mut signals) = match (Control::new(control), Signals::listen()) {
+        (Ok(starter), Ok(signals)) => (Arc::new(starter), signals),
+        (Err(error), _) | (_, Err(error)) => {
+            tracing::error!(%error, "the control socket or signals cannot be watched");
+            return ExitReason::Refused;
+        }
+    };
+    let first = tokio::select! {
+        received = starter.receive() => received,
+        () = signals.terminated() => return ExitReason::Requested,
+    };
+    let (configure, descriptor) = match first {
+        Ok(Some(Packet {
+            message: ToAgent { what: Some(to_agent::What::Configure(configure)) },
+            descriptor,
+        })) => (configure, descriptor),
+        Ok(None) => return ExitReason::Requested,
+        Ok(Some(_)) => return protocol_failure(&"the first message was not `Configure`"),
+        Err(error) => return protocol_failure(&error),
+    };
+    let (link, ending) = (SupervisorConnector::new(Arc::clone(&starter)), CancellationToken::new());
+    let opened = tokio::select! {
+        opened = open(configure, descriptor, &link, &ending) => opened,
+        () = signals.terminated() => return ExitReason::Requested,
+    };
+    let agent = match opened {
+        Ok(agent) => agent,
+        Err(StartError::InvalidMessage(why)) => return protocol_failure(&why),
+        Err(StartError::Refused(NotOpened { message, retryable })) => {
+            tracing::error!(reason = message, retryable, "the agent cannot begin");
+            // If the message does not arrive, the log has it.
+            let refused = from_agent::What::Refused(Refused { message, retryable });
+            let _told = starter.send(&agent_message(refused), None).await;
+            return ExitReason::Refused;
+        }
+    };
+    let mut serving = RunningService { server: Server::start(&agent, ending.clone()), agent, link, starter };
+    let end = serving.serve(&mut signals).await;
+    serving.finish(&ending).await;
+    end
+}
+
+/// Why the agent does not start.
+enum StartError {
+    /// The supervisor's message is invalid.
+    InvalidMessage(String),
+    /// A resource that it needs is not available.
+    Refused(NotOpened),
+}
+
+async fn open(
+    configure: Configure,
+    descriptor: Option<OwnedFd>,
+    link: &Arc<SupervisorConnector>,
+    ending: &CancellationToken,
+) -> Result<Arc<Agent>, StartError> {
+    let Configure { open, settings_bytes } = configure;
+    let open = open.ok_or_else(|| StartError::InvalidMessage("`Configure` names no database".to_owned()))?;
+    let wanted = open_request::parse(open)
+        .map_err(|error| StartError::InvalidMessage(format!("`Configure` has no sense: {error}")))?;
+    if wanted.layers != Layers::Conversations {
+        return Err(StartError::InvalidMessage("`Configure` names a database for something else".to_owned()));
+    }
+    let handed = read(descriptor, settings_bytes)
+        .await
+        .map_err(|error| StartError::Refused(NotOpened { message: error.to_string(), retryable: false }))?;
+    let store =
+        wanted.open.open().await.map_err(|error| StartError::Refused(open_request::refusal(&error)))?;
+    // A server that cannot be reached is waited for: nothing could be read from the store now.
+    if let Err(error) = store.check().await {
+        let retryable = matches!(error, Error::Unavailable { .. });
+        return Err(StartError::Refused(NotOpened { message: error_chain(&error), retryable }));
+    }
+    Agent::new(store, &handed, Arc::clone(link) as _, ending.clone()).await.map_err(StartError::Refused)
+}
+
+/// Reads the configuration in a blocking task: it is in memory, but may have many megabytes.
+async fn read(
+    descriptor: Option<OwnedFd>,
+    bytes: u64,
+) -> Result<talon_agent_settings::SettingsBundle, ConfigReadError> {
+    tokio::task::spawn_blocking(move || read_config(descriptor, bytes))
+        .await
+        .unwrap_or_else(|error| Err(ConfigReadError::File(std::io::Error::other(error))))
+}
+
+fn agent_message(what: from_agent::What) -> FromAgent {
+    FromAgent { what: Some(what) }
+}
+
+fn protocol_failure(why: &dyn std::fmt::Display) -> ExitReason {
+    tracing::error!(%why, "the starter does not speak the control protocol; is it of another version?");
+    ExitReason::ProtocolError
+}
+
+fn connection_lost(error: &ControlError) -> ExitReason {
+    tracing::error!(error = error_chain(error), "the control socket failed: ending");
+    ExitReason::ProtocolError
+}
+
+/// Why a message was rejected. Only logged: the supervisor's mistake does not concern the other connections.
+#[derive(Debug, thiserror::Error)]
+enum MessageError {
+    #[error("it says nothing that this version knows")]
+    Unknown,
+    #[error("a client's connection: {0}")]
+    Descriptor(#[from] InheritedFdError),
+    #[error("a client's connection: {0}")]
+    Client(#[from] ClientError),
+    #[error("a connection to the host: {0}")]
+    Host(String),
+}
+
+/// The running agent and its server.
+struct RunningService {
+    agent: Arc<Agent>,
+    server: Server,
+    link: Arc<SupervisorConnector>,
+    starter: Arc<SupervisorControl>,
+}
+
+impl RunningService {
+    async fn serve(&mut self, signals: &mut Signals) -> ExitReason {
+        let mut chores = JoinSet::new();
+        chores.spawn(background::run_probes(Arc::clone(&self.agent)));
+        chores.spawn(background::mark_idle_sessions(Arc::clone(&self.agent)));
+        let costs = Arc::clone(&self.agent.costs);
+        chores.spawn(costs.flush_loop());
+        // The host may take its time, and the resumed turns need it.
+        let agent = Arc::clone(&self.agent);
+        chores.spawn(async move { agent.resume_parked().await });
+        if !self.send_ready().await {
+            return ExitReason::Requested;
+        }
+        loop {
+            let received = tokio::select! {
+                received = self.starter.receive() => received,
+                () = signals.terminated() => return ExitReason::Requested,
+            };
+            let packet = match received {
+                Ok(Some(packet)) => packet,
+                Ok(None) => return ExitReason::Requested,
+                Err(error) => return connection_lost(&error),
+            };
+            match self.handle(packet).await {
+                Ok(true) => {}
+                Ok(false) => return ExitReason::Requested,
+                Err(error) => tracing::error!(%error, "a message on the control socket was not obeyed"),
+            }
+        }
+    }
+
+    /// Handles a message. Returns whether the supervisor is still connected.
+    async fn handle(&mut self, packet: Packet<ToAgent>) -> Result<bool, MessageError> {
+        let Packet { message, descriptor } = packet;
+        match message.what {
+            None => Err(MessageError::Unknown),
+            Some(to_agent::What::Configure(Configure { settings_bytes, .. })) => {
+                let extra = match read(descriptor, settings_bytes).await {
+                    Ok(handed) => {
+                        self.agent.configure(&handed);
+                        None
+                    }
+                    Err(error) => {
+                        tracing::error!(%error, "a changed configuration is not taken over");
+                        Some(format!(
+                            "the changed configuration was not taken over, and the one before stays: {error}"
+                        ))
+                    }
+                };
+                Ok(self.send_status(extra).await)
+            }
+            Some(to_agent::What::AttachClient(attach)) => self.attach(attach, descriptor).map(|()| true),
+            Some(to_agent::What::HostConnection(HostConnection { id })) => {
+                self.link.receive_connection(id, descriptor).map(|()| true).map_err(MessageError::Host)
+            }
+        }
+    }
+
+    fn attach(&self, attach: AttachClient, descriptor: Option<OwnedFd>) -> Result<(), MessageError> {
+        let stream = connected(descriptor)?;
+        Ok(self.server.attach(stream, Client::try_from(attach)?)?)
+    }
+
+    async fn send_ready(&self) -> bool {
+        self.send_status(None).await
+    }
+
+    async fn send_status(&self, extra: Option<String>) -> bool {
+        let mut ready = self.agent.ready().await;
+        ready.problems.extend(extra);
+        for problem in &ready.problems {
+            tracing::warn!(problem, "something is wrong, and the agent serves all the same");
+        }
+        tracing::info!(engine = ready.engine, place = ready.place, "the agent serves");
+        self.starter.send(&agent_message(from_agent::What::Ready(ready)), None).await.is_ok()
+    }
+
+    /// Accepts nothing new, leaves turns interrupted, and waits for running requests.
+    async fn finish(self, ending: &CancellationToken) {
+        let Self { agent, server, .. } = self;
+        ending.cancel();
+        let finished = async {
+            agent.turns.wait_idle().await;
+            server.wait_closed().await;
+        };
+        if tokio::time::timeout(CLOSE_GRACE, finished).await.is_err() {
+            tracing::warn!("ending although some requests are not answered");
+        }
+        agent.costs.flush().await;
+        agent.store.close().await;
+        tracing::info!("the agent has ended");
+    }
+}

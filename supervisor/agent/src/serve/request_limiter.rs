@@ -1,0 +1,75 @@
+//! Limits requests before their bodies are read.
+//!
+//! The server reads a request's message before it calls the service, and holds what it has read for as long as the
+//! client likes. So incomplete requests are bounded in number and time, and one user cannot use up the slots of others.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use talon_listen::{BodyTimeout, ConnectionLimiter, ConnectionPermit, PermitBody};
+use tonic::Status;
+use tonic::body::Body;
+use tonic::codegen::http;
+use tonic::server::NamedService;
+use tower::Service;
+
+use super::client::Client;
+use super::limits::{MAX_REQUESTS, MAX_REQUESTS_PER_UID};
+
+type Request = http::Request<Body>;
+type Response = http::Response<Body>;
+
+/// A layer in front of the service.
+#[derive(Debug, Clone)]
+pub(super) struct RequestLimiter<S> {
+    inner: S,
+    requests: Arc<ConnectionLimiter>,
+}
+
+impl<S> RequestLimiter<S> {
+    pub(super) fn new(inner: S) -> Self {
+        Self { inner, requests: ConnectionLimiter::new(MAX_REQUESTS, MAX_REQUESTS_PER_UID) }
+    }
+
+    /// Admits a request, which keeps its slot until its answer is read.
+    fn admit(&self, request: &Request) -> Result<ConnectionPermit, Status> {
+        let client = request.extensions().get::<Client>();
+        let client = client.ok_or_else(|| Status::internal("a request without a client"))?;
+        self.requests.acquire(client.uid).ok_or_else(|| {
+            Status::resource_exhausted(format!(
+                "{MAX_REQUESTS_PER_UID} requests of one user, {MAX_REQUESTS} of all, are the most at once: wait for some to be \
+                 answered"
+            ))
+        })
+    }
+}
+
+impl<S: NamedService> NamedService for RequestLimiter<S> {
+    const NAME: &'static str = S::NAME;
+}
+
+impl<S> Service<Request> for RequestLimiter<S>
+where
+    S: Service<Request, Response = Response, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request) -> Self::Future {
+        let place = match self.admit(&request) {
+            Ok(place) => place,
+            Err(status) => return std::future::ready(Ok(status.into_http())).boxed(),
+        };
+        let answer = self.inner.call(request.map(|body| Body::new(BodyTimeout::new(body, false))));
+        async move { Ok(answer.await?.map(|body| Body::new(PermitBody::new(body, place)))) }.boxed()
+    }
+}

@@ -1,0 +1,276 @@
+//! The registry of running turns, which limits them: one per session, and a number in total.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use talon_proto::agent::LoopState;
+use talon_store::SessionId;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tonic::Status;
+use ulid::Ulid;
+
+use super::Hub;
+use super::hub::QueuedBytes;
+use crate::metrics::Metrics;
+
+/// The most turns at once. 64: each has a question to a model or a batch of tools in flight, and a session's history in
+/// memory. One more is rejected with RESOURCE_EXHAUSTED.
+const MAX_TURNS: usize = 64;
+/// The most turns of one sender. 24: more than a person follows, and two senders at their limit leave slots to others.
+/// One more is rejected with RESOURCE_EXHAUSTED. Not configurable.
+const MAX_TURNS_PER_SENDER: usize = 24;
+
+/// The message to followers of a turn that ends without a last chunk, because of a defect.
+const ABORTED_MESSAGE: &str = "the turn broke off, which is a defect of the agent's: its log says more, and `talon session resume` goes on with it";
+/// The message to followers of a turn when the agent ends.
+const INTERRUPTED_MESSAGE: &str =
+    "the agent is ending; the turn is kept as it is, and goes on when it is followed again";
+
+/// The running turns. Clones share the registry.
+#[derive(Debug, Clone)]
+pub(crate) struct RunningTurns {
+    inner: Arc<Inner>,
+    /// Cancelled when the agent ends.
+    ending: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    running: Mutex<BTreeMap<SessionId, Arc<RunningTurn>>>,
+    /// The queued bytes of all followers.
+    waiting: QueuedBytes,
+    tasks: TaskTracker,
+}
+
+/// A turn that runs, or is about to.
+#[derive(Debug)]
+pub(crate) struct RunningTurn {
+    session: SessionId,
+    /// The session.
+    sender: String,
+    /// Its number; 0 until it is known.
+    turn: AtomicU64,
+    /// Stands in every log line of the turn.
+    pub(crate) correlation_id: String,
+    /// Its followers.
+    pub(crate) hub: Arc<Hub>,
+    /// Cancels it.
+    pub(crate) cancel: CancellationToken,
+}
+
+impl RunningTurn {
+    /// The session.
+    pub(crate) fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// Its number; 0 until it is known.
+    pub(crate) fn turn(&self) -> u64 {
+        self.turn.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_turn(&self, turn: u64) {
+        self.turn.store(turn, Ordering::Relaxed);
+    }
+}
+
+impl RunningTurns {
+    /// Creates an empty registry, open until `ending`.
+    pub(crate) fn new(ending: CancellationToken) -> Self {
+        Self { inner: Arc::default(), ending }
+    }
+
+    /// Reserves the slot of a sender's session.
+    ///
+    /// # Errors
+    /// FAILED_PRECONDITION if the session has a turn, RESOURCE_EXHAUSTED if there are too many turns in total or of the
+    /// sender, UNAVAILABLE if the agent ends.
+    pub(crate) fn reserve(
+        &self,
+        session: SessionId,
+        sender: &str,
+        metrics: &Arc<Metrics>,
+    ) -> Result<TurnSlot, Status> {
+        if self.ending.is_cancelled() {
+            return Err(Status::unavailable("the agent is ending and begins no turn: try again in a moment"));
+        }
+        let mut running = self.lock();
+        if running.contains_key(&session) {
+            return Err(Status::failed_precondition(format!(
+                "session {session} is in a turn already: `talon chat --session {session}` follows it; Ctrl-C there ends it"
+            )));
+        }
+        if running.len() >= MAX_TURNS {
+            return Err(Status::resource_exhausted(format!(
+                "{MAX_TURNS} turns are the most at once: try again when one of them has ended"
+            )));
+        }
+        if running.values().filter(|turn| turn.sender == sender).count() >= MAX_TURNS_PER_SENDER {
+            return Err(Status::resource_exhausted(format!(
+                "{MAX_TURNS_PER_SENDER} turns of one user are the most at once, and {sender} has as many: wait for one to end, or end \
+                 one with Cancel"
+            )));
+        }
+        let at = LoopState {
+            phase: "planning".to_owned(),
+            state: "init".to_owned(),
+            session_id: session.to_string(),
+            ..LoopState::default()
+        };
+        let turn = Arc::new(RunningTurn {
+            session,
+            sender: sender.to_owned(),
+            turn: AtomicU64::new(0),
+            correlation_id: Ulid::generate().to_string(),
+            hub: Hub::new(at, Arc::clone(metrics), self.inner.waiting.clone()),
+            cancel: CancellationToken::new(),
+        });
+        running.insert(session, Arc::clone(&turn));
+        Ok(TurnSlot { turns: self.clone(), running: turn })
+    }
+
+    /// The running turn of a session.
+    pub(crate) fn get(&self, session: SessionId) -> Option<Arc<RunningTurn>> {
+        self.lock().get(&session).cloned()
+    }
+
+    /// The number of running turns, and of their followers.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let running = self.lock();
+        (running.len(), running.values().map(|turn| turn.hub.followers()).sum())
+    }
+
+    /// Runs a turn in a new task, until its end or that of the agent. Its slot is free before its end is sent.
+    pub(super) fn spawn(&self, place: TurnSlot, turn: impl Future<Output = ()> + Send + 'static) {
+        let ending = self.ending.clone();
+        self.inner.tasks.spawn(async move {
+            tokio::select! {
+                // Its journal has no end, and its parked calls keep waiting.
+                () = ending.cancelled() => place.running.hub.interrupt(INTERRUPTED_MESSAGE),
+                () = turn => {
+                    let hub = Arc::clone(&place.running.hub);
+                    drop(place);
+                    hub.finish();
+                }
+            }
+        });
+    }
+
+    /// Returns when no turn runs any more.
+    pub(crate) async fn wait_idle(&self) {
+        self.inner.tasks.close();
+        self.inner.tasks.wait().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionId, Arc<RunningTurn>>> {
+        // No operation under this lock can panic halfway.
+        self.inner.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A turn's slot, as long as it runs.
+#[derive(Debug)]
+pub(crate) struct TurnSlot {
+    turns: RunningTurns,
+    pub(crate) running: Arc<RunningTurn>,
+}
+
+impl Drop for TurnSlot {
+    fn drop(&mut self) {
+        let Self { turns, running } = self;
+        turns.lock().remove(&running.session);
+        if !running.hub.has_last() {
+            running.hub.interrupt(ABORTED_MESSAGE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt as _;
+    use talon_proto::agent::chunk::Kind;
+    use talon_proto::agent::{Done, Text};
+    use tonic::Code;
+
+    use super::*;
+    use crate::driver::Listener as _;
+
+    #[tokio::test]
+    async fn a_session_has_one_turn_at_once_and_its_place_is_free_before_its_end_is_told() {
+        let (turns, metrics) = (RunningTurns::new(CancellationToken::new()), Arc::<Metrics>::default());
+        let session = SessionId::generate();
+        let place = turns.reserve(session, "ada", &metrics).expect("room");
+        let refused = turns.reserve(session, "ada", &metrics).expect_err("taken");
+        assert_eq!(refused.code(), Code::FailedPrecondition);
+        assert!(refused.message().contains(&format!("talon chat --session {session}")), "{refused}");
+        assert!(
+            turns.reserve(SessionId::generate(), "ada", &metrics).is_ok(),
+            "another session has a place of its own"
+        );
+        let (running, mut following) =
+            (Arc::clone(&place.running), place.running.hub.follow(|_| vec![]).expect("room"));
+        turns.spawn(place, async move {
+            running.hub.on_chunk(Kind::Text(Text::default()));
+            running.hub.on_chunk(Kind::Done(Done::default()));
+        });
+        while let Some(chunk) = following.next().await {
+            if matches!(chunk.expect("no error").kind, Some(Kind::Done(_))) {
+                assert!(turns.reserve(session, "ada", &metrics).is_ok());
+            }
+        }
+        turns.wait_idle().await;
+    }
+
+    #[tokio::test]
+    async fn there_are_so_many_in_all() {
+        let (turns, metrics) = (RunningTurns::new(CancellationToken::new()), Arc::<Metrics>::default());
+        let places: Vec<TurnSlot> = (0..)
+            .map_while(|n| turns.reserve(SessionId::generate(), &format!("u{n}"), &metrics).ok())
+            .collect();
+        assert_eq!((places.len(), turns.count().0), (MAX_TURNS, MAX_TURNS));
+        let refused = turns.reserve(SessionId::generate(), "ada", &metrics).expect_err("no room");
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        drop(places);
+        assert_eq!(turns.count(), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn one_sender_cannot_take_all_places() {
+        let (turns, metrics) = (RunningTurns::new(CancellationToken::new()), Arc::<Metrics>::default());
+        let places: Vec<TurnSlot> =
+            std::iter::from_fn(|| turns.reserve(SessionId::generate(), "ada", &metrics).ok()).collect();
+        assert_eq!(places.len(), MAX_TURNS_PER_SENDER);
+        let refused = turns.reserve(SessionId::generate(), "ada", &metrics).expect_err("no room");
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        assert!(refused.message().contains("of one user") && refused.message().contains("ada"), "{refused}");
+        assert!(turns.reserve(SessionId::generate(), "bob", &metrics).is_ok(), "another has theirs");
+        drop(places);
+        assert!(turns.reserve(SessionId::generate(), "ada", &metrics).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_turn_that_the_agents_end_interrupts_tells_no_end() {
+        let ending = CancellationToken::new();
+        let (turns, metrics) = (RunningTurns::new(ending.clone()), Arc::<Metrics>::default());
+        let place = turns.reserve(SessionId::generate(), "ada", &metrics).expect("room");
+        let mut following = place.running.hub.follow(|_| vec![]).expect("room");
+        turns.spawn(place, std::future::pending());
+        ending.cancel();
+        turns.wait_idle().await;
+        let status = following.next().await.expect("a word").expect_err("no end");
+        assert_eq!(status.code(), Code::Unavailable);
+        assert!(turns.reserve(SessionId::generate(), "ada", &metrics).is_err(), "none begins any more");
+    }
+
+    #[tokio::test]
+    async fn a_place_that_is_given_back_early_says_so() {
+        let (turns, metrics) = (RunningTurns::new(CancellationToken::new()), Arc::<Metrics>::default());
+        let place = turns.reserve(SessionId::generate(), "ada", &metrics).expect("room");
+        let mut following = place.running.hub.follow(|_| vec![]).expect("room");
+        drop(place);
+        assert!(following.next().await.expect("a word").is_err());
+    }
+}

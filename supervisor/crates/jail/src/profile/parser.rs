@@ -1,0 +1,308 @@
+//! Parses a profile's file.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::error::{ProfileError, quoted};
+use super::rule::{ArgumentTest, CallGroup, Condition, DefaultAction, GroupAction, NetworkKind};
+use super::{NEVER, Profile, syscalls};
+
+/// The largest file. The built-in ones have 15 KiB; a larger file is refused unread.
+const FILE_MAX_BYTES: usize = 256 << 10;
+
+/// The most groups, calls of a group, and values of a condition: each several times what the built-in profiles have.
+/// More is refused here, before it becomes a filter that the kernel refuses (4,096 instructions).
+const GROUPS_MAX: usize = 256;
+const CALLS_MAX: usize = 256;
+const VALUES_MAX: usize = 64;
+
+/// The most combinations of values that one group's conditions may have: each is some ten instructions.
+const ALTERNATIVES_MAX: usize = 128;
+
+/// The highest Landlock version that a profile may request: far above the newest there is (9), so that typos are found
+/// and kernels of the next years are supported.
+const LANDLOCK_ABI_MAX: u32 = 64;
+
+/// The calls that the stage's child still makes behind the filter, up to and including the program's first instruction.
+pub(super) const REQUIRED_CALLS: &[&str] = &[
+    "brk",
+    "close",
+    "execve",
+    "execveat",
+    "exit_group",
+    "mmap",
+    "mprotect",
+    "munmap",
+    "openat",
+    "read",
+    "rt_sigprocmask",
+    "sendmsg",
+    "write",
+];
+
+/// The supported names for `errno`.
+const ERRNOS: &[(&str, i32)] = &[
+    ("EPERM", libc::EPERM),
+    ("EACCES", libc::EACCES),
+    ("EINVAL", libc::EINVAL),
+    ("ENOENT", libc::ENOENT),
+    ("ENOTTY", libc::ENOTTY),
+    ("ENOSYS", libc::ENOSYS),
+    ("EOPNOTSUPP", libc::EOPNOTSUPP),
+    ("EAFNOSUPPORT", libc::EAFNOSUPPORT),
+    ("EPROTONOSUPPORT", libc::EPROTONOSUPPORT),
+];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProfileFile {
+    description: Spanned<String>,
+    extends: Option<Spanned<String>>,
+    default: Option<DefaultEntry>,
+    landlock_abi: Option<Spanned<u32>>,
+    #[serde(default)]
+    allow: Vec<Spanned<GroupEntry>>,
+    #[serde(default)]
+    answer: Vec<Spanned<GroupEntry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum DefaultEntry {
+    Errno,
+    Kill,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GroupEntry {
+    why: Spanned<String>,
+    calls: Vec<Spanned<String>>,
+    errno: Option<Spanned<String>>,
+    #[serde(default)]
+    when: Vec<Spanned<ConditionEntry>>,
+    #[serde(default)]
+    network: Vec<NetworkKind>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConditionEntry {
+    arg: u8,
+    mask: Option<u32>,
+    is: Option<Vec<u32>>,
+    is_not: Option<Vec<u32>>,
+    any_bit: Option<u32>,
+    #[serde(default)]
+    wide: bool,
+}
+
+/// Parses a profile with the one that it extends, and checks everything.
+pub(super) fn parse(text: &str, origin: &str) -> Result<Profile, ProfileError> {
+    let profile = parse_file(text, origin)?;
+    let at = |start, problem| Err(line(text, origin, start, problem));
+    for group in &profile.groups {
+        if matches!(group.verdict, GroupAction::Answer(_)) && !group.when.is_empty() {
+            let problem = format!(
+                "an [[answer]] is for what [[allow]] leaves of `{}`, so it has no `when`",
+                group.calls[0]
+            );
+            return at(position(text, &group.why), problem);
+        }
+        for call in &group.calls {
+            if group.verdict == GroupAction::Allow
+                && let Some(never) = forbidding_group(call)
+            {
+                let problem = format!("`{call}` is open to no profile: {} (remove it)", never.why);
+                return at(position(text, call), problem);
+            }
+        }
+    }
+    let profile = extend_base(profile, text, origin)?;
+    for call in REQUIRED_CALLS {
+        let mut open = profile.groups.iter().filter(|group| group.calls.contains(call));
+        if !open.any(|group| {
+            group.verdict == GroupAction::Allow && group.when.is_empty() && group.networks.is_empty()
+        }) {
+            let problem =
+                format!("no program can start without `{call}` (allow it, or add: extends = \"strict\")");
+            return Err(ProfileError::invalid(origin, problem));
+        }
+    }
+    Ok(profile)
+}
+
+/// The group of `never.toml` that forbids a call whatever its arguments are.
+pub(super) fn forbidding_group(call: &str) -> Option<&'static CallGroup> {
+    let closed = |group: &&CallGroup| group.when.is_empty() && group.networks.is_empty();
+    NEVER.groups.iter().filter(closed).find(|group| group.calls.contains(&call))
+}
+
+/// The first position of a word in the file; good enough to report the line.
+fn position(text: &str, word: &str) -> usize {
+    text.find(&format!("\"{word}\"")).unwrap_or(0)
+}
+
+fn extend_base(mut profile: Profile, text: &str, origin: &str) -> Result<Profile, ProfileError> {
+    let Some(name) = profile.extends.clone() else { return Ok(profile) };
+    let Some(base) = Profile::builtin(&name) else {
+        let known: Vec<_> = Profile::names().collect();
+        let problem =
+            format!("`extends` names no built-in profile: `{}` (one of {})", quoted(&name), known.join(", "));
+        return Err(line(text, origin, position(text, &name), problem));
+    };
+    if profile.landlock_abi == 0 {
+        profile.landlock_abi = base.landlock_abi;
+    }
+    profile.groups.extend(base.groups);
+    Ok(profile)
+}
+
+/// Parses one file, without the profile that it extends.
+pub(super) fn parse_file(text: &str, origin: &str) -> Result<Profile, ProfileError> {
+    if text.len() > FILE_MAX_BYTES {
+        return Err(ProfileError::TooLarge {
+            origin: quoted(origin),
+            bytes: text.len(),
+            limit: FILE_MAX_BYTES,
+        });
+    }
+    let file: ProfileFile = toml::from_str(text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        line(
+            text,
+            origin,
+            start,
+            format!("{} (see the built-in profiles for the form)", quoted(error.message())),
+        )
+    })?;
+    let at = |start, problem: String| line(text, origin, start, problem);
+    let description = file.description.get_ref().trim();
+    if description.is_empty() {
+        return Err(at(file.description.span().start, "say in `description` what the profile is for".into()));
+    }
+    if let Some(abi) = &file.landlock_abi
+        && !(1..=LANDLOCK_ABI_MAX).contains(abi.get_ref())
+    {
+        return Err(at(abi.span().start, format!("`landlock_abi` is a number from 1 to {LANDLOCK_ABI_MAX}")));
+    }
+    if file.allow.len() + file.answer.len() > GROUPS_MAX {
+        return Err(ProfileError::invalid(
+            origin,
+            format!("more than {GROUPS_MAX} groups (put related calls into one)"),
+        ));
+    }
+    let mut groups = Vec::new();
+    for (entries, allow) in [(&file.allow, true), (&file.answer, false)] {
+        for entry in entries {
+            let group = group(entry.get_ref(), allow);
+            groups.push(group.map_err(|(start, problem)| at(start.unwrap_or(entry.span().start), problem))?);
+        }
+    }
+    Ok(Profile {
+        name: name(origin),
+        description: quoted(description),
+        extends: file.extends.map(Spanned::into_inner),
+        default: match file.default {
+            Some(DefaultEntry::Kill) => DefaultAction::Kill,
+            Some(DefaultEntry::Errno) | None => DefaultAction::Errno,
+        },
+        landlock_abi: file.landlock_abi.map_or(0, Spanned::into_inner),
+        groups,
+    })
+}
+
+/// A problem and its position, if it is not the group as a whole.
+type EntryProblem = (Option<usize>, String);
+
+fn group(entry: &GroupEntry, allow: bool) -> Result<CallGroup, EntryProblem> {
+    let why = entry.why.get_ref().trim();
+    if why.is_empty() {
+        return Err((Some(entry.why.span().start), "say in `why` what the calls are needed for".into()));
+    }
+    if entry.calls.is_empty() || entry.calls.len() > CALLS_MAX {
+        return Err((None, format!("a group has from 1 to {CALLS_MAX} calls")));
+    }
+    let calls = entry.calls.iter().map(call).collect::<Result<_, _>>()?;
+    let verdict = match (allow, &entry.errno) {
+        (true, None) => GroupAction::Allow,
+        (true, Some(errno)) => {
+            return Err((Some(errno.span().start), "`errno` belongs into an [[answer]]".into()));
+        }
+        (false, None) => GroupAction::Answer(None),
+        (false, Some(errno)) => GroupAction::Answer(Some(number(errno)?)),
+    };
+    let mut alternatives = 1_usize;
+    let mut when = Vec::new();
+    for entry in &entry.when {
+        let condition = condition(entry.get_ref()).map_err(|problem| (Some(entry.span().start), problem))?;
+        alternatives = alternatives.saturating_mul(condition.alternative_count());
+        when.push(condition);
+    }
+    if alternatives > ALTERNATIVES_MAX {
+        let problem = format!(
+            "the conditions have {alternatives} combinations, the most is {ALTERNATIVES_MAX} (use a mask, or fewer values)"
+        );
+        return Err((None, problem));
+    }
+    Ok(CallGroup { why: why.to_owned(), calls, verdict, when, networks: entry.network.clone() })
+}
+
+fn call(name: &Spanned<String>) -> Result<&'static str, EntryProblem> {
+    syscalls::known_name(name.get_ref()).ok_or_else(|| {
+        let meant = match syscalls::nearest_name(name.get_ref()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "names are the kernel's, as `strace` shows them".into(),
+        };
+        (Some(name.span().start), format!("unknown system call `{}` ({meant})", quoted(name.get_ref())))
+    })
+}
+
+fn number(errno: &Spanned<String>) -> Result<i32, EntryProblem> {
+    let known = ERRNOS.iter().find(|(name, _)| name == errno.get_ref());
+    known.map(|(_, number)| *number).ok_or_else(|| {
+        let names: Vec<_> = ERRNOS.iter().map(|(name, _)| *name).collect();
+        (Some(errno.span().start), format!("`errno` is one of {}", names.join(", ")))
+    })
+}
+
+fn condition(when: &ConditionEntry) -> Result<Condition, String> {
+    if when.arg > 5 {
+        return Err("`arg` counts from 0 to 5".into());
+    }
+    let test = match (&when.is, &when.is_not, when.any_bit) {
+        (Some(values), None, None) => {
+            let mask = when.mask.unwrap_or(u32::MAX);
+            if let Some(value) = values.iter().find(|value| **value & !mask != 0) {
+                return Err(format!("{value:#x} has bits outside the mask {mask:#x}, so it would never fit"));
+            }
+            ArgumentTest::Is { mask, values: values.clone() }
+        }
+        (None, Some(values), None) if when.mask.is_none() => ArgumentTest::IsNot(values.clone()),
+        (None, None, Some(bits)) if when.mask.is_none() && bits != 0 => ArgumentTest::AnyBit(bits),
+        _ => return Err("a condition has one of `is` (with or without `mask`), `is_not`, `any_bit`".into()),
+    };
+    if when.wide && (when.mask.is_some() || when.any_bit.is_some()) {
+        return Err("`wide` is for pointers, and goes with `is` (without `mask`) and `is_not`".into());
+    }
+    match &test {
+        ArgumentTest::Is { values, .. } | ArgumentTest::IsNot(values)
+            if values.is_empty() || values.len() > VALUES_MAX =>
+        {
+            Err(format!("a condition has from 1 to {VALUES_MAX} values"))
+        }
+        _ => Ok(Condition { arg: when.arg, wide: when.wide, test }),
+    }
+}
+
+/// The last component of a path, without the extension.
+fn name(origin: &str) -> String {
+    let stem = std::path::Path::new(origin).file_stem().unwrap_or_default();
+    quoted(&stem.to_string_lossy())
+}
+
+fn line(text: &str, origin: &str, start: usize, problem: String) -> ProfileError {
+    let before = text.as_bytes().get(..start).unwrap_or_default();
+    let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+    ProfileError::Line { origin: quoted(origin), line, problem }
+}

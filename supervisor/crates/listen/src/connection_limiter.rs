@@ -1,0 +1,74 @@
+//! Limits the number of concurrent connections or requests, in total and per user.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Counts connections, or requests, in total and per uid.
+#[derive(Debug)]
+pub struct ConnectionLimiter {
+    max: usize,
+    max_per_uid: usize,
+    by_uid: Mutex<HashMap<u32, usize>>,
+}
+
+/// A permit, released on drop.
+#[derive(Debug)]
+pub struct ConnectionPermit {
+    limiter: Arc<ConnectionLimiter>,
+    uid: u32,
+}
+
+impl ConnectionLimiter {
+    /// A limiter with a total limit and a limit per uid.
+    #[must_use]
+    pub fn new(most: usize, most_per_uid: usize) -> Arc<Self> {
+        Arc::new(Self { max: most, max_per_uid: most_per_uid, by_uid: Mutex::default() })
+    }
+
+    /// The total limit, and the limit per uid.
+    #[must_use]
+    pub fn limits(&self) -> (usize, usize) {
+        (self.max, self.max_per_uid)
+    }
+
+    /// Acquires a permit; `None` if a limit is reached.
+    pub fn acquire(self: &Arc<Self>, uid: u32) -> Option<ConnectionPermit> {
+        let mut by_uid = self.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = by_uid.values().sum();
+        let own = by_uid.get(&uid).copied().unwrap_or(0);
+        if all >= self.max || own >= self.max_per_uid {
+            return None;
+        }
+        by_uid.insert(uid, own + 1);
+        Some(ConnectionPermit { limiter: Arc::clone(self), uid })
+    }
+}
+
+impl Drop for ConnectionPermit {
+    fn drop(&mut self) {
+        let mut by_uid = self.limiter.by_uid.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = by_uid.get_mut(&self.uid) {
+            *own -= 1;
+            if *own == 0 {
+                by_uid.remove(&self.uid);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_uid_cannot_take_all_places() {
+        let places = ConnectionLimiter::new(5, 3);
+        let held: Vec<ConnectionPermit> = std::iter::from_fn(|| places.acquire(1000)).collect();
+        assert_eq!(held.len(), 3);
+        let others: Vec<ConnectionPermit> = std::iter::from_fn(|| places.acquire(0)).collect();
+        assert_eq!(others.len(), 2);
+        drop(held);
+        assert!(places.acquire(1000).is_some());
+        assert_eq!(places.by_uid.lock().unwrap().get(&1000), None, "a free place is forgotten");
+    }
+}

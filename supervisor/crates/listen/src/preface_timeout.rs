@@ -1,0 +1,107 @@
+//! A timeout for clients that connect and send nothing.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::UnixStream;
+use tokio::time::Sleep;
+use tonic::transport::server::Connected;
+
+use crate::coalescing::CoalescingWriter;
+
+/// How long a client may take to send the HTTP/2 preface. Real clients do so at once; others only take
+/// permits away.
+pub const PREFACE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The length of the HTTP/2 client preface.
+const PREFACE_BYTES: usize = 24;
+
+/// A connection whose client has to send the preface in time: reading fails with [`io::ErrorKind::TimedOut`]
+/// if it is not complete within [`FIRST_WORDS_WAIT`]. After that the client may be silent for as long as it
+/// likes. Writes are [coalesced](Gathered).
+#[derive(Debug)]
+pub struct PrefaceTimeout<C> {
+    stream: CoalescingWriter<UnixStream>,
+    preface: Option<PendingPreface>,
+    client: C,
+}
+
+/// The missing part of the preface, and its timer.
+#[derive(Debug)]
+struct PendingPreface {
+    bytes_left: usize,
+    deadline: Pin<Box<Sleep>>,
+}
+
+impl<C> PrefaceTimeout<C> {
+    /// The timeout starts now. `client` is what the server knows of its client, and lives as long as the
+    /// connection: its connection permit, for example. Must be called within a tokio runtime.
+    #[must_use]
+    pub fn new(stream: UnixStream, client: C) -> Self {
+        let late = Box::pin(tokio::time::sleep(PREFACE_TIMEOUT));
+        let preface = Some(PendingPreface { bytes_left: PREFACE_BYTES, deadline: late });
+        Self { stream: CoalescingWriter::new(stream), preface, client }
+    }
+}
+
+/// Requests get the connect info of `client`.
+impl<C: Connected> Connected for PrefaceTimeout<C> {
+    type ConnectInfo = C::ConnectInfo;
+
+    fn connect_info(&self) -> C::ConnectInfo {
+        self.client.connect_info()
+    }
+}
+
+impl<C: Unpin> AsyncRead for PrefaceTimeout<C> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        to: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = to.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, to);
+        if let Some(words) = &mut self.preface {
+            words.bytes_left = words.bytes_left.saturating_sub(to.filled().len() - before);
+            if words.bytes_left == 0 {
+                self.preface = None;
+            } else if read.is_pending() && words.deadline.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+        }
+        read
+    }
+}
+
+impl<C: Unpin> AsyncWrite for PrefaceTimeout<C> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, from)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        from: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, from)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+#[path = "preface_timeout_tests.rs"]
+mod tests;

@@ -1,0 +1,180 @@
+//! Implements the driver's traits for real processes.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use talon_control::fd_bundle::Packer;
+use talon_proto::notices::Notice;
+use talon_proto::plugin::ToolCallRequest;
+use talon_sanitize::{Raw, Sanitized, inert};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tonic::metadata::MetadataMap;
+
+use crate::capability::Capability;
+use crate::client::{Client, Health};
+use crate::handover::{AdoptionCounts, HandoverDocument, HandoverError, InstanceCounters, ProcessRecord};
+use crate::launch::{LaunchProgress, LaunchedProcess, Launcher, Process, ProgramChoice};
+use crate::logs::LogSink;
+use crate::name::PluginName;
+use crate::service::ServiceSpec;
+use crate::spec::PluginSpec;
+use crate::traits::{
+    HealthStatus, Launch, PendingCall, PluginClient, ProcessHandle, StartFailure, StartedProcess,
+    StartedService,
+};
+use crate::usage::Reading;
+
+impl Launch for Launcher {
+    fn announce(&self, spec: &PluginSpec) {
+        Launcher::announce(self, spec);
+    }
+
+    fn launch<'a>(
+        &'a self,
+        spec: &'a PluginSpec,
+        numbers: (u32, u64),
+        choice: ProgramChoice<'a>,
+        logs: &'a LogSink,
+        progress: &'a (dyn Fn(LaunchProgress) + Send + Sync),
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<StartedProcess, StartFailure>> {
+        async move {
+            match Launcher::launch(self, spec, numbers, choice, logs, progress, cancel).await {
+                Ok(LaunchedProcess { process, client, capability, report, digest, dialect, taken_over }) => {
+                    Ok(StartedProcess {
+                        process: Arc::new(process),
+                        client: Arc::new(client),
+                        capability,
+                        report,
+                        digest,
+                        dialect,
+                        taken_over,
+                    })
+                }
+                Err(error) => {
+                    Err(StartFailure { permanent: error.is_permanent(), cause: Raw::of(&error).line() })
+                }
+            }
+        }
+        .boxed()
+    }
+
+    fn service<'a>(
+        &'a self,
+        spec: &'a ServiceSpec,
+        logs: &'a LogSink,
+    ) -> BoxFuture<'a, Result<StartedService, StartFailure>> {
+        async move {
+            Launcher::service(self, spec, logs).await.map_err(|error| StartFailure {
+                permanent: error.is_permanent(),
+                cause: Raw::of(&error).line(),
+            })
+        }
+        .boxed()
+    }
+
+    fn remove_all(&self) {
+        Launcher::remove_all(self);
+    }
+    fn hand_over(&self, packer: &mut Packer) -> Result<HandoverDocument, HandoverError> {
+        Launcher::hand_over(self, packer)
+    }
+    fn release(&self) {
+        Launcher::release(self);
+    }
+    fn flush_output(&self) -> BoxFuture<'_, ()> {
+        Launcher::flush_output(self).boxed()
+    }
+    fn release_cgroup_controllers(&self) -> bool {
+        Launcher::release_cgroup_controllers(self)
+    }
+    fn adoption_counts(&self) -> AdoptionCounts {
+        Launcher::adoption_counts(self)
+    }
+    fn adopted_monitors(&self) -> BTreeSet<u32> {
+        Launcher::adopted_monitors(self)
+    }
+    fn discard_unclaimed(&self) -> usize {
+        Launcher::discard_unclaimed(self)
+    }
+}
+
+impl ProcessHandle for Process {
+    fn pid(&self) -> u32 {
+        Process::pid(self)
+    }
+    fn uid(&self) -> u32 {
+        Process::uid(self)
+    }
+    fn exited(&self) -> BoxFuture<'_, Sanitized> {
+        async move { inert!("{}", Process::exited(self).await) }.boxed()
+    }
+    fn gone(&self) -> BoxFuture<'_, ()> {
+        Process::gone(self).boxed()
+    }
+    fn reading(&self) -> Option<Reading> {
+        Some(Process::reading(self))
+    }
+    fn was_oom_killed(&self) -> bool {
+        Process::was_oom_killed(self)
+    }
+    fn interrupt(&self) {
+        Process::interrupt(self);
+    }
+    fn terminate(&self) {
+        Process::terminate(self);
+    }
+    fn kill_all(&self) {
+        Process::kill_all(self);
+    }
+    fn hand_over(
+        &self,
+        name: &PluginName,
+        instance: u32,
+        counted: InstanceCounters,
+        packer: &mut Packer,
+    ) -> io::Result<ProcessRecord> {
+        Process::hand_over(self, name, instance, counted, packer)
+    }
+}
+
+impl PluginClient for Client {
+    fn execute(
+        &self,
+        message: &ToolCallRequest,
+        metadata: MetadataMap,
+        deadline: Option<Instant>,
+        max_message_bytes: usize,
+    ) -> PendingCall {
+        Client::execute(self, message, metadata, deadline, max_message_bytes)
+    }
+    fn health(&self, timeout: Duration) -> BoxFuture<'_, HealthStatus> {
+        async move {
+            match Client::health(self, timeout).await {
+                Health::Serving => HealthStatus::Serving,
+                Health::NotServing => HealthStatus::NotServing,
+                Health::Failed(cause) => HealthStatus::Failed(cause),
+            }
+        }
+        .boxed()
+    }
+    fn refresh_capabilities(
+        &self,
+        timeout: Duration,
+    ) -> BoxFuture<'_, Result<Option<Arc<Capability>>, Sanitized>> {
+        async move { Client::refresh_capabilities(self, timeout).await.map_err(|error| Raw::of(error).line()) }
+            .boxed()
+    }
+    fn notices(&self) -> BoxFuture<'_, Option<BoxStream<'static, Notice>>> {
+        Client::notices(self).boxed()
+    }
+    fn shutdown(&self, timeout: Duration) -> BoxFuture<'_, bool> {
+        Client::shutdown(self, timeout).boxed()
+    }
+}

@@ -1,0 +1,88 @@
+//! Waits for the handshake line in a plugin's output.
+
+use super::error::LaunchError;
+use crate::handshake::{self, Handshake, HandshakeError, MAX_LINE_BYTES};
+use crate::spec::PluginSpec;
+use crate::stdio::{Line, LineSplitter, PipeReader, StreamLogger};
+use talon_sanitize::Raw;
+
+/// The most lines and bytes before the handshake: a banner, a few warnings of an interpreter.
+const MAX_STRAY_LINES: usize = 64;
+const MAX_STRAY_BYTES: usize = 64 << 10;
+
+/// Splits a plugin's standard output into lines and passes them to the log.
+pub(super) struct HandshakeOutput {
+    pub(super) reader: PipeReader,
+    pub(super) splitter: LineSplitter,
+    pub(super) logger: StreamLogger,
+}
+
+/// How the wait ended without an error.
+pub(super) enum HandshakeWait {
+    /// A handshake line was read.
+    Handshake(Handshake),
+    /// The output ended.
+    Eof,
+}
+
+/// Reads until there is a handshake line. Lines before it, and lines after it in the same chunk, are logged.
+/// Cancel-safe: data that was read stays in `output`.
+pub(super) async fn wait_for_handshake(
+    output: &mut HandshakeOutput,
+    spec: &PluginSpec,
+) -> Result<HandshakeWait, LaunchError> {
+    wait_counting_stray_lines(output, spec, &mut 0).await
+}
+
+/// Like `wait_for_handshake`, and counts the lines before the handshake line.
+pub(super) async fn wait_counting_stray_lines(
+    output: &mut HandshakeOutput,
+    spec: &PluginSpec,
+    stray: &mut usize,
+) -> Result<HandshakeWait, LaunchError> {
+    let (mut lines, mut bytes) = (0, 0);
+    loop {
+        let Ok(chunk) = output.reader.read().await else { return Ok(HandshakeWait::Eof) };
+        if chunk.is_empty() {
+            return Ok(HandshakeWait::Eof);
+        }
+        let mut found = None;
+        let scribe = &mut output.logger;
+        output.splitter.push(chunk, &mut |line| {
+            if found.is_some() {
+                return scribe.log_line(&line);
+            }
+            match parse(&line, spec) {
+                Err(HandshakeError::Stray { .. }) => {
+                    lines += 1;
+                    bytes += line.bytes.len();
+                    scribe.log_line(&line);
+                }
+                // If the limit is exceeded already, the rest of the chunk does not matter.
+                _ if lines > MAX_STRAY_LINES || bytes > MAX_STRAY_BYTES => scribe.log_line(&line),
+                decided => found = Some(decided),
+            }
+        });
+        *stray = lines;
+        if let Some(decided) = found {
+            return Ok(HandshakeWait::Handshake(decided?));
+        }
+        if lines > MAX_STRAY_LINES || bytes > MAX_STRAY_BYTES {
+            return Err(LaunchError::TooMuchOutput { lines: MAX_STRAY_LINES, bytes: MAX_STRAY_BYTES });
+        }
+        // A plugin that sends an endless line is not waited for.
+        if output.splitter.pending() > MAX_LINE_BYTES as u64 {
+            let start = output.splitter.rest().map_or_else(Vec::new, |line| line.bytes.to_vec());
+            let shown = Raw::from_bytes(&start).line_within(handshake::QUOTED_BYTES);
+            return Err(HandshakeError::TooLong { shown }.into());
+        }
+    }
+}
+
+fn parse(line: &Line<'_>, spec: &PluginSpec) -> Result<Handshake, HandshakeError> {
+    let text = String::from_utf8_lossy(line.bytes);
+    if line.cut > 0 {
+        return Err(HandshakeError::TooLong { shown: handshake::excerpt(&text) });
+    }
+    handshake::parse(&text, spec.dialect, &spec.app_versions)
+}

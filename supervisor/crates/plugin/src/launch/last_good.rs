@@ -1,0 +1,306 @@
+//! The last program with which a plugin became ready, kept in case the one on the disk does not become ready.
+//!
+//! After a failed replacement the old process keeps running, but its file is gone: the disk holds the program that
+//! failed. If the old process then dies, it is restarted from what it ran before:
+//!
+//! ```text
+//! native binary         from its descriptor, which stays valid when the file is renamed over or removed; it is
+//!                       copied when needed, because a jail can show only what has a path
+//! script, directory     from Talon's copy that it ran from
+//! by its path alone     a system script, or a system program behind a bridge: cannot be kept
+//! ```
+//!
+//! One program for each plugin: one or two descriptors and at most one copy, as long as the plugin is registered. Its
+//! content is verified before a restart: a descriptor does not protect a file from being overwritten in place.
+
+use std::fmt;
+use std::fs::File;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use talon_jail::Identity;
+use talon_sanitize::{Sanitized, inert};
+
+use super::Shared;
+use super::error::LaunchError;
+use super::program::PreparedProgram;
+use crate::bridge::Bridge;
+use crate::discover::check_digest;
+use crate::logs::{Level, LogSink};
+use crate::spec::{Dialect, PluginSpec};
+use crate::view::{ViewSource, Views, digest, program};
+
+/// Stores the last program with which a plugin became ready, if any.
+#[derive(Default)]
+pub(crate) struct LastGoodCache(ArcSwapOption<LastGoodProgram>);
+
+/// Which program to start.
+#[derive(Clone, Copy)]
+pub(crate) struct ProgramChoice<'a> {
+    /// The last good program; a program that becomes ready is stored here.
+    pub(crate) cache: &'a LastGoodCache,
+    /// Why the program on the disk is not to be started; `None`: it is.
+    pub(crate) disk_failure: Option<&'a Sanitized>,
+}
+
+/// A program that became ready.
+pub(super) struct LastGoodProgram {
+    prepared: PreparedProgram,
+    /// The dialect with which it was started; the oldest protocol also if it was detected.
+    dialect: Dialect,
+}
+
+/// Where the program of a start comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ProgramSource {
+    /// The disk.
+    Disk,
+    /// The last good program.
+    LastGood,
+    /// The disk, because the last good program was not available.
+    DiskFallback(LastGoodUnavailable),
+}
+
+/// Why the last good program cannot be started again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LastGoodUnavailable {
+    /// It was started by its path and could not be kept.
+    ByPath,
+    /// Its file has other content now.
+    Overwritten,
+    /// Its copy was changed, or the plugin's gid is different now.
+    CopyChanged,
+    /// It could not be copied.
+    CopyFailed,
+}
+
+impl LastGoodUnavailable {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::ByPath => "it is the system's and was started by its path, so that it could not be kept",
+            Self::Overwritten => {
+                "its file was written over in place (a new one is to be put beside it and renamed)"
+            }
+            Self::CopyChanged => "its copy in the data directory was changed",
+            Self::CopyFailed => "it cannot be copied into the data directory (the supervisor's log says why)",
+        }
+    }
+}
+
+impl fmt::Display for LastGoodUnavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason())
+    }
+}
+
+impl LastGoodCache {
+    /// Drops the program. Its copy is removed when this returns, unless a process still runs from it.
+    pub(crate) async fn forget(&self) {
+        self.set(None).await;
+    }
+
+    async fn set(&self, last_good: Option<Arc<LastGoodProgram>>) {
+        let before = self.0.swap(last_good);
+        // Dropping the last reference to a copy removes its files.
+        let _ = tokio::task::spawn_blocking(move || drop(before)).await;
+    }
+}
+
+impl ProgramChoice<'_> {
+    /// The last good program, if that is to be started instead of the one on the disk.
+    pub(super) fn last_good(&self) -> Option<Arc<LastGoodProgram>> {
+        self.disk_failure.and_then(|_| self.cache.0.load_full())
+    }
+
+    /// Stores a program that became ready.
+    pub(super) async fn remember(&self, program: Option<LastGoodProgram>) {
+        // A remote server has no program to store.
+        if let Some(program) = program.filter(|program| !program.prepared.digest.is_empty()) {
+            self.cache.set(Some(Arc::new(program))).await;
+        }
+    }
+
+    /// Notes in the plugin's log which program was started, if it is not the usual one.
+    pub(super) fn log_source(&self, took: ProgramSource, instance: u32, logs: &LogSink) {
+        let Some(failed) = self.disk_failure else { return };
+        let text = match took {
+            ProgramSource::Disk => return,
+            ProgramSource::LastGood => inert!(
+                "started again from the program that was last ready; what lies on the disk failed: {}",
+                failed
+            ),
+            ProgramSource::DiskFallback(why) => inert!(
+                "started from what lies on the disk; the program that was last ready could not be, because {}",
+                Sanitized::from(why.reason())
+            ),
+        };
+        logs.note(instance, Level::Warn, text);
+    }
+}
+
+impl LastGoodProgram {
+    pub(super) fn new(prepared: PreparedProgram, dialect: Dialect) -> Self {
+        Self { prepared, dialect }
+    }
+
+    /// Whether it speaks the oldest protocol, and so runs behind the bridge.
+    pub(super) fn is_framed(&self) -> bool {
+        self.dialect == Dialect::OpenTalonV0
+    }
+
+    /// Prepares the same program for another start, if it is unchanged. Blocking: its content is read.
+    fn reopen(
+        &self,
+        spec: &PluginSpec,
+        views: &Views,
+        gid: Option<u32>,
+    ) -> Result<PreparedProgram, LastGoodUnavailable> {
+        match (&self.prepared.view, &self.prepared.file) {
+            (Some(view), _) if view.is_usable_by(gid) => Ok(self.prepared.clone()),
+            (Some(_), _) => Err(LastGoodUnavailable::CopyChanged),
+            // The descriptor, if any, is the bridge's.
+            (None, _) if Bridge::for_dialect(self.dialect).is_some() => Err(LastGoodUnavailable::ByPath),
+            (None, None) => Err(LastGoodUnavailable::ByPath),
+            (None, Some(file)) => self.copy_from_file(file, spec, views, gid),
+        }
+    }
+
+    /// Prepares a native program from a copy of its descriptor's content. The plugin sees it at its usual path.
+    fn copy_from_file(
+        &self,
+        file: &File,
+        spec: &PluginSpec,
+        views: &Views,
+        gid: Option<u32>,
+    ) -> Result<PreparedProgram, LastGoodUnavailable> {
+        let digest = &self.prepared.digest;
+        let not_copied = |error: &dyn fmt::Display| {
+            tracing::warn!(plugin = %spec.name, %error, "the program that was last ready cannot be copied");
+            LastGoodUnavailable::CopyFailed
+        };
+        // Checked before the copy takes space.
+        if digest::of_file(file).map_err(|error| not_copied(&error))? != *digest {
+            return Err(LastGoodUnavailable::Overwritten);
+        }
+        let name = spec.program.file_name().unwrap_or(spec.program.as_os_str());
+        let view = views
+            .get_or_build(&spec.name, ViewSource::Script(file, name), gid)
+            .map_err(|error| not_copied(&error))?;
+        if view.digest() != digest {
+            return Err(LastGoodUnavailable::Overwritten);
+        }
+        let copy = program::open_in_view(&view.path().join(name)).map_err(|error| not_copied(&error))?;
+        Ok(PreparedProgram { file: Some(Arc::new(copy.file)), view: Some(view), ..self.prepared.clone() })
+    }
+}
+
+impl ProgramSource {
+    /// Adds to an error that the last good program was tried, too.
+    pub(super) fn explain(self, error: LaunchError) -> LaunchError {
+        match self {
+            Self::DiskFallback(why) => LaunchError::FallbackFailed { why, error: Box::new(error) },
+            Self::Disk | Self::LastGood => error,
+        }
+    }
+}
+
+impl Shared {
+    /// The program for a start: the last good one if it is requested and available, otherwise the one on the
+    /// disk. Blocking.
+    pub(super) fn choose_program(
+        &self,
+        spec: &PluginSpec,
+        last_good: Option<&LastGoodProgram>,
+    ) -> (ProgramSource, Result<(PreparedProgram, Option<Identity>), LaunchError>) {
+        let Some(last_good) = last_good else { return (ProgramSource::Disk, self.prepare_program(spec)) };
+        let identity = match self.identity(spec) {
+            Ok(identity) => identity,
+            Err(error) => return (ProgramSource::LastGood, Err(error)),
+        };
+        match last_good.reopen(spec, &self.views, identity.map(|identity| identity.gid)) {
+            Ok(prepared) => {
+                let right = check_digest(spec, spec.program.clone(), prepared.digest.clone());
+                (ProgramSource::LastGood, right.map(|()| (prepared, identity)).map_err(LaunchError::from))
+            }
+            Err(lost) => match self.prepare_program(spec) {
+                // The disk holds the same program, so the program was not the cause of the failure.
+                Ok(found) if found.0.digest == last_good.prepared.digest => (ProgramSource::Disk, Ok(found)),
+                checked => (ProgramSource::DiskFallback(lost), checked),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::io::Write;
+
+    use talon_jail::Program;
+
+    use super::*;
+    use crate::discover::SpecDefaults;
+    use crate::name::PluginName;
+
+    fn prepared(program: Program, file: Option<File>, digest: &str) -> PreparedProgram {
+        PreparedProgram {
+            program,
+            file: file.map(Arc::new),
+            script: None,
+            argv0: OsString::new(),
+            args: Vec::new(),
+            cwd: None,
+            digest: digest.to_owned(),
+            view: None,
+        }
+    }
+
+    fn place() -> (tempfile::TempDir, PluginSpec, Views) {
+        let dir = tempfile::tempdir().unwrap();
+        let views = Views::prepare(&dir.path().join("data"), std::path::Path::new("/run/one")).unwrap();
+        (dir, SpecDefaults::default().spec(PluginName::new("x").unwrap(), "test", "/bin/x"), views)
+    }
+
+    #[test]
+    fn what_is_started_by_its_path_cannot_be_kept() {
+        let (_dir, spec, views) = place();
+        let by_path = || prepared(Program::Path("/usr/bin/tool".into()), None, "digest");
+        assert_eq!(
+            LastGoodProgram::new(by_path(), Dialect::Auto).reopen(&spec, &views, None).err(),
+            Some(LastGoodUnavailable::ByPath)
+        );
+        let bridge = tempfile::tempfile().unwrap();
+        let behind = prepared(Program::Descriptor, Some(bridge), "digest");
+        assert_eq!(
+            LastGoodProgram::new(behind, Dialect::Mcp).reopen(&spec, &views, None).err(),
+            Some(LastGoodUnavailable::ByPath)
+        );
+    }
+
+    #[test]
+    fn what_is_kept_is_what_it_was() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"#!program").unwrap();
+        let digest = digest::of_file(&file).unwrap();
+        let same = file.try_clone().unwrap();
+        let kept = LastGoodProgram::new(prepared(Program::Descriptor, Some(same), &digest), Dialect::Auto);
+        let (_dir, spec, views) = place();
+        let again = kept.reopen(&spec, &views, None).unwrap();
+        assert_eq!(again.view.unwrap().digest(), digest);
+        file.write_all(b", and more").unwrap();
+        assert_eq!(kept.reopen(&spec, &views, None).err(), Some(LastGoodUnavailable::Overwritten));
+    }
+
+    #[test]
+    fn of_a_failure_it_is_told_what_else_was_tried() {
+        let text = ProgramSource::DiskFallback(LastGoodUnavailable::Overwritten)
+            .explain(LaunchError::NoUid)
+            .to_string();
+        assert!(text.contains("written over in place") && text.ends_with("best-effort"), "{text}");
+        assert!(
+            ProgramSource::DiskFallback(LastGoodUnavailable::ByPath)
+                .explain(LaunchError::NoUid)
+                .is_permanent()
+        );
+    }
+}

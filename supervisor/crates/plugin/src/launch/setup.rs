@@ -1,0 +1,201 @@
+//! From a handshake to a plugin that serves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use talon_jail::Mode;
+use talon_sanitize::{Raw, Sanitized};
+use tokio_util::task::TaskTracker;
+
+use super::error::{LaunchError, LaunchStep};
+use super::process::Process;
+use crate::bridge::Bridge;
+use crate::capability::Capability;
+use crate::client::{Client, Health, InitOutcome, LinkError, Methods, RefreshError};
+use crate::connect::{ClientIdentity, Target, TlsError};
+use crate::entry::NetworkAccess;
+use crate::handshake::{Address, Handshake};
+use crate::logs::{Level, LogSink, Stream};
+use crate::rundir::PrivateDir;
+use crate::spec::{Dialect, PluginSpec};
+use crate::stdio::{LastLines, StreamLogger};
+
+/// The interval between health checks of a plugin that does not serve yet. Polled, because most plugins do
+/// not implement the health service's Watch.
+const HEALTH_POLL: Duration = Duration::from_millis(100);
+
+/// The delay before a broken stream of the program (its output, its broker) is reopened; doubles up to
+/// [`STREAM_RETRY_MAX`].
+const STREAM_RETRY: Duration = Duration::from_secs(1);
+const STREAM_RETRY_MAX: Duration = Duration::from_secs(60);
+
+/// The connection target of a handshake, if it is allowed.
+pub(super) fn target(
+    spec: &PluginSpec,
+    handshake: &Handshake,
+    identity: Option<&ClientIdentity>,
+    dir: &Arc<PrivateDir>,
+    uid: u32,
+    monitor_pid: u32,
+) -> Result<Target, LaunchError> {
+    let tls = match (identity, &handshake.server_cert) {
+        (None, None) => None,
+        (None, Some(_)) => return Err(LaunchError::UnwantedTls),
+        (Some(_), None) => return Err(TlsError::NoCertificate.into()),
+        (Some(identity), Some(field)) => Some(identity.with_server(field)?),
+    };
+    if handshake.mux {
+        return Err(LaunchError::Multiplexed);
+    }
+    if let Address::Tcp(addr) = handshake.address
+        && spec.allow_tcp
+        && spec.sandbox.mode != Mode::Off
+        && spec.sandbox.network != NetworkAccess::Full
+    {
+        return Err(LaunchError::TcpInside { addr });
+    }
+    Target::new(&handshake.address, dir, uid, monitor_pid, spec.allow_tcp)
+        .map(|target| target.with_tls(tls))
+        .map_err(|error| LaunchError::Connect(Raw::of(&error).line(), Some(error)))
+}
+
+/// Connects to the target of a handshake.
+pub(super) async fn connect(spec: &PluginSpec, target: Target) -> Result<Client, LaunchError> {
+    // A bridge is built with the Talon SDK, whatever service the program behind it has.
+    let methods = match Bridge::for_dialect(spec.dialect) {
+        Some(_) => Methods::default(),
+        None => Methods::for_service(&spec.service),
+    };
+    Client::connect(spec.name.clone(), methods, target, spec.connections).await.map_err(|error| {
+        let words = connect_cause(&error);
+        match error {
+            LinkError::Connect(own) => LaunchError::Connect(words, Some(own)),
+            LinkError::Http(_) => LaunchError::Connect(words, None),
+        }
+    })
+}
+
+/// Connects, and starts reading the program's output and broker over the connection.
+pub(super) async fn connect_and_drain(
+    spec: &PluginSpec,
+    target: Target,
+    handshake: &Handshake,
+    (logs, instance): (&LogSink, u32),
+    process: &Process,
+    (readers, last_words): (&TaskTracker, &LastLines),
+) -> Result<Client, LaunchError> {
+    let client = connect(spec, target).await?;
+    if handshake.dialect == Dialect::GoPlugin {
+        let scribe = |stream| StreamLogger::new(logs.clone(), instance, stream, last_words.clone());
+        let scribes = [scribe(Stream::Stdout), scribe(Stream::Stderr)];
+        readers.spawn(drain_output(client.clone(), scribes, logs.line_bytes(), process.gone_signal()));
+        readers.spawn(hold_broker_open(client.clone(), process.gone_signal()));
+    }
+    Ok(client)
+}
+
+/// Initializes a plugin over its socket until it serves.
+pub(super) async fn initialize(
+    step: &mut LaunchStep,
+    spec: &PluginSpec,
+    target: Target,
+    handshake: &Handshake,
+    (logs, instance): (&LogSink, u32),
+    process: &Process,
+    read_by: (&TaskTracker, &LastLines),
+) -> Result<(Client, Arc<Capability>), LaunchError> {
+    *step = LaunchStep::Connect;
+    let client = connect_and_drain(spec, target, handshake, (logs, instance), process, read_by).await?;
+    *step = LaunchStep::Init;
+    match client.init(&spec.config).await.map_err(LaunchError::Init)? {
+        InitOutcome::Unimplemented if !spec.config.is_empty() => {
+            logs.note(instance, Level::Warn, "it has no Init, so its config was not given to it");
+        }
+        InitOutcome::Done | InitOutcome::Unimplemented => {}
+    }
+    let capability = wait_until_serving(step, spec, &client).await?;
+    Ok((client, capability))
+}
+
+/// Reads the capabilities, then waits until the plugin serves.
+pub(super) async fn wait_until_serving(
+    step: &mut LaunchStep,
+    spec: &PluginSpec,
+    client: &Client,
+) -> Result<Arc<Capability>, LaunchError> {
+    *step = LaunchStep::Capabilities;
+    let capability = client.capabilities().await.map_err(|error| match error {
+        RefreshError::Call(cause) => LaunchError::Capabilities { cause, service: spec.service.clone() },
+        RefreshError::Refused(error) => LaunchError::Declaration(error),
+    })?;
+    *step = LaunchStep::Health;
+    loop {
+        match client.health(spec.lifecycle.health_check_timeout).await {
+            Health::Serving => return Ok(capability),
+            Health::NotServing => tokio::time::sleep(HEALTH_POLL).await,
+            Health::Failed(text) => return Err(LaunchError::Health(text)),
+        }
+    }
+}
+
+/// Reads a go-plugin program's output stream for as long as the program lives.
+pub(super) async fn drain_output(
+    client: Client,
+    [mut stdout, mut stderr]: [StreamLogger; 2],
+    line_bytes: usize,
+    gone: impl Future<Output = ()>,
+) {
+    let drain = async {
+        let mut retry = RetryDelay::default();
+        while client.drain_stdio(&mut stdout, &mut stderr, line_bytes).await {
+            retry.pause().await;
+        }
+    };
+    tokio::select! {
+        () = gone => {}
+        () = drain => {}
+    }
+}
+
+/// Holds a go-plugin program's broker open for as long as the program lives.
+pub(super) async fn hold_broker_open(client: Client, gone: impl Future<Output = ()>) {
+    let hold = async {
+        let mut retry = RetryDelay::default();
+        while client.drain_broker().await {
+            retry.pause().await;
+        }
+    };
+    tokio::select! {
+        () = gone => {}
+        () = hold => {}
+    }
+}
+
+/// The next wait before a stream is opened again.
+struct RetryDelay(Duration);
+
+impl Default for RetryDelay {
+    fn default() -> Self {
+        Self(STREAM_RETRY)
+    }
+}
+
+impl RetryDelay {
+    async fn pause(&mut self) {
+        tokio::time::sleep(self.0).await;
+        self.0 = (2 * self.0).min(STREAM_RETRY_MAX);
+    }
+}
+
+/// The connector's own error, or the innermost cause of an HTTP/2 error.
+fn connect_cause(error: &LinkError) -> Sanitized {
+    let error = match error {
+        LinkError::Connect(own) => return Raw::of(own).line(),
+        LinkError::Http(error) => error,
+    };
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    Raw::of(cause).line()
+}

@@ -1,0 +1,73 @@
+//! Calls whose answers are returned as undecoded bytes.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use talon_sanitize::inert;
+use tonic::Code;
+
+use crate::client::{Client, RawCall};
+use crate::execute::ExecuteError;
+use crate::spec::PluginSpec;
+
+/// The connections to one process. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct RawClient {
+    client: Client,
+    service: String,
+}
+
+/// Options of one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallOptions {
+    /// The deadline in its header.
+    pub timeout: Option<Duration>,
+    /// How long to wait for the answer before the stream is reset.
+    pub response_timeout: Duration,
+    /// The largest accepted answer, in bytes.
+    pub max_answer_bytes: usize,
+}
+
+impl RawClient {
+    pub(super) fn new(client: Client, spec: &PluginSpec) -> Self {
+        let service = match crate::bridge::Bridge::for_dialect(spec.dialect) {
+            // A bridge is built with our SDK, whatever program is behind it.
+            Some(_) => crate::spec::DEFAULT_SERVICE.to_owned(),
+            None => spec.service.clone(),
+        };
+        Self { client, service }
+    }
+
+    /// Calls a method of `PluginService`, such as `Execute`, under the plugin's name for the service. Dropping the
+    /// future resets the stream.
+    ///
+    /// # Errors
+    /// [`ExecuteError`]: a status from the plugin, no answer in time, or a broken connection.
+    pub async fn call(&self, method: &str, message: Bytes, call: CallOptions) -> Result<Bytes, ExecuteError> {
+        self.call_path(&format!("/{}/{method}", self.service), message, call).await
+    }
+
+    /// Calls any method by its full path.
+    ///
+    /// # Errors
+    /// As for [`Wire::call`].
+    pub async fn call_path(
+        &self,
+        path: &str,
+        message: Bytes,
+        call: CallOptions,
+    ) -> Result<Bytes, ExecuteError> {
+        let Ok(path) = PathAndQuery::try_from(path) else {
+            let message = inert!("the name of its service makes no path: correct its `service`");
+            return Err(ExecuteError::Status { code: Code::Unimplemented, message });
+        };
+        let CallOptions { timeout, response_timeout: patience, max_answer_bytes } = call;
+        self.client.raw(RawCall { path, message, timeout, patience, max_answer_bytes }).await
+    }
+
+    /// Asks it to stop with go-plugin's `Shutdown`; false if it does not implement that.
+    pub async fn shutdown(&self, within: Duration) -> bool {
+        self.client.shutdown(within).await
+    }
+}

@@ -1,0 +1,145 @@
+//! Keeps the catalog up to date: follows the supervisor's events, and reconnects after it exits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use talon_proto::host::{Event, WatchEventsRequest};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tonic::{Code, Status, Streaming};
+
+use crate::catalog::Catalog;
+use crate::host::Host;
+use crate::patterns::Filter;
+use crate::private_supervisor::PrivateSupervisor;
+
+/// Delay between a change and rereading the catalog. Changes come in bursts (a starting plugin passes four states),
+/// and a crash-looping plugin costs at most four lists per second.
+const DEBOUNCE: Duration = Duration::from_millis(250);
+/// How often to read the catalog if the supervisor does not let this user follow events. A list takes a millisecond.
+const POLL: Duration = Duration::from_secs(5);
+/// Delays before a reconnect: short at first, in the end rarely enough to cost nothing.
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
+/// The timeout of our requests: the supervisor answers these from memory.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The events after which the offered tools may have changed.
+const CATALOG_EVENTS: [&str; 4] = ["state_changed", "capabilities_changed", "tools_changed", "supervisor"];
+
+pub(crate) struct CatalogWatcher {
+    host: Host,
+    filter: Filter,
+    supervisor: PrivateSupervisor,
+    catalog: watch::Sender<Arc<Catalog>>,
+}
+
+impl CatalogWatcher {
+    pub(crate) fn new(host: Host, filter: Filter, supervisor: PrivateSupervisor) -> Self {
+        Self { host, filter, supervisor, catalog: watch::Sender::default() }
+    }
+
+    /// A receiver of the current catalog and its updates.
+    pub(crate) fn catalog(&self) -> watch::Receiver<Arc<Catalog>> {
+        self.catalog.subscribe()
+    }
+
+    /// Runs forever; returns the reason if a private supervisor cannot be started, or an untrusted process listens on
+    /// its socket.
+    pub(crate) async fn run(mut self) -> String {
+        let mut pause = MIN_BACKOFF;
+        loop {
+            let mut met = false;
+            let status = match self.session(&mut met).await {
+                Ok(never) => match never {},
+                Err(status) => status,
+            };
+            let why = self.host.explain(&status);
+            // Waiting does not help against an untrusted process.
+            if self.host.unknown_peer(&status).is_some() {
+                return why;
+            }
+            if met {
+                // The connection worked for a while: start the backoff anew.
+                pause = MIN_BACKOFF;
+                self.supervisor.mark_connected();
+                tracing::warn!("lost the supervisor: {why}");
+            } else {
+                tracing::debug!("no supervisor: {why}");
+            }
+            if self.host.is_unreachable(&status)
+                && let Err(hopeless) = self.supervisor.ensure_running()
+            {
+                return hopeless;
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(MAX_BACKOFF);
+        }
+    }
+
+    /// Follows one supervisor to its end; sets `met` once it has reported its tools.
+    async fn session(&self, met: &mut bool) -> Result<std::convert::Infallible, Status> {
+        let request = WatchEventsRequest::default();
+        // Subscribe before reading: changes in between arrive as events.
+        let events = match with_timeout(self.host.client().watch_events(request)).await {
+            Ok(answer) => Some(answer.into_inner()),
+            // Not permitted, or too many subscribers: poll instead.
+            Err(status) if matches!(status.code(), Code::PermissionDenied | Code::ResourceExhausted) => None,
+            Err(status) => return Err(status),
+        };
+        self.refresh().await?;
+        *met = true;
+        match events {
+            Some(events) => self.follow(events).await,
+            None => loop {
+                sleep(POLL).await;
+                self.refresh().await?;
+            },
+        }
+    }
+
+    async fn follow(&self, mut events: Streaming<Event>) -> Result<std::convert::Infallible, Status> {
+        let mut read_again: Option<Instant> = None;
+        loop {
+            let due = async {
+                match read_again {
+                    Some(at) => sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                event = events.message() => match event? {
+                    Some(event) if CATALOG_EVENTS.contains(&event.kind.as_str()) => {
+                        read_again.get_or_insert_with(|| Instant::now() + DEBOUNCE);
+                    }
+                    Some(_) => {}
+                    None => return Err(Status::unavailable("the supervisor ended")),
+                },
+                () = due => {
+                    read_again = None;
+                    self.refresh().await?;
+                }
+            }
+        }
+    }
+
+    async fn refresh(&self) -> Result<(), Status> {
+        let read = with_timeout(Catalog::read(&self.host, &self.filter)).await?;
+        self.catalog.send_if_modified(|catalog| {
+            let changed = **catalog != read;
+            if changed {
+                tracing::info!(tools = read.tools.len(), settled = read.settled, "read what plugins offer");
+                *catalog = Arc::new(read);
+            }
+            changed
+        });
+        Ok(())
+    }
+}
+
+async fn with_timeout<T>(asked: impl Future<Output = Result<T, Status>>) -> Result<T, Status> {
+    match timeout(REQUEST_TIMEOUT, asked).await {
+        Ok(answer) => answer,
+        Err(_) => Err(Status::deadline_exceeded("the supervisor does not answer; see its log")),
+    }
+}

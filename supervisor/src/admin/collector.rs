@@ -1,0 +1,146 @@
+//! Collects the metrics at a scrape: existing counters, and values that have to be read.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use talon_guard::trace::UNKNOWN_PLUGIN_LABEL;
+use talon_plugin::name::RESERVED_NAME;
+use talon_plugin::{Desired, State};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use super::agent::AgentMetrics;
+use super::metrics::page::MetricsPage;
+use super::state_usage::{StateUsage, UsageByPlugin};
+use super::usage::{SupervisorUsage, UsageReading};
+use super::{Sources, build, ready};
+use crate::dispatch::OUTCOMES;
+use crate::service::ManagedServiceState;
+
+/// For how long after a scrape the guard's layers are measured: longer than any usual scrape interval.
+const MEASURED_FOR: Duration = Duration::from_secs(10 * 60);
+
+/// Renders pages, one at a time: concurrent scrapes wait, so that they do not multiply the work.
+pub(super) struct Collector {
+    sources: Sources,
+    quotas: StateUsage,
+    agent: AgentMetrics,
+    scrapes: Mutex<u64>,
+}
+
+impl Collector {
+    pub(super) fn new(sources: Sources, quotas: StateUsage, agent: AgentMetrics) -> Self {
+        Self { sources, quotas, agent, scrapes: Mutex::new(0) }
+    }
+
+    pub(super) async fn collect(&self) -> String {
+        let mut scrapes = self.scrapes.lock().await;
+        *scrapes += 1;
+        let began = Instant::now();
+        let Sources { registry, dispatcher: door, series, info: about } = &self.sources;
+        door.measure_for(MEASURED_FOR);
+        let (used, kept, of_agent) = tokio::join!(about.usages.read(), self.quotas.read(), self.agent.read());
+        series.retain_plugins(|name| {
+            name == UNKNOWN_PLUGIN_LABEL || name == RESERVED_NAME || registry.get(name).is_some()
+        });
+        let mut page = MetricsPage::new();
+        series.write_to(&mut page);
+        self.calls(&mut page);
+        self.plugins(&mut page, &used, kept.as_deref());
+        self.supervisor(&mut page, &used.supervisor);
+        page.sample("talon_scrapes_total", &[], *scrapes);
+        page.sample("talon_scrape_duration_seconds", &[], began.elapsed().as_secs_f64());
+        // The agent's metrics have a separate prefix, so that no metric appears twice.
+        page.finish() + &of_agent
+    }
+
+    fn calls(&self, page: &mut MetricsPage) {
+        for numbers in self.sources.dispatcher.statistics() {
+            let plugin = numbers.name.as_str();
+            for (action, ends) in &numbers.actions {
+                for (outcome, count) in OUTCOMES.iter().zip(ends).filter(|(_, count)| **count > 0) {
+                    page.sample("talon_calls_total", &[plugin, action, outcome], count);
+                }
+            }
+            let Some(gauge) = &numbers.gauge else { continue };
+            page.sample("talon_calls_shed_total", &[plugin], numbers.shed);
+            page.sample("talon_calls_in_flight", &[plugin], gauge.in_flight);
+            page.sample("talon_calls_waiting", &[plugin], gauge.waiting);
+            page.sample("talon_breaker_state", &[plugin, gauge.breaker], 1);
+        }
+    }
+
+    fn plugins(&self, page: &mut MetricsPage, used: &UsageReading, kept: Option<&UsageByPlugin>) {
+        let mut states: BTreeMap<&str, usize> = BTreeMap::new();
+        for plugin in self.sources.registry.list() {
+            let snapshot = plugin.snapshot();
+            let name = [snapshot.name.as_str()];
+            let state = snapshot.state.as_str();
+            *states.entry(state).or_default() += 1;
+            page.sample("talon_plugin_state", &[name[0], state], 1);
+            let wanted = if snapshot.desired == Desired::Up { snapshot.instances.len() } else { 0 };
+            let ready = snapshot.instances.iter().filter(|instance| instance.state == State::Ready).count();
+            page.sample("talon_plugin_instances", &name, wanted);
+            page.sample("talon_plugin_instances_ready", &name, ready);
+            page.sample("talon_plugin_starts_total", &name, snapshot.starts);
+            for (reason, count) in &snapshot.restarts {
+                page.sample("talon_plugin_restarts_total", &[name[0], reason], count);
+            }
+            page.sample("talon_plugin_log_lines_total", &name, snapshot.log_lines);
+            page.sample("talon_plugin_log_lines_dropped_total", &name, snapshot.log_lines_dropped);
+            if let Some((cpu, memory, processes)) = used.plugin(name[0]) {
+                page.sample("talon_plugin_cpu_seconds_total", &name, cpu.as_secs_f64());
+                page.sample("talon_plugin_memory_bytes", &name, memory);
+                page.sample("talon_plugin_processes", &name, processes);
+            }
+            if let (Some(kept), Some(keeper)) = (kept, &self.sources.info.state) {
+                let (bytes, keys) = kept.get(name[0]).copied().unwrap_or_default();
+                let quota = keeper.quota(&snapshot.name);
+                page.sample("talon_plugin_state_used_bytes", &name, bytes);
+                page.sample("talon_plugin_state_limit_bytes", &name, quota.bytes.get());
+                page.sample("talon_plugin_state_used_keys", &name, keys);
+                page.sample("talon_plugin_state_limit_keys", &name, quota.keys);
+            }
+        }
+        for (state, count) in states {
+            page.sample("talon_plugins", &[state], count);
+        }
+    }
+
+    fn supervisor(&self, page: &mut MetricsPage, own: &SupervisorUsage) {
+        let Sources { info: about, registry, .. } = &self.sources;
+        page.sample("talon_ready", &[], u8::from(ready::readiness(&self.sources).ready));
+        page.sample("talon_build_info", &[build::VERSION, build::COMMIT, build::RUSTC], 1);
+        page.sample("talon_start_time_seconds", &[], unix_seconds(about.started));
+        page.sample("talon_process_cpu_seconds_total", &[], own.cpu.as_secs_f64());
+        page.sample("talon_process_memory_bytes", &[], own.memory_bytes);
+        page.sample("talon_process_threads", &[], own.threads);
+        page.sample("talon_process_open_fds", &[], own.open_fds);
+        page.sample("talon_process_max_fds", &[], own.max_fds);
+        if let Some(keeper) = &about.state {
+            let status = keeper.status();
+            page.sample(
+                "talon_state_service_up",
+                &[],
+                u8::from(status.state == ManagedServiceState::Serving),
+            );
+            page.sample("talon_state_service_restarts_total", &[], status.restarts);
+        }
+        if let Some(keeper) = &about.agent {
+            let status = keeper.status();
+            page.sample("talon_agent_up", &[], u8::from(status.state == ManagedServiceState::Serving));
+            page.sample("talon_agent_restarts_total", &[], status.restarts);
+        }
+        let audit = about.audit.status();
+        page.sample("talon_audit_records_total", &[], audit.records);
+        page.sample("talon_audit_lost_total", &[], audit.lost);
+        page.sample("talon_audit_failing", &[], u8::from(audit.state == "failing"));
+        page.sample("talon_events_total", &[], registry.events().emitted());
+        page.sample("talon_events_lost_total", &[], registry.events().lost());
+        page.sample("talon_log_lines_dropped_total", &[], talon_telemetry::dropped());
+    }
+}
+
+fn unix_seconds(at: SystemTime) -> f64 {
+    at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}

@@ -1,0 +1,40 @@
+//! The agent's part of the configuration: its sections, and the variables and files that they refer to.
+
+use std::sync::{Arc, LazyLock};
+
+use talon_agent_settings::{Settings, SettingsBundle, read_file};
+
+use super::blocking_pool::BlockingPool;
+use super::supervisor::AgentSupervisor;
+use crate::config::Config;
+
+static FILES: LazyLock<BlockingPool> = LazyLock::new(BlockingPool::new);
+
+/// Collects the agent's configuration and passes it on. Returns the problems, each with what to do: the agent
+/// runs all the same, without the parts that could not be read.
+pub(crate) async fn configure(config: &Arc<Config>, keeper: &AgentSupervisor) -> Vec<String> {
+    let config = Arc::clone(config);
+    // It reads files: larger ones take time, and reading from an unreachable server never returns.
+    let (bytes, mut problems) = match FILES.run(move || collect(&config)).await {
+        Ok(gathered) => gathered,
+        Err(error) => {
+            return vec![format!(
+                "the files that models.providers name cannot be read ({error}), and the agent keeps the settings that it has: see whether their file system answers, then `talon reload`"
+            )];
+        }
+    };
+    match bytes {
+        Ok(bytes) => keeper.configure(bytes),
+        Err(problem) => problems.push(problem),
+    }
+    problems
+}
+
+/// Blocking.
+fn collect(config: &Config) -> (Result<Vec<u8>, String>, Vec<String>) {
+    let Config { agent, models, orchestrator, .. } = config;
+    let settings =
+        Settings { agent: agent.clone(), models: models.clone(), orchestrator: orchestrator.clone() };
+    let (handed, problems) = SettingsBundle::collect(&settings, &|name| std::env::var(name).ok(), &read_file);
+    (handed.to_bytes().map_err(|error| error.to_string()), problems)
+}

@@ -1,0 +1,352 @@
+//! The control protocol with a process of `talon-agent`.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use talon_control::{ControlError, memfd};
+use talon_listen::LogThrottle;
+use talon_proto::agent::{
+    AttachClient, Configure, FromAgent, GetStatusResponse, HostConnection, NeedHost, ProviderState, Ready,
+    Refused, ToAgent, from_agent, to_agent,
+};
+use talon_proto::state::Open;
+use talon_sanitize::Sanitized;
+use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::client_listener::MAX_CLIENTS;
+use super::endpoint::HostLink;
+use crate::service::{
+    BoundedQueue, ControlSocket, ManagedService, ManagedServiceState, ManagedServiceStatus, ServiceHandle,
+    sanitize_report,
+};
+
+/// Maximum number of connections that wait to be passed on: every client at once, and some of the
+/// supervisor's own.
+const MAX_WAITING: usize = MAX_CLIENTS + 8;
+/// Maximum number of stored complaints. Each is about a provider, a file or a model; the first ones are
+/// enough to start with.
+const MAX_COMPLAINTS: usize = 32;
+
+/// Maximum number of stored providers: a configuration has a few.
+const MAX_PROVIDERS: usize = 32;
+/// The wait before a failed message is retried: a shortage of descriptors ends as connections end.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+static RESOURCE_SHORTAGE: LogThrottle = LogThrottle::new();
+
+/// The agent.
+pub(super) struct AgentService {
+    open: Open,
+    settings: Mutex<Settings>,
+    clients: BoundedQueue<PendingClient>,
+    pub(super) host_link: HostLink,
+    /// The latest report of the current process.
+    report: Mutex<Option<AgentReport>>,
+}
+
+/// The agent's report about itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct AgentReport {
+    pub(crate) turns_running: u32,
+    pub(crate) approvals_pending: u32,
+    pub(crate) providers: Vec<Provider>,
+    /// Problems, each with what to do.
+    pub(crate) problems: Vec<Sanitized>,
+}
+
+/// A provider of models, as the agent reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Provider {
+    pub(crate) name: Sanitized,
+    pub(crate) state: Sanitized,
+    pub(crate) why: Sanitized,
+}
+
+impl AgentReport {
+    fn of(status: &GetStatusResponse) -> Self {
+        let provider = |one: &ProviderState| Provider {
+            name: sanitize_report(&one.name),
+            state: sanitize_report(&one.state),
+            why: sanitize_report(&one.why),
+        };
+        Self {
+            turns_running: status.turns_running,
+            approvals_pending: status.approvals_pending,
+            providers: status.providers.iter().take(MAX_PROVIDERS).map(provider).collect(),
+            problems: status
+                .problems
+                .iter()
+                .take(MAX_COMPLAINTS)
+                .map(|problem| sanitize_report(problem))
+                .collect(),
+        }
+    }
+}
+
+/// The encoded settings for the agent.
+#[derive(Clone, Default)]
+struct Settings {
+    /// How often they were set. At 0 the agent receives no settings.
+    version: u64,
+    bytes: Arc<Vec<u8>>,
+}
+
+/// A client's connection and identity.
+pub(super) struct PendingClient {
+    pub(super) identity: AttachClient,
+    pub(super) connection: OwnedFd,
+    /// Notified when the connection has been passed on. Such a client also waits while the agent restarts, as
+    /// long as the receiver exists.
+    pub(super) accepted: Option<oneshot::Sender<()>>,
+}
+
+impl PendingClient {
+    fn is_waiting(&self) -> bool {
+        self.accepted.as_ref().is_some_and(|taken| !taken.is_closed())
+    }
+}
+
+/// What the current process has received.
+#[derive(Default)]
+pub(super) struct SessionState {
+    /// The version of the settings that was sent.
+    settings: u64,
+    /// It reported that it is ready, so it may receive clients.
+    ready: bool,
+    /// The id of its latest unanswered request for a connection to the host. It has one connection, so
+    /// earlier requests are obsolete.
+    needs_host: Option<u64>,
+    /// The pending retry after a failed message.
+    retry: Option<AbortOnDropHandle<()>>,
+}
+
+impl AgentService {
+    pub(super) fn new(open: Open) -> Self {
+        Self {
+            open,
+            settings: Mutex::default(),
+            clients: BoundedQueue::new(MAX_WAITING),
+            host_link: HostLink::default(),
+            report: Mutex::default(),
+        }
+    }
+
+    /// The latest report; `None` until there is one.
+    pub(super) fn report(&self) -> Option<AgentReport> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Stores a report.
+    pub(super) fn set_report(&self, status: &GetStatusResponse) {
+        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(AgentReport::of(status));
+    }
+
+    /// Sets the settings to send from now on.
+    pub(super) fn set_config(&self, bytes: Vec<u8>) {
+        let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        // Unchanged settings are not sent again after a reload.
+        if settings.version == 0 || *settings.bytes != bytes {
+            *settings = Settings { version: settings.version + 1, bytes: Arc::new(bytes) };
+        }
+    }
+
+    /// Queues a connection; returns it if too many wait.
+    pub(super) fn attach(&self, client: PendingClient) -> Result<(), PendingClient> {
+        self.clients.retain(|client| client.accepted.is_none() || client.is_waiting());
+        self.clients.push(client)
+    }
+
+    /// Sends the settings if they are not the ones it has.
+    ///
+    /// An error on our side, such as too many open files, does not end the session: the message is retried
+    /// later.
+    async fn configure(
+        &self,
+        line: &ControlSocket<Self>,
+        given: &mut SessionState,
+    ) -> Result<io::Result<()>, ControlError> {
+        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if settings.version == given.settings {
+            return Ok(Ok(()));
+        }
+        // A new file each time, because the reader's file offset is shared.
+        let file = match memfd::seal("talon-agent-settings", &settings.bytes) {
+            Ok(file) => file,
+            Err(error) => return Ok(Err(error)),
+        };
+        let settings_bytes = u64::try_from(settings.bytes.len()).unwrap_or(u64::MAX);
+        let configure = Configure { open: Some(self.open.clone()), settings_bytes };
+        line.send(&message(to_agent::What::Configure(configure)), Some(file.as_fd())).await?;
+        given.settings = settings.version;
+        Ok(Ok(()))
+    }
+
+    /// Sends a connection to the plugins, if it asked for one. Errors on our side as for [`Self::configure`].
+    async fn connect_host(
+        &self,
+        status: &ManagedServiceStatus,
+        line: &ControlSocket<Self>,
+        given: &mut SessionState,
+    ) -> Result<io::Result<()>, ControlError> {
+        let Some(id) = given.needs_host else { return Ok(Ok(())) };
+        let theirs = match self.host_link.connect(status.uid, status.pid) {
+            Ok(Some(theirs)) => theirs,
+            // Setting the endpoint triggers another attempt.
+            Ok(None) => return Ok(Ok(())),
+            Err(error) => return Ok(Err(error)),
+        };
+        let connection = message(to_agent::What::HostConnection(HostConnection { id }));
+        line.send(&connection, Some(theirs.as_fd())).await?;
+        given.needs_host = None;
+        Ok(Ok(()))
+    }
+}
+
+impl ManagedService for AgentService {
+    const NAME: &'static str = "agent";
+    type Outgoing = ToAgent;
+    type Incoming = FromAgent;
+    type Session = SessionState;
+
+    async fn reconcile(
+        held: &ServiceHandle<Self>,
+        line: &ControlSocket<Self>,
+        given: &mut SessionState,
+    ) -> Result<(), ControlError> {
+        let agent = held.service();
+        let told = agent.configure(line, given).await?;
+        let led = agent.connect_host(&held.status(), line, given).await?;
+        if let Err(error) = told.and(led) {
+            if let Some(unsaid) = RESOURCE_SHORTAGE.permit() {
+                tracing::warn!(%error, unsaid, "the agent waits for what it should have; see the open files limit (LimitNOFILE=)");
+            }
+            let held = held.clone();
+            // Replaces an earlier retry, so there is at most one.
+            given.retry = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+                tokio::time::sleep(RETRY_AFTER).await;
+                held.notify_changed();
+            })));
+        }
+        if !given.ready {
+            return Ok(());
+        }
+        while let Some(client) = agent.clients.pop() {
+            let attach = message(to_agent::What::AttachClient(client.identity.clone()));
+            if let Err(error) = line.send(&attach, Some(client.connection.as_fd())).await {
+                // The process is gone and did not receive it, so the next one does.
+                agent.clients.put_back(client);
+                return Err(error);
+            }
+            if let Some(taken) = client.accepted {
+                // An error means that the client has stopped waiting.
+                let _ = taken.send(());
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(held: &ServiceHandle<Self>, given: &mut SessionState, message: FromAgent) {
+        match message.what {
+            Some(from_agent::What::Ready(Ready { engine, place, problems })) => {
+                if !given.ready {
+                    tracing::info!(engine = %sanitize_report(&engine), place = %sanitize_report(&place), "the agent is ready");
+                }
+                let complaints: Vec<_> =
+                    problems.iter().take(MAX_COMPLAINTS).map(|problem| sanitize_report(problem)).collect();
+                for problem in &complaints {
+                    tracing::warn!(%problem, "the agent complains");
+                }
+                held.update_status(|status| {
+                    status.set_opened(&engine, &place);
+                    status.state = ManagedServiceState::Serving;
+                    status.problem = None;
+                    status.complaints = complaints;
+                });
+                given.ready = true;
+            }
+            Some(from_agent::What::Refused(Refused { message, retryable })) => held.update_status(|status| {
+                let problem = status.set_refused(&message, retryable);
+                tracing::error!(%problem, "the agent cannot begin");
+            }),
+            Some(from_agent::What::NeedHost(NeedHost { id })) => given.needs_host = Some(id),
+            // A newer agent may send messages that this supervisor does not know.
+            None => {}
+        }
+    }
+
+    fn process_ended(&self) {
+        // The supervisor's own connections are closed, so that their users learn it now. Clients wait for the
+        // next process.
+        self.clients.retain(PendingClient::is_waiting);
+        self.host_link.disconnect();
+        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+fn message(what: to_agent::What) -> ToAgent {
+    ToAgent { what: Some(what) }
+}
+
+#[cfg(test)]
+mod tests {
+    use talon_plugin::Events;
+
+    use super::super::endpoint::AgentEndpoint;
+    use super::*;
+
+    fn held() -> ServiceHandle<AgentService> {
+        ServiceHandle::new(AgentService::new(Open::default()), Events::new())
+    }
+
+    #[tokio::test]
+    async fn a_shortage_of_descriptors_is_not_the_agents_end() {
+        let held = held();
+        let short = |_, _| Err(io::Error::from(rustix::io::Errno::MFILE));
+        held.service().host_link.set_endpoint(AgentEndpoint { serve: Arc::new(short), gid: 0 });
+        held.service().set_config(b"settings".to_vec());
+        let (ours, theirs) = talon_control::pair().unwrap();
+        let line = ControlSocket::<AgentService>::new(ours).unwrap();
+        let mut given = SessionState { needs_host: Some(7), ..SessionState::default() };
+        AgentService::reconcile(&held, &line, &mut given).await.unwrap();
+        assert_eq!((given.settings, given.needs_host), (1, Some(7)));
+        assert!(given.retry.is_some(), "it is tried again");
+        drop(theirs);
+        held.service().set_config(b"others".to_vec());
+        AgentService::reconcile(&held, &line, &mut given).await.expect_err("the control socket is gone");
+    }
+
+    #[test]
+    fn what_it_says_of_itself_is_bounded_and_goes_with_its_process() {
+        let agent = AgentService::new(Open::default());
+        assert_eq!(agent.report(), None);
+        let provider = ProviderState { name: "a\u{1b}[2J".into(), ..ProviderState::default() };
+        agent.set_report(&GetStatusResponse {
+            turns_running: 2,
+            approvals_pending: 1,
+            providers: vec![provider; 100],
+            problems: vec!["x".repeat(10_000); 100],
+            ..GetStatusResponse::default()
+        });
+        let told = agent.report().unwrap();
+        assert_eq!((told.turns_running, told.approvals_pending), (2, 1));
+        assert_eq!((told.providers.len(), told.problems.len()), (MAX_PROVIDERS, MAX_COMPLAINTS));
+        assert_eq!(told.providers[0].name.as_str(), "a␛[2J");
+        assert!(told.problems[0].as_str().len() < 4096);
+        agent.process_ended();
+        assert_eq!(agent.report(), None);
+    }
+
+    #[test]
+    fn the_same_settings_are_no_news() {
+        let held = held();
+        let version = || held.service().settings.lock().unwrap().version;
+        let versions = ["", "", "a", "a", "b"].map(|settings| {
+            held.service().set_config(settings.into());
+            version()
+        });
+        assert_eq!(versions, [1, 1, 2, 2, 3]);
+    }
+}

@@ -1,0 +1,83 @@
+//! The agent's connection to the plugins: one at a time, on which the host API is served to a peer that may
+//! only call.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use talon_guard::Origin;
+
+use crate::config::Role;
+use crate::host::{AgentConnection, Peer};
+
+/// Serves the host API on a connection, to this peer.
+pub(crate) type ServeConnection =
+    Arc<dyn Fn(net::UnixStream, Peer) -> io::Result<AgentConnection> + Send + Sync>;
+
+/// What serves the agent's connections.
+#[derive(Clone)]
+pub(crate) struct AgentEndpoint {
+    /// Serves a connection.
+    pub(crate) serve: ServeConnection,
+    /// The gid of the agent's process.
+    pub(crate) gid: u32,
+}
+
+/// The peer that the agent calls as. Even if it runs with the supervisor's uid, it is not an administrator.
+/// Its calls count as made by a model.
+fn agent_peer(uid: u32, gid: u32, pid: u32) -> Peer {
+    Peer { uid, gid, pid, rights: Some((Role::Call, Origin::Model)), allowed: None, agent: true }
+}
+
+/// The current connection, if any.
+#[derive(Default)]
+pub(super) struct HostLink {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    endpoint: Option<AgentEndpoint>,
+    connection: Option<AgentConnection>,
+}
+
+impl HostLink {
+    /// Serves connections by this endpoint from now on.
+    pub(super) fn set_endpoint(&self, way: AgentEndpoint) {
+        self.inner().endpoint = Some(way);
+    }
+
+    /// A new connection for the process with this uid and pid. It replaces and cuts an existing one: a
+    /// process that asks again has lost the old one. Returns the other end; `None` while no endpoint is set.
+    pub(super) fn connect(&self, uid: u32, pid: u32) -> io::Result<Option<OwnedFd>> {
+        let mut inner = self.inner();
+        inner.connection = None;
+        let Some(way) = inner.endpoint.clone() else { return Ok(None) };
+        let (ours, theirs) = net::UnixStream::pair()?;
+        inner.connection = Some((way.serve)(ours, agent_peer(uid, way.gid, pid))?);
+        Ok(Some(theirs.into()))
+    }
+
+    /// Cuts the connection, because its process has ended.
+    pub(super) fn disconnect(&self) {
+        self.inner().connection = None;
+    }
+
+    /// Accepts no further connections. Requests in flight may finish within this time.
+    pub(super) async fn close(&self, within: Duration) {
+        let connection = {
+            let mut inner = self.inner();
+            inner.endpoint = None;
+            inner.connection.take()
+        };
+        if let Some(connection) = connection {
+            connection.close(within).await;
+        }
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,141 @@
+//! A host service for tests of the server around it.
+
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use talon_proto::host::host_server::Host;
+use talon_proto::host::{
+    ApproveRequest, ApproveResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetPluginRequest,
+    GetPluginResponse, GetRawAnswerRequest, GetRawAnswerResponse, GetStatusRequest, GetStatusResponse,
+    HandOverRequest, HandOverResponse, ListPluginsRequest, ListPluginsResponse, ListRawAnswersRequest,
+    ListRawAnswersResponse, LogLine, LogsRequest, RefreshCapabilitiesRequest, RefreshCapabilitiesResponse,
+    ReloadPluginRequest, ReloadPluginResponse, ReloadRequest, ReloadResponse, RestartRequest,
+    RestartResponse, ShutdownRequest, ShutdownResponse, StartRequest, StartResponse, StopRequest,
+    StopResponse, WatchEventsRequest,
+};
+use tokio::sync::mpsc;
+use tonic::{Request, Response, Status};
+
+use super::peer::require;
+use crate::config::Role;
+
+/// What the service observes of a call.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum CallEvent {
+    Began,
+    Dropped,
+}
+
+/// Calls of this plugin are answered at once.
+pub(super) const ANSWERS: &str = "answers";
+
+/// A host whose calls stay pending, except those of [`ANSWERS`], and that reports when they are dropped.
+pub(super) struct PendingHost {
+    pub(super) seen: mpsc::UnboundedSender<CallEvent>,
+}
+
+struct DropNotifier(mpsc::UnboundedSender<CallEvent>);
+
+impl Drop for DropNotifier {
+    fn drop(&mut self) {
+        let _ = self.0.send(CallEvent::Dropped);
+    }
+}
+
+fn unimplemented<T>() -> Result<Response<T>, Status> {
+    Err(Status::unimplemented("not in this test"))
+}
+
+#[tonic::async_trait]
+impl Host for PendingHost {
+    type ExecuteStreamingStream = BoxStream<'static, Result<ExecuteUpdate, Status>>;
+    type WatchEventsStream = BoxStream<'static, Result<Event, Status>>;
+    type LogsStream = BoxStream<'static, Result<LogLine, Status>>;
+
+    async fn execute(&self, request: Request<ExecuteRequest>) -> Result<Response<ExecuteResponse>, Status> {
+        if request.get_ref().plugin == ANSWERS {
+            return Ok(Response::new(ExecuteResponse::default()));
+        }
+        let _guard = DropNotifier(self.seen.clone());
+        let _ = self.seen.send(CallEvent::Began);
+        std::future::pending().await
+    }
+    async fn execute_streaming(
+        &self,
+        _: Request<ExecuteRequest>,
+    ) -> Result<Response<Self::ExecuteStreamingStream>, Status> {
+        unimplemented()
+    }
+    async fn approve(&self, _: Request<ApproveRequest>) -> Result<Response<ApproveResponse>, Status> {
+        unimplemented()
+    }
+    async fn list_plugins(
+        &self,
+        _: Request<ListPluginsRequest>,
+    ) -> Result<Response<ListPluginsResponse>, Status> {
+        unimplemented()
+    }
+    async fn get_plugin(&self, _: Request<GetPluginRequest>) -> Result<Response<GetPluginResponse>, Status> {
+        unimplemented()
+    }
+    async fn refresh_capabilities(
+        &self,
+        _: Request<RefreshCapabilitiesRequest>,
+    ) -> Result<Response<RefreshCapabilitiesResponse>, Status> {
+        unimplemented()
+    }
+    async fn start(&self, _: Request<StartRequest>) -> Result<Response<StartResponse>, Status> {
+        unimplemented()
+    }
+    async fn stop(&self, _: Request<StopRequest>) -> Result<Response<StopResponse>, Status> {
+        unimplemented()
+    }
+    async fn restart(&self, _: Request<RestartRequest>) -> Result<Response<RestartResponse>, Status> {
+        unimplemented()
+    }
+    async fn reload_plugin(
+        &self,
+        _: Request<ReloadPluginRequest>,
+    ) -> Result<Response<ReloadPluginResponse>, Status> {
+        unimplemented()
+    }
+    async fn reload(&self, _: Request<ReloadRequest>) -> Result<Response<ReloadResponse>, Status> {
+        unimplemented()
+    }
+    async fn shutdown(&self, _: Request<ShutdownRequest>) -> Result<Response<ShutdownResponse>, Status> {
+        unimplemented()
+    }
+    async fn hand_over(&self, _: Request<HandOverRequest>) -> Result<Response<HandOverResponse>, Status> {
+        unimplemented()
+    }
+    async fn get_status(
+        &self,
+        request: Request<GetStatusRequest>,
+    ) -> Result<Response<GetStatusResponse>, Status> {
+        let permitted = require(&request, Role::Call)?;
+        Ok(Response::new(GetStatusResponse {
+            you: Some((&permitted.peer).into()),
+            ..GetStatusResponse::default()
+        }))
+    }
+    async fn watch_events(
+        &self,
+        _: Request<WatchEventsRequest>,
+    ) -> Result<Response<Self::WatchEventsStream>, Status> {
+        Ok(Response::new(futures_util::stream::pending().boxed()))
+    }
+    async fn list_raw_answers(
+        &self,
+        _: Request<ListRawAnswersRequest>,
+    ) -> Result<Response<ListRawAnswersResponse>, Status> {
+        unimplemented()
+    }
+    async fn get_raw_answer(
+        &self,
+        _: Request<GetRawAnswerRequest>,
+    ) -> Result<Response<GetRawAnswerResponse>, Status> {
+        unimplemented()
+    }
+    async fn logs(&self, _: Request<LogsRequest>) -> Result<Response<Self::LogsStream>, Status> {
+        unimplemented()
+    }
+}

@@ -1,0 +1,119 @@
+//! Scans the current state of everything that is watched.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use talon_plugin::discover::{self, RejectedPlugin, ScanResult};
+use talon_plugin::spec::PluginSpec;
+use talon_plugin::{Plugin, PluginName};
+
+use super::super::discover::{find, is_about};
+use super::super::reload::{Reloader, blocking};
+use super::Subject;
+use crate::config::Config;
+
+/// The state of a watched subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SubjectState {
+    /// It exists, with this digest.
+    Present(String),
+    /// It exists, but is refused for this reason.
+    Refused(String),
+    Gone,
+    /// Unknown, because its directory cannot be read.
+    Unknown,
+}
+
+/// The result of a scan.
+#[derive(Debug, Default)]
+pub(super) struct FileScan {
+    pub(super) states: BTreeMap<Subject, SubjectState>,
+    /// Refused plugins; `None` if no plugin is watched.
+    pub(super) refused: Option<Vec<RejectedPlugin>>,
+}
+
+/// Scans all watched subjects. Reads every watched file.
+pub(super) async fn scan(reloader: &Reloader) -> FileScan {
+    let (config, registry) = (reloader.config(), reloader.registry().clone());
+    let config_file = reloader.config_file().filter(|_| config.reload.watch).map(Path::to_owned);
+    blocking(move || {
+        let mut found = FileScan::default();
+        if let Some(file) = config_file {
+            found.states.insert(Subject::Config, file_state(&file));
+        }
+        let specs: Vec<_> = registry.list().iter().map(Plugin::spec).collect();
+        let tools = &config.plugins.tools;
+        if tools.watch || specs.iter().any(|spec| spec.watch) {
+            found.refused = Some(plugins(&config, &specs, &mut found.states));
+        }
+        found
+    })
+    .await
+}
+
+fn plugins(
+    config: &Config,
+    registered: &[Arc<PluginSpec>],
+    now: &mut BTreeMap<Subject, SubjectState>,
+) -> Vec<RejectedPlugin> {
+    let tools = &config.plugins.tools;
+    let ScanResult { plugins, refused } = find(config);
+    let lost = tools.plugin_dir.as_ref().and_then(|dir| refused.iter().find(|refused| refused.path == *dir));
+    if tools.watch && tools.plugin_dir.is_some() {
+        let dir = lost.map_or_else(
+            || SubjectState::Present(String::new()),
+            |lost| SubjectState::Refused(lost.reason.clone()),
+        );
+        now.insert(Subject::PluginDir, dir);
+    }
+    let configured = |name: &PluginName| tools.plugins.contains_key(name.as_str());
+    let mut add = |name: &PluginName, how: SubjectState| {
+        // Of two with one name, the configured one has precedence, and it is found first.
+        now.entry(Subject::Plugin(name.clone())).or_insert(how);
+    };
+    for spec in &plugins {
+        let is_known = registered.iter().any(|known| known.name == spec.name);
+        if spec.watch && (is_known || (tools.watch && !configured(&spec.name))) {
+            add(&spec.name, fingerprint(spec));
+        }
+    }
+    for old in registered.iter().filter(|spec| spec.watch) {
+        match refused.iter().find(|refused| is_about(refused, &old.name)) {
+            Some(RejectedPlugin { reason, .. }) => add(&old.name, SubjectState::Refused(reason.clone())),
+            // If the directory cannot be read, the state of its plugins is unknown.
+            None if lost.is_some() && !configured(&old.name) => add(&old.name, SubjectState::Unknown),
+            None => add(&old.name, SubjectState::Gone),
+        }
+    }
+    if tools.watch {
+        let runs = |refused: &RejectedPlugin| registered.iter().any(|known| is_about(refused, &known.name));
+        let dir = tools.plugin_dir.as_ref();
+        let inside = |refused: &&RejectedPlugin| dir.is_some_and(|dir| refused.path.parent() == Some(dir));
+        for stranger in refused.iter().filter(inside).filter(|refused| !runs(refused)) {
+            now.insert(
+                Subject::Unregistered(stranger.path.clone()),
+                SubjectState::Refused(stranger.reason.clone()),
+            );
+        }
+    }
+    refused
+}
+
+/// Covers everything that a replacement would read. What a plugin states in a manifest is part of its spec,
+/// too.
+fn fingerprint(spec: &PluginSpec) -> SubjectState {
+    match discover::fingerprint(spec) {
+        Ok(digest) => SubjectState::Present(digest),
+        Err(reason) => SubjectState::Refused(reason),
+    }
+}
+
+fn file_state(file: &Path) -> SubjectState {
+    match std::fs::read(file) {
+        Ok(bytes) => SubjectState::Present(hex::encode(Sha256::digest(bytes))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => SubjectState::Gone,
+        Err(error) => SubjectState::Refused(error.to_string()),
+    }
+}

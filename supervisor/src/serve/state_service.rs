@@ -1,0 +1,90 @@
+//! Starts the state service, before all plugins, since they expect their state sockets at their start.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use talon_plugin::service::{Home, Service, ServiceSpec};
+use talon_plugin::{Events, PluginName, Registry, Settings, StateSockets};
+
+use super::ServeFailure;
+use super::signals::Signals;
+use crate::config::{Config, Engine, Environment, Secret};
+use crate::service::HealthChecks;
+use crate::state::{self, StateSupervisor};
+
+/// The service's name: in the log, and in the list of assigned uids.
+const NAME: &str = "talon-state";
+/// The state service's supervisor; `None` if state is off.
+pub(crate) fn supervisor(config: &Arc<Config>, events: &Events) -> Option<StateSupervisor> {
+    let open = state::plugins(&config.state)?;
+    let quotas = Arc::clone(config);
+    Some(StateSupervisor::new(
+        open,
+        Arc::new(move |plugin| quotas.state_quota(plugin.as_str())),
+        events.clone(),
+    ))
+}
+
+/// The settings that all plugins share, including their access to state.
+pub(crate) fn settings(config: &Config, keeper: Option<&StateSupervisor>) -> Settings {
+    let state = keeper.map(|keeper| Arc::new(keeper.clone()) as Arc<dyn StateSockets>);
+    Settings { state, ..config.talon_plugin_settings() }
+}
+
+/// Starts the service and waits until its database is open. `Err(None)`: a signal interrupted the start.
+pub(super) async fn start(
+    config: &Config,
+    registry: &Registry,
+    keeper: &StateSupervisor,
+    signals: &mut Signals,
+) -> Result<Service, Option<ServeFailure>> {
+    report_imports(config);
+    let service = run(config, config.talon_plugin_settings().uid_range, registry, keeper).map_err(Some)?;
+    tokio::select! {
+        opened = keeper.wait_until_open() => opened.map(|()| service).map_err(|error| Some(error.into())),
+        stop = signals.stop() => {
+            tracing::info!(signal = stop.name(), "stopping: the state service was still starting");
+            Err(None)
+        }
+    }
+}
+
+/// Starts the service without waiting: plugins that connect meanwhile wait in the queues of their sockets.
+pub(crate) fn run(
+    config: &Config,
+    uid_range: Option<RangeInclusive<u32>>,
+    registry: &Registry,
+    keeper: &StateSupervisor,
+) -> Result<Service, ServeFailure> {
+    let service = registry.service(spec(config, uid_range)?, Arc::new(keeper.clone()));
+    let life = &config.plugins.tools.lifecycle;
+    let checks = HealthChecks {
+        interval: life.health_check_interval.get(),
+        timeout: life.health_check_timeout.get(),
+        threshold: life.health_failure_threshold,
+    };
+    tokio::spawn(state::watch(keeper.clone(), service.clone(), checks));
+    Ok(service)
+}
+
+/// Logs that there is state that could be imported, until an import was made.
+fn report_imports(config: &Config) {
+    let home = Environment::of_process().home;
+    let marker = config.state.data_dir.join(state::IMPORTED_FILE);
+    let marker = marker.display();
+    for dir in state::to_import(&config.state.data_dir, home.as_deref()) {
+        let dir = dir.display();
+        tracing::warn!(
+            "{dir} holds state that is not read: take it over with `talon import {dir}` (--dry-run first), or \
+             `touch {marker}` to hear no more of it"
+        );
+    }
+}
+
+fn spec(config: &Config, uid_range: Option<RangeInclusive<u32>>) -> Result<ServiceSpec, ServeFailure> {
+    let program = state::find_program(config.state.program.as_deref())?;
+    let name = PluginName::reserved(NAME);
+    let home = Home::prepare(&config.state.data_dir, &name, state::STATE_DIR, uid_range)?;
+    let server = config.state.url.as_ref().filter(|_| config.state.engine == Engine::Postgres);
+    Ok(state::service(name, program, home, config.sandbox.mode.into(), server.map(Secret::expose)))
+}

@@ -1,0 +1,157 @@
+//! The state of a service that outlives its processes.
+
+use std::fmt;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use talon_plugin::{EventKind, Events, NewEvent, ServiceHooks};
+use talon_sanitize::{Sanitized, inert};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::managed_service::ManagedService;
+use super::session;
+use super::status::{ManagedServiceState, ManagedServiceStatus};
+
+/// A handle to a service. Clones share state.
+pub(crate) struct ServiceHandle<K> {
+    inner: Arc<Inner<K>>,
+}
+
+struct Inner<K> {
+    service: K,
+    events: Events,
+    /// Wakes the session when the desired state has changed.
+    changed: Notify,
+    status: watch::Sender<ManagedServiceStatus>,
+    /// Ends the session, and the service with its control socket. Replaced once the service may run again.
+    closing: Mutex<CancellationToken>,
+    /// Ends the session with the current process. The process may have passed its end of the socket on; then
+    /// the session would not end when the process does, and another process would receive what is meant for
+    /// the next one.
+    session: Mutex<CancellationToken>,
+}
+
+impl<K> Clone for ServiceHandle<K> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+}
+
+impl<K: ManagedService> ServiceHandle<K> {
+    /// A handle without a process. It gets one when it is registered as a service's link.
+    pub(crate) fn new(kind: K, events: Events) -> Self {
+        let inner = Inner {
+            service: kind,
+            events,
+            changed: Notify::new(),
+            status: watch::Sender::new(ManagedServiceStatus::default()),
+            closing: Mutex::default(),
+            session: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    pub(crate) fn service(&self) -> &K {
+        &self.inner.service
+    }
+
+    /// The status of the service.
+    pub(crate) fn status(&self) -> ManagedServiceStatus {
+        self.inner.status.borrow().clone()
+    }
+
+    /// The status, with changes.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<ManagedServiceStatus> {
+        self.inner.status.subscribe()
+    }
+
+    /// Makes the session reconcile the service with the desired state.
+    pub(crate) fn notify_changed(&self) {
+        self.inner.changed.notify_one();
+    }
+
+    pub(super) async fn wait_changed(&self) {
+        self.inner.changed.notified().await;
+    }
+
+    /// Cancelled when the current service is to end.
+    pub(crate) fn closing_token(&self) -> CancellationToken {
+        self.inner.closing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Lets a service run again after a stop. The desired state is kept, and the next process gets it.
+    pub(crate) fn reopen(&self) {
+        *self.inner.closing.lock().unwrap_or_else(PoisonError::into_inner) = CancellationToken::new();
+        self.update_status(|status| *status = ManagedServiceStatus::default());
+    }
+
+    /// Updates the status, and emits an event if the state changes.
+    pub(crate) fn update_status(&self, change: impl FnOnce(&mut ManagedServiceStatus)) {
+        let mut changed = None;
+        self.inner.status.send_modify(|status| {
+            let before = status.state;
+            change(status);
+            if before != status.state {
+                changed = Some((status.state, status.problem.clone()));
+            }
+        });
+        if let Some((state, problem)) = changed {
+            let event = NewEvent::new(EventKind::Supervisor, K::NAME).field("state", state.as_str());
+            self.inner.events.emit(match problem {
+                Some(problem) => event.field("problem", problem),
+                None => event,
+            });
+        }
+    }
+
+    /// Ends the current session and starts another.
+    fn start_session(&self) -> CancellationToken {
+        let next = self.closing_token().child_token();
+        let mut session = self.inner.session.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *session, next.clone()).cancel();
+        next
+    }
+}
+
+impl<K> fmt::Debug for ServiceHandle<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("status", &*self.inner.status.borrow()).finish_non_exhaustive()
+    }
+}
+
+impl<K: ManagedService> ServiceHooks for ServiceHandle<K> {
+    fn on_started(&self, control: OwnedFd, pid: u32, uid: u32) {
+        self.update_status(|status| {
+            (status.pid, status.uid) = (pid, uid);
+            status.state = ManagedServiceState::Starting;
+        });
+        let ends = self.start_session();
+        tokio::spawn(session::run(self.clone(), control, ends));
+    }
+
+    fn on_stopping(&self) {
+        self.closing_token().cancel();
+    }
+
+    fn on_ended(&self, how: &Sanitized, again_in: Option<Duration>) {
+        self.start_session();
+        self.service().process_ended();
+        self.update_status(|status| {
+            status.pid = 0;
+            status.restarts += u64::from(again_in.is_some());
+            status.state = ManagedServiceState::Backoff;
+            // A problem that the service reported before it ended is more specific.
+            if status.refused.is_none() {
+                status.problem = Some(inert!("it ended: {}", how));
+            }
+        });
+        match again_in {
+            Some(wait) => {
+                tracing::error!(%how, again_in = ?wait, "the {} ended; it will be started again", K::NAME)
+            }
+            None => tracing::debug!(%how, "the {} ended", K::NAME),
+        }
+    }
+}

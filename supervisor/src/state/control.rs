@@ -1,0 +1,191 @@
+//! The control protocol with a process of `talon-state`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use talon_control::ControlError;
+use talon_plugin::PluginName;
+use talon_proto::state::{
+    AttachOperator, AttachPlugin, Availability, DetachPlugin, FromState, Open, Ready, Refused, ToState,
+    from_state, to_state,
+};
+
+use super::supervisor::QuotaLookup;
+use crate::config::Quota;
+use crate::service::{
+    BoundedQueue, ControlSocket, ManagedService, ManagedServiceState, ManagedServiceStatus, ServiceHandle,
+    sanitize_report,
+};
+
+/// Maximum number of operators' connections that wait while the service starts; each is a person or a script.
+const MAX_WAITING_OPERATORS: usize = 16;
+
+/// The state service.
+pub(super) struct StateService {
+    open: Open,
+    quotas: ArcSwap<QuotaLookup>,
+    sockets: Mutex<PluginSockets>,
+    operators: BoundedQueue<OwnedFd>,
+}
+
+/// The supervisor keeps its descriptors of these sockets open: a plugin that connects while the service
+/// restarts waits in the socket's queue.
+#[derive(Default)]
+struct PluginSockets {
+    last_id: u64,
+    desired: BTreeMap<u64, PluginSocket>,
+}
+
+#[derive(Clone)]
+struct PluginSocket {
+    about: AttachPlugin,
+    listener: Arc<OwnedFd>,
+}
+
+/// What the current process has received.
+#[derive(Default)]
+pub(super) struct SessionState {
+    /// The `Open` message was sent.
+    open_sent: bool,
+    /// It reported that it is ready and may receive sockets. A repeated report does not reset anything.
+    ready: bool,
+    sockets: BTreeSet<u64>,
+}
+
+impl StateService {
+    pub(super) fn new(open: Open, quotas: QuotaLookup) -> Self {
+        Self {
+            open,
+            quotas: ArcSwap::from_pointee(quotas),
+            sockets: Mutex::default(),
+            operators: BoundedQueue::new(MAX_WAITING_OPERATORS),
+        }
+    }
+
+    pub(super) fn set_quotas(&self, quotas: QuotaLookup) {
+        self.quotas.store(Arc::new(quotas));
+    }
+
+    pub(super) fn quota(&self, plugin: &PluginName) -> Quota {
+        (self.quotas.load())(plugin)
+    }
+
+    /// Adds the socket of a plugin's process; returns its id.
+    pub(super) fn attach(&self, plugin: &PluginName, peer: u32, socket: OwnedFd) -> u64 {
+        let quota = self.quota(plugin);
+        let mut sockets = self.sockets();
+        sockets.last_id += 1;
+        let id = sockets.last_id;
+        let about = AttachPlugin {
+            id,
+            plugin: plugin.as_str().to_owned(),
+            uid: peer,
+            quota_bytes: quota.bytes.get(),
+            quota_keys: quota.keys,
+        };
+        sockets.desired.insert(id, PluginSocket { about, listener: Arc::new(socket) });
+        id
+    }
+
+    pub(super) fn detach(&self, id: u64) {
+        self.sockets().desired.remove(&id);
+    }
+
+    /// A duplicate of an attached socket.
+    pub(super) fn socket(&self, id: u64) -> io::Result<OwnedFd> {
+        self.sockets().desired.get(&id).ok_or(io::ErrorKind::NotFound)?.listener.try_clone()
+    }
+
+    /// Queues an operator's connection for the service.
+    pub(super) fn push_operator(&self, connection: OwnedFd) -> io::Result<()> {
+        self.operators.push(connection).map_err(|_| io::Error::other("too many operators wait for it"))
+    }
+
+    fn sockets(&self) -> MutexGuard<'_, PluginSockets> {
+        self.sockets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ManagedService for StateService {
+    const NAME: &'static str = "state service";
+    type Outgoing = ToState;
+    type Incoming = FromState;
+    type Session = SessionState;
+
+    async fn reconcile(
+        held: &ServiceHandle<Self>,
+        line: &ControlSocket<Self>,
+        given: &mut SessionState,
+    ) -> Result<(), ControlError> {
+        let kept = held.service();
+        if !given.open_sent {
+            line.send(&message(to_state::What::Open(kept.open.clone())), None).await?;
+            given.open_sent = true;
+        }
+        if !given.ready {
+            return Ok(());
+        }
+        let wanted = kept.sockets().desired.clone();
+        for (id, socket) in &wanted {
+            if given.sockets.insert(*id) {
+                let attach = message(to_state::What::AttachPlugin(socket.about.clone()));
+                line.send(&attach, Some(socket.listener.as_fd())).await?;
+            }
+        }
+        let gone: Vec<u64> = given.sockets.iter().copied().filter(|id| !wanted.contains_key(id)).collect();
+        for id in gone {
+            given.sockets.remove(&id);
+            line.send(&message(to_state::What::DetachPlugin(DetachPlugin { id })), None).await?;
+        }
+        while let Some(operator) = kept.operators.pop() {
+            let attach = message(to_state::What::AttachOperator(AttachOperator {}));
+            line.send(&attach, Some(operator.as_fd())).await?;
+        }
+        Ok(())
+    }
+
+    fn receive(held: &ServiceHandle<Self>, given: &mut SessionState, message: FromState) {
+        match message.what {
+            Some(from_state::What::Ready(Ready { engine, place, problem, .. })) => {
+                tracing::info!(engine = %sanitize_report(&engine), place = %sanitize_report(&place), "state is kept");
+                held.update_status(|status| {
+                    status.set_opened(&engine, &place);
+                    set_availability(status, &problem);
+                });
+                given.ready = true;
+            }
+            Some(from_state::What::Refused(Refused { message, retryable })) => held.update_status(|status| {
+                let problem = status.set_refused(&message, retryable);
+                tracing::error!(%problem, "the state service cannot open its database");
+            }),
+            Some(from_state::What::Availability(Availability { problem })) => {
+                if problem.is_empty() {
+                    tracing::info!("the state service's database answers again");
+                } else {
+                    tracing::warn!(problem = %sanitize_report(&problem), "the state service's database does not answer");
+                }
+                held.update_status(|status| set_availability(status, &problem));
+            }
+            // A newer service may send messages that this supervisor does not know.
+            None => {}
+        }
+    }
+
+    fn process_ended(&self) {
+        // The dropped connections tell their clients that no service takes them.
+        self.operators.retain(|_| false);
+    }
+}
+
+fn set_availability(status: &mut ManagedServiceStatus, problem: &str) {
+    let well = problem.is_empty();
+    status.state = if well { ManagedServiceState::Serving } else { ManagedServiceState::Unavailable };
+    status.problem = (!well).then(|| sanitize_report(problem));
+}
+
+fn message(what: to_state::What) -> ToState {
+    ToState { what: Some(what) }
+}
