@@ -331,7 +331,8 @@ fn every_page_stands_in_the_index_once() {
 fn every_decision_stands_in_its_index_once() {
     let index =
         std::fs::read_to_string(repository().join("docs/decisions/README.md")).expect("there is an index");
-    let links = links(&index);
+    // Below the list a table links to some of them again.
+    let links = links(index.split("\n## ").next().unwrap_or_default());
     for page in pages("decisions/").filter(|page| page != "decisions/README.md") {
         let name = page.trim_start_matches("decisions/");
         let times = links.iter().filter(|link| **link == name).count();
@@ -341,5 +342,32 @@ fn every_decision_stands_in_its_index_once() {
         for heading in ["## Context", "## Decision", "## Consequence"] {
             assert!(text.contains(heading), "{page} has no {heading:?}");
         }
+    }
+}
+
+/// The layers of the guard stack in the code, the outermost first, by their labels.
+fn layers() -> Vec<String> {
+    let path = repository().join("supervisor/crates/guard/src/layer_timings.rs");
+    let source = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let list = source.split_once("const LAYERS").expect("it has the list").1;
+    let list = list.split_once("];").expect("the list ends").0;
+    let kinds = list.lines().filter_map(|line| line.trim().strip_prefix("LayerKind::"));
+    kinds.map(|kind| kind.trim_end_matches(',').to_lowercase()).collect()
+}
+
+#[test]
+fn the_pages_list_the_layers_in_their_order() {
+    let layers = layers();
+    assert!(layers.len() > 10, "{layers:?}");
+    // Rows of a table, and lines of a drawing.
+    for (page, start) in [("docs/guard.md", "| "), ("ARCHITECTURE.md", "  ")] {
+        let text = std::fs::read_to_string(repository().join(page)).expect("the page is there");
+        let words = text.lines().filter_map(|line| line.strip_prefix(start)?.split_whitespace().next());
+        let listed: Vec<&str> = words.filter(|word| layers.iter().any(|layer| layer == word)).collect();
+        // The service at the bottom is no layer, and need not be listed.
+        let expected: Vec<&str> =
+            layers.iter().map(String::as_str).filter(|layer| *layer != "instance").collect();
+        let listed: Vec<&str> = listed.into_iter().filter(|layer| *layer != "instance").collect();
+        assert_eq!(listed, expected, "{page}");
     }
 }
