@@ -53,7 +53,7 @@ async fn contenders(bench: &mut Bench<'_>) -> Result<Vec<Driver>> {
         match contender.start().await? {
             Some(driver) => contenders.push(driver),
             None => bench.book.note(
-                "go-plugin's host: there is no Go, or not all of its libraries (scripts/deps.sh bench)",
+                "go-plugin's host: there is no Go, or not all of its libraries (tests/scripts/deps.sh bench)",
             ),
         }
     }

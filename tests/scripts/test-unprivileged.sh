@@ -2,7 +2,7 @@
 # Runs the tests of real processes again as an unprivileged user, as in a developer's shell: plugins then
 # share the user's uid, and Talon has to report the missing protections. Only root can switch to such a user.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 uid=54321 # Nobody's: below Debian's range for system daemons' dynamic users and above people's.
 if [ "$(id -u)" != 0 ]; then
   exit 0 # The run before this one was this one.

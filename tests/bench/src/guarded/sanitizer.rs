@@ -9,9 +9,9 @@ use talon_sanitize::{FamilyCounts, Sanitizer};
 use crate::figures::Unit;
 use crate::turns::{self, Measurement};
 
-#[path = "../../../supervisor/crates/sanitize/benches/sanitize/inputs.rs"]
+#[path = "../../../../supervisor/crates/sanitize/benches/sanitize/inputs.rs"]
 mod inputs;
-#[path = "../../../supervisor/crates/sanitize/benches/sanitize/rivals.rs"]
+#[path = "../../../../supervisor/crates/sanitize/benches/sanitize/rivals.rs"]
 mod rivals;
 
 const BYTES: usize = 64 << 10;

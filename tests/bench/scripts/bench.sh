@@ -3,9 +3,9 @@
 #   bench.sh full     everything, into docs/benchmarks.md and target/bench.json (under 15 minutes of measuring)
 #   bench.sh quick    fewer and shorter rounds, into target/bench-quick.json (under 2 minutes)
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../../.."
 kind=$1
-. scripts/bench-build.sh
+. tests/bench/scripts/bench-build.sh
 case $kind in
   full) exec target/release/talon-bench run --markdown docs/benchmarks.md --json target/bench.json ;;
   quick) exec target/release/talon-bench run --quick --json target/bench-quick.json ;;

@@ -7,7 +7,7 @@
 #                         those that need more than busybox will fail
 # Needs Debian 12 or newer. As root it installs what it lacks; otherwise it prints the exact command and exits.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 tests=${VM_TESTS:-memory}
 timeout=400 # Seconds. The run takes a quarter of it on two cores; a machine that hangs is ended.
@@ -47,7 +47,7 @@ if [ ! -f "$vm/vmlinuz" ]; then
 fi
 
 # The tests, with the libraries that they load. They expect their helper at its build path.
-scripts/progress.sh "Building the tests" cargo build --locked -p talon-jail --tests --bins
+tests/scripts/progress.sh "Building the tests" cargo build --locked -p talon-jail --tests --bins
 built=$(cargo test --locked -p talon-jail --no-run --message-format json 2>/dev/null | /usr/bin/python3 -c '
 import json, sys
 for line in sys.stdin:
@@ -82,7 +82,7 @@ echo "$built" | while read -r kind name path; do
   esac
 done
 # The hostile suite, and the files and directories that it mounts over.
-scripts/progress.sh "Building the hostile suite" cargo build --locked -p talon-tests --bin talon-hostile
+tests/scripts/progress.sh "Building the hostile suite" cargo build --locked -p talon-tests --bin talon-hostile
 add "${CARGO_TARGET_DIR:-target}/debug/talon-hostile" tests/talon-hostile
 cc -std=gnu11 -O1 -pthread -o "$work/attack" tests/jail/attacks/*.c -lrt
 add "$work/attack" tests/attack

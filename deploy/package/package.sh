@@ -3,12 +3,12 @@
 #   package.sh            with optimised programs (ten minutes or more)
 #   package.sh debug      with a debug build: the same files, larger and slower
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 profile=${1:-release}
 flags=
 [ "$profile" = release ] && flags=--release
 if ! cargo deb --version >/dev/null 2>&1; then
-  scripts/progress.sh "Installing cargo-deb (once, some minutes)" cargo install --quiet --locked cargo-deb
+  tests/scripts/progress.sh "Installing cargo-deb (once, some minutes)" cargo install --quiet --locked cargo-deb
 fi
 # The programs must not contain paths of the build machine, so that other builders get identical ones.
 if [ "$profile" = release ]; then
@@ -17,8 +17,8 @@ if [ "$profile" = release ]; then
   export RUSTFLAGS CFLAGS
 fi
 # shellcheck disable=SC2086
-scripts/progress.sh "Building Talon ($profile)" cargo build $flags --locked -p talon -p talon-state -p talon-agent -p talon-mcp \
+tests/scripts/progress.sh "Building Talon ($profile)" cargo build $flags --locked -p talon -p talon-state -p talon-agent -p talon-mcp \
   -p talon-mcp-bridge -p talon-framed-bridge -p talon-top
 mkdir -p target/package
-scripts/progress.sh "Packing" scripts/package-deb.sh "target/$profile" target/package
+tests/scripts/progress.sh "Packing" deploy/package/package-deb.sh "target/$profile" target/package
 ls -l target/package/*.deb

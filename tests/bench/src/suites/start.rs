@@ -19,7 +19,7 @@ const ORDINARY_UID: &str = "54321";
 pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     if !bubblewrap::is_installed() {
         let missing =
-            format!("starts in bwrap: there is no {} (scripts/deps.sh test installs it)", bubblewrap::BWRAP);
+            format!("starts in bwrap: there is no {} (tests/scripts/deps.sh test installs it)", bubblewrap::BWRAP);
         bench.book.note(missing);
     }
     let quick = bench.plan.quick;

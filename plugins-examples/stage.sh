@@ -76,7 +76,7 @@ lacks() {
   shift
   for program in "$@"; do
     [ -e "$program" ] || command -v "$program" >/dev/null 2>&1 || {
-      echo "$for_name: left out, since $program is not installed (scripts/deps.sh test installs it)"
+      echo "$for_name: left out, since $program is not installed (tests/scripts/deps.sh test installs it)"
       return 0
     }
   done

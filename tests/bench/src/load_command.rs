@@ -37,7 +37,7 @@ impl Options {
     /// If the contender cannot be started or a call fails.
     pub async fn run(self) -> Result<ExitCode> {
         let Some(mut driver) = self.contender.start().await? else {
-            bail!("{} needs what is not here (scripts/deps.sh bench)", self.contender.name());
+            bail!("{} needs what is not here (tests/scripts/deps.sh bench)", self.contender.name());
         };
         let load = Load { content_bytes: self.bytes, concurrency: self.callers, millis: ROUND_MILLIS };
         // Fills caches, pools and windows before the command starts.

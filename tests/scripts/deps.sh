@@ -4,7 +4,7 @@
 #   deps.sh test    for the tests, in addition
 #   deps.sh bench   what Talon is compared with: bubblewrap, and go-plugin with its Go
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 
 missing=""
 need() { # program, Debian package

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the dashboard over a supervisor under load, for docs/metrics.md.
 
-    scripts/dashboard-shot.py [--seconds 90] [--out docs/images/dashboard.svg]
+    docs/images/dashboard-shot.py [--seconds 90] [--out docs/images/dashboard.svg]
 
 It runs `talon serve` with a few plugins (from target/debug), calls them in every way that the panels are about, and has
 Debian's prometheus scrape it through a small proxy on loopback. The queries are read from deploy/monitoring/dashboard.json and
@@ -24,7 +24,7 @@ import urllib.request
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 BIN = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug"
 COLOURS = ["#7eb26d", "#eab839", "#6ed0e0", "#ef843c", "#e24d42", "#1f78c1", "#ba43a9", "#705da0", "#508642", "#cca300"]
 COLUMN, ROW, WIDTH = 52, 26, 24

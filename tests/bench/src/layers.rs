@@ -12,7 +12,7 @@ use crate::samples::Samples;
 use crate::turns::Measurement;
 
 #[expect(dead_code, reason = "not all of what the guard's own benches run is shown here")]
-#[path = "../../supervisor/crates/guard/benches/stack/fixture.rs"]
+#[path = "../../../supervisor/crates/guard/benches/stack/fixture.rs"]
 mod fixture;
 
 /// The name of the whole stack in the table.

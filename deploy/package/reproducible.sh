@@ -4,7 +4,7 @@
 #   reproducible.sh [PROFILE [PROGRAM …]]     release, or debug, which is quicker and says as much about paths and times; all
 #                                             programs of the package, or these
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 profile=${1:-release}
 flags=
 [ "$profile" = release ] && flags=--release
@@ -24,7 +24,7 @@ build() { # name of the copy
   # shellcheck disable=SC2086
   (cd "$copy" && RUSTFLAGS="--remap-path-prefix=$copy=/talon-source --remap-path-prefix=$cargo_home=/cargo" \
     CFLAGS="-ffile-prefix-map=$copy=/talon-source -ffile-prefix-map=$cargo_home=/cargo" \
-    CARGO_TARGET_DIR="$copy/target" "$OLDPWD/scripts/progress.sh" "Building in $copy" \
+    CARGO_TARGET_DIR="$copy/target" "$OLDPWD/tests/scripts/progress.sh" "Building in $copy" \
     cargo build $flags --locked $packages)
   mkdir "$scratch/out-$1"
   for program in $programs; do mv "$copy/target/$profile/$program" "$scratch/out-$1/"; done

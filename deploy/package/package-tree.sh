@@ -3,7 +3,7 @@
 # pages, completions, documentation, examples and the SDK. The programs have to be built already.
 #   package-tree.sh BUILT TREE     BUILT: the directory of the programs, as target/release
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 built=$1
 tree=$2
 rm -rf "$tree"
@@ -20,13 +20,13 @@ program "$built/talon" usr/bin/talon
 for name in talon-state talon-agent talon-mcp talon-mcp-bridge talon-framed-bridge talon-top; do
   program "$built/$name" "usr/libexec/talon/$name"
 done
-file 0755 systemd/talon-clear-up usr/libexec/talon/talon-clear-up
+file 0755 deploy/systemd/talon-clear-up usr/libexec/talon/talon-clear-up
 
 for unit in talon.service talon.socket talon-admin.socket; do
-  file 0644 "systemd/$unit" "usr/lib/systemd/system/$unit"
+  file 0644 "deploy/systemd/$unit" "usr/lib/systemd/system/$unit"
 done
-file 0644 systemd/talon.sysusers usr/lib/sysusers.d/talon.conf
-file 0644 systemd/talon.tmpfiles usr/lib/tmpfiles.d/talon.conf
+file 0644 deploy/systemd/talon.sysusers usr/lib/sysusers.d/talon.conf
+file 0644 deploy/systemd/talon.tmpfiles usr/lib/tmpfiles.d/talon.conf
 file 0640 deploy/talon.yaml etc/talon/talon.yaml
 install -d -m 0755 "$tree/usr/lib/talon/plugins"
 
@@ -50,10 +50,10 @@ file 0644 docs/README.md usr/share/doc/talon/index.md
 for page in docs/tutorials/*.md docs/decisions/*.md; do
   file 0644 "$page" "usr/share/doc/talon/${page#docs/}"
 done
-(cd deploy && find . -type f ! -path './debian/*' ! -name talon.yaml) | while read -r example; do
+(cd deploy && find . -type f ! -path './debian/*' ! -path './package/*' ! -path './systemd/*' ! -name talon.yaml) | while read -r example; do
   file 0644 "deploy/$example" "usr/share/doc/talon/examples/$example"
 done
-scripts/install-sdk.sh "$tree/usr/share/talon"
+deploy/package/install-sdk.sh "$tree/usr/share/talon"
 
 find "$tree" -type d -exec chmod 0755 {} +
 find "$tree/usr/share" -type f -exec chmod 0644 {} +

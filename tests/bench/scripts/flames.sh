@@ -3,7 +3,7 @@
 #   flames.sh [SUFFIX]   into docs/images/flame-in-process[SUFFIX].svg and docs/images/flame-host[SUFFIX].svg
 # TALON_BENCH_PROGRAMS names another target directory, to profile the programs of another commit.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../../.."
 suffix=${1:-}
 for tool in perf inferno-collapse-perf inferno-flamegraph; do
   command -v "$tool" >/dev/null || {
@@ -11,7 +11,7 @@ for tool in perf inferno-collapse-perf inferno-flamegraph; do
     exit 1
   }
 done
-. scripts/bench-build.sh
+. tests/bench/scripts/bench-build.sh
 bench=$(pwd)/${CARGO_TARGET_DIR:-target}/release/talon-bench
 case ${CARGO_TARGET_DIR:-} in /*) bench=$CARGO_TARGET_DIR/release/talon-bench ;; esac
 [ -z "${TALON_BENCH_PROGRAMS:-}" ] || export CARGO_TARGET_DIR="$TALON_BENCH_PROGRAMS"

@@ -2,7 +2,7 @@
 # Runs each fuzz target for a while: fuzz.sh [SECONDS]. It needs a C++ compiler for libFuzzer and works on the
 # stable toolchain: the coverage counters are flags of LLVM, which rustc accepts only with an explicit opt-in.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 seconds=${1:-60}
 command -v c++ >/dev/null 2>&1 || {
   echo "Missing: a C++ compiler. Install it with:  sudo apt-get install -y g++" >&2
@@ -19,7 +19,7 @@ for crate in supervisor/crates/plugin supervisor/crates/sanitize; do
     seeds=$crate/fuzz/seeds/$target
     [ -d "$seeds" ] || seeds=
     # The target triple keeps the flags away from build scripts and proc macros, which cannot link them.
-    RUSTC_BOOTSTRAP=1 RUSTFLAGS="$flags" scripts/progress.sh "Building the fuzz target $target" \
+    RUSTC_BOOTSTRAP=1 RUSTFLAGS="$flags" tests/scripts/progress.sh "Building the fuzz target $target" \
       cargo build --release --manifest-path "$crate/fuzz/Cargo.toml" --target "$host" --target-dir target/fuzz
     echo "Fuzzing $target for $seconds s"
     # shellcheck disable=SC2086
