@@ -27,7 +27,8 @@ pub fn package(version: &str) -> Result<PathBuf, String> {
     let _held = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, errno)| errno.to_string())?;
     let made = dir.join(format!("test_{version}.deb"));
     let when = |path: &PathBuf| fs::metadata(path).and_then(|found| found.modified()).ok();
-    let sources = ["deploy", "deploy/debian", "deploy/package", "deploy/systemd"].map(|below| repository().join(below));
+    let sources =
+        ["deploy", "deploy/debian", "deploy/package", "deploy/systemd"].map(|below| repository().join(below));
     let files = sources.iter().flat_map(fs::read_dir).flatten().flatten().map(|entry| entry.path());
     let newest = files
         .chain([program("talon"), program("talon-state"), program("talon-agent")])

@@ -15,7 +15,10 @@ const FIRST_TOOL_LINES: usize = 60;
 fn is_missing(test: &str, name: &str) -> bool {
     let missing = !target().join("plugins").join(name).join(".stamp").exists();
     if missing {
-        skip(test, &format!("{name} is not staged: tests/scripts/deps.sh test, then plugins-examples/stage.sh"));
+        skip(
+            test,
+            &format!("{name} is not staged: tests/scripts/deps.sh test, then plugins-examples/stage.sh"),
+        );
     }
     missing
 }

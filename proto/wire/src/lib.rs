@@ -5,6 +5,8 @@
 //! with this crate, and pass everything else to tonic's generated servers, whose answers are sent the same
 //! way.
 //!
+//! Both ends of a connection between supervisor and plugin use [`LazyWritable`], a socket that saves wake-ups under load.
+//!
 //! ```no_run
 //! use talon_wire::{Answer, answer, is_plain, message, deadline_of};
 //! # use tonic::codegen::http::Request;
@@ -20,10 +22,12 @@
 //! ```
 
 mod answer;
+mod lazy_writable;
 pub mod message;
 mod request_body;
 mod timeout;
 
 pub use answer::{Answer, answer, run_until_reset, send};
+pub use lazy_writable::{BusyFlag, LazyWritable};
 pub use request_body::{is_plain, request_body};
 pub use timeout::deadline_of;

@@ -93,9 +93,3 @@ impl Document {
         text
     }
 }
-
-/// What follows a number: its unit, or the sign of a ratio.
-#[must_use]
-pub fn suffix(unit: &str) -> String {
-    if unit.is_empty() { "×".to_owned() } else { format!(" {unit}") }
-}

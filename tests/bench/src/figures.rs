@@ -41,6 +41,12 @@ pub enum Unit {
     Count,
 }
 
+/// What follows a number: its unit, or the sign of a ratio.
+#[must_use]
+pub fn suffix(unit: &str) -> String {
+    if unit.is_empty() { "×".to_owned() } else { format!(" {unit}") }
+}
+
 impl Unit {
     /// How it is written after a number.
     #[must_use]

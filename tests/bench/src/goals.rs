@@ -1,6 +1,6 @@
 //! The performance goals, and the ratios that are shown for comparison.
 
-use crate::figures::Figures;
+use crate::figures::{Figures, suffix};
 use crate::samples::Samples;
 
 /// A figure: its case, its contender, its metric.
@@ -65,7 +65,7 @@ impl Goal {
             Bound::AtMost(bound) => ("≤", bound),
             Bound::Unbounded => return String::new(),
         };
-        format!("{sign} {bound:.2}{}", crate::document::suffix(self.unit))
+        format!("{sign} {bound:.2}{}", suffix(self.unit))
     }
 }
 

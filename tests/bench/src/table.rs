@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::document::{Document, GoalResult, suffix};
+use crate::document::{Document, GoalResult};
 use crate::figures::Figure;
+use crate::figures::suffix;
 use crate::goals::GOALS;
 use crate::machine::NOISY;
 use crate::samples::Spread;

@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::clients::SoakTotals;
 use super::fixture::{Fixture, KILLED, REPLACED};
+use super::totals::SoakTotals;
 use crate::machine::Probe;
 
 /// Seconds between two of each: without a common divisor, so that each comes before, after and together with the others.

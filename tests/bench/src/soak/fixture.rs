@@ -3,7 +3,7 @@
 
 use talon_tests::{Builder, Supervisor, program};
 
-use super::clients::SoakTotals;
+use super::totals::SoakTotals;
 
 pub(super) const SAYS: &str = "says";
 pub(super) const REPLACED: &str = "replaced";

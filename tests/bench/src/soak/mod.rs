@@ -18,6 +18,7 @@ mod clients;
 mod fixture;
 mod report;
 mod sampler;
+mod totals;
 pub mod trend;
 
 use std::path::PathBuf;
@@ -29,9 +30,9 @@ use anyhow::{Context, Result, ensure};
 use tokio::sync::watch;
 
 use crate::machine::{Probe, RunOrigin};
-use clients::SoakTotals;
 use report::Report;
 use sampler::{Sample, Sampler};
+use totals::SoakTotals;
 
 /// The part of a run that is not counted: caches, rings, pools and histograms fill up to their limits.
 const WARM_UP: f64 = 0.15;

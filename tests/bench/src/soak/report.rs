@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::clients::SoakTotals;
 use super::sampler::{METRICS, Sample};
+use super::totals::SoakTotals;
 use super::trend::{Allowance, ERRORS, Trend};
 use crate::machine::RunOrigin;
 use crate::table::{number, write_table};

@@ -18,7 +18,7 @@ use crate::load::Caller;
 
 /// Serves a handler on one socket.
 pub(super) async fn serve(socket: &Path, answers: impl CallHandler) -> Result<()> {
-    let incoming = UnixListenerStream::new(super::listen(socket)?);
+    let incoming = UnixListenerStream::new(super::listen::listen(socket)?);
     // Without the router, which needs a web framework and takes more time.
     Server::builder().serve_with_incoming(PluginServiceServer::new(OnlyExecute(answers)), incoming).await?;
     Ok(())

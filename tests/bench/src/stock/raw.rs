@@ -13,7 +13,7 @@ use crate::load::Caller;
 const REQUEST_BYTES: usize = 128;
 
 pub(super) async fn serve(socket: &Path) -> Result<()> {
-    let listener = super::listen(socket)?;
+    let listener = super::listen::listen(socket)?;
     loop {
         let (stream, _) = listener.accept().await?;
         // Ends with its connection.

@@ -1,6 +1,7 @@
 //! What is measured, one file each. A suite starts its contenders, lets them take turns round by round, and records
 //! every figure in [`Book`].
 
+mod bench;
 mod calls;
 mod guard;
 mod intake;
@@ -10,29 +11,8 @@ mod sanitizer;
 mod start;
 
 use anyhow::Result;
-use indicatif::ProgressBar;
 
-use crate::figures::Figures;
-use crate::machine::Probe;
-
-/// How much of everything is measured.
-#[derive(Debug, Clone, Copy)]
-pub struct Plan {
-    /// The short run: fewer cases, fewer and shorter rounds.
-    pub quick: bool,
-}
-
-/// The context of a suite.
-pub struct Bench<'b> {
-    /// How much is measured.
-    pub plan: Plan,
-    /// The recorded figures.
-    pub book: &'b mut Figures,
-    /// The noise probe, run once a round.
-    pub probe: &'b mut Probe,
-    /// Shows what is being measured.
-    pub progress: ProgressBar,
-}
+pub use bench::{Bench, Plan};
 
 /// The suites by name, in their order.
 pub const SUITES: &[&str] = &["calls", "guard", "sanitizer", "start", "restart", "many", "intake"];

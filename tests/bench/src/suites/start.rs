@@ -18,8 +18,10 @@ const ORDINARY_UID: &str = "54321";
 
 pub(super) async fn run(bench: &mut Bench<'_>) -> Result<()> {
     if !bubblewrap::is_installed() {
-        let missing =
-            format!("starts in bwrap: there is no {} (tests/scripts/deps.sh test installs it)", bubblewrap::BWRAP);
+        let missing = format!(
+            "starts in bwrap: there is no {} (tests/scripts/deps.sh test installs it)",
+            bubblewrap::BWRAP
+        );
         bench.book.note(missing);
     }
     let quick = bench.plan.quick;

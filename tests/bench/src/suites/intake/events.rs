@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Served, guarded};
+use super::served::{Served, guarded};
 use crate::figures::Unit;
 use crate::guarded::EVENTS;
 use crate::load::Load;

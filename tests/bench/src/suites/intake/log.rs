@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Served, guarded, stock, turns};
+use super::served::{Served, guarded, stock, turns};
 use crate::driver::Driver;
 use crate::figures::Unit;
 use crate::guarded::LINES;

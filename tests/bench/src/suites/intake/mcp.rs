@@ -4,7 +4,7 @@
 use anyhow::{Context, Result};
 use talon_tests::program;
 
-use super::{SERVER, Served, guarded, stock, turns};
+use super::served::{SERVER, Served, guarded, stock, turns};
 use crate::driver::Driver;
 use crate::figures::Unit;
 use crate::guarded::{ACTION, PLUGIN};

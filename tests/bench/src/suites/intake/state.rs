@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use talon_tests::state::socket_of;
 use talon_tests::{is_root, program};
 
-use super::{Served, stock, turns};
+use super::served::{Served, stock, turns};
 use crate::driver::Driver;
 use crate::figures::Unit;
 use crate::guarded::PLUGIN;

@@ -7,7 +7,7 @@
 //!
 //! That pays off under load. A single call on an idle machine is answered sooner with the extra wake-up: the
 //! core is still awake when the answer comes, and waking a sleeping core takes longer than the whole call. So
-//! the optimization is active only while the connection is [busy](Busy). Measured on two cores: with 64
+//! the optimization is active only while the connection is [busy](BusyFlag). Measured on two cores: with 64
 //! concurrent calls a fourth more calls, with one call at a time half the time.
 
 use std::io::{self, IoSlice};
@@ -25,7 +25,7 @@ use tokio::net::unix::pipe;
 
 /// A connected unix socket.
 #[derive(Debug)]
-pub(crate) struct LazyWritable {
+pub struct LazyWritable {
     /// The socket. The runtime's pipe receiver type only reads and never writes, so it registers for
     /// readability alone.
     reader: pipe::Receiver,
@@ -36,11 +36,11 @@ pub(crate) struct LazyWritable {
 
 /// Whether a connection has many calls. Clones share the flag.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct BusyFlag(Arc<AtomicBool>);
+pub struct BusyFlag(Arc<AtomicBool>);
 
 impl BusyFlag {
     /// Takes effect with the next write.
-    pub(crate) fn set(&self, busy: bool) {
+    pub fn set(&self, busy: bool) {
         // Usually the flag is unchanged; not writing it leaves other cores' caches alone.
         if self.is_set() != busy {
             self.0.store(busy, Ordering::Relaxed);
@@ -53,7 +53,11 @@ impl BusyFlag {
 }
 
 impl LazyWritable {
-    pub(crate) fn new(stream: UnixStream) -> io::Result<Self> {
+    /// A socket that is not busy.
+    ///
+    /// # Errors
+    /// When the socket cannot be registered with the runtime.
+    pub fn new(stream: UnixStream) -> io::Result<Self> {
         let stream = OwnedFd::from(stream.into_std()?);
         Ok(Self {
             reader: pipe::Receiver::from_owned_fd_unchecked(stream)?,
@@ -63,7 +67,7 @@ impl LazyWritable {
     }
 
     /// Sets the flag that this connection reads.
-    pub(crate) fn set_busy_flag(&mut self, busy: &BusyFlag) {
+    pub fn set_busy_flag(&mut self, busy: &BusyFlag) {
         self.busy = busy.clone();
     }
 
