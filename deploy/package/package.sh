@@ -7,9 +7,8 @@ cd "$(dirname "$0")/../.."
 profile=${1:-release}
 flags=
 [ "$profile" = release ] && flags=--release
-if ! cargo deb --version >/dev/null 2>&1; then
-  tests/scripts/progress.sh "Installing cargo-deb (once, some minutes)" cargo install --quiet --locked cargo-deb
-fi
+. tests/scripts/tools.sh
+cargo_tool deb
 # The programs must not contain paths of the build machine, so that other builders get identical ones.
 if [ "$profile" = release ]; then
   RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$PWD=/talon-source --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"

@@ -116,11 +116,9 @@ if ! command -v cargo >/dev/null 2>&1; then
   echo "Missing: cargo. Install Rust with rustup (https://rustup.rs), then run this again." >&2
   exit 1
 fi
-if [ "$1" = test ] && ! cargo nextest --version >/dev/null 2>&1; then
-  echo "Installing cargo-nextest, the test runner (once, some minutes) …"
-  cargo install --quiet --locked cargo-nextest
-fi
-if [ "$1" = test ] && ! cargo deb --version >/dev/null 2>&1; then
-  echo "Installing cargo-deb, which makes the Debian package that is tested (once, some minutes) …"
-  cargo install --quiet --locked cargo-deb
+if [ "$1" = test ]; then
+  . tests/scripts/tools.sh
+  # The test runner, and what makes the Debian package that is tested.
+  cargo_tool nextest
+  cargo_tool deb
 fi

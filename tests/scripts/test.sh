@@ -2,6 +2,7 @@
 # Every test: unit and property tests, doc tests, and the tests of real processes.
 set -eu
 cd "$(dirname "$0")/../.."
+. tests/scripts/tools.sh
 # The disk space of a clean build and of the tests' files; with less the run would fail somewhere in the middle.
 needed=12
 room=$(($(df -Pk . | awk 'NR == 2 { print $4 }') / 1024 / 1024))
