@@ -10,15 +10,15 @@ help: ## lists these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 demo: deps ## builds, starts a supervisor with the example plugins in a scratch directory, and shows the main job
-	@scripts/progress.sh "Building Talon and its example plugins" cargo build --workspace --bins --locked
-	@scripts/stage-plugins.sh debug
+	@tests/scripts/progress.sh "Building Talon and its example plugins" cargo build --workspace --bins --locked
+	@plugins-examples/stage.sh debug
 	@cargo run --quiet --locked -p talon-tests --bin talon-demo
 
 test: deps deps-test ## runs every test
-	@scripts/test.sh
+	@tests/scripts/test.sh
 
 test-vm: deps ## runs the tests of cgroups in a virtual machine that has all controllers (1 to 2 minutes)
-	@scripts/test-cgroup-vm.sh
+	@tests/scripts/test-cgroup-vm.sh
 
 hostile: deps deps-test ## attacks the jail and writes the table of what came of it to docs/hostile.md (1 to 2 minutes)
 	@cargo run --quiet --locked -p talon-tests --bin talon-hostile -- --table docs/hostile.md
@@ -29,31 +29,31 @@ install: ## builds and installs Talon below PREFIX (/usr/local): `talon` in bin,
 	install -d "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/libexec/talon"
 	install -m 0755 target/release/talon "$(DESTDIR)$(PREFIX)/bin/"
 	install -m 0755 $(addprefix target/release/,talon-state talon-agent talon-mcp talon-mcp-bridge talon-framed-bridge talon-top) "$(DESTDIR)$(PREFIX)/libexec/talon/"
-	scripts/install-sdk.sh "$(DESTDIR)$(PREFIX)/share/talon"
+	deploy/package/install-sdk.sh "$(DESTDIR)$(PREFIX)/share/talon"
 
 package: ## builds the Debian package into target/package (PROFILE=debug for one of a debug build)
-	@scripts/package.sh $(if $(filter command line environment,$(origin PROFILE)),$(PROFILE),release)
+	@deploy/package/package.sh $(if $(filter command line environment,$(origin PROFILE)),$(PROFILE),release)
 
 reproducible: ## builds the programs twice in two directories and compares them (PROFILE=debug is quicker)
-	@scripts/reproducible.sh $(if $(filter command line environment,$(origin PROFILE)),$(PROFILE),release)
+	@deploy/package/reproducible.sh $(if $(filter command line environment,$(origin PROFILE)),$(PROFILE),release)
 
 build: ## builds everything (PROFILE=release for an optimised build)
 	cargo build --workspace --bins --locked $(CARGO_PROFILE)
 
 plugins: deps build ## puts the example plugins, ready to run, below target/plugins
-	@scripts/stage-plugins.sh $(PROFILE)
+	@plugins-examples/stage.sh $(PROFILE)
 
 deps:
-	@scripts/deps.sh build
+	@tests/scripts/deps.sh build
 
 deps-test:
-	@scripts/deps.sh test
+	@tests/scripts/deps.sh test
 
 deps-bench:
-	@scripts/deps.sh bench
+	@tests/scripts/deps.sh bench
 
 lint: ## formatting, clippy, licences and sources, docs: each without a warning
-	@scripts/lint.sh
+	@tests/scripts/lint.sh
 
 doc: ## builds the API docs
 	cargo doc --workspace --no-deps --locked
@@ -63,24 +63,24 @@ fmt: ## formats the Rust code
 
 FUZZ_SECONDS ?= 60
 fuzz: ## runs each fuzz target for a while (FUZZ_SECONDS=60)
-	@scripts/fuzz.sh $(FUZZ_SECONDS)
+	@tests/scripts/fuzz.sh $(FUZZ_SECONDS)
 
 bench: deps deps-bench ## measures Talon beside what it replaces and writes docs/benchmarks.md and target/bench.json (under 15 minutes, after building)
-	@scripts/bench.sh full
+	@tests/bench/scripts/bench.sh full
 
 bench-quick: deps deps-bench ## the same in under 2 minutes: fewer and shorter rounds, into target/bench-quick.json
-	@scripts/bench.sh quick
+	@tests/bench/scripts/bench.sh quick
 
 bench-compare: ## says what got worse between two runs and fails if anything did (BEFORE=a.json AFTER=b.json)
 	@test -n "$(BEFORE)" -a -n "$(AFTER)" || { echo "make bench-compare BEFORE=a.json AFTER=b.json" >&2; exit 2; }
 	@cargo run --release --quiet --locked -p talon-bench --bin talon-bench -- compare "$(BEFORE)" "$(AFTER)"
 
 bench-parts: deps ## measures the parts by themselves, by criterion: sanitizer, guard stack, store, state
-	@scripts/bench-parts.sh
+	@tests/bench/scripts/bench-parts.sh
 
 bench-flames: deps ## draws flame graphs of the two ways of a call into docs/images (needs perf and inferno)
-	@scripts/flames.sh
+	@tests/bench/scripts/flames.sh
 
 MINUTES ?= 30
 soak: deps ## looks whether memory, descriptors and threads stay flat under mixed load with crashes and reloads (MINUTES=30)
-	@scripts/soak.sh $(MINUTES)
+	@tests/bench/scripts/soak.sh $(MINUTES)

@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
 use crate::notices::PendingNotices;
+use crate::progress::ProgressLog;
 use crate::settings::Settings;
 use crate::state::{State, StateError, StateSource};
-use crate::testing::ProgressLog;
 
 /// One call, as the tool sees it. Cheap to clone; clones belong to the same call.
 ///

@@ -76,6 +76,7 @@ mod logging;
 mod notices;
 mod output;
 mod plugin;
+mod progress;
 mod random;
 mod schema;
 mod serve;

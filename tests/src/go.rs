@@ -37,7 +37,7 @@ const MESSAGES: [(&str, &str, &str); 2] = [
 pub fn go_program(test: &str, name: &str) -> Option<PathBuf> {
     for (path, package) in NEEDED {
         if !Path::new(path).exists() {
-            skip(test, &format!("there is no {path} (scripts/deps.sh test installs {package})"));
+            skip(test, &format!("there is no {path} (tests/scripts/deps.sh test installs {package})"));
             return None;
         }
     }

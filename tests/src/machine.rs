@@ -47,7 +47,7 @@ impl Machine {
         let missing = ["systemd-nspawn", "mmdebstrap", "nsenter"]
             .into_iter()
             .find(|tool| Command::new(tool).arg("--version").output().is_err());
-        missing.map(|tool| format!("{tool} is not installed (scripts/deps.sh test installs it)"))
+        missing.map(|tool| format!("{tool} is not installed (tests/scripts/deps.sh test installs it)"))
     }
 
     /// Boots a machine.

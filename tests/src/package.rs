@@ -18,7 +18,7 @@ use crate::scratch::{program, repository, target};
 pub fn package(version: &str) -> Result<PathBuf, String> {
     if !Command::new("cargo").args(["deb", "--version"]).output().is_ok_and(|output| output.status.success())
     {
-        return Err("cargo-deb is not installed (scripts/deps.sh test installs it)".to_owned());
+        return Err("cargo-deb is not installed (tests/scripts/deps.sh test installs it)".to_owned());
     }
     let dir = target().join("package");
     fs::create_dir_all(&dir).expect("the target directory takes directories");
@@ -27,7 +27,8 @@ pub fn package(version: &str) -> Result<PathBuf, String> {
     let _held = Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, errno)| errno.to_string())?;
     let made = dir.join(format!("test_{version}.deb"));
     let when = |path: &PathBuf| fs::metadata(path).and_then(|found| found.modified()).ok();
-    let sources = ["systemd", "deploy", "deploy/debian", "scripts"].map(|below| repository().join(below));
+    let sources =
+        ["deploy", "deploy/debian", "deploy/package", "deploy/systemd"].map(|below| repository().join(below));
     let files = sources.iter().flat_map(fs::read_dir).flatten().flatten().map(|entry| entry.path());
     let newest = files
         .chain([program("talon"), program("talon-state"), program("talon-agent")])
@@ -38,7 +39,7 @@ pub fn package(version: &str) -> Result<PathBuf, String> {
     }
     let built = program("talon");
     let built = built.parent().expect("a program lies in a directory");
-    let output = Command::new(repository().join("scripts/package-deb.sh"))
+    let output = Command::new(repository().join("deploy/package/package-deb.sh"))
         .arg(built)
         .args([dir.as_os_str(), version.as_ref()])
         .output()

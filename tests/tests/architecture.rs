@@ -1,8 +1,12 @@
-//! The directions that the architecture promises: which crate may depend on which, and which may use unsafe code.
+//! The directions that the architecture promises: which crate may depend on which, and which may use unsafe code; and
+//! that no module of a crate imports from one that imports from it.
 
-use std::path::Path;
+mod module_graph;
+
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use module_graph::{circles, read_crate};
 use talon_tests::repository;
 
 fn read(path: &str) -> String {
@@ -144,6 +148,37 @@ fn nobody_reckons_with_the_wall_clock() {
         }
     }
     assert!(looked_at > 100, "the sources are elsewhere now: {looked_at}");
+}
+
+/// Fewer crates than this mean that their root files are elsewhere now.
+const FEWEST_ROOTS: usize = 30;
+
+#[test]
+fn no_module_imports_from_one_that_imports_from_it() {
+    let roots: Vec<PathBuf> = members().iter().flat_map(|manifest| root_files(manifest)).collect();
+    assert!(roots.len() >= FEWEST_ROOTS, "only {} crates were found: {roots:?}", roots.len());
+    let mut found = Vec::new();
+    for root in roots {
+        let graph = read_crate(&root).unwrap_or_else(|error| panic!("{error}"));
+        let shown = root.strip_prefix(repository()).unwrap_or(&root).display();
+        found.extend(circles(&graph).iter().map(|circle| format!("{shown}: {circle}")));
+    }
+    assert!(
+        found.is_empty(),
+        "{} circles: move what both sides need to a file of its own\n{}",
+        found.len(),
+        found.join("\n")
+    );
+}
+
+/// The root files of a member's library and programs, by cargo's conventions.
+fn root_files(manifest: &str) -> Vec<PathBuf> {
+    let source = repository().join(manifest).with_file_name("src");
+    let programs = source.join("bin").read_dir().into_iter().flatten();
+    let programs = programs.map(|entry| entry.expect("it is whole").path());
+    let programs = programs.map(|path| if path.is_dir() { path.join("main.rs") } else { path });
+    let own = ["lib.rs", "main.rs"].map(|name| source.join(name));
+    own.into_iter().chain(programs).filter(|path| path.is_file()).collect()
 }
 
 /// The manifests of the workspace's members.

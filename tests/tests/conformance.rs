@@ -200,7 +200,7 @@ macro_rules! examples {
                 // Those whose runtime is missing were left out when they were staged, with a message.
                 let path = talon_tests::target().join("plugins").join($name);
                 if !path.exists() {
-                    return talon_tests::skip(stringify!($test), "it is not staged (scripts/stage-plugins.sh)");
+                    return talon_tests::skip(stringify!($test), "it is not staged (plugins-examples/stage.sh)");
                 }
                 passes($name, &example($name), $entry, &[$($more),*]).await;
             }

@@ -15,7 +15,10 @@ const FIRST_TOOL_LINES: usize = 60;
 fn is_missing(test: &str, name: &str) -> bool {
     let missing = !target().join("plugins").join(name).join(".stamp").exists();
     if missing {
-        skip(test, &format!("{name} is not staged: scripts/deps.sh test, then scripts/stage-plugins.sh"));
+        skip(
+            test,
+            &format!("{name} is not staged: tests/scripts/deps.sh test, then plugins-examples/stage.sh"),
+        );
     }
     missing
 }
@@ -260,7 +263,7 @@ fn the_helper_for_go_keeps_its_promises() {
     }
     // What was staged is what is committed, but for the work of somebody who forgot to stage.
     let staged = target().join("go/src/talonplugin");
-    same_files(&sdk("go").join("talonplugin"), &staged, "scripts/stage-plugins.sh");
+    same_files(&sdk("go").join("talonplugin"), &staged, "plugins-examples/stage.sh");
     ran(go().args(["vet", ".", "talonplugin/..."]).current_dir(sdk("go").join("hello")));
     ran(go().args(["test", "talonplugin/...", "."]).current_dir(sdk("go").join("hello")));
 }

@@ -12,7 +12,10 @@ const QUICK: &str = "backoff_initial: 10ms\nbackoff_max: 50ms";
 fn is_missing(test: &str, name: &str) -> bool {
     let missing = !target().join("plugins").join(name).join(".stamp").exists();
     if missing {
-        skip(test, &format!("{name} is not staged: scripts/deps.sh test, then scripts/stage-plugins.sh"));
+        skip(
+            test,
+            &format!("{name} is not staged: tests/scripts/deps.sh test, then plugins-examples/stage.sh"),
+        );
     }
     missing
 }

@@ -23,7 +23,7 @@ const AT_ONCE: u32 = 16;
 fn is_missing(test: &str) -> bool {
     let lacks = NEEDED.iter().find(|(path, _)| !Path::new(path).exists());
     if let Some((path, package)) = lacks {
-        skip(test, &format!("there is no {path} (scripts/deps.sh test installs {package})"));
+        skip(test, &format!("there is no {path} (tests/scripts/deps.sh test installs {package})"));
     }
     lacks.is_some()
 }

@@ -87,7 +87,7 @@ async fn the_conformance_suite_of_mcp_finds_what_the_table_says() {
     let (node, script) = suite();
     for needed in [&node, &script, &PathBuf::from("/usr/bin/python3")] {
         if !needed.exists() {
-            skip(test, &format!("there is no {} (scripts/deps.sh test installs it)", needed.display()));
+            skip(test, &format!("there is no {} (tests/scripts/deps.sh test installs it)", needed.display()));
             return;
         }
     }
@@ -145,7 +145,7 @@ async fn the_official_python_client_is_served() {
     let test = "the_official_python_client_is_served";
     let python = target().join("mcp/python/bin/python");
     if !python.exists() {
-        skip(test, &format!("there is no {} (scripts/deps.sh test installs it)", python.display()));
+        skip(test, &format!("there is no {} (tests/scripts/deps.sh test installs it)", python.display()));
         return;
     }
     let supervisor = supervisor().await;

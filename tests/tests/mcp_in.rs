@@ -19,7 +19,7 @@ const SHORT_START: &str = "start_timeout: 15s\nmax_restarts: 0";
 fn is_missing(test: &str) -> bool {
     let missing = !Path::new(PYTHON).exists();
     if missing {
-        skip(test, &format!("there is no {PYTHON} (scripts/deps.sh test installs python3)"));
+        skip(test, &format!("there is no {PYTHON} (tests/scripts/deps.sh test installs python3)"));
     }
     missing
 }

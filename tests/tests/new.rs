@@ -43,7 +43,9 @@ fn is_missing(test: &str, staged: &str) -> bool {
     if missing {
         skip(
             test,
-            &format!("{staged} is not staged, so its language's tools may be missing: scripts/deps.sh test"),
+            &format!(
+                "{staged} is not staged, so its language's tools may be missing: tests/scripts/deps.sh test"
+            ),
         );
     }
     missing

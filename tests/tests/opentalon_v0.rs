@@ -19,7 +19,7 @@ const QUICK: &str = "backoff_initial: 10ms\nbackoff_max: 50ms";
 fn is_missing(test: &str) -> bool {
     let missing = !std::path::Path::new(PYTHON).exists();
     if missing {
-        skip(test, &format!("there is no {PYTHON} (scripts/deps.sh test installs python3)"));
+        skip(test, &format!("there is no {PYTHON} (tests/scripts/deps.sh test installs python3)"));
     }
     missing
 }

@@ -2,7 +2,7 @@
 //! threads to their compilers.
 //!
 //! The programs lie in `tests/runtimes/`. Each tries one thing after the other, says what works, and fails at the
-//! first that does not. `scripts/deps.sh test` installs the runtimes; without one its test is skipped by name.
+//! first that does not. `tests/scripts/deps.sh test` installs the runtimes; without one its test is skipped by name.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,7 +42,7 @@ fn is_missing(test: &str, program: impl AsRef<Path>, package: &str) -> bool {
     let missing = !program.as_ref().exists();
     if missing {
         let program = program.as_ref().display();
-        skip(test, &format!("there is no {program} (scripts/deps.sh test installs {package})"));
+        skip(test, &format!("there is no {program} (tests/scripts/deps.sh test installs {package})"));
     }
     missing
 }

@@ -9,8 +9,8 @@ const SERVICE: u32 = 54_321;
 
 /// The capabilities of the unit, as setpriv takes them.
 fn capabilities() -> Vec<String> {
-    let unit =
-        std::fs::read_to_string(repository().join("systemd/talon.service")).expect("the unit is there");
+    let unit = std::fs::read_to_string(repository().join("deploy/systemd/talon.service"))
+        .expect("the unit is there");
     let line = unit.lines().find_map(|line| line.strip_prefix("AmbientCapabilities=")).expect("it has some");
     let bounding = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet="));
     assert_eq!(bounding, Some(line), "nothing of root's beside them");

@@ -1,7 +1,7 @@
 //! MCP servers that other people wrote, unchanged, as guarded and jailed plugins that answer real calls.
 //!
 //! Their entries in the config file are those of `docs/mcp-servers.md`, word for word, with other directories put in: what
-//! that page tells people works, or a test here fails. `scripts/deps.sh test` installs the servers at exact versions; without
+//! that page tells people works, or a test here fails. `tests/scripts/deps.sh test` installs the servers at exact versions; without
 //! one of them its tests are skipped by name.
 
 use std::os::unix::fs::PermissionsExt;
@@ -45,7 +45,7 @@ fn is_missing(test: &str, server: &str) -> bool {
         Some(_) => programs.iter().find(|path| !Path::new(path).exists()).map(|path| (*path).to_owned()),
     };
     if let Some(lacks) = &lacks {
-        skip(test, &format!("there is no {lacks}, which `scripts/deps.sh test` installs"));
+        skip(test, &format!("there is no {lacks}, which `tests/scripts/deps.sh test` installs"));
     }
     lacks.is_some()
 }

@@ -205,10 +205,10 @@ fn run_here(tutorial: &'static str, scratch: &Scratch) {
 fn an_mcp_server_in_a_jail() {
     let test = "an_mcp_server_in_a_jail";
     let Ok(installed) = target().join("mcp/node").canonicalize() else {
-        return skip(test, "there is no target/mcp/node, which `scripts/deps.sh test` installs");
+        return skip(test, "there is no target/mcp/node, which `tests/scripts/deps.sh test` installs");
     };
     if !Path::new("/usr/bin/node").exists() {
-        return skip(test, "there is no /usr/bin/node, which `scripts/deps.sh test` installs");
+        return skip(test, "there is no /usr/bin/node, which `tests/scripts/deps.sh test` installs");
     }
     let scratch = Scratch::new();
     // `npm install PACKAGE@VERSION`: the package as it was installed for the tests, if it is that version.
@@ -235,7 +235,7 @@ fn a_plugin_in_python() {
     if !target().join("plugins/hello-py/.stamp").exists() {
         return skip(
             "a_plugin_in_python",
-            "hello-py is not staged, so Python's tools may be missing: scripts/deps.sh test",
+            "hello-py is not staged, so Python's tools may be missing: tests/scripts/deps.sh test",
         );
     }
     run_here("python-plugin.md", &Scratch::new());

@@ -18,7 +18,7 @@ fn systemd_analyze(test: &str, args: &[&str]) -> Option<Output> {
 }
 
 fn unit(name: &str) -> String {
-    repository().join("systemd").join(name).display().to_string()
+    repository().join("deploy/systemd").join(name).display().to_string()
 }
 
 fn said(output: &Output) -> String {
@@ -108,7 +108,7 @@ fn added(value: &serde_json::Value, key: &str, found: &mut Vec<Vec<String>>) {
 
 #[test]
 fn what_is_deployed_elsewhere_asks_for_the_same_capabilities() {
-    let service = read("systemd/talon.service");
+    let service = read("deploy/systemd/talon.service");
     let line =
         service.lines().find_map(|line| line.strip_prefix("AmbientCapabilities=")).expect("it has some");
     let mut names: Vec<String> =

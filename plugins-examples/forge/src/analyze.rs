@@ -7,7 +7,7 @@ use cap_std::fs::Dir;
 use serde::Serialize;
 use talon_sdk::{Context, Output, ToolError};
 
-use crate::Root;
+use crate::root::Root;
 
 /// Files that one call examines; call it for each directory of a larger tree.
 const MAX_FILES: usize = 2_000;

@@ -3,35 +3,14 @@
 
 mod analyze;
 mod proposals;
+mod root;
 
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
-use serde::Deserialize;
-use talon_sdk::{OrToolError, Plugin, ToolError};
-
-/// The plugin's settings.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Config {
-    /// The directory with the code.
-    root: PathBuf,
-}
-
-/// The opened directory; it gives no access to anything outside.
-#[derive(Debug)]
-struct Root(Dir);
-
-async fn open(config: Config) -> Result<Root, ToolError> {
-    let shown = config.root.display();
-    let dir = Dir::open_ambient_dir(&config.root, ambient_authority());
-    dir.map(Root).or_tool_error_with(|| format!("config: root {shown} is no directory that can be opened"))
-}
+use talon_sdk::Plugin;
 
 fn main() -> ExitCode {
     Plugin::new("forge")
@@ -42,6 +21,6 @@ fn main() -> ExitCode {
             proposals::list_prs(),
             proposals::get_pr(),
         ])
-        .init(open)
+        .init(root::open)
         .serve()
 }

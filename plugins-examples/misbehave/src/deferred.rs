@@ -6,7 +6,7 @@ use prost::Message;
 use talon_proto::plugin::ToolResultResponse;
 use tokio::sync::oneshot;
 
-use crate::reply::{Reply, Shared};
+use crate::reply::Reply;
 
 /// What waits for the next call.
 #[derive(Default)]
@@ -24,9 +24,9 @@ struct State {
 }
 
 /// A common bug: results are stored by call id, and the first one for an id is taken.
-pub(crate) async fn mailbox(shared: &Shared, id: &str) -> Reply {
+pub(crate) async fn mailbox(deferred: &DeferredResults, id: &str) -> Reply {
     let late = {
-        let mut state = shared.late.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = deferred.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.calls += 1;
         let own = (id.to_owned(), format!("the work of call {}", state.calls));
         match state.unfinished.take() {
@@ -48,9 +48,9 @@ pub(crate) async fn mailbox(shared: &Shared, id: &str) -> Reply {
 }
 
 /// Swaps the complete answers of two calls.
-pub(crate) async fn swap(shared: &Shared, id: &str) -> Reply {
+pub(crate) async fn swap(deferred: &DeferredResults, id: &str) -> Reply {
     let (waits, answer) = {
-        let mut state = shared.late.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = deferred.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.calls += 1;
         let content = format!("the work of call {}", state.calls);
         let own = ToolResultResponse { call_id: id.to_owned(), content, ..Default::default() };

@@ -4,58 +4,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use clap::ValueEnum;
 use prost::Message;
 use talon_proto::plugin::{Parameter, PluginCapabilities, ToolCallRequest, ToolResultResponse};
 
-use crate::reply::{Reply, Shared};
-
-/// What goes wrong in every call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Fault {
-    /// Reports SERVING for every service name.
-    HealthForAnybody,
-    /// Dies of Init without settings.
-    EmptyConfigDies,
-    /// Dies of a setting that it does not know.
-    UnknownKeyDies,
-    /// Declares a schema that is no JSON.
-    BrokenSchema,
-    /// Declares an unknown type.
-    OddType,
-    /// Declares a description that is longer than hosts take.
-    LongDescription,
-    /// Declares different capabilities each time.
-    Fickle,
-    /// Answers good calls under another id.
-    AnotherId,
-    /// Answers good calls with bytes that are no message.
-    Garbage,
-    /// Answers good calls with structured content that is no JSON.
-    BrokenStructure,
-    /// Answers an unknown action with success.
-    UnknownActionWorks,
-    /// Answers an unknown action with a gRPC error.
-    UnknownActionFaults,
-    /// Dies where a required argument is missing.
-    MissingArgumentDies,
-    /// Answers an argument that it did not declare with a gRPC error.
-    UnknownArgumentFaults,
-    /// Dies of a NUL.
-    HostileArgumentDies,
-    /// Answers concurrent calls under the id of the last one.
-    MixedIds,
-    /// Dies when a call is cancelled.
-    CancelledDies,
-    /// Stops answering once a short deadline has passed.
-    DeadlineBlocks,
-    /// Continues a call whose short deadline has passed.
-    DeadlineIgnored,
-    /// Answers good calls with 100 KiB, whatever limit was announced.
-    LargeAnswers,
-    /// Accepts the shutdown, but does not end.
-    ShutdownIgnored,
-}
+use crate::fault_kinds::Fault;
+use crate::reply::Reply;
+use crate::shared::Shared;
 
 /// Longer than any description may be.
 const LONG_DESCRIPTION_BYTES: usize = 20 << 10;

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::ValueEnum;
 use tokio::net::UnixListener;
 
-use crate::{Dialect, Options};
+use crate::fault_kinds::StartFault;
+use crate::options::{Dialect, Options};
 
 /// Longer than any test's `start_timeout`.
 const LATE_DELAY: Duration = Duration::from_secs(20);
@@ -19,97 +19,6 @@ const COOKIE: (&str, &str) = ("TALON_PLUGIN_MAGIC_COOKIE", "d3a7c1f0-talon-plugi
 
 /// How many lines a flood has: more than a host reads at once.
 const FLOOD_LINES: usize = 20_000;
-
-/// What goes wrong during the start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StartFault {
-    /// Nothing.
-    None,
-    /// Exits with code 3 and a word on stderr.
-    ExitAtOnce,
-    /// Exits with code 0 and says nothing, like a go-plugin that cannot bind.
-    ExitZero,
-    /// Is killed by a signal.
-    Crash,
-    /// Prints nothing, ever.
-    Silent,
-    /// Prints a line that is no handshake, and waits.
-    Garbage,
-    /// Prints bytes that are no text.
-    Binary,
-    /// Prints half a line, and waits.
-    HalfLine,
-    /// Prints one line of 1 GiB.
-    EndlessLine,
-    /// Prints banner lines for ever.
-    EndlessBanner,
-    /// Prints a short banner first, as scripts do, and then behaves.
-    Banner,
-    /// Speaks core protocol 2.
-    WrongCore,
-    /// Speaks application protocol 99.
-    WrongVersion,
-    /// Speaks netrpc.
-    NetRpc,
-    /// Offers a certificate, which no host requested.
-    Tls,
-    /// Announces multiplexing, which no host requested.
-    Multiplexed,
-    /// Names a TCP address.
-    Tcp,
-    /// Names the socket of `--path`, which lies outside its directory.
-    ForeignSocket,
-    /// Names a link inside its directory that leads to `--path`.
-    LinkedSocket,
-    /// Names a path that is no socket.
-    NotASocket,
-    /// Names a socket that does not exist.
-    MissingSocket,
-    /// Names an address of 10,000 characters.
-    LongAddress,
-    /// Names `/`.
-    RootAddress,
-    /// Names an abstract socket, which it listens on.
-    AbstractAddress,
-    /// Shakes hands twice; the second line names the socket of `--path`.
-    Twice,
-    /// Shakes hands after the host's timeout.
-    Late,
-    /// Shakes hands and never accepts a connection.
-    HangAfter,
-    /// Shakes hands and closes its socket.
-    CloseSocket,
-    /// Shakes hands and speaks no HTTP/2.
-    NotGrpc,
-    /// Shakes hands and exits with code 4.
-    ExitAfter,
-    /// Refuses Init.
-    InitFails,
-    /// Never answers Capabilities.
-    CapabilitiesHang,
-    /// Declares 5,000 actions.
-    TooManyActions,
-    /// Declares one action twice.
-    DuplicateActions,
-    /// Declares an action whose name holds a line break and a terminal escape.
-    HostileNames,
-    /// Is never healthy.
-    NeverHealthy,
-    /// Is never healthy after the first answer.
-    Unhealthy,
-    /// Leaves a child in its process group that holds its pipes, and exits when asked to.
-    Grandchild,
-    /// Shakes hands without the magic cookie, too.
-    NoCookie,
-    /// Speaks whatever version it is offered.
-    AnyVersion,
-    /// Opens its socket to everybody.
-    OpenSocket,
-    /// Prints 20,000 lines once it listens.
-    Floods,
-    /// Needs to sync whole file systems, which only some profiles allow.
-    Syncs,
-}
 
 /// Creates the socket and prints the line, or misbehaves. `None`: there is nothing to serve, and the process stays
 /// alive.

@@ -3,65 +3,23 @@
 //! most of these faults.
 
 mod actions;
+mod capabilities;
 mod deferred;
+mod fault_kinds;
 mod faults;
 mod flood;
 mod handshake;
+mod headers;
 mod hostile;
+mod options;
 mod reply;
 mod serve;
+mod shared;
 mod state;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 
-use handshake::StartFault;
-
-/// A plugin with every fault that the fault tests need.
-#[derive(Debug, Clone, Parser)]
-struct Options {
-    /// What goes wrong during the start.
-    #[arg(long, value_enum, default_value = "none")]
-    lie: StartFault,
-    /// Which handshake it uses.
-    #[arg(long, value_enum, default_value = "go-plugin")]
-    dialect: Dialect,
-    /// The name it declares for itself.
-    #[arg(long, default_value = "misbehave")]
-    name: String,
-    /// A file of the test, for faults that need a second path (a socket elsewhere, a link's target).
-    #[arg(long)]
-    path: Option<std::path::PathBuf>,
-    /// Sends these frames for ever instead of answers.
-    #[arg(long, value_enum)]
-    flood: Option<flood::Flood>,
-    /// Where a text appears that attacks the terminal, the page or the model of its reader.
-    #[arg(long, value_enum)]
-    hostile: Option<hostile::Hostile>,
-    /// What goes wrong in every call.
-    #[arg(long, value_enum)]
-    wrong: Option<faults::Fault>,
-    /// Survives SIGTERM and SIGINT.
-    #[arg(long)]
-    ignore_signals: bool,
-    /// Offers no grpc.health.v1.
-    #[arg(long)]
-    no_health: bool,
-    /// Offers neither Init nor RefreshCapabilities nor GRPCController, as the smallest plugins do.
-    #[arg(long)]
-    minimal: bool,
-    /// Works on one call at a time, like a single-threaded program: health waits too.
-    #[arg(long)]
-    single_threaded: bool,
-}
-
-/// The two handshake dialects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Dialect {
-    /// `1|APP|unix|ADDR|grpc`
-    GoPlugin,
-    /// `1|unix|ADDR`
-    Opentalon,
-}
+use options::Options;
 
 fn main() -> anyhow::Result<()> {
     let options = Options::parse();

@@ -1,14 +1,9 @@
-//! The possible replies, and the state that all connections share.
+//! The possible replies.
 
 use std::pin::Pin;
-use std::sync::atomic::AtomicU64;
 
 use bytes::Bytes;
 use futures_util::Stream;
-use tokio::sync::Mutex;
-
-use crate::Options;
-use crate::deferred::DeferredResults;
 
 /// The reply to one RPC.
 pub(crate) enum Reply {
@@ -22,13 +17,4 @@ pub(crate) enum Reply {
     Reset,
     /// No reply, ever.
     Never,
-}
-
-/// What all connections share.
-pub(crate) struct Shared {
-    pub(crate) options: Options,
-    pub(crate) calls: AtomicU64,
-    pub(crate) declared: AtomicU64,
-    pub(crate) one_at_a_time: Mutex<()>,
-    pub(crate) late: DeferredResults,
 }

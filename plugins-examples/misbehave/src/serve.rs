@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use futures_util::Stream;
@@ -17,11 +16,14 @@ use talon_proto::plugin::{PluginInitRequest, ToolCallRequest};
 use tokio::net::UnixListener;
 use tokio::sync::Mutex;
 
+use crate::capabilities::capabilities;
 use crate::deferred::DeferredResults;
-use crate::faults::{self, Fault};
-use crate::handshake::StartFault;
-use crate::reply::{Reply, Shared};
-use crate::{Options, actions, hostile};
+use crate::fault_kinds::{Fault, StartFault};
+use crate::headers::Headers;
+use crate::options::Options;
+use crate::reply::Reply;
+use crate::shared::Shared;
+use crate::{actions, faults, hostile};
 
 type Body = StreamBody<Pin<Box<dyn Stream<Item = Result<Frame<Bytes>, Infallible>> + Send>>>;
 
@@ -106,21 +108,6 @@ fn status(code: u16, message: &str) -> HeaderMap {
     trailers
 }
 
-/// The value of a grpc-timeout header: at most eight digits and a unit.
-fn timeout(value: &str) -> Option<Duration> {
-    let (digits, unit) = value.split_at_checked(value.len().checked_sub(1)?)?;
-    let count: u64 = digits.parse().ok()?;
-    Some(match unit {
-        "H" => Duration::from_secs(count * 3600),
-        "M" => Duration::from_secs(count * 60),
-        "S" => Duration::from_secs(count),
-        "m" => Duration::from_millis(count),
-        "u" => Duration::from_micros(count),
-        "n" => Duration::from_nanos(count),
-        _ => return None,
-    })
-}
-
 fn unimplemented_rpc(path: &str) -> Reply {
     Reply::Status { code: 12, message: format!("no such method {path}") }
 }
@@ -129,22 +116,6 @@ fn unimplemented_rpc(path: &str) -> Reply {
 /// the service's name.
 fn is_ours(message: &[u8]) -> bool {
     message.is_empty() || message.get(2..) == Some(talon_proto::HEALTH_SERVICE.as_bytes())
-}
-
-/// The headers of a call.
-pub(crate) struct Headers {
-    /// How long the call may take.
-    pub(crate) time: Option<Duration>,
-    /// `traceparent` and `tracestate`, with a space between them.
-    pub(crate) trace: String,
-}
-
-impl Headers {
-    fn of(headers: &HeaderMap) -> Self {
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let trace = [text("traceparent"), text("tracestate")].into_iter().flatten().collect::<Vec<_>>();
-        Self { time: text("grpc-timeout").and_then(timeout), trace: trace.join(" ") }
-    }
 }
 
 async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, headers: &Headers) -> Reply {
@@ -167,16 +138,15 @@ async fn route(shared: &Arc<Shared>, path: &str, message: Bytes, headers: &Heade
         "/opentalon.plugin.v1.PluginService/Capabilities" => match options.lie {
             StartFault::CapabilitiesHang => Reply::Never,
             _ => {
-                let mut declared = actions::capabilities(options);
+                let mut declared = capabilities(options);
                 faults::declare(shared, &mut declared);
                 Reply::Message(declared.encode_to_vec().into())
             }
         },
         "/opentalon.plugin.v1.PluginService/RefreshCapabilities" if !options.minimal => {
-            let mut capabilities = actions::capabilities(options);
-            capabilities.description =
-                format!("refreshed after {} calls", shared.calls.load(Ordering::Relaxed));
-            Reply::Message(capabilities.encode_to_vec().into())
+            let mut declared = capabilities(options);
+            declared.description = format!("refreshed after {} calls", shared.calls.load(Ordering::Relaxed));
+            Reply::Message(declared.encode_to_vec().into())
         }
         "/opentalon.plugin.v1.PluginService/Execute" => {
             shared.calls.fetch_add(1, Ordering::Relaxed);

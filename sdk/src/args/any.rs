@@ -5,7 +5,7 @@ use serde::de::{Deserializer, Visitor};
 use serde_json::Value;
 
 use super::ArgsError;
-use super::text::Argument;
+use super::argument::Argument;
 use crate::schema::Kind;
 
 pub(super) fn deserialize<'de, V: Visitor<'de>>(

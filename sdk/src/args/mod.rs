@@ -4,6 +4,7 @@
 //! lists and structs are parsed as JSON.
 
 mod any;
+mod argument;
 mod error;
 mod text;
 
@@ -16,8 +17,8 @@ use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
+use argument::Argument;
 pub(crate) use error::ArgsError;
-use text::Argument;
 
 use crate::schema::Kind;
 

@@ -16,10 +16,12 @@ use tonic_health::pb::health_server::Health;
 use tower::Service;
 
 use super::router::Router;
-use super::server::MAX_REQUEST_BYTES;
 use super::service::ServedPlugin;
 
 const EXECUTE: &str = "/opentalon.plugin.v1.PluginService/Execute";
+
+/// The largest request. Hosts of this contract agree on 32 MiB; Talon itself stops arguments much earlier.
+pub(super) const MAX_REQUEST_BYTES: usize = 32 << 20;
 
 /// Whether a request is an `Execute` that [`execute`] can serve.
 pub(super) fn is_execute(request: &Request<RecvStream>) -> bool {

@@ -17,6 +17,9 @@ pub(crate) const APP_VERSION: u32 = 1;
 pub(crate) const VERSIONS_ENV: &str = "PLUGIN_PROTOCOL_VERSIONS";
 /// Where the host wants the socket.
 pub(crate) const SOCKET_DIR_ENV: &str = "PLUGIN_UNIX_SOCKET_DIR";
+/// The number of a descriptor that is a listening socket; if set, none is created. 0, standard input, works everywhere;
+/// other numbers need the system call `pidfd_getfd`.
+pub(super) const FD_ENV: &str = "TALON_LISTEN_FD";
 
 pub(super) fn started_by_a_host(env: impl Fn(&str) -> Option<OsString>) -> bool {
     env(COOKIE_KEY).is_some_and(|value| value == COOKIE_VALUE)

@@ -15,13 +15,10 @@ use nix::sys::socket::{
 };
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
-use super::ServeError;
-use super::handshake::SOCKET_DIR_ENV;
+use super::error::ServeError;
+use super::handshake::{FD_ENV, SOCKET_DIR_ENV};
 use crate::random::random_name;
 
-/// The number of a descriptor that is a listening socket; if set, none is created. 0, standard input, works everywhere;
-/// other numbers need the system call `pidfd_getfd`.
-pub(super) const FD_ENV: &str = "TALON_LISTEN_FD";
 /// A unix socket's path with its terminating zero has 108 bytes.
 const MAX_PATH_BYTES: usize = 107;
 /// Connections that may wait to be accepted. A host makes a handful.

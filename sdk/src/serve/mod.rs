@@ -4,8 +4,8 @@ mod call;
 mod coalescing;
 mod connection;
 mod drain;
+mod error;
 mod handshake;
-mod lazy_writable;
 mod listen;
 mod notices;
 mod router;
@@ -15,76 +15,19 @@ mod service;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tokio::net::UnixListener;
 
-use crate::plugin::Defects;
 use crate::{Plugin, logging};
 
+pub use error::ServeError;
 pub(crate) use handshake::{APP_VERSION, COOKIE_KEY, COOKIE_VALUE, SOCKET_DIR_ENV, VERSIONS_ENV};
 
 /// How many threads may block at once ([`Context::blocking`](crate::Context::blocking)); further work is queued. More
 /// than a host's usual limit on concurrent calls.
 const MAX_BLOCKING_THREADS: usize = 64;
-
-/// Why a plugin could not be served, or stopped being served.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// No host started this process.
-    #[error(
-        "this is a Talon plugin, not a program to run by hand.\n\
-         Call one of its actions with:  talon exec {program} ACTION [key=value …]\n\
-         Its actions: {actions}\n\
-         Or put it into a supervisor's plugin directory; `talon serve` starts it."
-    )]
-    NotAPlugin {
-        /// How this process was called.
-        program: String,
-        /// The names of the plugin's actions.
-        actions: String,
-    },
-    /// The plugin's author made a mistake.
-    #[error("this plugin cannot be served: {0}")]
-    Defects(#[from] Defects),
-    /// The socket cannot be made.
-    #[error("cannot listen on {}: {source}", path.display())]
-    Listen {
-        /// Where the socket would be.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The directory for the socket is too deep: a socket path has at most 107 bytes.
-    #[error(
-        "the socket path {} has {} bytes, and the system takes at most {max}: set {SOCKET_DIR_ENV} to a shorter directory",
-        path.display(), path.as_os_str().len()
-    )]
-    PathTooLong {
-        /// Where the socket would be.
-        path: PathBuf,
-        /// How many bytes fit.
-        max: usize,
-    },
-    /// The descriptor that the host passed is not a listening unix socket.
-    #[error("{}={value:?}: {reason}", listen::FD_ENV)]
-    BadDescriptor {
-        /// What the variable says.
-        value: OsString,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The handshake line could not be written.
-    #[error("cannot write the handshake line to stdout")]
-    Handshake(#[source] io::Error),
-    /// The runtime or the signal handlers could not be set up.
-    #[error("cannot set up the runtime")]
-    Runtime(#[source] io::Error),
-}
 
 impl Plugin {
     /// Serves the plugin until the host asks it to end: checks that a host started it, creates the socket, writes

@@ -7,22 +7,22 @@ use talon_proto::HEALTH_SERVICE;
 use talon_proto::goplugin::grpc_controller_server::GrpcControllerServer;
 use talon_proto::notices::notices_server::NoticesServer;
 use talon_proto::plugin::plugin_service_server::PluginServiceServer;
+use talon_wire::LazyWritable;
 use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic_health::ServingStatus;
 use tonic_health::pb::health_server::Health;
 
+use super::call::MAX_REQUEST_BYTES;
+use super::connection;
 use super::drain::{Controller, StopSignals};
-use super::lazy_writable::LazyWritable;
+use super::error::ServeError;
 use super::notices::NoticesService;
 use super::router::Router;
 use super::service::ServedPlugin;
-use super::{ServeError, connection};
 use crate::Plugin;
 
-/// The largest request. Hosts of this contract agree on 32 MiB; Talon itself stops arguments much earlier.
-pub(super) const MAX_REQUEST_BYTES: usize = 32 << 20;
 /// How long the server waits after a failed accept: there are too many open files, and retrying at once does not help.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 

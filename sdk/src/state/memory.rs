@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::{StateError, StateResource, Swap};
+use super::Swap;
+use super::error::{StateError, StateResource};
 
 /// The longest key, in bytes, as in the host's store.
 const MAX_KEY_BYTES: usize = 512;

@@ -1,5 +1,5 @@
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use talon_proto::state::state_server::StateServer;
 use tokio::net::UnixListener;

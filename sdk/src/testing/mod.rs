@@ -40,8 +40,10 @@ pub use call::{Call, call};
 pub use client::{Answer, CallError};
 pub use host::{Builder, Host};
 pub use launch::LaunchError;
-pub use notices::{Notice, Notices, Progress, ProgressLog};
+pub use notices::{Notice, Notices};
 pub use state::MemoryState;
+
+pub use crate::progress::{Progress, ProgressLog};
 
 use std::collections::BTreeMap;
 

@@ -1,36 +1,10 @@
 //! A plugin's notices, for tests.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use talon_proto::notices as wire;
 use talon_proto::notices::notice::Kind;
 use tonic::{Status, Streaming};
 
-use crate::notices::progress_message;
-
-/// How many reports [`ProgressLog`] keeps; further ones are dropped, as by a host.
-const MAX_ENTRIES: usize = 10_000;
-
-/// The progress of a call at one moment.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Progress {
-    /// Which call.
-    pub call_id: String,
-    /// How far.
-    pub progress: f64,
-    /// Of how much, if that is known.
-    pub total: Option<f64>,
-    /// One line for people.
-    pub message: String,
-}
-
-impl From<wire::Progress> for Progress {
-    fn from(told: wire::Progress) -> Self {
-        let wire::Progress { call_id, progress, total, message } = told;
-        Self { call_id, progress, total, message }
-    }
-}
+use crate::progress::Progress;
 
 /// One notice of a plugin.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,37 +41,5 @@ impl Notices {
             }
         }
         Ok(None)
-    }
-}
-
-/// Collects all progress that a tool reports; see [`Call::progress`](super::Call::progress). Cheap to clone; clones
-/// share what they collected.
-#[derive(Debug, Clone, Default)]
-pub struct ProgressLog {
-    told: Arc<Mutex<Vec<Progress>>>,
-}
-
-impl ProgressLog {
-    /// An empty log.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The reports so far, in order.
-    #[must_use]
-    pub fn entries(&self) -> Vec<Progress> {
-        self.lock().clone()
-    }
-
-    pub(crate) fn add(&self, call_id: &str, progress: f64, total: Option<f64>, message: &str) {
-        let mut told = self.lock();
-        if told.len() < MAX_ENTRIES {
-            told.extend(progress_message(call_id, progress, total, message).map(Progress::from));
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Progress>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,35 +2,21 @@
 
 mod fixtures;
 mod service;
+mod state;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use talon_proto::agent::ProviderState;
 use talon_proto::agent::agent_server::AgentServer;
-use talon_proto::agent::{Approval, AskRequest, Chunk, ProviderState, Started, chunk};
 use tokio::net::UnixListener;
-use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::UnixListenerStream;
-use tonic::Status;
 
 use crate::scratch::Scratch;
+use state::AgentState;
 
-/// Chunks that are buffered; no test sends more ahead.
-const AHEAD: usize = 64;
-
-/// One step of a turn.
-#[derive(Debug, Clone)]
-#[expect(clippy::large_enum_variant, reason = "a test has a few of them")]
-pub enum Step {
-    /// Sends this chunk.
-    Say(chunk::Kind),
-    /// Waits for a decision.
-    Decided,
-    /// Waits until the turn is cancelled.
-    Cancelled,
-}
+pub use state::Step;
 
 /// A running agent, and its files. Dropping it ends it.
 pub struct FakeAgent {
@@ -38,22 +24,6 @@ pub struct FakeAgent {
     pub scratch: Scratch,
     world: Arc<AgentState>,
     task: JoinHandle<()>,
-}
-
-/// The agent's state.
-#[derive(Default)]
-struct AgentState {
-    /// The questions, and the steps that answer them.
-    turns: Mutex<HashMap<String, Vec<Step>>>,
-    /// The steps for a client that attaches, and the decisions since they were set: the client may have decided first.
-    attached: Mutex<Option<(Vec<Step>, watch::Receiver<u32>)>>,
-    providers: Mutex<Vec<ProviderState>>,
-    approvals: Mutex<Vec<Approval>>,
-    /// All requests, in order.
-    heard: Mutex<Vec<String>>,
-    /// How many decisions and cancellations there were.
-    decided: watch::Sender<u32>,
-    cancelled: watch::Sender<u32>,
 }
 
 impl FakeAgent {
@@ -140,61 +110,6 @@ impl FakeAgent {
 impl Drop for FakeAgent {
     fn drop(&mut self) {
         self.task.abort();
-    }
-}
-
-impl AgentState {
-    fn record(&self, what: impl std::fmt::Display) {
-        self.heard.lock().expect("no holder panics").push(what.to_string());
-    }
-
-    /// Plays a turn; it ends early when the client is gone.
-    fn play(
-        self: &Arc<Self>,
-        steps: Vec<Step>,
-        mut decided: watch::Receiver<u32>,
-    ) -> mpsc::Receiver<Result<Chunk, Status>> {
-        let (says, said) = mpsc::channel(AHEAD);
-        let world = Arc::clone(self);
-        let mut cancelled = world.cancelled.subscribe();
-        tokio::spawn(async move {
-            for step in steps {
-                let goes_on = match step {
-                    Step::Say(kind) => {
-                        // A pending approval can also be listed.
-                        if let chunk::Kind::Approval(approval) = &kind {
-                            world.approvals.lock().expect("no holder panics").push(approval.clone());
-                        }
-                        says.send(Ok(Chunk { kind: Some(kind) })).await.is_ok()
-                    }
-                    Step::Decided => decided.changed().await.is_ok(),
-                    Step::Cancelled => tokio::select! {
-                        changed = cancelled.changed() => changed.is_ok(),
-                        () = says.closed() => {
-                            world.record("LetGo");
-                            false
-                        }
-                    },
-                };
-                if !goes_on {
-                    return;
-                }
-            }
-        });
-        said
-    }
-
-    fn steps(&self, request: &AskRequest) -> Result<Vec<Step>, Status> {
-        let turns = self.turns.lock().expect("no holder panics");
-        let steps = turns.get(&request.text).cloned();
-        let steps =
-            steps.ok_or_else(|| Status::invalid_argument("this test's agent has nothing to say to that"))?;
-        let session_id = match request.session_id.as_str() {
-            "" => fixtures::SESSION.to_owned(),
-            id => id.to_owned(),
-        };
-        let started = Started { session_id, turn: 1, correlation_id: "corr-1".to_owned() };
-        Ok(std::iter::once(Step::Say(chunk::Kind::Started(started))).chain(steps).collect())
     }
 }
 

@@ -17,7 +17,8 @@ use talon_proto::agent::{
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Request, Response, Status};
 
-use super::{AgentState, fixtures};
+use super::fixtures;
+use super::state::AgentState;
 
 pub(super) struct Service {
     pub(super) world: Arc<AgentState>,

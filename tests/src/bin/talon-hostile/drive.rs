@@ -8,18 +8,18 @@ use std::time::Duration;
 
 use anyhow::Context;
 use rustix::process::set_child_subreaper;
-use serde::{Deserialize, Serialize};
 use talon_jail::{Groups, Stage};
 
-use crate::Choice;
 use crate::aftermath::{Baseline, DYING};
 use crate::attack::{ATTACK_TIME, Running, first_line};
+use crate::choice::Choice;
 use crate::column::{Column, Confinement, Side};
 use crate::expected::{self, Attack, Expectation, Verdict};
 use crate::jails::Jails;
 use crate::listeners::knock;
 use crate::neighbour::Questions;
 use crate::outer::attack_program;
+use crate::record::{Line, Record};
 use crate::targets::{ATTACKER, LISTEN_ABSTRACT, LISTEN_PORT, OWN, SECRET, environment};
 use crate::verdict;
 
@@ -28,39 +28,6 @@ const UNDISTURBED_TIME: Duration = Duration::from_millis(150);
 
 /// Long enough for a working jail to end the processes.
 const SETTLE_TIME: Duration = Duration::from_millis(300);
-
-/// The result of one attack in one column.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Record {
-    pub(crate) column: String,
-    pub(crate) attack: String,
-    pub(crate) verdict: Verdict,
-    /// What refused it: an errno's name, or a signal.
-    pub(crate) by: String,
-    pub(crate) detail: String,
-    /// What is wrong regardless of the verdict: leftovers, a neighbour that did not answer.
-    pub(crate) trouble: Vec<String>,
-    /// How often the neighbour answered meanwhile, and its longest response time.
-    pub(crate) answers: u32,
-    pub(crate) slowest_ms: u64,
-}
-
-/// One line for the judge.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Line {
-    Record(Record),
-    /// A column that is not available here, and why.
-    Skipped {
-        column: String,
-        reason: String,
-    },
-    /// The jail's own report, protection by protection.
-    Report {
-        column: String,
-        lines: Vec<(String, String)>,
-    },
-}
 
 /// What the attacks of one column share.
 struct ColumnRun<'c> {

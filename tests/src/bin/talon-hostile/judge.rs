@@ -1,39 +1,17 @@
 //! Runs everything in a throw-away namespace and compares the results with the expected ones.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail, ensure};
 use talon_tests::{is_root, skip};
 
-use crate::Choice;
+use crate::choice::Choice;
 use crate::column::{Column, Confinement, Side};
-use crate::drive::{Line, Record};
+use crate::evidence::Evidence;
 use crate::expected::{self, Attack, Expectation, Verdict};
-use crate::jails::ENFORCED;
+use crate::record::Line;
 use crate::table;
-
-/// All results of the run.
-#[derive(Debug, Default)]
-pub(crate) struct Evidence {
-    records: BTreeMap<(String, String), Record>,
-    pub(crate) skipped: BTreeMap<String, String>,
-    pub(crate) reports: Vec<(String, Vec<(String, String)>)>,
-}
-
-impl Evidence {
-    /// Whether a control group limits the memory of what a column starts, as the jail's own report says.
-    pub(crate) fn grouped(&self, column: &Column) -> bool {
-        self.reports.iter().filter(|(name, _)| *name == column.name).any(|(_, lines)| {
-            lines.iter().any(|(protection, status)| protection == "memory-group" && status == ENFORCED)
-        })
-    }
-
-    pub(crate) fn record(&self, attack: &Attack, column: &Column) -> Option<&Record> {
-        self.records.get(&(attack.name.clone(), column.name.clone()))
-    }
-}
 
 pub(crate) fn run(choice: &Choice) -> anyhow::Result<()> {
     let expected = expected::load()?;

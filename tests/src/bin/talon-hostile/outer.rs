@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 use rustix::mount::{MountFlags, mount, mount_bind};
 
-use crate::Choice;
+use crate::choice::Choice;
 use crate::column::Side;
 use crate::targets::{ADDRESS, BIN, FOREIGN, OWN, PEER_STATE, SECRET, TALON_CONFIG, USER, WORLD};
 use crate::{column, listeners};

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use crate::column::{Column, Net};
-use crate::drive::Record;
+use crate::evidence::Evidence;
 use crate::expected::{Attack, Expectation, Expected, Verdict};
-use crate::judge::Evidence;
+use crate::record::Record;
 
 /// Above the tables.
 const INTRODUCTION: &str = "\

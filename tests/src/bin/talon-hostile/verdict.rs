@@ -3,8 +3,8 @@
 use nix::sys::signal::Signal;
 
 use crate::attack::End;
-use crate::drive::Record;
 use crate::expected::Verdict;
+use crate::record::Record;
 
 /// Judges an attack that reports its own result. One that was killed before its report was blocked.
 pub(crate) fn judge_reported(record: &mut Record, line: Option<&str>, end: Option<End>) {

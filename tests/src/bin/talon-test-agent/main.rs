@@ -4,40 +4,25 @@
 //! Its standard input is the control socket, as `talon-agent`'s is.
 
 mod service;
+mod state;
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use hyper_util::rt::TokioIo;
 use talon_agent_settings::{MAX_BUNDLE_BYTES, SettingsBundle};
-use talon_control::{Control, memfd};
+use talon_control::memfd;
 use talon_proto::agent::agent_server::AgentServer;
-use talon_proto::agent::{
-    AttachClient, Configure, FromAgent, HostConnection, NeedHost, Ready, ToAgent, from_agent, to_agent,
-};
+use talon_proto::agent::{AttachClient, Configure, HostConnection, NeedHost, Ready, from_agent, to_agent};
 use talon_proto::state::open;
 use tokio::net::UnixStream;
 use tokio_stream::StreamExt as _;
 use tonic::transport::{Channel, Endpoint, Server};
 
 use service::Service;
-
-type Line = Control<FromAgent, ToAgent>;
-
-/// The agent's state.
-#[derive(Default)]
-struct AgentState {
-    handed: SettingsBundle,
-    /// How often it was configured.
-    configured: u32,
-    host: Option<Channel>,
-    /// How many connections to the host it received.
-    hosts: u32,
-}
-
-type Shared = Arc<Mutex<AgentState>>;
+use state::{Line, Shared, send};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -66,10 +51,6 @@ async fn main() -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-async fn send(line: &Line, what: from_agent::What) -> anyhow::Result<()> {
-    Ok(line.send(&FromAgent { what: Some(what) }, None).await?)
 }
 
 /// It complains about the text of the rules, so that a test can choose the complaint.

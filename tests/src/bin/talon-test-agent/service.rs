@@ -28,7 +28,7 @@ use talon_proto::state::operator_client::OperatorClient;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 
-use super::{Line, Shared, send};
+use crate::state::{Line, Shared, send};
 
 /// For one client.
 pub(super) struct Service {

@@ -10,7 +10,6 @@
 //! that answers on it got it from the plugin.
 
 mod fs_rights;
-mod lazy_writable;
 mod peer;
 #[cfg(feature = "tls")]
 mod tls;
@@ -30,11 +29,11 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use talon_sanitize::{Sanitized, inert};
+pub(crate) use talon_wire::BusyFlag;
+use talon_wire::LazyWritable;
 use tokio::net::{TcpStream, UnixStream};
 use tokio_util::either::Either;
 
-pub(crate) use self::lazy_writable::BusyFlag;
-use self::lazy_writable::LazyWritable;
 pub(crate) use self::peer::is_descendant;
 use self::tls::EncryptedStream;
 pub(crate) use self::tls::{ClientIdentity, Tls};

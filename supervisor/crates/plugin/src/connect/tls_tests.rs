@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use crate::connect::lazy_writable::LazyWritable;
 use rcgen::{BasicConstraints, IsCa, KeyUsagePurpose, PKCS_ECDSA_P521_SHA512, SignatureAlgorithm};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{DistinguishedName as Name, ServerConfig};
+use talon_wire::LazyWritable;
 use tokio::net::UnixStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::either::Either;

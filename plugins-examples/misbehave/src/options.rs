@@ -1,0 +1,53 @@
+//! The command line: which faults this process has.
+
+use clap::{Parser, ValueEnum};
+
+use crate::fault_kinds::{Fault, Hostile, StartFault};
+use crate::flood::Flood;
+
+/// A plugin with every fault that the fault tests need.
+#[derive(Debug, Clone, Parser)]
+pub(crate) struct Options {
+    /// What goes wrong during the start.
+    #[arg(long, value_enum, default_value = "none")]
+    pub(crate) lie: StartFault,
+    /// Which handshake it uses.
+    #[arg(long, value_enum, default_value = "go-plugin")]
+    pub(crate) dialect: Dialect,
+    /// The name it declares for itself.
+    #[arg(long, default_value = "misbehave")]
+    pub(crate) name: String,
+    /// A file of the test, for faults that need a second path (a socket elsewhere, a link's target).
+    #[arg(long)]
+    pub(crate) path: Option<std::path::PathBuf>,
+    /// Sends these frames for ever instead of answers.
+    #[arg(long, value_enum)]
+    pub(crate) flood: Option<Flood>,
+    /// Where a text appears that attacks the terminal, the page or the model of its reader.
+    #[arg(long, value_enum)]
+    pub(crate) hostile: Option<Hostile>,
+    /// What goes wrong in every call.
+    #[arg(long, value_enum)]
+    pub(crate) wrong: Option<Fault>,
+    /// Survives SIGTERM and SIGINT.
+    #[arg(long)]
+    pub(crate) ignore_signals: bool,
+    /// Offers no grpc.health.v1.
+    #[arg(long)]
+    pub(crate) no_health: bool,
+    /// Offers neither Init nor RefreshCapabilities nor GRPCController, as the smallest plugins do.
+    #[arg(long)]
+    pub(crate) minimal: bool,
+    /// Works on one call at a time, like a single-threaded program: health waits too.
+    #[arg(long)]
+    pub(crate) single_threaded: bool,
+}
+
+/// The two handshake dialects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Dialect {
+    /// `1|APP|unix|ADDR|grpc`
+    GoPlugin,
+    /// `1|unix|ADDR`
+    Opentalon,
+}

@@ -1,0 +1,15 @@
+//! What Talon is compared with: unmodified sockets and tonic, on one thread each, with the system's allocator. One
+//! thread, because measured that is tonic's fastest configuration on a single core.
+
+mod bare;
+mod listen;
+mod mcp;
+mod part;
+mod pipe;
+mod raw;
+mod relay;
+mod spawner;
+pub mod sqlite;
+mod state;
+
+pub use part::Part;

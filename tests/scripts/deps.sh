@@ -1,0 +1,124 @@
+#!/bin/sh
+# Installs what a fresh Debian 12 lacks if it runs as root; otherwise prints the exact command and exits.
+#   deps.sh build   for building and the demo
+#   deps.sh test    for the tests, in addition
+#   deps.sh bench   what Talon is compared with: bubblewrap, and go-plugin with its Go
+set -eu
+cd "$(dirname "$0")/../.."
+
+missing=""
+need() { # program, Debian package
+  command -v "$1" >/dev/null 2>&1 || missing="$missing $2"
+}
+
+need cc gcc
+# The example plugin csv-query is written in Python and gets its own virtual environment.
+need /usr/bin/python3 python3
+[ -x /usr/bin/python3 ] && ! /usr/bin/python3 -c 'import ensurepip' 2>/dev/null && missing="$missing python3-venv"
+if [ "$1" = test ] || [ "$1" = bench ]; then
+  # The other jail in the hostile suite's table.
+  need bwrap bubblewrap
+  need /usr/bin/go golang-go
+  # gRPC as packaged by Debian, and the message compiler. Of the two protobuf libraries that gRPC works with, the one that
+  # supports `optional`.
+  [ -d /usr/share/gocode/src/google.golang.org/grpc ] || missing="$missing golang-google-grpc-dev"
+  [ -d /usr/share/gocode/src/google.golang.org/protobuf ] || missing="$missing golang-github-golang-protobuf-1-5-dev"
+  # HashiCorp's own library, for tests of programs that use it, and the compiler of their messages.
+  [ -d /usr/share/gocode/src/github.com/hashicorp/go-plugin ] || missing="$missing golang-github-hashicorp-go-plugin-dev"
+  need protoc protobuf-compiler
+  need protoc-gen-go protoc-gen-go
+  need protoc-gen-go-grpc protoc-gen-go-grpc
+fi
+if [ "$1" = test ]; then
+  # setpriv, setsid and unshare: tests use them to run commands as another user, or in a new session or namespace.
+  need setpriv util-linux
+  need setsid util-linux
+  need unshare util-linux
+  # A container with a separate Debian and systemd, for the tests of the package and its units.
+  need mmdebstrap mmdebstrap
+  need systemd-nspawn systemd-container
+  # The tests run one program of each common runtime in the jail. Debian's runtimes are below /usr, where every uid can
+  # read them. Java's headless package can compile as well.
+  need /usr/bin/node nodejs
+  # The packages of the example counter-node: several hundred small Debian packages, which take a minute or two.
+  need npm npm
+  need /usr/bin/java default-jre-headless
+  # Run by the MCP server for git.
+  need /usr/bin/git git
+  # For the plugin that was written from docs/protocol.md alone: HTTP/2 in Perl, without gRPC.
+  ls /usr/share/perl5/Protocol/HTTP2/Server.pm >/dev/null 2>&1 || missing="$missing libprotocol-http2-perl"
+  # PyInstaller packs the interpreter's shared library, which it inspects with objdump.
+  ls /usr/lib/*/libpython3.*.so.1.0 >/dev/null 2>&1 || missing="$missing libpython3-dev"
+  need objdump binutils
+  # promtool checks the metrics, the alert rules and the dashboard's queries; the package's server is only used for the
+  # dashboard's screenshot.
+  need promtool prometheus
+  # The store's tests start their own servers; the one that the package sets up is not used.
+  ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing="$missing postgresql"
+fi
+
+if [ -n "$missing" ]; then
+  if [ "$(id -u)" != 0 ]; then
+    echo "Missing:$missing. Install it with:  sudo apt-get install -y$missing" >&2
+    exit 1
+  fi
+  echo "Installing$missing …"
+  # A fresh image has no package lists; an old list is good enough if it contains the package.
+  # shellcheck disable=SC2086
+  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing >/dev/null 2>&1 || {
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing >/dev/null
+  }
+fi
+
+# PyInstaller packs a Python program into one file, for the tests of the jail: in a separate environment, at a pinned version.
+packer=target/runtimes/pyinstaller
+packer_version=6.22.3
+if [ "$1" = test ] && [ "$(cat "$packer/.stamp" 2>/dev/null || true)" != "$packer_version" ]; then
+  echo "Installing PyInstaller $packer_version for the tests (PyPI) …"
+  rm -rf "$packer"
+  /usr/bin/python3 -m venv "$packer"
+  "$packer/bin/pip" install --quiet --disable-pip-version-check "pyinstaller==$packer_version"
+  echo "$packer_version" >"$packer/.stamp"
+fi
+
+# Third-party MCP servers and clients, at the versions pinned in tests/mcp. A stamp in each directory records its inputs, so
+# that repeating this costs nothing. Installation scripts of packages are not run.
+mcp=target/mcp
+node_packages() { # directory below tests/mcp, what is in it
+  made_of=$(cksum <"tests/mcp/$1/package-lock.json")
+  [ "$(cat "$mcp/$1/.stamp" 2>/dev/null || true)" = "$made_of" ] && return
+  echo "Installing $2 for the tests (npm) …"
+  rm -rf "${mcp:?}/$1"
+  mkdir -p "$mcp/$1"
+  cp "tests/mcp/$1/package.json" "tests/mcp/$1/package-lock.json" "$mcp/$1/"
+  (cd "$mcp/$1" && npm ci --silent --ignore-scripts --no-audit --no-fund)
+  echo "$made_of" >"$mcp/$1/.stamp"
+}
+if [ "$1" = test ]; then
+  node_packages node "two MCP servers"
+  node_packages conformance "the MCP conformance suite"
+  node_packages node22 "Node 22, which that suite needs"
+  # The package's name contains the architecture; the tests look in one place.
+  mkdir -p "$mcp/node22/bin"
+  (cd "$mcp/node22/bin" && ln -sf ../node_modules/node-linux-*/bin/node node)
+  made_of=$(cksum <tests/mcp/requirements.txt)
+  if [ "$(cat "$mcp/python/.stamp" 2>/dev/null || true)" != "$made_of" ]; then
+    echo "Installing two MCP servers and the official client for the tests (PyPI) …"
+    rm -rf "$mcp/python"
+    /usr/bin/python3 -m venv "$mcp/python"
+    "$mcp/python/bin/pip" install --quiet --disable-pip-version-check --no-deps -r tests/mcp/requirements.txt
+    echo "$made_of" >"$mcp/python/.stamp"
+  fi
+fi
+
+if ! command -v cargo >/dev/null 2>&1; then
+  echo "Missing: cargo. Install Rust with rustup (https://rustup.rs), then run this again." >&2
+  exit 1
+fi
+if [ "$1" = test ]; then
+  . tests/scripts/tools.sh
+  # The test runner, and what makes the Debian package that is tested.
+  cargo_tool nextest
+  cargo_tool deb
+fi

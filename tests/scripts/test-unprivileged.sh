@@ -1,0 +1,31 @@
+#!/bin/sh
+# Runs the tests of real processes again as an unprivileged user, as in a developer's shell: plugins then
+# share the user's uid, and Talon has to report the missing protections. Only root can switch to such a user.
+set -eu
+cd "$(dirname "$0")/../.."
+. tests/scripts/tools.sh
+uid=54321 # Nobody's: below Debian's range for system daemons' dynamic users and above people's.
+if [ "$(id -u)" != 0 ]; then
+  exit 0 # The run before this one was this one.
+fi
+as_nobody() { setpriv --reuid "$uid" --regid "$uid" --clear-groups env HOME=/tmp TMPDIR=/tmp INSTA_WORKSPACE_ROOT="$PWD" "$@"; }
+if ! as_nobody test -x target/debug/talon; then
+  echo "SKIPPED test-unprivileged: uid $uid may not read $(pwd), so it cannot run what was built there"
+  exit 0
+fi
+# With the features of the whole workspace: single packages would be rebuilt with fewer features.
+binaries=$(cargo nextest list --locked --workspace --list-type binaries-only --message-format json |
+  /usr/bin/python3 -c 'import json, sys
+for binary in json.load(sys.stdin)["rust-binaries"].values():
+    # These two read the source tree, which does not depend on the user.
+    if binary["kind"] == "test" and binary["binary-id"].startswith(("talon-tests::", "talon-jail::")) and binary["binary-name"] not in ("architecture", "specification"):
+        print(binary["binary-path"])')
+echo "Once more as uid $uid, without any rights:"
+failed=
+for binary in $binaries; do
+  as_nobody "$binary" --quiet --test-threads 2 || failed="$failed $binary"
+done
+[ -z "$failed" ] || {
+  echo "Failed as uid $uid:$failed" >&2
+  exit 1
+}

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Every test: unit and property tests, doc tests, and the tests of real processes.
+set -eu
+cd "$(dirname "$0")/../.."
+. tests/scripts/tools.sh
+# The disk space of a clean build and of the tests' files; with less the run would fail somewhere in the middle.
+needed=12
+room=$(($(df -Pk . | awk 'NR == 2 { print $4 }') / 1024 / 1024))
+if [ ! -x target/debug/talon ] && [ "$room" -lt "$needed" ]; then
+  echo "test.sh: the disk of $(pwd) has $room GiB left, and building and running everything takes up to $needed: it may not get to the end" >&2
+fi
+tests/scripts/progress.sh "Building everything" cargo build --workspace --bins --tests --locked
+plugins-examples/stage.sh debug
+cargo test --workspace --doc --locked --quiet
+cargo nextest run --workspace --locked "$@"
+tests/scripts/test-unprivileged.sh

@@ -1,0 +1,17 @@
+# Sourced from the repository's root: cargo's tools, at the versions that this repository is checked with. A tool of another
+# version that is installed already stays as it is: ours goes below target/tools.
+PATH="$PWD/target/tools/bin:$PATH"
+export PATH
+
+# cargo_tool NAME: installs `cargo NAME` at its version, unless it is there.
+cargo_tool() {
+  case $1 in
+    deb) version=3.8.0 ;;
+    deny) version=0.20.2 ;;
+    nextest) version=0.9.143 ;;
+  esac
+  if ! cargo "$1" --version 2>/dev/null | grep -qwF "$version"; then
+    tests/scripts/progress.sh "Installing cargo-$1 $version (once, some minutes)" \
+      cargo install --quiet --locked --root target/tools "cargo-$1@$version"
+  fi
+}
