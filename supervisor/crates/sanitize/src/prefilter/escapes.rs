@@ -3,7 +3,7 @@
 use super::key::may_be_key;
 use super::name::may_be_tag;
 use super::prefixes::PrefixTable;
-use super::{is_ambiguous, length};
+use super::bytes::{is_ambiguous, length};
 use crate::fold::{Folded, fold};
 use crate::invisible::is_invisible;
 use crate::non_ascii;
