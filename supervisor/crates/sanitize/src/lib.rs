@@ -89,6 +89,7 @@
 //! It neutralizes syntax. It does not protect a model from persuasion.
 
 mod candidates;
+mod compose;
 mod encoded;
 mod entity;
 mod escape;
@@ -116,6 +117,8 @@ mod typed;
 mod unit;
 mod vocabulary;
 
+#[doc(hidden)]
+pub use compose::shown;
 pub use family_counts::FamilyCounts;
 pub use flags::Flags;
 pub use json::{MAX_JSON_BYTES, MAX_JSON_DEPTH};
@@ -123,8 +126,6 @@ pub use patterns::{
     BadPattern, MAX_COMPILED_BYTES, MAX_PATTERN_BYTES, MAX_PATTERNS, NOTICE, PatternProblem, SettingsError,
 };
 pub use safe_display::SafeDisplay;
-#[doc(hidden)]
-pub use safe_display::shown;
 pub use sanitizer::{Sanitizer, Settings};
 pub use truncate::{prefix, truncate};
 pub use typed::{Raw, Sanitized};
