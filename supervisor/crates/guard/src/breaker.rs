@@ -32,60 +32,12 @@ use crate::reason;
 use crate::text::Quoted;
 
 mod machine;
+mod settings;
+mod state;
 
 use machine::{CallPermit, Machine, Verdict};
-
-/// Faults in a row that open the breaker. More than the calls that one crash usually takes down, and few enough to
-/// spare the sixth caller a time-out. Set with [`BreakerSettings::failures`].
-pub const DEFAULT_FAILURES: u32 = 5;
-
-/// The time within which the faults must occur: two rounds of the default timeout, so that a plugin which only
-/// ever times out opens the breaker too. Set with [`BreakerSettings::window`].
-pub const DEFAULT_WINDOW: Duration = Duration::from_secs(60);
-
-/// How long an open breaker refuses calls. About as long as a restart with its backoff takes; a probe that comes too
-/// early costs one call. Set with [`BreakerSettings::open_for`].
-pub const DEFAULT_OPEN_FOR: Duration = Duration::from_secs(10);
-
-/// When a breaker opens and for how long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BreakerSettings {
-    /// Faults in a row that open it, from 1 to 1000. Default [`DEFAULT_FAILURES`].
-    pub failures: u32,
-    /// The time within which they must occur. Default [`DEFAULT_WINDOW`].
-    pub window: Duration,
-    /// How long it stays open before one call may try, at most a day. Default [`DEFAULT_OPEN_FOR`].
-    pub open_for: Duration,
-}
-
-impl Default for BreakerSettings {
-    fn default() -> Self {
-        Self { failures: DEFAULT_FAILURES, window: DEFAULT_WINDOW, open_for: DEFAULT_OPEN_FOR }
-    }
-}
-
-/// The state of a breaker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BreakerState {
-    /// Calls go through.
-    Closed,
-    /// Calls are refused. It stays in this state until the first call after `open_for`.
-    Open,
-    /// One call is tried, the others are refused.
-    HalfOpen,
-}
-
-impl BreakerState {
-    /// The value for programs: `closed`, `open` or `half_open`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-            Self::HalfOpen => "half_open",
-        }
-    }
-}
+pub use settings::{BreakerSettings, DEFAULT_FAILURES, DEFAULT_OPEN_FOR, DEFAULT_WINDOW};
+pub use state::BreakerState;
 
 /// The breaker is open.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -124,8 +76,8 @@ impl BreakerLayer {
     pub fn new(settings: BreakerSettings) -> Self {
         let (state, _) = watch::channel(BreakerState::Closed);
         let machine = Machine::new(settings);
-        let calm = AtomicU64::new(healthy_epoch_or_none(&machine));
-        Self { shared: Arc::new(Shared { machine: Mutex::new(machine), state, healthy_epoch: calm }) }
+        let healthy_epoch = AtomicU64::new(healthy_epoch_or_none(&machine));
+        Self { shared: Arc::new(Shared { machine: Mutex::new(machine), state, healthy_epoch }) }
     }
 
     /// A handle that reads, watches and resets the breaker.
@@ -172,7 +124,7 @@ impl BreakerGauge {
 struct Shared {
     machine: Mutex<Machine>,
     state: watch::Sender<BreakerState>,
-    /// The machine's epoch while it is healthy, else [`NOT_CALM`]. Written under the machine's lock and read without
+    /// The machine's epoch while it is healthy, else [`NO_HEALTHY_EPOCH`]. Written under the machine's lock and read without
     /// it: a healthy breaker, which nearly every one is, admits and settles calls without a lock and without reading
     /// the clock.
     healthy_epoch: AtomicU64,
@@ -210,9 +162,9 @@ impl Shared {
 
     fn settle(&self, call: CallPermit, verdict: Verdict, now: impl FnOnce() -> Instant) {
         // There is no fault to forget, and this call is not one.
-        let calm =
+        let is_healthy =
             verdict != Verdict::Fault && self.healthy_epoch.load(Ordering::Acquire) != NO_HEALTHY_EPOCH;
-        if !calm {
+        if !is_healthy {
             self.update(|machine| machine.settle(call, verdict, now()));
         }
     }

@@ -11,6 +11,7 @@ use talon_sanitize::Sanitized;
 use tokio::time::Instant;
 use tracing::Span;
 
+use crate::arc_by_id::ArcById;
 use crate::layer_timings::LayerTimings;
 
 /// Who made the call. The dispatcher decides it from the peer's uid, never from a field of the request.
@@ -64,43 +65,6 @@ pub trait TraceContext: Send + Sync {
 
 /// The key of the session context that distinguishes a caller's conversations.
 pub const SESSION_KEY: &str = "session_id";
-
-/// A shared value that the host passes along with a call. Equal only to itself; its `Debug` shows nothing of it.
-pub struct ArcById<T: ?Sized>(Arc<T>);
-
-impl<T: ?Sized> ArcById<T> {
-    /// Wraps the value.
-    #[must_use]
-    pub fn new(it: Arc<T>) -> Self {
-        Self(it)
-    }
-}
-
-impl<T: ?Sized> Deref for ArcById<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
-    }
-}
-
-impl<T: ?Sized> Clone for ArcById<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<T: ?Sized> PartialEq for ArcById<T> {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl<T: ?Sized> fmt::Debug for ArcById<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handed").finish_non_exhaustive()
-    }
-}
 
 /// One call to a plugin.
 ///
@@ -225,7 +189,7 @@ impl fmt::Debug for Call {
             .field("args", &self.args.keys())
             .field("origin", &self.origin)
             .field("granted", &self.granted)
-            .field("follower", &self.progress_observer)
+            .field("progress_observer", &self.progress_observer)
             .field("trace", &self.trace)
             .field("context", &self.context.keys())
             .field("accepted", &self.accepted)

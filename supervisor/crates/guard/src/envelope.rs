@@ -73,7 +73,7 @@ impl EnvelopeMode {
 }
 
 /// A text in its envelope, fit for a model's prompt. The wrap layer and the [`Guard`](crate::Guard) make it, and
-/// [`Wrapped::received`] parses it from one that came over a wire.
+/// [`Wrapped::parse`] parses it from one that came over a wire.
 ///
 /// ```compile_fail
 /// # fn sanitized() -> talon_guard::Sanitized { unimplemented!() }

@@ -26,7 +26,7 @@ use crate::answer::Answer;
 use crate::call::Call;
 use crate::call_when_ready::{CallWhenReady, call_when_ready};
 use crate::error::CallError;
-use crate::text::prefix;
+use talon_sanitize::prefix;
 
 /// How much of an error's chain one log line holds. A cause may quote a plugin; 4 KiB is a screenful.
 const MAX_LOGGED_BYTES: usize = 4096;

@@ -32,7 +32,7 @@ type Layers = BoxCloneSyncService<Call, Guarded, Infallible>;
 ///         .layer(guard.wrap_layer())
 ///         .layer(guard.truncate_layer())
 ///         .layer(guard.sanitize_layer())
-///         .service(service_fn(|_: Call| std::future::ready(Ok(Answer::of_tool("hello".to_owned()))))),
+///         .service(service_fn(|_: Call| std::future::ready(Ok(Answer::from_tool("hello".to_owned()))))),
 /// );
 /// let answer = stack.call(Call::new("c1", "greeter", "greet", Origin::Person)).await;
 /// assert_eq!(*answer.content(), "hello");

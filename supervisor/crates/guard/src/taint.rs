@@ -39,6 +39,7 @@ use crate::call::Call;
 use crate::wrap::Guarded;
 
 mod argument_grams;
+mod gram_length;
 mod letters;
 mod ngrams;
 mod normalized_buffer;
@@ -46,7 +47,8 @@ mod scope_memory;
 mod table;
 
 use argument_grams::ArgumentGrams;
-use ngrams::{GRAM_BYTES, NGramHasher, STRIDE};
+use gram_length::GRAM_BYTES;
+use ngrams::{NGramHasher, STRIDE};
 use scope_memory::ScopeMemory;
 
 /// The shortest run that is certain to be found, in letters and digits: five to seven words, or one key or digest.
@@ -141,7 +143,7 @@ impl Taint {
         let mut budget = MAX_LOOKED_AT;
         let Shared { grams, .. } = &*self.shared;
         for value in args {
-            let value = crate::text::prefix(value, budget);
+            let value = talon_sanitize::prefix(value, budget);
             budget -= value.len();
             own.reserve(value.len());
             grams.hash_every_position(value, |some| {

@@ -23,11 +23,6 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// The longest prefix of `text` that is at most `max_bytes` long and ends between two characters.
-pub(crate) fn prefix(text: &str, max_bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(max_bytes)]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,11 +31,5 @@ mod tests {
     fn quoted_names_stay_on_their_line_and_short() {
         assert_eq!(Quoted("a\nb\u{1b}[2J").to_string(), r#""a\nb\u{1b}[2J""#);
         assert!(Quoted(&"x".repeat(10_000)).to_string().len() < 80);
-    }
-
-    #[test]
-    fn a_prefix_never_splits_a_character() {
-        assert_eq!(prefix("abcdä", 5), "abcd");
-        assert_eq!(prefix("abc", 99), "abc");
     }
 }

@@ -47,22 +47,19 @@ use tower_layer::Layer;
 use tower_service::Service;
 use tracing::Span;
 
-use self::meters::Meters;
+use self::meters::{CANCELLED, Meters};
 use crate::answer::Outcome;
 use crate::call::Call;
 use crate::reason;
 use crate::report::Report;
-use crate::text::prefix;
 use crate::wrap::Guarded;
+use talon_sanitize::prefix;
 
 /// The `plugin` label of calls to plugins that do not exist. No plugin can have this name.
 pub const UNKNOWN_PLUGIN_LABEL: &str = "(unknown)";
 
 /// How much of a caller's text a span field holds: names and ids are at most 64 and 128 characters by contract.
 const MAX_FIELD_BYTES: usize = 128;
-
-/// The outcome of a call whose caller went away before there was one.
-const CANCELLED: &str = "cancelled";
 
 /// Describes the series to the installed metrics recorder. Call it once.
 pub fn describe_metrics() {

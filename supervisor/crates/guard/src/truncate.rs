@@ -24,7 +24,7 @@ use crate::body::{Body, Part};
 use crate::call::Call;
 use crate::pages::Pages;
 use crate::sanitized_answer::{Field, SanitizedAnswer};
-use crate::text::prefix;
+use talon_sanitize::prefix;
 
 mod excerpt;
 

@@ -75,8 +75,8 @@ fn stack() -> Stack {
         .layer(RescueLayer::new())
         .layer(ValidateLayer::with_store(raw.clone()))
         .layer(ResolveLayer::new(OnePlugin, ContextGrants::default()).max_argument_bytes(1000))
-        .layer(DeadlineLayer::new(Timeouts { default: TIMEOUT, actions: BTreeMap::new() }))
         .layer(QuarantineLayer::new(quarantine.clone()))
+        .layer(DeadlineLayer::new(Timeouts { default: TIMEOUT, actions: BTreeMap::new() }))
         .layer(BreakerLayer::new(BreakerSettings { failures: 2, ..BreakerSettings::default() }))
         .layer(AdmissionLayer::new(AdmissionSettings { concurrency: 1, queue: 0 }))
         .service(plugin);

@@ -58,7 +58,8 @@ fn has_nul(text: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Identity, Limits, Mode};
+    use crate::identity::Identity;
+    use crate::spec::{Limits, Mode};
 
     fn good() -> JailSpec {
         JailSpec {

@@ -11,11 +11,12 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use crate::image::{SEALS, Stage};
 use crate::monitor::Monitor;
+use crate::network::Network;
 use crate::process_identity::pid_of;
 use crate::profile::Learner;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::spec::{JailSpec, Mode, Network, SPEC_MAX_BYTES};
+use crate::spec::{JailSpec, Mode, SPEC_MAX_BYTES};
 use crate::standby::{StageEndpoints, StartedStage};
 use crate::wire::{
     self, DescriptorRole, NamespaceRequest, ReceiveOutcome, StageCommand, StageNote, StageRequest,

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::identity::Identity;
+use crate::network::Network;
 use crate::profile::CompiledProfile;
 use crate::view::View;
 
@@ -25,7 +27,7 @@ pub struct JailSpec {
     /// The whole environment; nothing is inherited.
     pub env: Vec<(OsString, OsString)>,
     /// The working directory.
-    #[serde(with = "path_bytes")]
+    #[serde(with = "crate::path_bytes")]
     pub cwd: PathBuf,
     /// The uid and gid to become; `None` keeps those of the supervisor (which an unprivileged one must).
     pub identity: Option<Identity>,
@@ -55,16 +57,7 @@ pub enum Program {
     /// The open file passed with the spec: the checked file is the one that runs, whatever happens to its path.
     Descriptor,
     /// A path, for scripts (whose interpreter needs one); it must lie in a read-only view of what was checked.
-    Path(#[serde(with = "path_bytes")] PathBuf),
-}
-
-/// A uid and gid for the program alone, without supplementary groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// Never 0.
-    pub uid: u32,
-    /// Never 0.
-    pub gid: u32,
+    Path(#[serde(with = "crate::path_bytes")] PathBuf),
 }
 
 /// Resource limits, each set hard and soft. A limit above the supervisor's own is lowered to that.
@@ -123,22 +116,6 @@ impl Default for Limits {
     }
 }
 
-/// Where a program may connect to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Network {
-    /// Nothing: an empty network namespace.
-    None,
-    /// Only itself: a network namespace with only the loopback interface up.
-    Loopback,
-    /// Whatever the host can, except where ports are named: then TCP to and from these only.
-    Host {
-        /// TCP ports that it may connect to; `None` is any. Needs Landlock ABI 4 (Linux 6.7).
-        connect: Option<Vec<u16>>,
-        /// TCP ports that it may listen on; `None` is any. Needs Landlock ABI 4 (Linux 6.7).
-        bind: Option<Vec<u16>>,
-    },
-}
-
 /// What to do when a requested protection cannot be provided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mode {
@@ -148,40 +125,6 @@ pub enum Mode {
     BestEffort,
     /// No protections beyond a separate process (and the [`Identity`], if one is given); reported prominently.
     Off,
-}
-
-/// Paths are encoded as bytes: serde's own form refuses those that are not UTF-8.
-pub(crate) mod path_bytes {
-    use std::ffi::OsString;
-    use std::path::{Path, PathBuf};
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-        path.as_os_str().serialize(serializer)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
-        OsString::deserialize(deserializer).map(PathBuf::from)
-    }
-}
-
-/// The same for a path that may be missing.
-pub(crate) mod optional_path_bytes {
-    use std::ffi::OsString;
-    use std::path::PathBuf;
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
-        path.as_ref().map(|path| path.as_os_str()).serialize(serializer)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<PathBuf>, D::Error> {
-        Ok(Option::<OsString>::deserialize(deserializer)?.map(PathBuf::from))
-    }
 }
 
 #[cfg(test)]

@@ -55,8 +55,8 @@ impl StartedStage {
     /// Ends the stage, and has it reaped.
     pub(crate) fn discard(self) {
         let StageEndpoints { control, .. } = self.endpoints;
-        let told = wait_ready(control.as_fd(), PollFlags::IN, START_TIMEOUT).unwrap_or(false);
-        let note = if told { wire::receive::<StageNote>(&control).ok() } else { None };
+        let reported = wait_ready(control.as_fd(), PollFlags::IN, START_TIMEOUT).unwrap_or(false);
+        let note = if reported { wire::receive::<StageNote>(&control).ok() } else { None };
         drop(control);
         if let Some(ReceiveOutcome::Packet(StageNote::Born, descriptors)) = note {
             descriptors.into_iter().for_each(reaper::reap_later);
@@ -79,8 +79,8 @@ impl StandbySlot {
 
     /// Takes the standby stage, if there is one of the requested kind.
     pub(crate) fn take(&self, call: &StageRequest) -> Option<StartedStage> {
-        let wanted = call.namespaces.as_ref()?;
-        let (_, newborn) = self.slot().take_if(|(kind, _)| kind == wanted)?;
+        let requested = call.namespaces.as_ref()?;
+        let (_, newborn) = self.slot().take_if(|(kind, _)| kind == requested)?;
         Some(newborn)
     }
 

@@ -139,12 +139,12 @@ pub(crate) fn remaining(deadline: Option<Instant>) -> Duration {
 /// Waits until a descriptor is ready, or closed at its other end; false after the timeout.
 pub(crate) fn wait_ready(
     descriptor: BorrowedFd<'_>,
-    wanted: PollFlags,
+    events: PollFlags,
     timeout: Duration,
 ) -> io::Result<bool> {
     // A timeout that the kernel's type cannot represent means no timeout.
     let timeout = Timespec::try_from(timeout).ok();
-    let mut polled = [PollFd::from_borrowed_fd(descriptor, wanted)];
+    let mut polled = [PollFd::from_borrowed_fd(descriptor, events)];
     match retry_on_intr(|| poll(&mut polled, timeout.as_ref())) {
         Ok(ready) => Ok(ready > 0),
         Err(errno) => Err(errno.into()),

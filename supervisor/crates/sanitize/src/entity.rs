@@ -1,6 +1,6 @@
 //! Decodes escapes: HTML references and hexadecimal digits, from folded units.
 
-use crate::skeleton::{END, OTHER, Unit};
+use crate::unit::{END, OTHER, Unit};
 
 /// The length of the longest name in [`NAMED`].
 const MAX_NAME: usize = 12;

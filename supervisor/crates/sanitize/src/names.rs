@@ -3,7 +3,7 @@
 //! There is no list of tokens: a name is split into words, and the combination of words counts. New formats keep
 //! appearing, but they keep saying "tool", "call", "start of" and the names of the turns.
 
-use crate::shapes::Role;
+use crate::role::Role;
 use crate::vocabulary::{
     CALL_KEYS, COMPANIONS, CORE_PAIRS, KEY_ENDINGS, MARKERS, OBJECTS, TOOL_WORDS, VERBS, WHOLE_NAMES,
 };

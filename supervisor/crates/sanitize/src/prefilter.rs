@@ -2,6 +2,7 @@
 //! a "yes" costs a closer look. Most tags of a page and keys of a record end here, so it reads words of eight
 //! bytes, and uses tables where a branch would be mispredicted.
 
+mod bytes;
 mod escapes;
 mod key;
 mod line;
@@ -10,6 +11,7 @@ mod prefixes;
 
 use crate::non_ascii;
 
+use self::bytes::is_ambiguous;
 pub(crate) use self::escapes::REFERENCE_LISTS;
 use self::escapes::{is_run, may_be_digit, may_be_percent, may_be_reference};
 pub(crate) use self::key::KEY_LISTS;
@@ -56,13 +58,4 @@ pub(crate) fn may_match(bytes: &[u8], at: usize) -> bool {
         0xc0.. => non_ascii::may_be_relevant(bytes, at),
         _ => true,
     }
-}
-
-fn length(bytes: &[u8], belongs: impl Fn(&u8) -> bool) -> usize {
-    bytes.iter().position(|byte| !belongs(byte)).unwrap_or(bytes.len())
-}
-
-/// Whether the byte may begin a character that folds to something else.
-fn is_ambiguous(byte: u8) -> bool {
-    matches!(byte, 0x80..|b'&'| b'\\' | b'%')
 }

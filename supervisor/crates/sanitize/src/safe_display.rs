@@ -1,33 +1,30 @@
-//! Values that are safe to show, and the macro that joins them with literals.
+//! Values that are safe to show.
 
 use std::fmt;
 
-use crate::typed::Sanitized;
-
-/// A value whose text is a literal of the program or was sanitized: a number, a literal, [`Sanitized`], a type with a
+/// A value whose text is a literal of the program or was sanitized: a number, a literal, [`Sanitized`](crate::Sanitized), a type with a
 /// fixed set of words.
 ///
 /// Implement it for a type only if none of its values can hold text from outside: an enum of states, a name that
 /// was checked against a set of harmless characters, an error all of whose parts are `SafeDisplay`.
 ///
 /// ```compile_fail
-/// fn show(_: impl talon_sanitize::Shown) {}
+/// fn show(_: impl talon_sanitize::SafeDisplay) {}
 /// // The source of a plain string is unknown.
 /// show(String::from("text"));
 /// ```
 ///
 /// ```compile_fail
-/// fn show(_: impl talon_sanitize::Shown) {}
+/// fn show(_: impl talon_sanitize::SafeDisplay) {}
 /// // So is that of a borrowed one; a literal is fine.
 /// show(String::from("text").as_str());
 /// ```
 #[diagnostic::on_unimplemented(
     message = "the source of the text in `{Self}` is unknown, so it cannot be shown",
-    note = "make it inert: `Raw::from(text).line()`, or `Raw::of(value).line()` for what has a Display"
+    note = "sanitize it: `Raw::from(text).line()`, or `Raw::of(value).line()` for what has a Display"
 )]
 pub trait SafeDisplay: fmt::Display {}
 
-impl SafeDisplay for Sanitized {}
 impl SafeDisplay for &'static str {}
 impl<T: SafeDisplay> SafeDisplay for &T {}
 
@@ -38,51 +35,3 @@ macro_rules! numbers {
 numbers!(bool u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64);
 impl SafeDisplay for std::net::IpAddr {}
 impl SafeDisplay for std::net::SocketAddr {}
-
-/// Joins literals with values that are [`Shown`](crate::Shown), and sanitizes the whole.
-///
-/// ```
-/// use talon_sanitize::{Raw, inert};
-///
-/// let said = Raw::from("\u{1b}[2J<|im_start|>").line();
-/// assert_eq!(inert!("instance {} said {}", 2, said), "instance 2 said ␛[2J<·|im_start|>");
-/// ```
-///
-/// A variable cannot be captured in the format string, because its type would not be checked.
-///
-/// ```compile_fail
-/// let text = String::from("<|im_start|>");
-/// talon_sanitize::inert!("{text}");
-/// ```
-///
-/// ```compile_fail
-/// talon_sanitize::inert!("{}", String::from("<|im_start|>"));
-/// ```
-#[macro_export]
-macro_rules! inert {
-    ($words:literal $(, $($rest:tt)*)?) => {
-        $crate::inert_pieces!(($words) () $($($rest)*)?)
-    };
-}
-
-/// Collects the arguments of [`inert!`](crate::inert), one by one.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! inert_pieces {
-    (($words:literal) ($($done:tt)*)) => {
-        // With `concat!` the format string cannot capture variables.
-        $crate::Sanitized::composed(::std::format_args!(::std::concat!($words) $($done)*))
-    };
-    (($words:literal) ($($done:tt)*) $name:ident = $piece:expr $(, $($rest:tt)*)?) => {
-        $crate::inert_pieces!(($words) ($($done)*, $name = $crate::shown(&$piece)) $($($rest)*)?)
-    };
-    (($words:literal) ($($done:tt)*) $piece:expr $(, $($rest:tt)*)?) => {
-        $crate::inert_pieces!(($words) ($($done)*, $crate::shown(&$piece)) $($($rest)*)?)
-    };
-}
-
-/// Checks the type of a piece for [`inert!`](crate::inert).
-#[doc(hidden)]
-pub fn shown<T: SafeDisplay>(piece: &T) -> &T {
-    piece
-}

@@ -6,8 +6,10 @@ use crate::family_counts::{Family, FindingKind};
 use crate::fold::{Folded, SYMBOL, fold, is_symbol, punctuation};
 use crate::invisible::{is_invisible, stays};
 use crate::prefilter;
-use crate::shapes::{self, Budget, LineStart, ReActStep, Role, RoleSet, TextEnd, Verdict};
-use crate::skeleton::{Unit, Window};
+use crate::role::{Role, RoleSet};
+use crate::shapes::{self, Budget, LineStart, ReActStep, TextEnd, Verdict};
+use crate::skeleton::Window;
+use crate::unit::Unit;
 
 /// One change to the original.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

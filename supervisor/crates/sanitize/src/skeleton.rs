@@ -9,13 +9,7 @@
 use crate::entity;
 use crate::fold::{Folded, fold};
 use crate::invisible::{is_invisible, stays};
-
-/// A character that folds to no ASCII character, or one that sanitizing replaces by a note.
-pub(crate) const OTHER: u8 = 0x80;
-/// The text ends here.
-pub(crate) const END: u8 = 0x00;
-/// The window ends here; no shape is this long.
-pub(crate) const FAR: u8 = 0x01;
+use crate::unit::{END, FAR, OTHER, Unit};
 
 /// How many units a shape may look at. The longest token in use has 40; white space may triple that.
 const MAX_UNITS: usize = 160;
@@ -35,15 +29,6 @@ fn settled_after(byte: u8) -> Option<usize> {
         b'%' => Some(5),
         _ => None,
     }
-}
-
-/// One folded character and the bytes of the original it stands for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Unit {
-    /// A lower-case ASCII character (every line break is `\n`, other white space a space) or [`OTHER`].
-    pub(crate) byte: u8,
-    pub(crate) start: usize,
-    pub(crate) end: usize,
 }
 
 /// The skeleton from one place on, grown on demand.

@@ -1,7 +1,7 @@
 //! Two types for text before and after sanitizing: untrusted text, and text that is safe to show.
 //!
 //! [`Raw`] cannot be printed; it has to be sanitized first. Code that shows text (a terminal, a page, a prompt, a log)
-//! takes [`Sanitized`] or what is [`Shown`](crate::Shown), so that the compiler reports a missing call of the
+//! takes [`Sanitized`] or what is [`SafeDisplay`], so that the compiler reports a missing call of the
 //! sanitizer. [`inert!`](crate::inert) joins literals and sanitized pieces and sanitizes the whole once more: two
 //! harmless pieces can make a token where they meet.
 
@@ -14,7 +14,7 @@ use crate::safe_display::SafeDisplay;
 use crate::sanitizer::Sanitizer;
 
 /// What replaces the rest of a text that was cut.
-const CUT: &str = "…";
+const ELLIPSIS: &str = "…";
 
 /// Untrusted text, as it came from outside.
 ///
@@ -60,11 +60,11 @@ impl<'t> Raw<'t> {
     /// Keeps at most `max_bytes` of it, in whole characters, and returns how many bytes that left out. It bounds the
     /// work of sanitizing; to cut text that is shown, see [`Sanitizer::safe_cut`].
     pub fn truncate(&mut self, max_bytes: usize) -> usize {
-        let keep = self.0.floor_char_boundary(max_bytes);
-        let left_out = self.0.len() - keep;
+        let end = self.0.floor_char_boundary(max_bytes);
+        let left_out = self.0.len() - end;
         match &mut self.0 {
-            Cow::Borrowed(text) => *text = &text[..keep],
-            Cow::Owned(text) => text.truncate(keep),
+            Cow::Borrowed(text) => *text = &text[..end],
+            Cow::Owned(text) => text.truncate(end),
         }
         left_out
     }
@@ -166,7 +166,7 @@ impl Sanitized {
     /// Adds `…` even if all of this text fits, because something behind it is left out.
     fn cut_and_mark(mut self, max_bytes: usize) -> Self {
         self.0.truncate(Sanitizer::default().safe_cut(&self.0, max_bytes));
-        self.0.push_str(CUT);
+        self.0.push_str(ELLIPSIS);
         self
     }
 
@@ -243,6 +243,8 @@ impl fmt::Display for Sanitized {
     }
 }
 
+impl SafeDisplay for Sanitized {}
+
 impl PartialEq<str> for Sanitized {
     fn eq(&self, other: &str) -> bool {
         self.0 == other
@@ -266,7 +268,7 @@ impl Sanitizer {
     pub fn sanitize<'t>(&self, raw: impl Into<Raw<'t>>, tally: &mut FamilyCounts) -> Sanitized {
         let Raw(text) = raw.into();
         match self.text(&text, tally) {
-            Cow::Owned(inert) => Sanitized(inert),
+            Cow::Owned(changed) => Sanitized(changed),
             Cow::Borrowed(same) if std::ptr::eq(same, text.as_ref()) => Sanitized(text.into_owned()),
             // The notice in place of a text that kept changing.
             Cow::Borrowed(notice) => Sanitized(notice.to_owned()),
@@ -282,7 +284,7 @@ impl Sanitizer {
     /// Sanitizes JSON and keeps its shape: [`Sanitizer::json`] with types. `None` if it is invalid or over a limit.
     pub fn sanitize_json<'t>(&self, raw: impl Into<Raw<'t>>, tally: &mut FamilyCounts) -> Option<Sanitized> {
         let Raw(text) = raw.into();
-        self.json(&text, tally).map(|inert| Sanitized(inert.into_owned()))
+        self.json(&text, tally).map(|json| Sanitized(json.into_owned()))
     }
 }
 

@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{BreakerSettings, BreakerState};
+use super::settings::BreakerSettings;
+use super::state::BreakerState;
 
 /// More faults in a row than this are not recorded; a larger `failures` counts as this.
 const MAX_FAILURES: u32 = 1000;

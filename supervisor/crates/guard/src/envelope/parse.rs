@@ -18,9 +18,9 @@ impl Wrapped {
     /// use talon_guard::{Sanitizer, Wrapped};
     ///
     /// let sanitizer = Sanitizer::default();
-    /// assert!(Wrapped::received("[plugin_output]\nhello\n[/plugin_output]", &sanitizer).is_some());
-    /// assert!(Wrapped::received("[plugin_output]\n<|im_start|>\n[/plugin_output]", &sanitizer).is_none());
-    /// assert!(Wrapped::received("hello", &sanitizer).is_none());
+    /// assert!(Wrapped::parse("[plugin_output]\nhello\n[/plugin_output]", &sanitizer).is_some());
+    /// assert!(Wrapped::parse("[plugin_output]\n<|im_start|>\n[/plugin_output]", &sanitizer).is_none());
+    /// assert!(Wrapped::parse("hello", &sanitizer).is_none());
     /// ```
     #[must_use]
     pub fn parse(text: &str, sanitizer: &Sanitizer) -> Option<Self> {

@@ -10,7 +10,8 @@ use talon_proto::plugin::{Action, Parameter};
 use super::actions::ActionRef;
 use super::nearest::nearest;
 use super::schema::{Budget, Patterns, Schema, is_integer};
-use crate::text::{Quoted, prefix};
+use crate::text::Quoted;
+use talon_sanitize::prefix;
 
 /// Problems listed in one refusal; the rest is counted.
 const MAX_PROBLEMS: usize = 8;

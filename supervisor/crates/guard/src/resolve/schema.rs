@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use crate::text::{Quoted, prefix};
+use crate::text::Quoted;
+use talon_sanitize::{prefix, truncate};
 
 /// Larger schema texts are ignored. Generated schemas of one parameter have a few hundred bytes.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
@@ -314,8 +315,7 @@ fn at_path(name: &str, must: &str) -> String {
 
 fn display_value(value: &Value) -> String {
     let text = value.to_string();
-    let start = prefix(&text, MAX_SHOWN_BYTES);
-    if start.len() < text.len() { format!("{start}…") } else { text }
+    truncate(&text, MAX_SHOWN_BYTES, "…").into_owned()
 }
 
 fn truncate_for_display(text: &str) -> &str {

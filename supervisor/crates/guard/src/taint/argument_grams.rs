@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::ngrams::GRAM_BYTES;
+use super::gram_length::GRAM_BYTES;
 
 /// How many fingerprints of a call's arguments are kept. A bound on memory: it suits arguments of 16 KiB, and plugins
 /// usually repeat the beginning.

@@ -5,13 +5,10 @@ use std::hash::{BuildHasher as _, Hasher as _};
 
 use foldhash::fast::RandomState;
 
+use super::gram_length::GRAM_BYTES;
 use super::normalized_buffer::NormalizedBuffer;
 
-/// The length of the n-gram that one fingerprint stands for, in normalized bytes. Shorter ones occur by chance: the
-/// words "the following files were" are 21 letters.
-pub(super) const GRAM_BYTES: usize = 24;
-
-/// A fingerprint is stored for every position that is a multiple of this. Together with [`GRAM`] it makes 32 the
+/// A fingerprint is stored for every position that is a multiple of this. Together with [`GRAM_BYTES`] it makes 32 the
 /// shortest run that is certain to be found.
 pub(super) const STRIDE: usize = 9;
 
@@ -33,16 +30,16 @@ thread_local! {
 
 impl ScratchBuffers {
     fn take() -> Box<Self> {
-        let mut desks = SCRATCH_POOL.take();
-        let desk = desks.pop();
-        SCRATCH_POOL.set(desks);
-        desk.unwrap_or_else(|| Box::new(Self { normalized: NormalizedBuffer::new(), batch: [0; BATCH] }))
+        let mut pool = SCRATCH_POOL.take();
+        let buffers = pool.pop();
+        SCRATCH_POOL.set(pool);
+        buffers.unwrap_or_else(|| Box::new(Self { normalized: NormalizedBuffer::new(), batch: [0; BATCH] }))
     }
 
     fn release(self: Box<Self>) {
-        let mut desks = SCRATCH_POOL.take();
-        desks.push(self);
-        SCRATCH_POOL.set(desks);
+        let mut pool = SCRATCH_POOL.take();
+        pool.push(self);
+        SCRATCH_POOL.set(pool);
     }
 }
 
@@ -54,14 +51,14 @@ pub(super) fn may_contain_gram(text: &str) -> bool {
 
 /// Appends the part of a text that is compared: its letters and digits, in lower case.
 pub(super) fn normalize(text: &str, to: &mut Vec<u8>) {
-    let mut desk = ScratchBuffers::take();
+    let mut buffers = ScratchBuffers::take();
     let mut rest = text;
     while !rest.is_empty() {
-        desk.normalized.clear();
-        rest = desk.normalized.fill(rest);
-        to.extend_from_slice(desk.normalized.bytes());
+        buffers.normalized.clear();
+        rest = buffers.normalized.fill(rest);
+        to.extend_from_slice(buffers.normalized.bytes());
     }
-    desk.release();
+    buffers.release();
 }
 
 /// Hashes n-grams with a random seed, so that collisions cannot be constructed.
@@ -87,17 +84,17 @@ impl NGramHasher {
 
     /// For storing, of text that was [normalized](letters_of) before.
     pub(super) fn hash_normalized(&self, letters: &[u8], mut found: impl FnMut(&mut [u64])) {
-        let mut desk = ScratchBuffers::take();
-        self.hash_buffer(letters, STRIDE, &mut desk.batch, &mut found);
-        desk.release();
+        let mut buffers = ScratchBuffers::take();
+        self.hash_buffer(letters, STRIDE, &mut buffers.batch, &mut found);
+        buffers.release();
     }
 
     fn hash_text(&self, text: &str, stride: usize, mut found: impl FnMut(&mut [u64])) {
         if !may_contain_gram(text) {
             return;
         }
-        let mut desk = ScratchBuffers::take();
-        let ScratchBuffers { normalized: kept, batch } = &mut *desk;
+        let mut buffers = ScratchBuffers::take();
+        let ScratchBuffers { normalized: kept, batch } = &mut *buffers;
         kept.clear();
         let mut rest = text;
         while !rest.is_empty() {
@@ -105,7 +102,7 @@ impl NGramHasher {
             self.hash_buffer(kept.bytes(), stride, batch, &mut found);
             kept.discard_hashed(stride);
         }
-        desk.release();
+        buffers.release();
     }
 
     /// One fingerprint for each complete n-gram.

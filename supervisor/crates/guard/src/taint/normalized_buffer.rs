@@ -7,8 +7,8 @@
 use fearless_simd::prelude::*;
 use fearless_simd::{Level, dispatch};
 
+use super::gram_length::GRAM_BYTES;
 use super::letters;
-use super::ngrams::GRAM_BYTES;
 
 /// The size of the buffer: enough for most answers and for efficient loops, small enough for the L1 cache.
 const CAPACITY: usize = 4096;
@@ -20,7 +20,7 @@ const MIN_FREE: usize = 128;
 /// counted byte is overwritten next.
 const MAX_VECTOR_BYTES: usize = 64;
 
-/// What may be written behind [`ROOM`]: a vector, or a character in lower case, which is up to three characters.
+/// What may be written behind [`CAPACITY`]: a vector, or a character in lower case, which is up to three characters.
 const SLACK: usize = MAX_VECTOR_BYTES;
 
 /// After this many ASCII characters vectors are used again: more than stand between two words of another script.

@@ -9,12 +9,14 @@ use std::time::Duration;
 
 use metrics::{Counter, Histogram};
 
-use super::CANCELLED;
 use crate::reason;
 use crate::report::Report;
 
 /// The outcome of nearly all calls.
 const OK: &str = "ok";
+
+/// The outcome of a call whose caller went away before there was one.
+pub(super) const CANCELLED: &str = "cancelled";
 
 /// How a call can end.
 const OUTCOMES: [&str; 5] = [OK, reason::TOOL_ERROR, "refused", "host_fault", CANCELLED];

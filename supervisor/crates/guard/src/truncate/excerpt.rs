@@ -4,7 +4,7 @@ use super::{TruncateLayer, notice};
 use crate::body::{Body, Part};
 use crate::pages::{Pages, READ_MORE};
 use crate::sanitized_answer::{Field, SanitizedAnswer};
-use crate::text::prefix;
+use talon_sanitize::prefix;
 use talon_sanitize::{FamilyCounts, Raw, Sanitized};
 
 /// The end gets a quarter of the limit.

@@ -5,13 +5,16 @@ use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use super::{CgroupsUnavailableError, SUPERVISOR};
+use super::error::CgroupsUnavailableError;
 
 /// The controllers that are used. The first two are the reason for having a cgroup and are required; the others are
 /// used where they are available.
 pub(super) const CONTROLLERS: [&str; 4] = ["memory", "pids", "cpu", "io"];
 /// How many of [`CONTROLLERS`], from the front, are required.
 const REQUIRED_CONTROLLERS: usize = 2;
+
+/// The leaf for the supervisor itself.
+pub(super) const SUPERVISOR: &str = "supervisor";
 
 /// Where distributions mount cgroup v2; the second path is for machines that also have v1.
 const USUAL_MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
@@ -42,6 +45,11 @@ pub(super) struct CgroupBase {
     pub(super) must_move: bool,
     /// Which of [`CONTROLLERS`] it can delegate.
     pub(super) controllers: Vec<&'static str>,
+}
+
+/// Which controllers this process could delegate to programs, for `talon doctor`. Changes nothing.
+pub(crate) fn available_controllers() -> Result<Vec<&'static str>, CgroupsUnavailableError> {
+    CgroupLookup::for_this_machine().find().map(|place| place.controllers)
 }
 
 impl CgroupLookup {
@@ -119,7 +127,7 @@ impl CgroupLookup {
         let offered = fs::read_to_string(base.join("cgroup.controllers")).unwrap_or_default();
         let (controllers, missing): (Vec<_>, Vec<_>) = CONTROLLERS
             .into_iter()
-            .partition(|wanted| offered.split_ascii_whitespace().any(|controller| controller == *wanted));
+            .partition(|known| offered.split_ascii_whitespace().any(|controller| controller == *known));
         let needed: Vec<_> = missing.into_iter().filter(|name| is_needed(name)).collect();
         if !needed.is_empty() {
             let why = format!("the cgroup {name} lacks the controllers {}", needed.join(" and "));

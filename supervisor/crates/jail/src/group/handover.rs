@@ -3,7 +3,11 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use super::{Group, GroupError, Groups, find, limits, write};
+use super::control_file::write;
+use super::error::GroupError;
+use super::groups::Groups;
+use super::program_group::Group;
+use super::{find, limits};
 use crate::spec::Limits;
 
 impl Groups {

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use super::{GroupError, write};
+use super::control_file::write;
+use super::error::GroupError;
 use crate::spec::Limits;
 
 /// The weight for the cores when they are scarce. The supervisor and everything else has 100, so a plugin that spins

@@ -9,7 +9,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::{GroupError, write};
+use super::control_file::{value_of, write};
+use super::error::GroupError;
 
 /// How long a killed cgroup may take to become empty. Milliseconds are usual; a process that takes longer waits for a
 /// disk or a network, possibly without end.
@@ -37,12 +38,12 @@ pub(super) fn group(dir: &Path) {
     }
 }
 
-/// Kills and removes every cgroup directly below `dir` except those in `kept`; an error names one that could not be
+/// Kills and removes every cgroup directly below `dir` except those in `except`; an error names one that could not be
 /// removed.
-pub(super) fn all_below(dir: &Path, kept: &[&Path]) -> Result<usize, GroupError> {
+pub(super) fn all_below(dir: &Path, except: &[&Path]) -> Result<usize, GroupError> {
     let mut groups =
         subgroups(dir).map_err(|source| GroupError::Directory { path: dir.to_owned(), source })?;
-    groups.retain(|group| !kept.contains(&group.as_path()));
+    groups.retain(|group| !except.contains(&group.as_path()));
     for group in &groups {
         let _ = kill(group);
     }
@@ -149,14 +150,4 @@ fn subgroups(dir: &Path) -> io::Result<Vec<PathBuf>> {
         }
     }
     Ok(below)
-}
-
-/// The value of a key in one of the kernel's flat keyed files.
-pub(super) fn keyed_value(file: &Path, name: &str) -> Option<u64> {
-    value_of(&fs::read_to_string(file).ok()?, name)
-}
-
-fn value_of(text: &str, name: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
-    line.trim().parse().ok()
 }

@@ -1,8 +1,14 @@
+use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use super::find::{CgroupBase, SUPERVISOR};
+use super::groups::is_valid_name;
 use super::*;
+use crate::exit::ExitStatus;
+use crate::spec::Limits;
 
 /// A directory that looks like a new group; its files take what is written.
 pub(super) fn group_like(dir: &Path, files: &[&str]) {

@@ -13,6 +13,7 @@ use crate::image::Stage;
 use crate::spec::Limits;
 use crate::stage::limits;
 use crate::sys;
+use crate::userns_switch::disabled_userns_switch;
 
 /// Everything that determines the tier and the protections. Gathered once, so that a test can make up any machine.
 #[derive(Debug, Clone)]
@@ -50,9 +51,9 @@ impl MachineFacts {
     pub(super) fn gather(stage: &Stage) -> Self {
         let features = feature_probe::run(stage);
         let limits = Limits::default();
-        let lowered = limits::requested(&limits).filter_map(|(name, resource, wanted)| {
-            let given = limits::effective(resource, wanted);
-            (given < wanted).then(|| format!("{name} {given} instead of {wanted}"))
+        let lowered = limits::requested(&limits).filter_map(|(name, resource, requested)| {
+            let given = limits::effective(resource, requested);
+            (given < requested).then(|| format!("{name} {given} instead of {requested}"))
         });
         Self {
             uid: geteuid().as_raw(),
@@ -61,7 +62,7 @@ impl MachineFacts {
             landlock: landlock_abi(&features),
             actions: words("/proc/sys/kernel/seccomp/actions_avail"),
             features,
-            userns_switch: disabled_userns_switch(&|path| fs::read_to_string(path).ok()),
+            userns_switch: user_namespace_advice(),
             cgroup_controllers: group::available_controllers().map_err(|lacking| {
                 let (why, remedy) = lacking.reason_and_fix();
                 CgroupsMissing { why: why.into(), remedy: remedy.into() }
@@ -86,34 +87,9 @@ fn words(path: &str) -> Vec<String> {
     text.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
-/// Distributions have three sysctls for user namespaces. Read only if making one failed.
-fn disabled_userns_switch(read: &dyn Fn(&str) -> Option<String>) -> Option<&'static str> {
-    let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
-    if is("/proc/sys/user/max_user_namespaces", "0") {
-        Some("sysctl user.max_user_namespaces=10000")
-    } else if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
-        Some("sysctl kernel.unprivileged_userns_clone=1")
-    } else if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
-        Some("sysctl kernel.apparmor_restrict_unprivileged_userns=0")
-    } else if !Path::new("/proc/self/ns/user").exists() {
-        Some("boot a kernel with CONFIG_USER_NS")
-    } else {
-        None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_switch_that_is_off_is_named() {
-        let with = |set: &'static str, value: &'static str| {
-            disabled_userns_switch(&move |path| path.ends_with(set).then(|| format!("{value}\n")))
-        };
-        assert!(with("max_user_namespaces", "0").is_some_and(|advice| advice.contains("=10000")));
-        assert!(with("unprivileged_userns_clone", "0").is_some_and(|advice| advice.ends_with("clone=1")));
-        assert!(with("apparmor_restrict_unprivileged_userns", "1").is_some_and(|s| s.ends_with("userns=0")));
-        assert_eq!(with("max_user_namespaces", "96365"), None);
-    }
+/// What forbids user namespaces to ordinary users here, with the way to change it.
+fn user_namespace_advice() -> Option<&'static str> {
+    let without =
+        || (!Path::new("/proc/self/ns/user").exists()).then_some("boot a kernel with CONFIG_USER_NS");
+    disabled_userns_switch(&|path| fs::read_to_string(path).ok()).or_else(without)
 }

@@ -12,6 +12,7 @@
 
 mod facts;
 mod feature_probe;
+mod protection_support;
 mod protections;
 mod tier;
 
@@ -20,6 +21,7 @@ use crate::image::Stage;
 use crate::report::{Protection, Report, Status};
 
 pub(crate) use self::feature_probe::{FEATURE_PROBE_NAME, become_feature_probe};
+pub use self::protection_support::ProtectionSupport;
 pub use self::tier::{Tier, can_assign_uids};
 
 /// The protections that this machine supports for programs that this process starts.
@@ -31,19 +33,6 @@ pub struct Machine {
     pub kernel: String,
     /// Each protection, in the order and by the names of a program's [`Report`].
     pub protections: Vec<ProtectionSupport>,
-}
-
-/// How this machine supports one protection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProtectionSupport {
-    /// The stable word, as in a program's [`Report`].
-    pub name: &'static str,
-    /// Whether it can be provided. With a [`Status::Missing`], `sandbox.mode: enforce` refuses to start plugins.
-    pub status: Status,
-    /// What provides it: "Landlock ABI 7".
-    pub provided_by: String,
-    /// How to get what is missing; empty if nothing is, or nothing helps.
-    pub remedy: String,
 }
 
 /// Probes this machine; what only an attempt can show is tried in a child of `stage`. Blocks for some milliseconds, and
@@ -83,16 +72,6 @@ impl Machine {
             Protection::new(line.name, status)
         };
         self.protections.iter().map(line).collect()
-    }
-}
-
-impl ProtectionSupport {
-    /// What provides it, what stands in for it, or why it is missing.
-    pub fn detail(&self) -> &str {
-        match &self.status {
-            Status::Enforced => &self.provided_by,
-            Status::StandIn(text) | Status::Missing(text) => text,
-        }
     }
 }
 

@@ -2,10 +2,11 @@
 
 use rustix::thread::CapabilitySet;
 
-use super::ProtectionSupport;
 use super::facts::MachineFacts;
 use super::feature_probe::FeatureProbe;
+use super::protection_support::ProtectionSupport;
 use super::tier::{OWN_UID_CAPABILITIES, Tier};
+use crate::network::PORTS_LANDLOCK_ABI;
 use crate::report::{
     BOUNDING_SET, CAPABILITIES, CPU_SHARE, FILESYSTEM, KEYRING, LANDLOCK, MEMORY_GROUP, NAMESPACES, NETWORK,
     NO_NEW_PRIVS, OWN_UID, PROCESS_COUNT, PROCESS_TREE, RLIMITS, SYSTEM_CALLS, Status,
@@ -205,7 +206,7 @@ fn landlock(facts: &MachineFacts) -> ProtectionSupport {
         ),
         Ok(abi) => {
             let mut covers = vec!["files"];
-            let added = [(4, "TCP ports"), (6, "abstract sockets, signals")];
+            let added = [(PORTS_LANDLOCK_ABI, "TCP ports"), (6, "abstract sockets, signals")];
             covers.extend(added.into_iter().filter(|(from, _)| abi >= from).map(|(_, what)| what));
             enforced(LANDLOCK, format!("ABI {abi}: {}", covers.join(", ")))
         }

@@ -18,27 +18,21 @@ use std::collections::BTreeMap;
 
 use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompFilter, SeccompRule};
 
+use super::bpf::{ARCHITECTURE, IF_AT_LEAST, IF_EQUAL, IF_GREATER, LOAD, NUMBER, RETURN, check_architecture};
+use super::compiled_profile::CompiledProfile;
 use super::decision_graph::number_first;
+use super::definition::Profile;
 use super::error::ProfileError;
 use super::join::join;
+use super::never::NEVER;
 use super::rule::{CallGroup, DefaultAction, GroupAction, rules};
+use super::search_tree;
 use super::syscalls::Architecture;
-use super::{CompiledProfile, Instruction, NEVER, Profile, search_tree};
-use crate::spec::Network;
+use crate::network::{Network, PORTS_LANDLOCK_ABI};
+use crate::sys::seccomp::Instruction;
 
 /// By call number: the rules, of which one must hold. No rules mean always.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
-
-/// Instruction codes (linux/bpf_common.h): load a word, compare, return.
-pub(crate) const LOAD: u16 = 0x20;
-pub(crate) const IF_EQUAL: u16 = 0x15;
-pub(crate) const IF_GREATER: u16 = 0x25;
-pub(crate) const IF_AT_LEAST: u16 = 0x35;
-pub(crate) const RETURN: u16 = 0x06;
-
-/// The offsets of the number and the architecture in `seccomp_data`.
-pub(crate) const NUMBER: u32 = 0;
-pub(crate) const ARCHITECTURE: u32 = 4;
 
 /// The bit in x86_64's numbers that selects x32 calls, which are not the calls that a profile names.
 const X32: u32 = 0x4000_0000;
@@ -46,8 +40,20 @@ const X32: u32 = 0x4000_0000;
 /// What seccompiler is asked for where it has no name for the action. It is replaced afterwards; we never use a tracer.
 const PLACEHOLDER_ACTION: SeccompAction = SeccompAction::Trace(1);
 
-/// Since which Landlock version TCP ports can be restricted.
-const PORTS_ABI: u32 = 4;
+impl Profile {
+    /// The filter for this machine and this network. Takes a millisecond or two.
+    ///
+    /// If the network lists ports, the result requires Landlock ABI 4, even if the profile does not.
+    pub fn compile(&self, network: &Network) -> Result<CompiledProfile, ProfileError> {
+        compile(self, network, Architecture::native(&self.name)?, false)
+    }
+
+    /// The same, but calls outside the profile are allowed and reported: see [`Learner`]. What no profile can allow
+    /// stays forbidden.
+    pub fn compile_learning(&self, network: &Network) -> Result<CompiledProfile, ProfileError> {
+        compile(self, network, Architecture::native(&self.name)?, true)
+    }
+}
 
 pub(super) fn compile(
     profile: &Profile,
@@ -63,9 +69,9 @@ pub(super) fn compile(
     Ok(CompiledProfile {
         name: profile.name.clone(),
         filters,
-        landlock_abi: if ports { profile.landlock_abi.max(PORTS_ABI) } else { profile.landlock_abi },
+        landlock_abi: if ports { profile.landlock_abi.max(PORTS_LANDLOCK_ABI) } else { profile.landlock_abi },
         learn,
-        telling: if learn { deciding_arguments(profile, machine) } else { BTreeMap::new() },
+        deciding_arguments: if learn { deciding_arguments(profile, machine) } else { BTreeMap::new() },
     })
 }
 
@@ -205,20 +211,10 @@ fn main_program(
     Ok(program)
 }
 
-/// Kills calls of another architecture, and loads the number.
-pub(super) fn check_architecture(audit: u32) -> Vec<Instruction> {
-    vec![
-        (LOAD, 0, 0, ARCHITECTURE),
-        (IF_EQUAL, 1, 0, audit),
-        (RETURN, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
-        (LOAD, 0, 0, NUMBER),
-    ]
-}
-
-fn replace(program: &mut [Instruction], wanted: &SeccompAction, by: u32) {
-    let wanted = u32::from(wanted.clone());
+fn replace(program: &mut [Instruction], replaced: &SeccompAction, by: u32) {
+    let replaced = u32::from(replaced.clone());
     for (code, _, _, verdict) in program {
-        if *code == RETURN && *verdict == wanted {
+        if *code == RETURN && *verdict == replaced {
             *verdict = by;
         }
     }
@@ -251,18 +247,18 @@ fn prologue(machine: Architecture) -> Vec<Instruction> {
 
 /// Which arguments distinguish an allowed use of a call from a forbidden one.
 fn deciding_arguments(profile: &Profile, machine: Architecture) -> BTreeMap<u32, Vec<u8>> {
-    let mut telling = BTreeMap::<u32, Vec<u8>>::new();
+    let mut deciding_arguments = BTreeMap::<u32, Vec<u8>>::new();
     for group in profile.groups.iter().filter(|group| group.verdict == GroupAction::Allow) {
         for number in group.calls.iter().filter_map(|call| machine.number(call)) {
             for condition in &group.when {
-                let arguments = telling.entry(number).or_default();
+                let arguments = deciding_arguments.entry(number).or_default();
                 if !arguments.contains(&condition.arg) {
                     arguments.push(condition.arg);
                 }
             }
         }
     }
-    telling
+    deciding_arguments
 }
 
 #[cfg(test)]

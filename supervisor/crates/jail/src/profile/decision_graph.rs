@@ -11,11 +11,11 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::Instruction;
-use super::compile::{
-    ARCHITECTURE, IF_AT_LEAST, IF_EQUAL, IF_GREATER, LOAD, NUMBER, RETURN, check_architecture,
+use super::bpf::{
+    ARCHITECTURE, IF_AT_LEAST, IF_EQUAL, IF_GREATER, JUMP, LOAD, NUMBER, RETURN, check_architecture,
+    jump_over,
 };
-use super::search_tree::{JUMP, jump_over};
+use crate::sys::seccomp::Instruction;
 
 /// Masks the loaded word (linux/bpf_common.h: BPF_ALU | BPF_AND | BPF_K).
 const MASK: u16 = 0x54;

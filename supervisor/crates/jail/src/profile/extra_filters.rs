@@ -1,8 +1,8 @@
 //! Extra filters beside the profile, depending on what else the program has or lacks. Libraries do without such a call,
 //! or fall back to an older one, if the kernel does not seem to have it.
 
-use super::Instruction;
-use super::compile::{IF_EQUAL, LOAD, NUMBER, RETURN};
+use super::bpf::{IF_EQUAL, LOAD, NUMBER, RETURN};
+use crate::sys::seccomp::Instruction;
 
 /// Calls that make memory which belongs to no process until it is mapped, so that the memory watch cannot count it:
 /// memory files, and System V segments and queues. Shared files can be made in `/dev/shm` instead, which is counted.

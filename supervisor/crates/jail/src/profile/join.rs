@@ -7,9 +7,8 @@
 //! Of the programs that [`super::compile`] makes, each has one action beside "allow". The exception is the main one: it
 //! refuses what no other answers, and is loaded last.
 
-use super::Instruction;
-use super::compile::{ARCHITECTURE, LOAD, RETURN};
-use super::search_tree::jump_over;
+use super::bpf::{ARCHITECTURE, LOAD, RETURN, jump_over};
+use crate::sys::seccomp::Instruction;
 
 /// The most instructions that the kernel accepts in one program (BPF_MAXINSNS in linux/bpf_common.h).
 const INSTRUCTIONS_MAX: usize = 4096;
@@ -47,7 +46,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::profile::compile::{IF_EQUAL, NUMBER};
+    use crate::profile::bpf::{IF_EQUAL, NUMBER};
     use crate::profile::simulate::{SimulatedCall, verdict};
 
     /// A program that answers these numbers.

@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 
-use super::CompiledProfile;
+use super::compiled_profile::CompiledProfile;
 use super::syscalls::Architecture;
 use crate::sys::seccomp::{self, Notification};
 
@@ -43,16 +43,16 @@ pub struct Learner {
 
 impl Learner {
     pub(crate) fn start(listener: OwnedFd, profile: &CompiledProfile) -> io::Result<Self> {
-        let noted = Arc::new(Mutex::new(UseCounts::new()));
-        let (to, telling) = (Arc::clone(&noted), profile.telling.clone());
+        let counts = Arc::new(Mutex::new(UseCounts::new()));
+        let (to, deciding_arguments) = (Arc::clone(&counts), profile.deciding_arguments.clone());
         let answering = thread::Builder::new().name("jail-learn".into()).spawn(move || {
-            while let Some(told) = next_notification(&listener) {
-                count_use(&to, &told, &telling);
+            while let Some(notification) = next_notification(&listener) {
+                count_use(&to, &notification, &deciding_arguments);
                 // The process that made the call may have been killed by now, which does not matter.
-                let _ = seccomp::allow(listener.as_fd(), told.id);
+                let _ = seccomp::allow(listener.as_fd(), notification.id);
             }
         })?;
-        Ok(Self { counts: noted, thread: answering })
+        Ok(Self { counts: counts, thread: answering })
     }
 
     /// The calls that were used so far, in the order of their numbers.
@@ -69,10 +69,10 @@ impl Learner {
     }
 }
 
-fn observed_calls(noted: &Mutex<UseCounts>) -> Vec<ObservedCall> {
+fn observed_calls(counts: &Mutex<UseCounts>) -> Vec<ObservedCall> {
     let machine = Architecture::native("").ok();
-    let noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
-    let ways = noted.iter().flat_map(|(number, ways)| ways.iter().map(move |way| (*number, way)));
+    let counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+    let ways = counts.iter().flat_map(|(number, ways)| ways.iter().map(move |way| (*number, way)));
     let used = ways.map(|(number, (arguments, times))| ObservedCall {
         name: machine.and_then(|machine| machine.name(number)),
         number,
@@ -92,7 +92,7 @@ fn next_notification(listener: &OwnedFd) -> Option<Notification> {
             return None;
         }
         match seccomp::next_notification(listener.as_fd()) {
-            Ok(told) => return Some(told),
+            Ok(notification) => return Some(notification),
             // The calling process was killed or interrupted in between.
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::Interrupted) => {}
             Err(_) => return None,
@@ -100,12 +100,18 @@ fn next_notification(listener: &OwnedFd) -> Option<Notification> {
     }
 }
 
-fn count_use(noted: &Mutex<UseCounts>, told: &Notification, telling: &BTreeMap<u32, Vec<u8>>) {
+fn count_use(
+    counts: &Mutex<UseCounts>,
+    notification: &Notification,
+    deciding_arguments: &BTreeMap<u32, Vec<u8>>,
+) {
     let low = |value: u64| u32::try_from(value & u64::from(u32::MAX)).expect("it was cut to 32 bits");
-    let argument = |at: &u8| Some((*at, low(*told.arguments.get(usize::from(*at))?)));
-    let way = telling.get(&told.number).map(|places| places.iter().filter_map(argument).collect());
-    let mut noted = noted.lock().unwrap_or_else(PoisonError::into_inner);
-    let ways = noted.entry(told.number).or_default();
+    let argument = |at: &u8| Some((*at, low(*notification.arguments.get(usize::from(*at))?)));
+    let way = deciding_arguments
+        .get(&notification.number)
+        .map(|places| places.iter().filter_map(argument).collect());
+    let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+    let ways = counts.entry(notification.number).or_default();
     if ways.len() < ARGUMENT_SETS_MAX {
         *ways.entry(way.unwrap_or_default()).or_default() += 1;
     } else if let Some(times) = ways.get_mut(&way.unwrap_or_default()) {

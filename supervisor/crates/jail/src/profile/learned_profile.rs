@@ -3,14 +3,25 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::definition::Profile;
 use super::error::quoted;
+use super::learn::ObservedCall;
+use super::load::BUILT_IN;
 use super::rule::{ArgumentTest, GroupAction};
-use super::{BUILT_IN, ObservedCall, Profile};
 
 /// The number of calls in one line of the file.
 const CALLS_PER_LINE: usize = 6;
 
-pub(super) fn render(profile: &Profile, used: &[ObservedCall], command: &str) -> String {
+impl Profile {
+    /// A profile that extends this one by what was used while learning. `command` is named in its reasons.
+    ///
+    /// Read it before using it: not everything that was used was needed.
+    pub fn render_learned(&self, used: &[ObservedCall], command: &str) -> String {
+        render(self, used, command)
+    }
+}
+
+fn render(profile: &Profile, used: &[ObservedCall], command: &str) -> String {
     // Escapes of a quoted string; control characters were replaced.
     let command = quoted(command).replace('\\', "\\\\").replace('"', "\\\"");
     let built_in = BUILT_IN.iter().any(|(name, _)| *name == profile.name);

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serializer};
 
-use super::Instruction;
+use crate::sys::seccomp::Instruction;
 
 /// Digits of one instruction: four of its code, two of each jump, eight of its constant.
 const DIGITS: usize = 16;

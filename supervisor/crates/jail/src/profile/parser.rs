@@ -1,11 +1,12 @@
-//! Parses a profile's file.
+//! Parses a profile's file, without the profile that it extends.
 
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::definition::Profile;
 use super::error::{ProfileError, quoted};
 use super::rule::{ArgumentTest, CallGroup, Condition, DefaultAction, GroupAction, NetworkKind};
-use super::{NEVER, Profile, syscalls};
+use super::syscalls;
 
 /// The largest file. The built-in ones have 15 KiB; a larger file is refused unread.
 const FILE_MAX_BYTES: usize = 256 << 10;
@@ -22,23 +23,6 @@ const ALTERNATIVES_MAX: usize = 128;
 /// The highest Landlock version that a profile may request: far above the newest there is (9), so that typos are found
 /// and kernels of the next years are supported.
 const LANDLOCK_ABI_MAX: u32 = 64;
-
-/// The calls that the stage's child still makes behind the filter, up to and including the program's first instruction.
-pub(super) const REQUIRED_CALLS: &[&str] = &[
-    "brk",
-    "close",
-    "execve",
-    "execveat",
-    "exit_group",
-    "mmap",
-    "mprotect",
-    "munmap",
-    "openat",
-    "read",
-    "rt_sigprocmask",
-    "sendmsg",
-    "write",
-];
 
 /// The supported names for `errno`.
 const ERRNOS: &[(&str, i32)] = &[
@@ -95,67 +79,6 @@ struct ConditionEntry {
     any_bit: Option<u32>,
     #[serde(default)]
     wide: bool,
-}
-
-/// Parses a profile with the one that it extends, and checks everything.
-pub(super) fn parse(text: &str, origin: &str) -> Result<Profile, ProfileError> {
-    let profile = parse_file(text, origin)?;
-    let at = |start, problem| Err(line(text, origin, start, problem));
-    for group in &profile.groups {
-        if matches!(group.verdict, GroupAction::Answer(_)) && !group.when.is_empty() {
-            let problem = format!(
-                "an [[answer]] is for what [[allow]] leaves of `{}`, so it has no `when`",
-                group.calls[0]
-            );
-            return at(position(text, &group.why), problem);
-        }
-        for call in &group.calls {
-            if group.verdict == GroupAction::Allow
-                && let Some(never) = forbidding_group(call)
-            {
-                let problem = format!("`{call}` is open to no profile: {} (remove it)", never.why);
-                return at(position(text, call), problem);
-            }
-        }
-    }
-    let profile = extend_base(profile, text, origin)?;
-    for call in REQUIRED_CALLS {
-        let mut open = profile.groups.iter().filter(|group| group.calls.contains(call));
-        if !open.any(|group| {
-            group.verdict == GroupAction::Allow && group.when.is_empty() && group.networks.is_empty()
-        }) {
-            let problem =
-                format!("no program can start without `{call}` (allow it, or add: extends = \"strict\")");
-            return Err(ProfileError::invalid(origin, problem));
-        }
-    }
-    Ok(profile)
-}
-
-/// The group of `never.toml` that forbids a call whatever its arguments are.
-pub(super) fn forbidding_group(call: &str) -> Option<&'static CallGroup> {
-    let closed = |group: &&CallGroup| group.when.is_empty() && group.networks.is_empty();
-    NEVER.groups.iter().filter(closed).find(|group| group.calls.contains(&call))
-}
-
-/// The first position of a word in the file; good enough to report the line.
-fn position(text: &str, word: &str) -> usize {
-    text.find(&format!("\"{word}\"")).unwrap_or(0)
-}
-
-fn extend_base(mut profile: Profile, text: &str, origin: &str) -> Result<Profile, ProfileError> {
-    let Some(name) = profile.extends.clone() else { return Ok(profile) };
-    let Some(base) = Profile::builtin(&name) else {
-        let known: Vec<_> = Profile::names().collect();
-        let problem =
-            format!("`extends` names no built-in profile: `{}` (one of {})", quoted(&name), known.join(", "));
-        return Err(line(text, origin, position(text, &name), problem));
-    };
-    if profile.landlock_abi == 0 {
-        profile.landlock_abi = base.landlock_abi;
-    }
-    profile.groups.extend(base.groups);
-    Ok(profile)
 }
 
 /// Parses one file, without the profile that it extends.
@@ -301,7 +224,7 @@ fn name(origin: &str) -> String {
     quoted(&stem.to_string_lossy())
 }
 
-fn line(text: &str, origin: &str, start: usize, problem: String) -> ProfileError {
+pub(super) fn line(text: &str, origin: &str, start: usize, problem: String) -> ProfileError {
     let before = text.as_bytes().get(..start).unwrap_or_default();
     let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
     ProfileError::Line { origin: quoted(origin), line, problem }

@@ -2,7 +2,7 @@
 
 use seccompiler::{BackendError, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompRule};
 
-use crate::spec::Network;
+use crate::network::Network;
 
 /// What happens to a call that is not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

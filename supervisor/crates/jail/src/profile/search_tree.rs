@@ -4,11 +4,8 @@
 //! hundreds of calls match whatever their arguments are, and when a program is loaded, the kernel runs all of it for
 //! every call that it knows. Here neighboring numbers form a range, and ranges are found by binary search.
 
-use super::Instruction;
-use super::compile::{IF_AT_LEAST, IF_EQUAL, IF_GREATER, RETURN};
-
-/// An unconditional jump (linux/bpf_common.h: BPF_JMP | BPF_JA).
-pub(super) const JUMP: u16 = 0x05;
+use super::bpf::{IF_AT_LEAST, IF_EQUAL, IF_GREATER, RETURN, jump_over};
+use crate::sys::seccomp::Instruction;
 
 /// Up to this many ranges are compared one after the other; a binary search costs more than it saves there.
 const LEAF_RANGES: usize = 3;
@@ -47,11 +44,6 @@ fn compare((first, last): (u32, u32), verdict: u32) -> Vec<Instruction> {
     vec![(IF_AT_LEAST, 0, 2, first), (IF_GREATER, 1, 0, last), (RETURN, 0, 0, verdict)]
 }
 
-/// Jumps over this many instructions.
-pub(super) fn jump_over(instructions: usize) -> Instruction {
-    (JUMP, 0, 0, u32::try_from(instructions).expect("a program has some thousand instructions at most"))
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -59,7 +51,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::profile::compile::{LOAD, NUMBER};
+    use crate::profile::bpf::{LOAD, NUMBER};
     use crate::profile::simulate::{self, SimulatedCall};
 
     proptest! {

@@ -1,7 +1,7 @@
 //! Simulates how the kernel evaluates filters, for tests: for any architecture, without loading anything.
 
-use super::Instruction;
 use super::syscalls::Architecture;
+use crate::sys::seccomp::Instruction;
 
 /// A system call as filters see it.
 #[derive(Debug, Clone, Copy)]

@@ -2,8 +2,12 @@
 
 use proptest::prelude::*;
 
+use super::load::{BUILT_IN, REQUIRED_CALLS};
+use super::never::forbidding_group;
 use super::rule::GroupAction;
+use super::syscalls::Architecture;
 use super::*;
+use crate::network::Network;
 
 const ANY: Network = Network::Host { connect: None, bind: None };
 
@@ -107,7 +111,7 @@ fn defects_are_named_with_their_line_and_a_way_out() {
 
 #[test]
 fn a_profile_of_ones_own_stands_alone_or_extends() {
-    let calls: Vec<_> = parser::REQUIRED_CALLS.iter().map(|call| format!("{call:?}")).collect();
+    let calls: Vec<_> = REQUIRED_CALLS.iter().map(|call| format!("{call:?}")).collect();
     let alone = format!(
         "description = \"least\"\nlandlock_abi = 3\n[[allow]]\nwhy = \"it starts\"\ncalls = [{}]",
         calls.join(", ")
@@ -231,7 +235,7 @@ proptest! {
         let machine = Architecture::X86_64;
         let seen: Vec<ObservedCall> = seen.into_iter().map(|(number, arguments)| {
             ObservedCall { name: machine.name(number), number, arguments, times: 1 }
-        }).filter(|used| used.name.is_none_or(|name| parser::forbidding_group(name).is_none())).collect();
+        }).filter(|used| used.name.is_none_or(|name| forbidding_group(name).is_none())).collect();
         let text = Profile::builtin("strict").unwrap().render_learned(&seen, &command);
         prop_assert!(Profile::parse(&text, "learned").is_ok(), "{text}");
     }

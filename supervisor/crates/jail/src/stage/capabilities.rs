@@ -8,7 +8,7 @@ use rustix::thread::{
 };
 
 use super::request::Plan;
-use super::step::StepError;
+use super::step_error::StepError;
 use crate::report::Status;
 
 const NO_CAPABILITIES: CapabilitySets = CapabilitySets {
@@ -54,12 +54,12 @@ pub(super) fn keep_right_to_kill() {
 }
 
 /// Drops all capabilities except these.
-pub(super) fn keep_only(kept: CapabilitySet) -> Result<(), StepError> {
+pub(super) fn keep_only(remaining: CapabilitySet) -> Result<(), StepError> {
     clear_ambient_capability_set().map_err(failed("cannot clear the ambient set"))?;
     let held = capabilities(None).map_err(failed("cannot read capabilities"))?;
     let sets = CapabilitySets {
-        effective: held.effective & kept,
-        permitted: held.permitted & kept,
+        effective: held.effective & remaining,
+        permitted: held.permitted & remaining,
         ..NO_CAPABILITIES
     };
     set_capabilities(None, sets).map_err(failed("cannot drop capabilities"))

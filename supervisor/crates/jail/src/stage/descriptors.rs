@@ -11,7 +11,7 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 use super::identity;
 use super::request::Plan;
-use super::step::StepError;
+use super::step_error::StepError;
 use crate::report::Status;
 use crate::sys;
 

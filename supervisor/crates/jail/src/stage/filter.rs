@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::request::Plan;
-use super::step::StepError;
+use super::step_error::StepError;
 use crate::profile::{refuse_hidden_modes, refuse_unaccounted_memory};
 use crate::report::Status;
 use crate::sys::seccomp;

@@ -8,14 +8,12 @@ use rustix::fs::fstatfs;
 use super::memory_watch;
 use super::request::Plan;
 use super::root::PROC_ADVICE;
-use super::step::StepError;
+use super::step_error::StepError;
+use crate::group::WRITING_PROCESS;
 use crate::report::Status;
 
 /// How to get a cgroup.
-const DELEGATE_ADVICE: &str = "give the supervisor a cgroup: Delegate=yes in its service";
-
-/// Written to `cgroup.procs`, moves the writing process.
-const WRITING_PROCESS: &[u8] = b"0";
+const CGROUP_ADVICE: &str = "give the supervisor a cgroup: Delegate=yes in its service";
 
 /// The type of cgroup v2 file systems (CGROUP2_SUPER_MAGIC in linux/magic.h).
 const CGROUP_FS: u64 = 0x6367_7270;
@@ -28,7 +26,7 @@ pub(super) fn join(plan: &Plan) -> Result<Option<Status>, StepError> {
     if kind != Ok(CGROUP_FS) {
         return Err(StepError::new("what was given is no cgroup.procs (please report this)"));
     }
-    rustix::io::write(procs, WRITING_PROCESS).map_err(|errno| {
+    rustix::io::write(procs, WRITING_PROCESS.as_bytes()).map_err(|errno| {
         let advice = match errno {
             rustix::io::Errno::NODEV => "it was removed meanwhile; start the plugin again",
             rustix::io::Errno::AGAIN => "its process limit is reached; raise limits.nproc",
@@ -53,12 +51,12 @@ pub(super) fn start_memory_watch(plan: &Plan) -> Result<Option<Status>, StepErro
         return Ok(None);
     }
     if plan.namespaces.get().is_none() {
-        return Ok(Some(Status::Missing(format!("only each process is limited ({DELEGATE_ADVICE})"))));
+        return Ok(Some(Status::Missing(format!("only each process is limited ({CGROUP_ADVICE})"))));
     }
     let proc = memory_watch::open_proc().map_err(|errno| {
-        let advice = format!("{PROC_ADVICE}; or {DELEGATE_ADVICE}");
+        let advice = format!("{PROC_ADVICE}; or {CGROUP_ADVICE}");
         StepError::errno("cannot watch the memory of its processes", errno.raw_os_error(), &advice)
     })?;
     plan.watched_proc.set(proc).expect("this step is taken once");
-    Ok(Some(Status::StandIn(format!("{} ({DELEGATE_ADVICE})", memory_watch::describe(&plan.spec.limits)))))
+    Ok(Some(Status::StandIn(format!("{} ({CGROUP_ADVICE})", memory_watch::describe(&plan.spec.limits)))))
 }

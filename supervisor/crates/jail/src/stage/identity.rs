@@ -5,9 +5,10 @@ use rustix::thread::CapabilitySet;
 
 use super::capabilities;
 use super::request::Plan;
-use super::step::StepError;
+use super::step_error::StepError;
+use crate::identity::Identity;
 use crate::report::Status;
-use crate::spec::{Identity, Mode};
+use crate::spec::Mode;
 
 const ADVICE: &str = "run as root, or set sandbox.mode to best-effort";
 

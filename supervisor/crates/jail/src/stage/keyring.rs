@@ -7,7 +7,7 @@ use nix::unistd::Uid;
 
 use super::limits;
 use super::request::Plan;
-use super::step::StepError;
+use super::step_error::StepError;
 use crate::report::Status;
 use crate::sys;
 

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use super::request::Plan;
-use super::step::StepError;
+use super::step_error::StepError;
 use crate::wire::{self, StageNote};
 
 /// Sends the listener, if there is one. Our copy stays open until the program is executed, which closes it. As soon as

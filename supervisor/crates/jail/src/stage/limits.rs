@@ -6,7 +6,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::identity;
 use super::priority;
 use super::request::Plan;
-use super::step::StepError;
+use super::step_error::StepError;
 use crate::report::Status;
 use crate::spec::Limits;
 
@@ -41,20 +41,20 @@ pub(crate) fn requested(limits: &Limits) -> impl Iterator<Item = (&'static str, 
         ("nice", Resource::Nice, Some(NICE)),
     ]
     .into_iter()
-    .filter_map(|(name, resource, wanted)| Some((name, resource, wanted?)))
+    .filter_map(|(name, resource, requested_value)| Some((name, resource, requested_value?)))
 }
 
 /// The value that would be set: the requested limit, unless our own hard limit is lower.
-pub(crate) fn effective(resource: Resource, wanted: u64) -> u64 {
-    getrlimit(resource).maximum.map_or(wanted, |hard| hard.min(wanted))
+pub(crate) fn effective(resource: Resource, requested_value: u64) -> u64 {
+    getrlimit(resource).maximum.map_or(requested_value, |hard| hard.min(requested_value))
 }
 
 /// Sets all limits that apply to each process.
 pub(super) fn per_process(plan: &Plan) -> Result<Option<Status>, StepError> {
-    let spared = priority::kept_advantages();
+    let spared = priority::remaining_advantages();
     let mut lowered = Vec::new();
-    for (name, resource, wanted) in requested(&plan.spec.limits) {
-        lowered.extend(set(name, resource, wanted)?);
+    for (name, resource, requested_value) in requested(&plan.spec.limits) {
+        lowered.extend(set(name, resource, requested_value)?);
     }
     Ok(Some(match (status(&lowered), spared) {
         (status, None) => status,
@@ -98,11 +98,11 @@ pub(crate) fn status(lowered: &[String]) -> Status {
 }
 
 /// Sets a limit hard and soft; returns a text if it is lower than requested.
-fn set(name: &str, resource: Resource, wanted: u64) -> Result<Option<String>, StepError> {
-    let given = effective(resource, wanted);
+fn set(name: &str, resource: Resource, requested_value: u64) -> Result<Option<String>, StepError> {
+    let given = effective(resource, requested_value);
     let limit = Rlimit { current: Some(given), maximum: Some(given) };
     setrlimit(resource, limit).map_err(|errno| {
         StepError::errno(&format!("cannot set {name} to {given}"), errno.raw_os_error(), "")
     })?;
-    Ok((given < wanted).then(|| format!("{name} {given} instead of {wanted}")))
+    Ok((given < requested_value).then(|| format!("{name} {given} instead of {requested_value}")))
 }

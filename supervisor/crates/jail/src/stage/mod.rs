@@ -34,7 +34,7 @@
 //!
 //! # In the child
 //!
-//! [`STEPS`] is this list; it grows with the jail.
+//! `STEPS` in `child.rs` is this list; it grows with the jail.
 //!
 //! | step | what | why there |
 //! |---|---|---|
@@ -64,6 +64,7 @@
 //! The end of a close-on-exec pipe between child and monitor shows that the program was executed.
 
 mod capabilities;
+mod child;
 mod cpu_usage;
 mod descriptors;
 mod filter;
@@ -77,38 +78,34 @@ mod memory_watch;
 mod monitor;
 mod namespaces;
 mod network;
+mod origin;
 mod priority;
 mod process_tree;
 mod program;
 mod request;
 mod root;
 mod session;
+mod signals;
 mod step;
+mod step_error;
 mod zygote;
 
-use std::io::{self, PipeWriter, Write as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::process::exit;
 
-use nix::sys::signal::SigSet;
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signalfd::SignalFd;
 use rustix::process::getpid;
 
-use self::namespaces::StageOrigin;
+use self::origin::StageOrigin;
 use self::request::Plan;
-use self::step::{Step, StepError, base, protection};
+use self::step::{NOT_RUN_EXIT_CODE, Step, base, protection, run_steps};
+use self::step_error::StepError;
+use self::zygote::FORK_ADVICE;
 use crate::image::STAGE_NAME;
-use crate::probe::{FEATURE_PROBE_NAME, become_feature_probe};
-use crate::report::{
-    BOUNDING_SET, CAPABILITIES, CPU_SHARE, FILESYSTEM, KEYRING, LANDLOCK, MEMORY_GROUP, NAMESPACES, NETWORK,
-    NO_NEW_PRIVS, OWN_UID, PROCESS_COUNT, PROCESS_TREE, RLIMITS, SYSTEM_CALLS,
-};
+use crate::report::{FILESYSTEM, MEMORY_GROUP, NAMESPACES, NETWORK};
 use crate::sys::{self, ForkSide};
 use crate::wire::{self, StageNote};
-
-/// The exit code of a stage or its child when the program did not run. The supervisor has the reason by then;
-/// sysexits.h calls this number "internal software error".
-const NOT_RUN_EXIT_CODE: i32 = 70;
 
 /// What the stage does before it forks the program.
 const FIRST_STEPS: &[Step] = &[
@@ -124,39 +121,8 @@ const FIRST_STEPS: &[Step] = &[
     base("undumpable", "", session::forbid_tracing),
 ];
 
-/// What the child does, in this order.
-const STEPS: &[Step] = &[
-    base("process-group", "", session::new_process_group),
-    base("standard-input", "", descriptors::set_standard_input),
-    base("output", "", descriptors::chown_output),
-    base("parent-death", "", session::die_with_monitor),
-    protection(PROCESS_COUNT, limits::process_count),
-    protection(BOUNDING_SET, capabilities::drop_bounding_set),
-    base("identity", OWN_UID, identity::switch_ids),
-    base(PROCESS_TREE, PROCESS_TREE, session::tie_to_monitor),
-    protection(NO_NEW_PRIVS, session::no_new_privs),
-    protection(KEYRING, keyring::join_new_session),
-    base("umask", "", session::set_umask),
-    base("directory", "", session::enter_directory),
-    protection(CAPABILITIES, capabilities::drop_all),
-    protection(LANDLOCK, landlock::restrict),
-    protection(CPU_SHARE, priority::raise_niceness),
-    base("huge-pages", "", priority::allow_huge_pages),
-    protection(RLIMITS, limits::per_process),
-    protection(SYSTEM_CALLS, filter::load),
-];
-
-/// To be the first line of `main()`: if this process was started as the stage (or as the feature probe), runs that and
-/// never returns.
-pub fn become_stage_if_asked() {
-    match std::env::args_os().next() {
-        Some(name) if name == STAGE_NAME => run(),
-        Some(name) if name == FEATURE_PROBE_NAME => become_feature_probe(),
-        _ => {}
-    }
-}
-
-fn run() -> ! {
+/// Runs as the zygote, and in its clones as the stage.
+pub(crate) fn run() -> ! {
     let calls = match descriptors::take_socket() {
         Ok(calls) => calls,
         Err(error) => {
@@ -186,28 +152,9 @@ fn build(control: &OwnedFd, born: StageOrigin) -> Result<(), (&'static str, Step
     run_steps(FIRST_STEPS, &plan)?;
 
     plan.progress.begin("fork");
-    let signals = child_signal_fd().map_err(|error| ("signals", error))?;
+    let signals = signals::child_signal_fd().map_err(|error| ("signals", error))?;
     fork(plan, control, signals).map_err(|error| ("fork", error))
 }
-
-/// Blocks every signal, here and in everything that is cloned from here.
-fn block_signals() -> Result<(), StepError> {
-    // An inherited "ignore" of SIGCHLD would lose the exit status.
-    sys::reset_signals();
-    SigSet::all()
-        .thread_set_mask()
-        .map_err(|errno| StepError::errno("cannot block signals", errno as i32, ""))
-}
-
-/// Opens the signalfd for ended children.
-fn child_signal_fd() -> Result<SignalFd, StepError> {
-    let mut children = SigSet::empty();
-    children.add(nix::sys::signal::Signal::SIGCHLD);
-    SignalFd::with_flags(&children, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
-        .map_err(|errno| StepError::errno("cannot watch for ended children", errno as i32, ""))
-}
-
-const FORK_ADVICE: &str = "raise the supervisor's process and open file limits";
 
 fn fork(mut plan: Plan, control: &OwnedFd, signals: SignalFd) -> Result<(), StepError> {
     plan.monitor = getpid();
@@ -216,52 +163,11 @@ fn fork(mut plan: Plan, control: &OwnedFd, signals: SignalFd) -> Result<(), Step
     match sys::fork().map_err(|error| StepError::io("cannot fork", &error, FORK_ADVICE))? {
         ForkSide::Child => {
             drop((executed, signals));
-            child(&plan, control, executing)
+            child::run(&plan, control, executing)
         }
         ForkSide::Parent(program) => {
             drop(executing);
             monitor::run(program, control, executed, signals, plan)
         }
     }
-}
-
-/// Sent by the child to the monitor just before it executes the program. The end of that pipe means that it has
-/// executed…
-const EXECUTING: u8 = b'x';
-/// … or has not, and has sent the supervisor the reason.
-const REPORTED: u8 = b'f';
-
-fn child(plan: &Plan, control: &OwnedFd, mut executing: PipeWriter) -> ! {
-    let (step, error) = match run_child_steps(plan, control) {
-        Ok(()) => {
-            plan.progress.begin("program");
-            // A closed pipe means that the monitor is dead, and then this process is killed too.
-            let _ = executing.write_all(&[EXECUTING]);
-            ("program", program::execute(plan))
-        }
-        Err(failed) => failed,
-    };
-    let _ = wire::send(control.as_fd(), &StageNote::failed(step, &error.reason), &[]);
-    let _ = executing.write_all(&[REPORTED]);
-    exit(NOT_RUN_EXIT_CODE);
-}
-
-fn run_steps(steps: &[Step], plan: &Plan) -> Result<(), (&'static str, StepError)> {
-    for step in steps {
-        step.execute(plan).map_err(|error| (step.name, error))?;
-    }
-    Ok(())
-}
-
-fn run_child_steps(plan: &Plan, control: &OwnedFd) -> Result<(), (&'static str, StepError)> {
-    run_steps(STEPS, plan)?;
-    plan.progress.begin("report");
-    // A lost line would hide that a protection is missing.
-    wire::send_report(control.as_fd(), plan.report.take())
-        .map_err(|error| ("report", StepError::io("cannot report", &error, "")))?;
-    learn::send_listener(plan, control.as_fd()).map_err(|error| ("learning", error))?;
-    plan.progress.begin("unblock");
-    SigSet::empty()
-        .thread_set_mask()
-        .map_err(|errno| ("unblock", StepError::errno("cannot unblock signals", errno as i32, "")))
 }

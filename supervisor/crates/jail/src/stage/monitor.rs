@@ -24,10 +24,11 @@ use rustix::process::{
     pidfd_open, wait, waitid,
 };
 
+use super::child::{EXECUTING, REPORTED};
 use super::memory_watch::MemoryWatch;
 use super::request::Plan;
-use super::step::StepError;
-use super::{EXECUTING, REPORTED, capabilities, descriptors, process_tree};
+use super::step_error::StepError;
+use super::{capabilities, descriptors, process_tree};
 use crate::exit::ExitStatus;
 use crate::sys;
 use crate::wire::{self, ReceiveOutcome, StageCommand, StageNote};

@@ -8,24 +8,18 @@ use std::fs;
 use std::io;
 
 use nix::sched::{CloneFlags, unshare};
-use rustix::process::{getegid, geteuid};
+use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, capabilities};
 
+use super::origin::{HeldNamespaces, NamespaceOrigin, StageOrigin, UserIds};
 use super::request::Plan;
-use super::step::StepError;
+use super::step_error::StepError;
 use crate::report::Status;
+use crate::userns_switch::disabled_userns_switch;
 use crate::wire::StageRequest;
 
 /// The host name inside: the same for every program, so that it tells nothing about the machine.
 const HOST_NAME: &str = "plugin";
-
-/// The namespaces for the stage's next child.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct HeldNamespaces {
-    /// Whether a user namespace is among them. Then the program has its own capabilities and limits, and the
-    /// supervisor's uid.
-    pub(super) user: bool,
-}
 
 /// The report's text for a protection that needs namespaces and has none.
 pub(super) fn missing(plan: &Plan) -> Status {
@@ -35,44 +29,11 @@ pub(super) fn missing(plan: &Plan) -> Status {
     })
 }
 
-/// A uid and a gid.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct UserIds(u32, u32);
-
-impl UserIds {
-    /// Our own ids, read before there is a user namespace.
-    pub(super) fn own() -> Self {
-        Self(geteuid().as_raw(), getegid().as_raw())
-    }
-}
-
-/// How a stage was made in its namespaces.
-#[derive(Debug)]
-pub(super) struct NamespaceOrigin {
-    pub(super) namespaces: HeldNamespaces,
-    /// The ids of the process that cloned it: inside it has none until they are mapped.
-    pub(super) ids: UserIds,
-    /// Whether the mount namespace is still to be made.
-    pub(super) ahead: bool,
-}
-
-/// How a stage was made.
-#[derive(Debug, Default)]
-pub(super) enum StageOrigin {
-    /// Without namespaces, since none were requested.
-    #[default]
-    HostNamespaces,
-    /// As the first process of new namespaces.
-    NewNamespaces(NamespaceOrigin),
-    /// Without namespaces, for this reason.
-    Refused(StepError),
-}
-
 /// The namespaces and clone flags for a request, if it asks for namespaces; or why they cannot be made.
 pub(super) fn requested(call: &StageRequest) -> Result<Option<(HeldNamespaces, i32)>, StepError> {
-    let Some(wanted) = &call.namespaces else { return Ok(None) };
+    let Some(namespaces) = &call.namespaces else { return Ok(None) };
     let user = !has_sys_admin();
-    if user && wanted.own_uid {
+    if user && namespaces.own_uid {
         return Err(StepError::new(
             "a uid of its own and namespaces together need CAP_SYS_ADMIN (add it to the service's capabilities, \
              or run the supervisor as an ordinary user)",
@@ -86,7 +47,7 @@ pub(super) fn requested(call: &StageRequest) -> Result<Option<(HeldNamespaces, i
     }
     let mut flags = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
     flags.set(CloneFlags::CLONE_NEWNS, !call.ahead);
-    flags.set(CloneFlags::CLONE_NEWNET, wanted.network);
+    flags.set(CloneFlags::CLONE_NEWNET, namespaces.network);
     flags.set(CloneFlags::CLONE_NEWUSER, user);
     Ok(Some((HeldNamespaces { user }, flags.bits())))
 }
@@ -150,23 +111,13 @@ fn map_ids(UserIds(uid, gid): UserIds) -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
 }
 
-/// What to do about a refusal; distributions have three sysctls for it.
+/// What to do about a refusal.
 fn advice(user: bool) -> String {
-    const SWITCHES: &[(&str, &str, &str)] = &[
-        ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
-        (
-            "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
-            "1",
-            "sysctl kernel.apparmor_restrict_unprivileged_userns=0",
-        ),
-        ("/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000"),
-    ];
     if !user {
         return "is the service's RestrictNamespaces or SystemCallFilter in the way?".into();
     }
-    let is = |path: &str, value: &str| fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
-    match SWITCHES.iter().find(|(path, value, _)| is(path, value)) {
-        Some((_, _, command)) => {
+    match disabled_userns_switch(&|path| fs::read_to_string(path).ok()) {
+        Some(command) => {
             format!("run {command}, run the supervisor as root, or set sandbox.mode to best-effort")
         }
         None => {

@@ -2,9 +2,9 @@
 
 use super::namespaces;
 use super::request::Plan;
-use super::step::StepError;
+use super::step_error::StepError;
+use crate::network::Network;
 use crate::report::Status;
-use crate::spec::Network;
 use crate::sys;
 
 /// The advice where bringing it up is refused.

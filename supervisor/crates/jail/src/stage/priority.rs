@@ -7,7 +7,7 @@ use nix::sys::prctl::set_thp_disable;
 use rustix::process::{getpriority_process, setpriority_process};
 
 use super::request::Plan;
-use super::step::StepError;
+use super::step_error::StepError;
 use crate::report::Status;
 use crate::spec::{Limits, Mode};
 use crate::sys::scheduling;
@@ -115,7 +115,7 @@ pub(super) fn allow_huge_pages(_: &Plan) -> Result<Option<Status>, StepError> {
 
 /// Advantages that it should not have: that the kernel might kill others before it when memory is short, that it reads
 /// from the disk before others, and less protection of its memory.
-pub(super) fn kept_advantages() -> Option<String> {
+pub(super) fn remaining_advantages() -> Option<String> {
     let killed_late = match oom_score() {
         Some(score) if score >= OOM_SCORE => None,
         Some(score) => Some(format!("oom_score_adj {score} instead of {OOM_SCORE}")),

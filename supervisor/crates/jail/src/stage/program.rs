@@ -8,7 +8,7 @@ use nix::fcntl::AtFlags;
 use nix::unistd::{Uid, execve, execveat};
 
 use super::request::{Plan, c_string};
-use super::step::StepError;
+use super::step_error::StepError;
 use crate::spec::Program;
 
 /// Executes the program; returns only on an error.

@@ -9,8 +9,8 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use rustix::process::{Pid, getpid};
 
-use super::namespaces::{HeldNamespaces, StageOrigin};
-use super::step::StepError;
+use super::origin::{HeldNamespaces, StageOrigin};
+use super::step_error::StepError;
 use crate::progress::Progress;
 use crate::report::{Protection, Report};
 use crate::spec::{Isolation, JailSpec, Mode, Program, SPEC_MAX_BYTES};

@@ -9,7 +9,7 @@ use rustix::thread::set_no_new_privs;
 
 use super::identity;
 use super::request::Plan;
-use super::step::StepError;
+use super::step_error::StepError;
 use crate::report::Status;
 
 /// Makes orphans of the program's tree our children, however they detached themselves.

@@ -1,14 +1,15 @@
 //! Defines steps, and what a failure means in each mode.
 
-use std::io;
-
-use nix::errno::Errno;
-
 use super::request::Plan;
+use super::step_error::StepError;
 use crate::report::{Protection, Status};
 use crate::spec::Mode;
 
-/// One step of the child.
+/// The exit code of a stage or its child when the program did not run. The supervisor has the reason by then;
+/// sysexits.h calls this number "internal software error".
+pub(super) const NOT_RUN_EXIT_CODE: i32 = 70;
+
+/// One step of the stage or of its child.
 pub(super) struct Step {
     /// The name in error reports.
     pub(super) name: &'static str,
@@ -40,41 +41,6 @@ enum StepKind {
     Protection,
 }
 
-/// Why a step failed.
-#[derive(Debug)]
-pub(super) struct StepError {
-    /// What went wrong and what to do about it.
-    pub(super) reason: String,
-    /// Whether it is fatal in every mode, because it leaves the process in a state that cannot go on.
-    fatal: bool,
-}
-
-impl StepError {
-    pub(super) fn new(reason: impl Into<String>) -> Self {
-        Self { reason: reason.into(), fatal: false }
-    }
-
-    /// The same error, fatal in every mode.
-    pub(super) fn fatal(self) -> Self {
-        Self { fatal: true, ..self }
-    }
-
-    /// "cannot become uid 70003: Operation not permitted (run as root, …)"
-    pub(super) fn errno(what: &str, errno: i32, advice: &str) -> Self {
-        let why = Errno::from_raw(errno).desc();
-        let advice = if advice.is_empty() { String::new() } else { format!(" ({advice})") };
-        Self::new(format!("{what}: {why}{advice}"))
-    }
-
-    pub(super) fn io(what: &str, error: &io::Error, advice: &str) -> Self {
-        match error.raw_os_error() {
-            Some(errno) => Self::errno(what, errno, advice),
-            None if advice.is_empty() => Self::new(format!("{what}: {error}")),
-            None => Self::new(format!("{what}: {error} ({advice})")),
-        }
-    }
-}
-
 impl Step {
     pub(super) fn execute(&self, plan: &Plan) -> Result<(), StepError> {
         plan.progress.begin(self.name);
@@ -94,4 +60,12 @@ impl Step {
         }
         Ok(())
     }
+}
+
+/// Executes steps in order; an error comes with the name of its step.
+pub(super) fn run_steps(steps: &[Step], plan: &Plan) -> Result<(), (&'static str, StepError)> {
+    for step in steps {
+        step.execute(plan).map_err(|error| (step.name, error))?;
+    }
+    Ok(())
 }

@@ -9,9 +9,10 @@ use std::process::exit;
 use rustix::process::{DumpableBehavior, PidfdFlags, getpid, pidfd_open, set_dumpable_behavior};
 use rustix::stdio::{dup2_stderr, dup2_stdout};
 
-use super::FORK_ADVICE;
-use super::namespaces::{self, NamespaceOrigin, StageOrigin, UserIds};
-use super::step::StepError;
+use super::namespaces;
+use super::origin::{NamespaceOrigin, StageOrigin, UserIds};
+use super::signals::block_signals;
+use super::step_error::StepError;
 use crate::sys;
 use crate::sys::namespaces::CloneResult;
 use crate::wire::{self, ReceiveOutcome, StageNote, StageRequest};
@@ -19,11 +20,14 @@ use crate::wire::{self, ReceiveOutcome, StageNote, StageRequest};
 /// The zygote's name in `ps`.
 const NAME: &std::ffi::CStr = c"talon-zygote";
 
+/// The advice where the kernel refuses another process.
+pub(super) const FORK_ADVICE: &str = "raise the supervisor's process and open file limits";
+
 /// Makes a stage for each request, until the supervisor closes the socket. Returns in each of the stages, with its
 /// control socket and its origin.
 pub(super) fn serve(calls: OwnedFd) -> Result<(OwnedFd, StageOrigin), StepError> {
     sys::single_thread().map_err(|error| StepError::io("cannot clone itself", &error, ""))?;
-    super::block_signals()?;
+    block_signals()?;
     // A ^C is for the supervisor to handle.
     rustix::process::setsid()
         .map_err(|errno| StepError::errno("cannot begin a session", errno.raw_os_error(), ""))?;
@@ -89,7 +93,7 @@ fn clone_stage(call: &StageRequest) -> Result<(CloneResult, StageOrigin), StepEr
             .map_err(|error| StepError::io("cannot start the monitor", &error, FORK_ADVICE))
     };
     let (held, flags) = match namespaces::requested(call) {
-        Ok(Some(wanted)) => wanted,
+        Ok(Some(requested)) => requested,
         Ok(None) => return Ok((plain()?, StageOrigin::HostNamespaces)),
         Err(refused) => return Ok((plain()?, StageOrigin::Refused(refused))),
     };

@@ -3,7 +3,8 @@
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 
-use crate::profile::Instruction;
+/// One BPF instruction: code, jump if true, jump if false, constant.
+pub type Instruction = (u16, u8, u8, u32);
 
 /// A call that a filter reported; the calling process waits for the answer.
 #[derive(Debug)]
@@ -22,11 +23,11 @@ pub(crate) fn load(program: &[Instruction]) -> io::Result<()> {
 
 /// The same for a filter that reports calls; returns its listener (close-on-exec).
 pub(crate) fn load_with_listener(program: &[Instruction]) -> io::Result<OwnedFd> {
-    let wanted = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    let listening = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
     // Without the second flag, a signal interrupts a call that is being answered, and a runtime that sends itself many
     // signals (Go) never finishes one. Kernels before 5.19 do not know the flag.
-    let listener = match set(program, wanted | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
-        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => set(program, wanted)?,
+    let listener = match set(program, listening | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => set(program, listening)?,
         other => other?,
     };
     // SAFETY: the kernel made this descriptor for us just now and nothing else knows its number.
@@ -52,19 +53,24 @@ fn set(program: &[Instruction], flags: libc::c_ulong) -> io::Result<RawFd> {
 /// Receives the next call; blocks until there is one. `NotFound` if the calling process died or was interrupted in
 /// between.
 pub(crate) fn next_notification(listener: BorrowedFd<'_>) -> io::Result<Notification> {
-    let mut told = libc::seccomp_notif {
+    let mut notification = libc::seccomp_notif {
         id: 0,
         pid: 0,
         flags: 0,
         data: libc::seccomp_data { nr: 0, arch: 0, instruction_pointer: 0, args: [0; 6] },
     };
     // SAFETY: the request's number carries the size of `seccomp_notif`, so that the kernel writes that much, and
-    // `told` is all zero, as it demands.
-    let result = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut told) };
+    // `notification` is all zero, as it demands.
+    let result =
+        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut notification) };
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(Notification { id: told.id, number: told.data.nr.cast_unsigned(), arguments: told.data.args })
+    Ok(Notification {
+        id: notification.id,
+        number: notification.data.nr.cast_unsigned(),
+        arguments: notification.data.args,
+    })
 }
 
 /// Allows the call. `NotFound` if the calling process is gone.

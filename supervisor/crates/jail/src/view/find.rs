@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use super::{Access, BindMount, View};
 
 /// The most links that one path may lead through; the kernel's own limit.
-const LINKS_MAX: usize = 40;
+pub(super) const LINKS_MAX: usize = 40;
 
 /// What a path leads to.
 pub(super) struct PathTarget {

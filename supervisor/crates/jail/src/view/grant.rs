@@ -19,7 +19,7 @@ impl View {
             match (same.access, access) {
                 (Access::Read, _) => same.access = access,
                 (_, Access::Read) => {}
-                (held, wanted) if held == wanted => {}
+                (present, requested) if present == requested => {}
                 _ => self.shown.push(BindMount { at, from: path.into(), access, needed: true }),
             }
             return;

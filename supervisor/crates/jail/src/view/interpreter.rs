@@ -44,7 +44,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::spec::Network;
+    use crate::network::Network;
     use crate::view::Access;
 
     fn missing(text: &str, view: &View) -> Option<PathBuf> {

@@ -35,7 +35,7 @@ pub struct View {
     /// Its private writable directory.
     pub private: PrivateTmpfs,
     /// Where a program passed by descriptor appears, read-only and executable.
-    #[serde(with = "crate::spec::optional_path_bytes")]
+    #[serde(with = "crate::path_bytes::optional")]
     pub program_at: Option<PathBuf>,
     /// Whether a host directory was granted for reading or executing ([`View::grant`]). It may contain sockets, to
     /// which a program can connect before Landlock ABI 9, however it is mounted.
@@ -46,11 +46,11 @@ pub struct View {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BindMount {
     /// Its path inside.
-    #[serde(with = "crate::spec::path_bytes")]
+    #[serde(with = "crate::path_bytes")]
     pub at: PathBuf,
     /// Its path on the host. [`crate::spawn`] follows symlinks in it as [`View::resolve`] says; later none are
     /// followed.
-    #[serde(with = "crate::spec::path_bytes")]
+    #[serde(with = "crate::path_bytes")]
     pub from: PathBuf,
     /// The allowed access.
     pub access: Access,
@@ -75,7 +75,7 @@ pub enum Access {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GeneratedFile {
     /// Its path.
-    #[serde(with = "crate::spec::path_bytes")]
+    #[serde(with = "crate::path_bytes")]
     pub at: PathBuf,
     /// Its content.
     pub text: String,
@@ -85,10 +85,10 @@ pub struct GeneratedFile {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Symlink {
     /// Its path.
-    #[serde(with = "crate::spec::path_bytes")]
+    #[serde(with = "crate::path_bytes")]
     pub at: PathBuf,
     /// Its target.
-    #[serde(with = "crate::spec::path_bytes")]
+    #[serde(with = "crate::path_bytes")]
     pub to: PathBuf,
 }
 
@@ -96,7 +96,7 @@ pub struct Symlink {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrivateTmpfs {
     /// Its path. The supervisor gets a descriptor of it ([`crate::Jailed::private`]).
-    #[serde(with = "crate::spec::path_bytes")]
+    #[serde(with = "crate::path_bytes")]
     pub at: PathBuf,
     /// Directories in it, made for the program with mode 0700. It can write only in these, and can neither rename nor
     /// replace them. "m" is reserved for `/dev/shm`.

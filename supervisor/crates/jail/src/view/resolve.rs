@@ -22,12 +22,9 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::find::components;
+use super::find::{LINKS_MAX, components};
 use super::{Access, View, check};
-use crate::spec::Identity;
-
-/// The most links that one path may lead through; the kernel's own limit.
-const LINKS_MAX: usize = 40;
+use crate::identity::Identity;
 
 /// The uid that a user namespace shows for uids that it does not map.
 const UNMAPPED: u32 = 65_534;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::find::normalize;
 use super::{Access, BindMount, GeneratedFile, Symlink, View};
-use crate::spec::Network;
+use crate::network::Network;
 
 /// Where programs and libraries are. The others are links into it on most hosts.
 const USR: &str = "/usr";

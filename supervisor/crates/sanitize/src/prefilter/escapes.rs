@@ -1,9 +1,9 @@
 //! Prefilters for escaped characters: HTML references and percent escapes.
 
+use super::bytes::{is_ambiguous, length};
 use super::key::may_be_key;
 use super::name::may_be_tag;
 use super::prefixes::PrefixTable;
-use super::{is_ambiguous, length};
 use crate::fold::{Folded, fold};
 use crate::invisible::is_invisible;
 use crate::non_ascii;

@@ -1,7 +1,7 @@
 //! Prefilters for JSON keys, and for the values of `type`.
 
+use super::bytes::{is_ambiguous, length};
 use super::prefixes::PrefixTable;
-use super::{is_ambiguous, length};
 use crate::names;
 use crate::swar::EightBytes;
 use crate::vocabulary::CALL_KEYS;

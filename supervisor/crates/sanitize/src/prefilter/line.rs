@@ -1,6 +1,6 @@
 //! Prefilters for lines that may begin with a turn, and for words in front of a colon that may name a speaker.
 
-use super::is_ambiguous;
+use super::bytes::is_ambiguous;
 use super::prefixes::PrefixTable;
 use crate::swar::EightBytes;
 

@@ -1,7 +1,7 @@
 //! Prefilters for the names of tags and brackets.
 
+use super::bytes::{is_ambiguous, length};
 use super::prefixes::PrefixTable;
-use super::{is_ambiguous, length};
 use crate::names::{self, Confidence};
 use crate::swar::EightBytes;
 use crate::vocabulary::{TOOL_WORDS, WHOLE_NAMES};

@@ -9,7 +9,8 @@ use crate::fold::{Folded, SYMBOL, fold};
 use crate::invisible::is_invisible;
 use crate::names::{self, Confidence};
 use crate::shapes::line::follows_word;
-use crate::skeleton::{END, Window};
+use crate::skeleton::Window;
+use crate::unit::END;
 
 /// Judges a `[`. `before` is the character in front of it.
 pub(crate) fn bracket(window: &mut Window<'_, '_>, before: Option<char>, ending: TextEnd) -> Verdict {

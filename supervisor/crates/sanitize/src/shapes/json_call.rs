@@ -1,27 +1,12 @@
 //! JSON that a client takes for a call: the keys `tool_calls`, `function_call`, `functionCall`, and `type` with
 //! the value `function`, `tool_use` or `function_call` in an object whose other keys make it a call.
 
-use super::object::{MAX_OBJECT, Reader};
+use super::object::{MAX_OBJECT, Reader, Siblings};
 use super::{Name, TextEnd, Verdict};
 use crate::family_counts::Family;
 use crate::names;
-use crate::skeleton::{END, Window};
-
-/// Siblings of `type` that make an object a call.
-const CALL_SIBLINGS: [&str; 9] = [
-    "function",
-    "arguments",
-    "args",
-    "input",
-    "call_id",
-    "tool_call_id",
-    "tool_use_id",
-    "parameters",
-    "server_label",
-];
-/// Siblings that calls have besides `name`. An object with a name and nothing but these is a call; an ABI or a
-/// syntax tree has others.
-const PLAIN_SIBLINGS: [&str; 6] = ["type", "name", "id", "index", "status", "role"];
+use crate::skeleton::Window;
+use crate::unit::END;
 
 /// How many bytes all sibling searches in one text may read, so that the work stays linear.
 pub(crate) struct Budget(usize);
@@ -103,26 +88,5 @@ fn is_no_call(text: &str, before: usize, after: usize, budget: &mut Budget) -> b
     let mut reader = Reader::new(bytes, own, &mut budget.0);
     let complete =
         reader.forward(after, &mut siblings).is_some() && reader.backward(before, &mut siblings).is_some();
-    complete && !siblings.call && !(siblings.name && siblings.plain)
-}
-
-pub(super) struct Siblings {
-    call: bool,
-    name: bool,
-    plain: bool,
-}
-
-impl Default for Siblings {
-    fn default() -> Self {
-        Self { call: false, name: false, plain: true }
-    }
-}
-
-impl Siblings {
-    pub(super) fn add(&mut self, key: &[u8]) {
-        let is = |known: &&str| known.as_bytes().eq_ignore_ascii_case(key);
-        self.call |= CALL_SIBLINGS.iter().any(is) || key.contains(&b'\\') || !key.is_ascii();
-        self.name |= key.eq_ignore_ascii_case(b"name");
-        self.plain &= PLAIN_SIBLINGS.iter().any(is);
-    }
+    complete && !siblings.may_make_call()
 }

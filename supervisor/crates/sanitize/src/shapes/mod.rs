@@ -10,11 +10,13 @@ mod tag;
 use crate::family_counts::Family;
 use crate::fold::{Folded, fold};
 use crate::names;
-use crate::skeleton::{END, OTHER, Window};
+use crate::role::Role;
+use crate::skeleton::Window;
+use crate::unit::{END, OTHER};
 
 pub(crate) use bracket::{bracket, symbol, tilde};
 pub(crate) use json_call::{Budget, json_call};
-pub(crate) use line::{LineStart, ReActStep, Role, RoleSet, fence, heading, line_start, speaker};
+pub(crate) use line::{LineStart, ReActStep, fence, heading, line_start, speaker};
 pub(crate) use tag::{closing_bar, tag};
 
 /// The result for one opener.

@@ -1,10 +1,51 @@
 //! Reads the JSON object around an offset, to find the neighbouring keys.
 
-use super::json_call::Siblings;
+/// Siblings of `type` that make an object a call.
+const CALL_SIBLINGS: [&str; 9] = [
+    "function",
+    "arguments",
+    "args",
+    "input",
+    "call_id",
+    "tool_call_id",
+    "tool_use_id",
+    "parameters",
+    "server_label",
+];
+/// Siblings that calls have besides `name`. An object with a name and nothing but these is a call; an ABI or a
+/// syntax tree has others.
+const PLAIN_SIBLINGS: [&str; 6] = ["type", "name", "id", "index", "status", "role"];
 
 /// How much of the text may be read to find the siblings of one `type`, in bytes each way. An ABI entry has
 /// about 500; a longer object counts as a call.
 pub(super) const MAX_OBJECT: usize = 4096;
+
+/// What the other keys of an object say.
+pub(super) struct Siblings {
+    call: bool,
+    name: bool,
+    plain: bool,
+}
+
+impl Default for Siblings {
+    fn default() -> Self {
+        Self { call: false, name: false, plain: true }
+    }
+}
+
+impl Siblings {
+    pub(super) fn add(&mut self, key: &[u8]) {
+        let is = |known: &&str| known.as_bytes().eq_ignore_ascii_case(key);
+        self.call |= CALL_SIBLINGS.iter().any(is) || key.contains(&b'\\') || !key.is_ascii();
+        self.name |= key.eq_ignore_ascii_case(b"name");
+        self.plain &= PLAIN_SIBLINGS.iter().any(is);
+    }
+
+    /// Whether an object with these keys and a `type` of calls may be a call.
+    pub(super) fn may_make_call(&self) -> bool {
+        self.call || (self.name && self.plain)
+    }
+}
 
 /// Reads strict JSON in both directions from an offset between two tokens.
 pub(super) struct Reader<'t, 'b> {

@@ -8,7 +8,8 @@ use crate::family_counts::Family;
 use crate::fold::{Folded, SYMBOL, fold};
 use crate::invisible::is_invisible;
 use crate::names::{self, Confidence};
-use crate::skeleton::{END, OTHER, Window};
+use crate::skeleton::Window;
+use crate::unit::{END, OTHER};
 
 /// Judges a `<`. `before` is the character in front of it.
 pub(crate) fn tag(window: &mut Window<'_, '_>, before: Option<char>, ending: TextEnd) -> Verdict {

@@ -110,7 +110,7 @@ proptest! {
         let text: String = pieces.concat();
         let cut = Raw::from(&text).line_within(max);
         prop_assert!(sanitizer.is_clean(&cut), "{cut:?}");
-        prop_assert!(cut.len() <= max + CUT.len() && !cut.contains(char::is_control), "{cut:?}");
+        prop_assert!(cut.len() <= max + ELLIPSIS.len() && !cut.contains(char::is_control), "{cut:?}");
         if let [first, second, ..] = &lines[..] {
             let whole = inert!("[{}] <{}>", first, second);
             prop_assert!(sanitizer.is_clean(&whole), "{whole:?}");

@@ -24,9 +24,10 @@ use landlock::{
 };
 
 use super::request::Plan;
-use super::step::StepError;
+use super::step_error::StepError;
+use crate::network::{Network, PORTS_LANDLOCK_ABI};
 use crate::report::Status;
-use crate::spec::{Isolation, Network};
+use crate::spec::Isolation;
 use crate::sys;
 
 /// The lowest useful ABI, which Debian 12's kernel offers (Linux 5.19). Before it, files could be linked and renamed
@@ -35,8 +36,6 @@ const MIN_ABI: u32 = 2;
 
 /// Since this ABI truncating is covered (Linux 6.2).
 const TRUNCATE_ABI: u32 = 3;
-/// Since this ABI TCP ports are covered (Linux 6.7).
-const PORTS_ABI: u32 = 4;
 /// Since this ABI device commands (ioctl) are covered (Linux 6.10).
 const IOCTL_ABI: u32 = 5;
 /// Since this ABI abstract sockets and signals are covered (Linux 6.12).
@@ -103,9 +102,9 @@ fn check_abi(abi: u32, isolation: &Isolation) -> Result<(), StepError> {
             "kernel has ABI {abi}, profile `{}` asks {} (use a newer kernel, or another profile)",
             profile.name, profile.landlock_abi
         )))
-    } else if lists_ports && abi < PORTS_ABI {
+    } else if lists_ports && abi < PORTS_LANDLOCK_ABI {
         Err(StepError::new(format!(
-            "kernel has ABI {abi}, a list of ports asks {PORTS_ABI} (use Linux 6.7 or newer, or allow every port)"
+            "kernel has ABI {abi}, a list of ports asks {PORTS_LANDLOCK_ABI} (use Linux 6.7 or newer, or allow every port)"
         )))
     } else if abi < MIN_ABI {
         Err(StepError::new(format!(
@@ -134,10 +133,10 @@ fn ruleset(abi: u32, network: &Network) -> Result<RulesetCreated, RulesetError> 
         Network::Loopback => (false, false),
         Network::Host { connect, bind } => (connect.is_some(), bind.is_some()),
     };
-    if connect && abi >= PORTS_ABI {
+    if connect && abi >= PORTS_LANDLOCK_ABI {
         ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
     }
-    if bind && abi >= PORTS_ABI {
+    if bind && abi >= PORTS_LANDLOCK_ABI {
         ruleset = ruleset.handle_access(AccessNet::BindTcp)?;
     }
     if abi >= SCOPES_ABI {
@@ -165,7 +164,7 @@ fn failed(error: &RulesetError) -> StepError {
 
 /// What is in force, on a kernel with the required ABI.
 fn status(abi: u32, isolation: &Isolation) -> Status {
-    let ports = matches!(isolation.network, Network::None).then_some((PORTS_ABI, "TCP ports"));
+    let ports = matches!(isolation.network, Network::None).then_some((PORTS_LANDLOCK_ABI, "TCP ports"));
     let lacking: Vec<_> = [
         Some((TRUNCATE_ABI, "truncating")),
         ports,

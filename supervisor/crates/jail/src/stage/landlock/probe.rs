@@ -5,7 +5,7 @@ use rustix::fs::{Mode, OFlags, fstat, open};
 use rustix::io::Errno;
 
 use super::rules::InodeId;
-use crate::stage::step::StepError;
+use crate::stage::step_error::StepError;
 use crate::view::PROBE_FILE;
 
 /// Directories that are listable on ordinary machines, and that get no rule: a rule for the first would allow

@@ -15,12 +15,10 @@ use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open};
 
 use crate::spec::Isolation;
 use crate::stage::request::Plan;
+use crate::stage::root::DEVICES;
 use crate::stage::root::open::{is_absence, no_follow};
-use crate::stage::step::StepError;
+use crate::stage::step_error::StepError;
 use crate::view::Access;
-
-/// The devices that every program gets: they store nothing and give access to nothing.
-const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// Where a program's private directory is mounted as well.
 const PRIVATE_MOUNTS: &[&str] = &["/tmp", "/dev/shm"];

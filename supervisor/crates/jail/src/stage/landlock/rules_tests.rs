@@ -1,6 +1,6 @@
 use super::*;
+use crate::network::Network;
 use crate::profile::CompiledProfile;
-use crate::spec::Network;
 use crate::view::{BindMount, GeneratedFile, PrivateTmpfs, View};
 
 const ABIS: [ABI; 8] = [ABI::V2, ABI::V3, ABI::V4, ABI::V5, ABI::V6, ABI::V7, ABI::V8, ABI::V9];

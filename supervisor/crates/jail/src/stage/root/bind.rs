@@ -8,10 +8,10 @@ use rustix::fs::{FileType, Stat, fstat};
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, OpenTreeFlags, open_tree};
 
-use super::super::step::StepError;
+use super::super::step_error::StepError;
+use super::mount_error::{MOUNT_ADVICE, failed};
 use super::open;
 use super::tree::{CLONE_FLAGS, MountPointKind, RootTree, attach};
-use super::{MOUNT_ADVICE, failed};
 use crate::sys;
 use crate::view::{Access, BindMount};
 

@@ -6,13 +6,14 @@ use std::path::Path;
 use rustix::fs::CWD;
 use rustix::mount::{MountAttrFlags, open_tree};
 
-use super::super::step::StepError;
-use super::MOUNT_ADVICE;
+use super::super::step_error::StepError;
+use super::mount_error::MOUNT_ADVICE;
 use super::tree::{CLONE_FLAGS, MountPointKind, RootTree};
 use crate::sys;
 
-/// The null, zero, full and random devices. None of them reaches hardware, a terminal or another program.
-const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+/// The null, zero, full and random devices, which every program gets. They store nothing, and none of them reaches hardware, a terminal or another program.
+pub(in super::super) const DEVICES: &[&str] =
+    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
 /// The links that shells and C libraries expect beside them.
 const LINKS: &[(&str, &str)] = &[

@@ -20,6 +20,7 @@
 
 mod bind;
 mod devices;
+mod mount_error;
 pub(super) mod open;
 mod private;
 mod proc;
@@ -31,19 +32,16 @@ use std::path::Path;
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::process::{fchdir, pivot_root, umask};
 
+pub(super) use self::devices::DEVICES;
+use self::mount_error::failed;
 use self::private::PrivateMount;
 pub(super) use self::proc::PROC_ADVICE;
 use self::tree::RootTree;
 use super::namespaces;
 use super::request::Plan;
-use super::step::StepError;
+use super::step_error::StepError;
 use crate::report::Status;
 use crate::view::{PROBE_FILE, View};
-
-/// The advice when the kernel refuses a mount that it should allow.
-const MOUNT_ADVICE: &str = "does a system call filter, AppArmor or SELinux forbid mounting? allow fsopen, \
-                            fsmount, open_tree, move_mount, mount_setattr and pivot_root; Linux 5.12 or newer \
-                            is needed";
 
 /// Sets up the program's private root. Runs in the new namespaces.
 pub(super) fn set_up(plan: &Plan) -> Result<Option<Status>, StepError> {
@@ -133,8 +131,4 @@ fn enter(tree: &RootTree) -> Result<(), StepError> {
     } else {
         Err(StepError::new("the host's files are still there beside the private root; please report this"))
     }
-}
-
-fn failed(what: &'static str) -> impl Fn(rustix::io::Errno) -> StepError {
-    move |errno| StepError::errno(what, errno.raw_os_error(), MOUNT_ADVICE)
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::fs::CWD;
 use rustix::io::Errno;
 
-use super::super::step::StepError;
+use super::super::step_error::StepError;
 
 /// Opens a path without links; a link fails with [`Errno::LOOP`].
 pub(in super::super) fn no_follow(path: &Path) -> Result<OwnedFd, Errno> {

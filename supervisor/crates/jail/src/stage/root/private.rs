@@ -6,10 +6,10 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Gid, Mode, Uid, chownat, mkdirat};
 use rustix::mount::{MountAttrFlags, OpenTreeFlags, open_tree};
 
-use super::super::step::StepError;
+use super::super::step_error::StepError;
+use super::mount_error::{MOUNT_ADVICE, failed};
 use super::tree::{MountPointKind, NOSUID_NODEV_NOEXEC, RootTree, new_tmpfs};
-use super::{MOUNT_ADVICE, failed};
-use crate::spec::Identity;
+use crate::identity::Identity;
 use crate::sys;
 use crate::view::{PrivateTmpfs, SHARED_MEMORY, TMP};
 
@@ -29,28 +29,28 @@ impl PrivateMount {
     /// directories writable, but their owner cannot rename them. Without a separate uid, the owner is the program.
     pub(super) fn mount(
         tree: &RootTree,
-        wanted: &PrivateTmpfs,
+        requested: &PrivateTmpfs,
         identity: Option<Identity>,
     ) -> Result<Self, StepError> {
         const WHAT: &str = "cannot make its private directory";
         let mut attributes = NOSUID_NODEV_NOEXEC;
-        attributes.set(MountAttrFlags::MOUNT_ATTR_NOEXEC, !wanted.exec);
-        let mount = new_tmpfs(wanted.bytes, wanted.inodes, attributes).map_err(failed(WHAT))?;
+        attributes.set(MountAttrFlags::MOUNT_ATTR_NOEXEC, !requested.exec);
+        let mount = new_tmpfs(requested.bytes, requested.inodes, attributes).map_err(failed(WHAT))?;
         tree.mount_point(Path::new(STAGING_PATH), MountPointKind::Directory)?;
         tree.mount(mount.as_fd(), Path::new(STAGING_PATH))?;
-        let names: Vec<_> = wanted.dirs.iter().cloned().chain([SHARED_MEMORY.to_owned()]).collect();
+        let names: Vec<_> = requested.dirs.iter().cloned().chain([SHARED_MEMORY.to_owned()]).collect();
         let place = Self { mount, names, identity };
         for name in &place.names {
             place.directory(name)?;
         }
         // Its path may be in /tmp, so that comes first.
-        place.mount_directory(tree, &wanted.tmp, Path::new(TMP))?;
+        place.mount_directory(tree, &requested.tmp, Path::new(TMP))?;
         place.mount_directory(tree, SHARED_MEMORY, Path::new("/dev/shm"))?;
-        tree.mount_point(&wanted.at, MountPointKind::Directory)?;
-        tree.mount(place.mount.as_fd(), &wanted.at)?;
+        tree.mount_point(&requested.at, MountPointKind::Directory)?;
+        tree.mount(place.mount.as_fd(), &requested.at)?;
         tree.remove(Path::new(STAGING_PATH))?;
-        for name in &wanted.dirs {
-            place.mount_directory(tree, name, &wanted.at.join(name))?;
+        for name in &requested.dirs {
+            place.mount_directory(tree, name, &requested.at.join(name))?;
         }
         Ok(place)
     }

@@ -10,9 +10,9 @@ use rustix::mount::{
     fsopen, open_tree,
 };
 
-use super::super::step::StepError;
+use super::super::step_error::StepError;
+use super::mount_error::{MOUNT_ADVICE, failed};
 use super::tree::{CLONE_FLAGS, MountPointKind, NOSUID_NODEV_NOEXEC, RootTree, attach};
-use super::{MOUNT_ADVICE, failed};
 use crate::sys;
 
 const PROC: &str = "/proc";

@@ -15,8 +15,8 @@ use rustix::mount::{
 };
 use rustix::process::{chdir, fchdir};
 
-use super::super::step::StepError;
-use super::{MOUNT_ADVICE, failed};
+use super::super::step_error::StepError;
+use super::mount_error::{MOUNT_ADVICE, failed};
 use crate::sys;
 
 /// The size of the root, for generated files, the only ones with content: twice the most that a view may have of them,
