@@ -51,24 +51,24 @@ pub enum LayerKind {
     Instance,
 }
 
-/// All layers, in their order.
-const LAYERS: [LayerKind; 13] = [
-    LayerKind::Trace,
-    LayerKind::Taint,
-    LayerKind::Wrap,
-    LayerKind::Truncate,
-    LayerKind::Sanitize,
-    LayerKind::Rescue,
-    LayerKind::Validate,
-    LayerKind::Resolve,
-    LayerKind::Quarantine,
-    LayerKind::Deadline,
-    LayerKind::Breaker,
-    LayerKind::Admission,
-    LayerKind::Instance,
-];
-
 impl LayerKind {
+    /// All layers in their order, the outermost first. Documentation and stacks are tested against it.
+    pub const ALL: [Self; 13] = [
+        Self::Trace,
+        Self::Taint,
+        Self::Wrap,
+        Self::Truncate,
+        Self::Sanitize,
+        Self::Rescue,
+        Self::Validate,
+        Self::Resolve,
+        Self::Quarantine,
+        Self::Deadline,
+        Self::Breaker,
+        Self::Admission,
+        Self::Instance,
+    ];
+
     /// The value of the `layer` label.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -97,7 +97,7 @@ impl LayerKind {
 /// When a call entered and left each layer, in nanoseconds since it came in; 0 for a layer it did not reach.
 pub struct LayerTimings {
     began: Instant,
-    marks: [(AtomicU64, AtomicU64); LAYERS.len()],
+    marks: [(AtomicU64, AtomicU64); LayerKind::ALL.len()],
 }
 
 impl LayerTimings {
@@ -126,7 +126,7 @@ impl LayerTimings {
             let (down, up) = (down.load(Ordering::Relaxed), up.load(Ordering::Relaxed));
             (down > 0 && up > 0).then_some((*step, down, up))
         };
-        let mut marked = LAYERS.iter().filter_map(marked).peekable();
+        let mut marked = LayerKind::ALL.iter().filter_map(marked).peekable();
         std::iter::from_fn(move || {
             let (step, down, up) = marked.next()?;
             let inside = marked.peek().map_or(0, |(_, down, up)| up.saturating_sub(*down));
@@ -147,7 +147,7 @@ struct Shared {
     until: AtomicU64,
     /// Counts the calls while it runs.
     calls: AtomicU64,
-    histograms: [Histogram; LAYERS.len()],
+    histograms: [Histogram; LayerKind::ALL.len()],
 }
 
 impl Stopwatch {
@@ -159,7 +159,7 @@ impl Stopwatch {
             epoch: Instant::now(),
             until: AtomicU64::new(0),
             calls: AtomicU64::new(0),
-            histograms: LAYERS.map(histogram),
+            histograms: LayerKind::ALL.map(histogram),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn the_words_are_one_for_each_place() {
-        for (place, step) in LAYERS.into_iter().enumerate() {
+        for (place, step) in LayerKind::ALL.into_iter().enumerate() {
             assert_eq!(step.index(), place);
         }
     }
