@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use tonic::{Code, Status};
 
 use crate::config::{Audit as AuditConfig, AuditArguments, Config, Environment};
-use crate::host::Peer;
+use crate::peer::Peer;
 
 /// The directory's name, below the directory for logs or the one for state.
 const DIRECTORY: &str = "audit";

@@ -7,23 +7,36 @@
 //! | [`audit`] | the audit log of calls and operations |
 //! | [`cli`] | the verbs of `talon`, one file each |
 //! | [`config`] | the config file, environment variables and flags |
-//! | [`door`] | the dispatcher: the guard stack of every plugin |
+//! | `discover` | finds plugins |
+//! | [`dispatch`] | the dispatcher: the guard stack of every plugin |
 //! | [`host`] | `talon.host.v1.Host` on `host.sock` |
-//! | [`serve`] | start, reload, handover and stop of the supervisor |
+//! | `notify` | messages to a service manager |
+//! | [`peer`] | the peer of a connection, and its role |
+//! | [`reload`] | changes of configuration and plugins at runtime |
+//! | [`serve`] | start, handover and stop of the supervisor |
 //! | [`service`] | the common part of the supervisor's own services |
+//! | [`socket`] | the supervisor's unix sockets |
 //! | [`state`] | the supervisor's side of the state service |
+//! | [`usage`] | resource usage of processes |
 
 pub mod admin;
 pub mod agent;
 pub mod audit;
+mod blocking;
 pub mod cli;
 pub mod config;
+mod discover;
 pub mod dispatch;
 pub mod exit;
 pub mod host;
+mod notify;
+pub mod peer;
 mod program_lookup;
+pub mod reload;
 pub mod serve;
 pub mod service;
+pub mod socket;
 pub mod state;
 mod status_summary;
+pub mod usage;
 pub use talon_plugin::units;

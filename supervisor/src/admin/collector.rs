@@ -11,11 +11,12 @@ use tokio::time::Instant;
 
 use super::agent::AgentMetrics;
 use super::metrics::page::MetricsPage;
+use super::sources::Sources;
 use super::state_usage::{StateUsage, UsageByPlugin};
-use super::usage::{SupervisorUsage, UsageReading};
-use super::{Sources, build, ready};
+use super::{build, ready};
 use crate::dispatch::OUTCOMES;
 use crate::service::ManagedServiceState;
+use crate::usage::{SupervisorUsage, UsageReading};
 
 /// For how long after a scrape the guard's layers are measured: longer than any usual scrape interval.
 const MEASURED_FOR: Duration = Duration::from_secs(10 * 60);

@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketType, sockopt};
 use tokio::net::unix::UCred;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
-use crate::host::{BindError, HostSocket, LiveSocket, SocketFile, bind_named};
+use crate::socket::{BindError, HostSocket, LiveSocket, SocketFile, bind_named};
 
 /// The socket's name in the runtime directory.
 pub const SOCKET_NAME: &str = "admin.sock";

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use talon_plugin::{Desired, Snapshot, State};
 
-use super::Sources;
+use super::sources::Sources;
 
 /// Maximum length of a plugin's reason, in bytes: a sentence or two.
 const MAX_REASON_BYTES: usize = 400;

@@ -9,9 +9,10 @@ use http_body_util::Full;
 use super::agent::AgentMetrics;
 use super::collector::Collector;
 use super::metrics::page;
+use super::ready;
 use super::ready::Readiness;
+use super::sources::Sources;
 use super::state_usage::StateUsage;
-use super::{Sources, ready};
 
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";

@@ -1,4 +1,4 @@
-//! One connection, one request, one answer, each with limits.
+//! The running server: one connection, one request, one answer, each with limits.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,9 +11,16 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use talon_listen::LogThrottle;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
+use super::agent::AgentMetrics;
 use super::listener::{AdmissionPolicy, Connection, Listener};
 use super::routes::Routes;
+use super::sources::Sources;
+use super::state_usage::StateUsage;
+use crate::config::Config;
+use crate::socket::{ACCEPT_PAUSE, BindError};
 
 /// Maximum concurrent connections, over all listeners. A scraper, a health check and a person need three. A
 /// further one is closed at once.
@@ -26,25 +33,69 @@ const CONNECTION_WAIT: Duration = Duration::from_secs(20);
 const MAX_REQUEST_BYTES: usize = 8 << 10;
 /// Maximum number of headers. Prometheus sends six.
 const MAX_HEADERS: usize = 32;
-/// The wait after `accept` failed for lack of descriptors or memory, since an immediate retry would fail
-/// again.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 static REJECTED: LogThrottle = LogThrottle::new();
 static AT_CAPACITY: LogThrottle = LogThrottle::new();
 
+/// The running server; dropping it stops it.
+pub struct Admin {
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// The listeners of the configuration: `admin.sock`, unless it is disabled. Must be called within a tokio
+/// runtime.
+///
+/// # Errors
+/// [`BindError`]; nothing is left behind.
+pub fn listeners(config: &Config) -> Result<Vec<Listener>, BindError> {
+    let bound = config.admin.enabled.then(|| Listener::bind(&config.runtime_dir, config.admin_gid()));
+    Ok(bound.transpose()?.into_iter().collect())
+}
+
+/// Starts to serve on all of these listeners. Must be called within a tokio runtime.
+#[must_use]
+pub fn start(listeners: Vec<Listener>, admit: AdmissionPolicy, sources: Sources) -> Admin {
+    let stop = CancellationToken::new();
+    let tasks = TaskTracker::new();
+    let quotas = StateUsage::new(sources.info.state.clone());
+    let numbers = AgentMetrics::new(sources.info.agent.clone());
+    let routes = Arc::new(Routes::new(sources, quotas, numbers));
+    // One limit for all listeners, so that more listeners do not mean more concurrent work.
+    let places = connection_slots();
+    for listener in listeners {
+        let serving = accept(listener, Arc::clone(&admit), Arc::clone(&routes), places.clone());
+        let stop = stop.clone();
+        tasks.spawn(async move {
+            // An open connection ends by its own timeout.
+            let _ = stop.run_until_cancelled(serving).await;
+        });
+    }
+    Admin { stop, tasks }
+}
+
+impl Admin {
+    /// Stops accepting connections, and removes `admin.sock`.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Drop for Admin {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
 /// A semaphore for the connections.
-pub(super) fn connection_slots() -> Arc<Semaphore> {
+fn connection_slots() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(MAX_CONNECTIONS))
 }
 
 /// Accepts connections and answers each, for ever.
-pub(super) async fn accept(
-    listener: Listener,
-    admit: AdmissionPolicy,
-    routes: Arc<Routes>,
-    places: Arc<Semaphore>,
-) {
+async fn accept(listener: Listener, admit: AdmissionPolicy, routes: Arc<Routes>, places: Arc<Semaphore>) {
     loop {
         let connection = match listener.accept(&admit).await {
             Ok(Some(connection)) => connection,

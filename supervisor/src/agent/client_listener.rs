@@ -12,18 +12,14 @@ use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::forward::forward;
+use super::pending_client::{MAX_CLIENTS, MAX_CLIENTS_PER_UID};
 use super::supervisor::AgentSupervisor;
 use crate::config::name_of;
-use crate::host::{Acceptor, Peer, PeerClassifier};
+use crate::peer::Peer;
+use crate::socket::{Acceptor, PeerClassifier};
 
 /// The socket's name in the runtime directory.
 pub const SOCKET_NAME: &str = "agent.sock";
-/// Maximum concurrent connections. Each is a terminal, a gateway or a script, and costs two tasks here and in
-/// the agent, which runs fewer turns at once than this. A further connection is closed at once, which its
-/// client reports.
-pub const MAX_CLIENTS: usize = 64;
-/// Maximum concurrent connections of one uid, so that one user cannot lock out others.
-pub const MAX_CLIENTS_PER_UID: usize = 48;
 /// How long a connection waits for an agent that is starting: longer than the longest backoff, plus time to
 /// open a database. Then it is closed, and its client reports that the agent does not answer.
 const WAIT: Duration = Duration::from_secs(20);

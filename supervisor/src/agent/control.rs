@@ -1,37 +1,27 @@
 //! The control protocol with a process of `talon-agent`.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use talon_control::{ControlError, memfd};
 use talon_listen::LogThrottle;
 use talon_proto::agent::{
-    AttachClient, Configure, FromAgent, GetStatusResponse, HostConnection, NeedHost, ProviderState, Ready,
-    Refused, ToAgent, from_agent, to_agent,
+    Configure, FromAgent, GetStatusResponse, HostConnection, NeedHost, Ready, Refused, ToAgent, from_agent,
+    to_agent,
 };
 use talon_proto::state::Open;
-use talon_sanitize::Sanitized;
-use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::client_listener::MAX_CLIENTS;
 use super::endpoint::HostLink;
+use super::pending_client::{MAX_WAITING, PendingClient};
+use super::report::{AgentReport, MAX_COMPLAINTS};
 use crate::service::{
     BoundedQueue, ControlSocket, ManagedService, ManagedServiceState, ManagedServiceStatus, ServiceHandle,
     sanitize_report,
 };
 
-/// Maximum number of connections that wait to be passed on: every client at once, and some of the
-/// supervisor's own.
-const MAX_WAITING: usize = MAX_CLIENTS + 8;
-/// Maximum number of stored complaints. Each is about a provider, a file or a model; the first ones are
-/// enough to start with.
-const MAX_COMPLAINTS: usize = 32;
-
-/// Maximum number of stored providers: a configuration has a few.
-const MAX_PROVIDERS: usize = 32;
 /// The wait before a failed message is retried: a shortage of descriptors ends as connections end.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -47,66 +37,12 @@ pub(super) struct AgentService {
     report: Mutex<Option<AgentReport>>,
 }
 
-/// The agent's report about itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct AgentReport {
-    pub(crate) turns_running: u32,
-    pub(crate) approvals_pending: u32,
-    pub(crate) providers: Vec<Provider>,
-    /// Problems, each with what to do.
-    pub(crate) problems: Vec<Sanitized>,
-}
-
-/// A provider of models, as the agent reports it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Provider {
-    pub(crate) name: Sanitized,
-    pub(crate) state: Sanitized,
-    pub(crate) why: Sanitized,
-}
-
-impl AgentReport {
-    fn of(status: &GetStatusResponse) -> Self {
-        let provider = |one: &ProviderState| Provider {
-            name: sanitize_report(&one.name),
-            state: sanitize_report(&one.state),
-            why: sanitize_report(&one.why),
-        };
-        Self {
-            turns_running: status.turns_running,
-            approvals_pending: status.approvals_pending,
-            providers: status.providers.iter().take(MAX_PROVIDERS).map(provider).collect(),
-            problems: status
-                .problems
-                .iter()
-                .take(MAX_COMPLAINTS)
-                .map(|problem| sanitize_report(problem))
-                .collect(),
-        }
-    }
-}
-
 /// The encoded settings for the agent.
 #[derive(Clone, Default)]
 struct Settings {
     /// How often they were set. At 0 the agent receives no settings.
     version: u64,
     bytes: Arc<Vec<u8>>,
-}
-
-/// A client's connection and identity.
-pub(super) struct PendingClient {
-    pub(super) identity: AttachClient,
-    pub(super) connection: OwnedFd,
-    /// Notified when the connection has been passed on. Such a client also waits while the agent restarts, as
-    /// long as the receiver exists.
-    pub(super) accepted: Option<oneshot::Sender<()>>,
-}
-
-impl PendingClient {
-    fn is_waiting(&self) -> bool {
-        self.accepted.as_ref().is_some_and(|taken| !taken.is_closed())
-    }
 }
 
 /// What the current process has received.
@@ -293,12 +229,14 @@ fn message(what: to_agent::What) -> ToAgent {
 #[cfg(test)]
 mod tests {
     use talon_plugin::Events;
+    use talon_proto::agent::ProviderState;
 
     use super::super::endpoint::AgentEndpoint;
+    use super::super::report::MAX_PROVIDERS;
     use super::*;
 
     fn held() -> ServiceHandle<AgentService> {
-        ServiceHandle::new(AgentService::new(Open::default()), Events::new())
+        ServiceHandle::new(AgentService::NAME, AgentService::new(Open::default()), Events::new())
     }
 
     #[tokio::test]

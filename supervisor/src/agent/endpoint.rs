@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use talon_guard::Origin;
 
+use super::host_connection::AgentConnection;
 use crate::config::Role;
-use crate::host::{AgentConnection, Peer};
+use crate::peer::Peer;
 
 /// Serves the host API on a connection, to this peer.
 pub(crate) type ServeConnection =

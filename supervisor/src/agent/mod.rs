@@ -16,7 +16,9 @@
 //! | `configuration` | its settings, keys and files |
 //! | `blocking_pool` | file access that may never return |
 //! | `client_listener`, `forward` | `agent.sock`, and one connection of it |
-//! | `endpoint` | its connection to the plugins |
+//! | `pending_client` | a connection that waits to be passed on |
+//! | `endpoint`, `host_connection` | its connection to the plugins |
+//! | `report` | what it reports about itself |
 //! | `health` | health checks |
 //! | `program`, `service` | where its program is, and how it is run |
 
@@ -27,15 +29,20 @@ mod control;
 mod endpoint;
 mod forward;
 mod health;
+mod host_connection;
+mod pending_client;
 mod program;
+mod report;
 mod service;
 mod supervisor;
 
-pub use client_listener::{ClientListener, MAX_CLIENTS, MAX_CLIENTS_PER_UID, SOCKET_NAME};
+pub use client_listener::{ClientListener, SOCKET_NAME};
 pub(crate) use configuration::configure;
-pub(crate) use control::{AgentReport, Provider};
 pub(crate) use endpoint::{AgentEndpoint, ServeConnection};
 pub use health::watch;
+pub use host_connection::AgentConnection;
+pub use pending_client::{MAX_CLIENTS, MAX_CLIENTS_PER_UID};
 pub use program::{ProgramNotFoundError, find as find_program};
+pub(crate) use report::{AgentReport, Provider};
 pub use service::{service_spec, workspace};
 pub use supervisor::AgentSupervisor;

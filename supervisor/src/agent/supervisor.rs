@@ -14,9 +14,13 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
-use super::control::{AgentReport, AgentService, PendingClient};
+use super::control::AgentService;
 use super::endpoint::AgentEndpoint;
-use crate::service::{self, ManagedServiceState, ManagedServiceStatus, ServiceHandle, sanitize_report};
+use super::pending_client::PendingClient;
+use super::report::AgentReport;
+use crate::service::{
+    self, ManagedService, ManagedServiceState, ManagedServiceStatus, ServiceHandle, sanitize_report,
+};
 
 /// Supervises `talon-agent`. Clones share state.
 #[derive(Clone)]
@@ -28,7 +32,7 @@ impl AgentSupervisor {
     /// A supervisor without a process. It gets one when it is registered as a service's link.
     #[must_use]
     pub fn new(open: Open, events: Events) -> Self {
-        Self { handle: ServiceHandle::new(AgentService::new(open), events) }
+        Self { handle: ServiceHandle::new(AgentService::NAME, AgentService::new(open), events) }
     }
 
     /// The status of the service.

@@ -14,7 +14,6 @@ use talon_plugin::entry::{
 use talon_plugin::spec::LifecycleSettings;
 use talon_plugin::units::ByteSize;
 
-use self::uids::Users;
 use super::environment::Environment;
 use super::types::{Config, Engine, Grants, Guard, Lifecycle, State, Tools};
 
@@ -35,7 +34,7 @@ pub(crate) fn check<'o>(config: &Config, around: &Environment, origins: &'o Orig
     config.sandbox.limits.check(&sandbox.key("limits"), &mut check.found);
     if around.assigns_uids {
         let range = config.sandbox.uid_range.range();
-        check.uid_range(&range, &Users::default(), &sandbox.key("uid_range"));
+        check.uid_range(&range, &sandbox.key("uid_range"));
     }
     check.state(&config.state, &top.key("state"));
     let log = top.key("log");

@@ -18,8 +18,8 @@ use talon_plugin::document::walk::{InputSource, ResolveContext, SchemaWalker, Va
 use talon_plugin::document::yaml::{self, MAX_TEXT_BYTES, Mark, Node};
 
 use super::environment::Environment;
+use super::options::{LoadOptions, Override};
 use super::substitute::substitute;
-use super::{LoadOptions, Override};
 
 /// The prefix of our variables.
 pub(super) const PREFIX: &str = "TALON_";

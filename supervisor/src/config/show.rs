@@ -7,8 +7,9 @@ use talon_plugin::document::origin::{KeyPath, Source};
 use talon_plugin::document::scalar;
 use talon_plugin::document::shape::{Shape, ShapeKind};
 
+use super::load::Loaded;
+use super::schema;
 use super::secret::{REDACTED, sounds_secret};
-use super::{Loaded, schema};
 
 impl Loaded {
     /// The effective configuration as YAML, each value with a comment about its source. Except for secrets,

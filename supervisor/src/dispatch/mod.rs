@@ -295,6 +295,18 @@ impl Dispatcher {
         self.config().call_policy(plugin.name().as_str(), &plugin.spec())
     }
 
+    /// The largest arguments that any plugin accepts.
+    #[must_use]
+    pub fn largest_arguments(&self) -> usize {
+        let config = self.config();
+        let of_plugin =
+            |plugin: &Plugin| config.call_policy(plugin.name().as_str(), &plugin.spec()).max_argument_bytes;
+        let defaults = &config.plugins.tools.defaults;
+        let of_others = defaults.max_argument_bytes.unwrap_or(config.guard.max_argument_bytes);
+        let plugins = self.registry.list();
+        plugins.iter().map(of_plugin).chain([of_others.as_usize()]).max().unwrap_or_default()
+    }
+
     /// Reports a new quarantine once. It runs at the end of each call, because only an answer can cause a
     /// quarantine.
     fn report_quarantine(&self, entry: &StackEntry, plugin: &Plugin) {

@@ -1,18 +1,16 @@
-//! Accepts connections: identifies the peer and enforces the connection limits.
+//! The connections of `host.sock`, and the probe of its accept loop.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{Stream, stream};
-use talon_listen::{ConnectionLimiter, ConnectionPermit, LogThrottle, PrefaceTimeout};
-use tokio::net::unix::UCred;
-use tokio::net::{UnixListener, UnixStream};
+use talon_listen::{ConnectionLimiter, PrefaceTimeout};
+use tokio::net::UnixListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tonic::transport::server::Connected;
 
-use super::peer::Peer;
-use super::socket::SOCKET_NAME;
+use crate::peer::Peer;
+use crate::socket::{Acceptor, HOST_SOCKET_NAME, PeerClassifier};
 
 /// Maximum concurrent connections. Each costs a task and, during a transfer, up to its window. 256 clients
 /// are more than the users and agents of one machine. A further connection is closed at once, which its
@@ -21,16 +19,6 @@ pub const MAX_CONNECTIONS: usize = 256;
 /// Maximum concurrent connections of one uid, so that one user cannot lock out others (an operator first of
 /// all).
 pub const MAX_CONNECTIONS_PER_UID: usize = 192;
-/// The wait after `accept` failed for lack of descriptors or memory, since an immediate retry would fail
-/// again.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-static AT_CAPACITY: LogThrottle = LogThrottle::new();
-static REJECTED: LogThrottle = LogThrottle::new();
-
-/// Identifies a peer by its kernel credentials; `None` refuses the connection.
-pub type PeerClassifier = Arc<dyn Fn(&UCred) -> Option<Peer> + Send + Sync>;
-
 /// Checks whether the accept loop is alive. Clones share state.
 #[derive(Debug, Clone)]
 pub struct LivenessProbe(mpsc::Sender<oneshot::Sender<()>>);
@@ -69,14 +57,6 @@ impl ConnectedClient {
     }
 }
 
-/// Accepts the connections of one socket: of known peers, within the limits.
-pub(crate) struct Acceptor {
-    /// The socket's name in the log.
-    socket: &'static str,
-    classifier: PeerClassifier,
-    limiter: Arc<ConnectionLimiter>,
-}
-
 /// The connections of a listener. The stream never ends and never fails: an error of one connection is logged
 /// and ends only that connection.
 pub(super) fn connections(
@@ -85,7 +65,7 @@ pub(super) fn connections(
     heart: LivenessRequests,
 ) -> impl Stream<Item = Connection> + Send {
     let places = ConnectionLimiter::new(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_UID);
-    let doorman = Acceptor::new(SOCKET_NAME, recognise, places);
+    let doorman = Acceptor::new(HOST_SOCKET_NAME, recognise, places);
     stream::unfold((listener, doorman, heart), |(listener, doorman, mut heart)| async move {
         loop {
             tokio::select! {
@@ -102,75 +82,6 @@ pub(super) fn connections(
     })
 }
 
-impl Acceptor {
-    /// An acceptor for the socket of this name.
-    pub(crate) fn new(
-        socket: &'static str,
-        classifier: PeerClassifier,
-        limiter: Arc<ConnectionLimiter>,
-    ) -> Self {
-        Self { socket, classifier, limiter }
-    }
-
-    /// The next accepted connection. An error of one connection is logged and ends only that connection. This
-    /// is cancel safe: no connection is lost when the future is dropped.
-    pub(crate) async fn next(&self, listener: &UnixListener) -> (UnixStream, Peer, ConnectionPermit) {
-        loop {
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    if let Some((peer, place)) = self.admit(&stream) {
-                        return (stream, peer, place);
-                    }
-                }
-                Err(error) => {
-                    let socket = self.socket;
-                    tracing::warn!(%error, "cannot accept a connection on {socket}; see the open files limit");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            }
-        }
-    }
-
-    fn admit(&self, stream: &UnixStream) -> Option<(Peer, ConnectionPermit)> {
-        let socket = self.socket;
-        let peer = match stream.peer_cred() {
-            Ok(credentials) => match (self.classifier)(&credentials) {
-                Some(peer) => peer,
-                None => {
-                    if let Some(unsaid) = REJECTED.permit() {
-                        let (uid, pid) = (credentials.uid(), credentials.pid());
-                        tracing::warn!(
-                            peer.uid = uid,
-                            peer.pid = pid,
-                            unsaid,
-                            "{socket} was closed to a plugin"
-                        );
-                    }
-                    return None;
-                }
-            },
-            Err(error) => {
-                tracing::warn!(%error, "a connection on {socket} was closed: its peer is unknown");
-                return None;
-            }
-        };
-        let Some(place) = self.limiter.acquire(peer.uid) else {
-            if let Some(unsaid) = AT_CAPACITY.permit() {
-                let (most, most_per_uid) = self.limiter.limits();
-                tracing::warn!(
-                    peer.uid,
-                    peer.pid,
-                    unsaid,
-                    "a connection on {socket} was closed: {most} connections, {most_per_uid} of one uid, are the most"
-                );
-            }
-            return None;
-        };
-        tracing::debug!(peer.uid, peer.gid, peer.pid, role = peer.role_name(), "peer connected to {socket}");
-        Some((peer, place))
-    }
-}
-
 impl Connected for ConnectedClient {
     type ConnectInfo = Peer;
 
@@ -181,6 +92,8 @@ impl Connected for ConnectedClient {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     const SOON: Duration = Duration::from_millis(50);

@@ -15,8 +15,8 @@ use talon_plugin::name::RESERVED_NAME;
 use talon_proto::host::ExecuteRequest;
 use tonic::Status;
 
-use super::peer::Peer;
 use crate::config::{AllowedActions, Config};
+use crate::peer::Peer;
 
 /// Maximum number of patterns of one request. 256 is more than any real list; a request with more is refused.
 const MAX_WITHIN: usize = 256;

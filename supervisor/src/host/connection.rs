@@ -22,8 +22,9 @@ use tower::Service as _;
 
 use super::accept::Connection;
 use super::gate::{Gate, RequestLimiter};
+use super::limits::{MAX_STREAMS_PER_CONNECTION, REQUEST_SLACK_BYTES};
 use super::state_proxy::{HostRoutes, StateProxy};
-use super::{FRAME_BYTES, MAX_STREAMS_PER_CONNECTION, REQUEST_SLACK_BYTES, WINDOW_BYTES};
+use super::{FRAME_BYTES, WINDOW_BYTES};
 
 /// Maximum size of a request's headers; usual ones have a few hundred bytes.
 const MAX_HEADER_BYTES: u32 = 16 << 10;

@@ -7,11 +7,11 @@ use tokio::sync::mpsc;
 use tonic::{Code, Status};
 
 use super::super::accept::ConnectedClient;
-use super::super::peer::Peer;
+use super::super::limits::{MAX_REQUESTS_PER_UID, MAX_STREAMS_PER_CONNECTION};
 use super::super::pending_host::{ANSWERS, CallEvent, PendingHost};
-use super::super::{MAX_REQUESTS_PER_UID, MAX_STREAMS_PER_CONNECTION};
 use super::*;
 use crate::config::Role;
+use crate::peer::Peer;
 
 /// The service, the calls that it observed, and the results of its connections.
 struct Fixture {

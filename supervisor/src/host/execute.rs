@@ -21,10 +21,10 @@ use tonic::{Request, Response, Status};
 use tracing::Span;
 
 use super::authorization;
+use super::authorized_peer::require;
 use super::call_id::{CallId, call_id};
-use super::peer::require;
-use super::service::HostService;
-use super::wire;
+use super::context::HostContext;
+use super::to_wire::{draining, wire};
 use crate::audit::CallRecording;
 use crate::config::Role;
 
@@ -37,28 +37,28 @@ const MAX_SESSION_CHARS: usize = 128;
 const PROGRESS_ROOM: usize = 16;
 
 pub(super) async fn execute(
-    service: &HostService,
+    context: &HostContext,
     request: Request<ExecuteRequest>,
 ) -> Result<Response<ExecuteResponse>, Status> {
-    let begun = accept(service, request, None)?;
-    Ok(Response::new(begun.answer(service).await?))
+    let begun = accept(context, request, None)?;
+    Ok(Response::new(begun.answer(context).await?))
 }
 
 /// Like [`execute`], with progress updates before the answer.
 pub(super) fn streaming(
-    service: &HostService,
+    context: &HostContext,
     request: Request<ExecuteRequest>,
 ) -> Result<Response<BoxStream<'static, Result<ExecuteUpdate, Status>>>, Status> {
     let (follower, heard) = broadcast::channel(PROGRESS_ROOM);
     let begun = accept(
-        service,
+        context,
         request,
         Some(ArcById::<dyn ProgressObserver>::new(Arc::new(ProgressForwarder(follower)))),
     )?;
-    let service = service.clone();
+    let context = context.clone();
     // The call runs on a separate task, so that a slow reader delays neither its queueing nor its deadline.
     // Dropping the stream ends the call.
-    let call = tokio::spawn(async move { begun.answer(&service).await });
+    let call = tokio::spawn(async move { begun.answer(&context).await });
     let state = Some((heard, AbortOnDropHandle::new(call)));
     let updates = futures_util::stream::unfold(state, |state| async move {
         let (mut heard, mut call) = state?;
@@ -109,14 +109,14 @@ struct AcceptedCall {
 }
 
 fn accept(
-    service: &HostService,
+    context: &HostContext,
     request: Request<ExecuteRequest>,
     follower: Option<ArcById<dyn ProgressObserver>>,
 ) -> Result<AcceptedCall, Status> {
     let permitted = require(&request, Role::Call)?;
     let trace = trace(&request);
     let request = request.into_inner();
-    let granted = authorization::grant_for(&permitted.peer, &request, || service.dispatcher.config())?;
+    let granted = authorization::grant_for(&permitted.peer, &request, || context.dispatcher.config())?;
     let CallId { requested: asked, unique } = call_id(request.call_id)?;
     let origin = if request.for_model { Origin::Model } else { permitted.origin };
     let mut call = Call::new(unique, request.plugin, request.action, origin);
@@ -137,8 +137,8 @@ fn accept(
         "a peer calls"
     );
 
-    let audit = &service.info.audit;
-    let plugin = if audit.is_on() { service.registry.get(&call.plugin) } else { None };
+    let audit = &context.info.audit;
+    let plugin = if audit.is_on() { context.registry.get(&call.plugin) } else { None };
     let digest = plugin.and_then(|plugin| plugin.digest()).unwrap_or_default();
     let recording = audit.call(&permitted.peer, session(&call.context), &call, digest);
     Ok(AcceptedCall { requested_id: asked, call, recording })
@@ -147,12 +147,12 @@ fn accept(
 impl AcceptedCall {
     /// Executes the call. If the caller goes away, this future is dropped, which cancels the call down to the
     /// plugin.
-    async fn answer(self, service: &HostService) -> Result<ExecuteResponse, Status> {
+    async fn answer(self, context: &HostContext) -> Result<ExecuteResponse, Status> {
         let Self { requested_id: asked, call, recording } = self;
         let accepted = call.accepted;
-        let Ok(guarded) = service.dispatcher.call(call).await else {
+        let Ok(guarded) = context.dispatcher.call(call).await else {
             recording.discard();
-            return Err(super::draining());
+            return Err(draining());
         };
         recording.finish(&guarded).await;
         Ok(response(asked, guarded, accepted.elapsed()))

@@ -9,9 +9,8 @@ use talon_proto::host::{HandOverRequest, HandOverResponse, ShutdownRequest, Shut
 use tokio::sync::{mpsc, oneshot};
 use tonic::{Request, Response, Status};
 
-use super::peer::require;
-use super::service::HostService;
-use super::status_text;
+use super::authorized_peer::require;
+use super::to_wire::status_text;
 use crate::config::Role;
 
 /// A client's request to end the supervisor.
@@ -42,18 +41,18 @@ pub fn exit_channel() -> (ExitSender, mpsc::Receiver<ExitRequest>) {
 }
 
 pub(super) async fn shutdown(
-    service: &HostService,
+    sender: &ExitSender,
     request: &Request<ShutdownRequest>,
 ) -> Result<Response<ShutdownResponse>, Status> {
     let peer = require(request, Role::Admin)?.peer;
     tracing::info!(peer.uid, peer.pid, "asked to stop on host.sock");
     let (answer, answered) = oneshot::channel();
-    service.exit_requests.send_request(ExitRequest::Shutdown(answer))?;
+    sender.send_request(ExitRequest::Shutdown(answer))?;
     answered.await.map(|()| Response::new(ShutdownResponse {})).map_err(|_| busy())
 }
 
 pub(super) async fn hand_over(
-    service: &HostService,
+    sender: &ExitSender,
     request: Request<HandOverRequest>,
 ) -> Result<Response<HandOverResponse>, Status> {
     let peer = require(&request, Role::Admin)?.peer;
@@ -64,7 +63,7 @@ pub(super) async fn hand_over(
         )));
     }
     let (answer, answered) = oneshot::channel();
-    service.exit_requests.send_request(ExitRequest::HandOver { pid: peer.pid, answer })?;
+    sender.send_request(ExitRequest::HandOver { pid: peer.pid, answer })?;
     match answered.await {
         Ok(Ok(socket)) => {
             Ok(Response::new(HandOverResponse { socket: socket.to_string_lossy().into_owned() }))

@@ -18,8 +18,9 @@ use tonic::body::Body;
 use tonic::codegen::http;
 use tower::Service;
 
-use super::peer::authorize;
-use super::{MAX_REQUESTS, MAX_REQUESTS_PER_UID, state_proxy};
+use super::authorized_peer::authorize;
+use super::limits::{MAX_REQUESTS, MAX_REQUESTS_PER_UID};
+use super::state_proxy;
 use crate::config::Role;
 
 type Request = http::Request<Body>;

@@ -9,8 +9,8 @@ use talon_listen::BODY_TIMEOUT;
 use tonic::Code;
 use tonic::codegen::Bytes;
 
-use super::super::peer::Peer;
 use super::*;
+use crate::peer::Peer;
 
 /// A service that reads bodies, and never answers complete requests.
 #[derive(Clone, Default)]

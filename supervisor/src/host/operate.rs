@@ -14,70 +14,70 @@ use talon_proto::host::{
 use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
 
-use super::peer::require;
-use super::service::HostService;
-use super::status_text;
+use super::authorized_peer::require;
+use super::context::HostContext;
+use super::to_wire::{draining, status_text};
 use crate::config::Role;
 
 pub(super) async fn start(
-    service: &HostService,
+    context: &HostContext,
     request: Request<StartRequest>,
 ) -> Result<Response<StartResponse>, Status> {
-    let plugin = authorize(service, &request, "start", &request.get_ref().name)?;
-    service.renew(&plugin, |plugin| async move { plugin.start().await }).await?;
-    Ok(Response::new(StartResponse { plugin: Some(service.view(&plugin)) }))
+    let plugin = authorize(context, &request, "start", &request.get_ref().name)?;
+    context.renew(&plugin, |plugin| async move { plugin.start().await }).await?;
+    Ok(Response::new(StartResponse { plugin: Some(context.view(&plugin)) }))
 }
 
 pub(super) async fn stop(
-    service: &HostService,
+    context: &HostContext,
     request: Request<StopRequest>,
 ) -> Result<Response<StopResponse>, Status> {
-    let plugin = authorize(service, &request, "stop", &request.get_ref().name)?;
-    service.carry_out(&plugin, |plugin| async move { plugin.stop().await }).await?;
-    Ok(Response::new(StopResponse { plugin: Some(service.view(&plugin)) }))
+    let plugin = authorize(context, &request, "stop", &request.get_ref().name)?;
+    context.carry_out(&plugin, |plugin| async move { plugin.stop().await }).await?;
+    Ok(Response::new(StopResponse { plugin: Some(context.view(&plugin)) }))
 }
 
 pub(super) async fn restart(
-    service: &HostService,
+    context: &HostContext,
     request: Request<RestartRequest>,
 ) -> Result<Response<RestartResponse>, Status> {
-    let plugin = authorize(service, &request, "restart", &request.get_ref().name)?;
-    service.renew(&plugin, |plugin| async move { plugin.restart().await }).await?;
-    Ok(Response::new(RestartResponse { plugin: Some(service.view(&plugin)) }))
+    let plugin = authorize(context, &request, "restart", &request.get_ref().name)?;
+    context.renew(&plugin, |plugin| async move { plugin.restart().await }).await?;
+    Ok(Response::new(RestartResponse { plugin: Some(context.view(&plugin)) }))
 }
 
 pub(super) async fn refresh(
-    service: &HostService,
+    context: &HostContext,
     request: Request<RefreshCapabilitiesRequest>,
 ) -> Result<Response<RefreshCapabilitiesResponse>, Status> {
-    let plugin = authorize(service, &request, "refresh", &request.get_ref().name)?;
+    let plugin = authorize(context, &request, "refresh", &request.get_ref().name)?;
     let refreshed =
-        service.carry_out(&plugin, |plugin| async move { plugin.refresh_capabilities().await }).await?;
-    let plugin: host::Plugin = service.view(&plugin);
+        context.carry_out(&plugin, |plugin| async move { plugin.refresh_capabilities().await }).await?;
+    let plugin: host::Plugin = context.view(&plugin);
     Ok(Response::new(RefreshCapabilitiesResponse { plugin: Some(plugin), refreshed }))
 }
 
 pub(super) async fn approve(
-    service: &HostService,
+    context: &HostContext,
     request: Request<ApproveRequest>,
 ) -> Result<Response<ApproveResponse>, Status> {
-    let plugin = authorize(service, &request, "approve", &request.get_ref().name)?;
+    let plugin = authorize(context, &request, "approve", &request.get_ref().name)?;
     let ApproveRequest { actions, digests, .. } = request.into_inner();
     let approve = |plugin: Plugin| async move { plugin.approve(actions, digests).await };
-    let approved = service.carry_out(&plugin, approve).await?;
+    let approved = context.carry_out(&plugin, approve).await?;
     tracing::info!(plugin = %plugin.name(), actions = approved.join(","), "approved");
-    Ok(Response::new(ApproveResponse { plugin: Some(service.view(&plugin)), approved }))
+    Ok(Response::new(ApproveResponse { plugin: Some(context.view(&plugin)), approved }))
 }
 
 /// Checks the role and records the operation.
 pub(super) fn authorize<T>(
-    service: &HostService,
+    context: &HostContext,
     request: &Request<T>,
     verb: &'static str,
     name: &str,
 ) -> Result<Plugin, Status> {
     let permitted = require(request, Role::Operate)?;
-    let plugin = service.plugin(name)?;
+    let plugin = context.plugin(name)?;
     tracing::info!(
         plugin = %plugin.name(),
         peer.uid = permitted.peer.uid,
@@ -87,7 +87,7 @@ pub(super) fn authorize<T>(
     Ok(plugin)
 }
 
-impl HostService {
+impl HostContext {
     /// Runs an operation that gives a plugin a new process, and admits calls to it at once. Refused while the
     /// supervisor is about to end.
     async fn renew<F>(
@@ -99,7 +99,7 @@ impl HostService {
         F: Future<Output = Result<(), OperateError>> + Send + 'static,
     {
         if self.dispatcher.is_draining() {
-            return Err(super::draining());
+            return Err(draining());
         }
         let door = Arc::clone(&self.dispatcher);
         let renewed = |plugin: Plugin| async move {

@@ -15,7 +15,7 @@ use talon_proto::host::{
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
 
-use super::peer::require;
+use super::authorized_peer::require;
 use crate::config::Role;
 
 /// What the service observes of a call.

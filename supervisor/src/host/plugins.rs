@@ -1,7 +1,5 @@
 //! `ListPlugins` and `GetPlugin`: plugins as clients see them.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
 use talon_plugin::entry::SandboxMode;
 use talon_plugin::name::RESERVED_NAME;
 use talon_plugin::spec::{ChangedTools, Dialect};
@@ -14,33 +12,33 @@ use talon_proto::plugin::PluginCapabilities;
 use talon_sanitize::{Raw, Sanitized};
 use tonic::{Request, Response, Status};
 
-use super::peer::{Visibility, require};
-use super::service::HostService;
-use super::{status_text, wire};
+use super::authorized_peer::{Visibility, require};
+use super::context::HostContext;
+use super::to_wire::{count, micros, status_text, unix_ms, wire};
 use crate::config::Role;
 
 pub(super) fn list(
-    service: &HostService,
+    context: &HostContext,
     request: &Request<ListPluginsRequest>,
 ) -> Result<Response<ListPluginsResponse>, Status> {
     let permitted = require(request, Role::Call)?;
-    let mut plugins = service.plugins(permitted.visibility());
+    let mut plugins = context.plugins(permitted.visibility());
     // The list of everything callable includes the supervisor's own actions.
     plugins.extend(
-        service.dispatcher.core().map(|(capabilities, counters)| core_plugin(&capabilities, counters)),
+        context.dispatcher.core().map(|(capabilities, counters)| core_plugin(&capabilities, counters)),
     );
     Ok(Response::new(ListPluginsResponse { plugins }))
 }
 
 pub(super) fn get(
-    service: &HostService,
+    context: &HostContext,
     request: &Request<GetPluginRequest>,
 ) -> Result<Response<GetPluginResponse>, Status> {
     let permitted = require(request, Role::Call)?;
     let seen = permitted.visibility();
     let GetPluginRequest { name, for_model } = request.get_ref();
     if name == RESERVED_NAME
-        && let Some((capabilities, counters)) = service.dispatcher.core()
+        && let Some((capabilities, counters)) = context.dispatcher.core()
     {
         let plugin = Some(core_plugin(&capabilities, counters));
         let mut capabilities = capabilities.as_ref().clone();
@@ -54,17 +52,17 @@ pub(super) fn get(
              host.peers"
         ))));
     }
-    let plugin = service.plugin_among(name, |other| seen.can_see_plugin(other))?;
+    let plugin = context.plugin_among(name, |other| seen.can_see_plugin(other))?;
     let offered = plugin.reviewed_capability();
     let decides = seen.is_operator && !for_model;
     Ok(Response::new(GetPluginResponse {
-        plugin: Some(service.view_for(&plugin, seen)),
+        plugin: Some(context.view_for(&plugin, seen)),
         capabilities: offered.as_ref().map(|offered| {
-            let known = service.dispatcher.capabilities(&plugin, &offered.capability);
+            let known = context.dispatcher.capabilities(&plugin, &offered.capability);
             visible_capabilities(&plugin, &known, offered, seen, *for_model)
         }),
         declaration_digests: offered.filter(|_| decides).map(|offered| offered.digests).unwrap_or_default(),
-        settings: Some(settings(service, &plugin, decides)),
+        settings: Some(settings(context, &plugin, decides)),
     }))
 }
 
@@ -96,7 +94,7 @@ fn visible_capabilities(
     shown
 }
 
-impl HostService {
+impl HostContext {
     /// All plugins that a peer sees.
     pub(super) fn plugins(&self, seen: Visibility<'_>) -> Vec<host::Plugin> {
         let plugins = self.registry.list().into_iter();
@@ -193,8 +191,8 @@ fn instance(instance: &InstanceSnapshot) -> host::Instance {
 
 /// A plugin's settings. Its command line and what it reaches on the host are visible to operators only: an
 /// argument or a path may contain a secret from the configuration.
-fn settings(service: &HostService, plugin: &Plugin, operates: bool) -> Settings {
-    let all = all_settings(service, plugin);
+fn settings(context: &HostContext, plugin: &Plugin, operates: bool) -> Settings {
+    let all = all_settings(context, plugin);
     if operates {
         return all;
     }
@@ -207,10 +205,10 @@ fn settings(service: &HostService, plugin: &Plugin, operates: bool) -> Settings 
     }
 }
 
-fn all_settings(service: &HostService, plugin: &Plugin) -> Settings {
+fn all_settings(context: &HostContext, plugin: &Plugin) -> Settings {
     let spec = plugin.spec();
     let snapshot = plugin.snapshot();
-    let policy = service.dispatcher.policy(plugin);
+    let policy = context.dispatcher.policy(plugin);
     let command: Vec<String> =
         std::iter::once(spec.program.display().to_string()).chain(spec.args.clone()).collect();
     Settings {
@@ -243,18 +241,4 @@ fn all_settings(service: &HostService, plugin: &Plugin) -> Settings {
         }
         .to_owned(),
     }
-}
-
-/// A count for the wire; ours never come near the limit.
-pub(super) fn count(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-pub(super) fn unix_ms(at: SystemTime) -> u64 {
-    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn micros(duration: Duration) -> u64 {
-    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }

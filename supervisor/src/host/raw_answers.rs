@@ -7,30 +7,29 @@ use talon_proto::host::{
 };
 use tonic::{Request, Response, Status};
 
+use super::authorized_peer::require;
 use super::call_id::requested_id;
-use super::peer::require;
-use super::plugins::unix_ms;
-use super::service::HostService;
-use super::status_text;
+use super::context::HostContext;
+use super::to_wire::{status_text, unix_ms};
 use crate::config::Role;
 
 pub(super) fn list(
-    service: &HostService,
+    context: &HostContext,
     request: &Request<ListRawAnswersRequest>,
 ) -> Result<Response<ListRawAnswersResponse>, Status> {
     require(request, Role::Admin)?;
-    let answers = service.dispatcher.raw_answers().list().iter().map(describe).collect();
-    Ok(Response::new(ListRawAnswersResponse { answers, kept_bytes: service.dispatcher.raw_bytes() }))
+    let answers = context.dispatcher.raw_answers().list().iter().map(describe).collect();
+    Ok(Response::new(ListRawAnswersResponse { answers, kept_bytes: context.dispatcher.raw_bytes() }))
 }
 
 pub(super) fn get(
-    service: &HostService,
+    context: &HostContext,
     request: &Request<GetRawAnswerRequest>,
 ) -> Result<Response<GetRawAnswerResponse>, Status> {
     let permitted = require(request, Role::Admin)?;
     let call_id = &request.get_ref().call_id;
-    let Some(kept) = find(service, call_id) else {
-        let why = match service.dispatcher.raw_bytes() {
+    let Some(kept) = find(context, call_id) else {
+        let why = match context.dispatcher.raw_bytes() {
             0 => "none are kept: set guard.keep_raw_bytes".to_owned(),
             bytes => format!(
                 "it never came, or made room for later ones: guard.keep_raw_bytes is {bytes}, and `talon guard raw` \
@@ -50,8 +49,8 @@ pub(super) fn get(
 }
 
 /// Finds by internal id, or else the newest one with this caller's id.
-fn find(service: &HostService, call_id: &str) -> Option<RawMessage> {
-    let kept = service.dispatcher.raw_answers();
+fn find(context: &HostContext, call_id: &str) -> Option<RawMessage> {
+    let kept = context.dispatcher.raw_answers();
     kept.get(call_id)
         .or_else(|| kept.list().into_iter().find(|message| requested_id(&message.call_id) == call_id))
 }

@@ -7,24 +7,23 @@ use talon_proto::host::{
 use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
 
-use super::peer::require;
-use super::plugins::count;
-use super::service::HostService;
-use super::{draining, status_text, wire};
+use super::authorized_peer::require;
+use super::context::HostContext;
+use super::to_wire::{count, draining, status_text, wire};
 use crate::config::Role;
-use crate::serve::reload::{PluginOutcome, ReloadOutcome, ReplaceFailure};
+use crate::reload::{PluginOutcome, ReloadOutcome, ReplaceFailure};
 
 pub(super) async fn plugin(
-    service: &HostService,
+    context: &HostContext,
     request: Request<ReloadPluginRequest>,
 ) -> Result<Response<ReloadPluginResponse>, Status> {
-    let plugin = super::operate::authorize(service, &request, "reload", &request.get_ref().name)?;
-    if service.dispatcher.is_draining() {
+    let plugin = super::operate::authorize(context, &request, "reload", &request.get_ref().name)?;
+    if context.dispatcher.is_draining() {
         return Err(draining());
     }
     // The replacement is carried out even if the client goes away meanwhile.
     let (reloader, name, door) =
-        (service.info.reloader.clone(), plugin.name().clone(), service.dispatcher.clone());
+        (context.info.reloader.clone(), plugin.name().clone(), context.dispatcher.clone());
     let replacing = tokio::spawn(async move {
         let replaced = reloader.replace(&name, DownPolicy::Start).await?;
         // An operator has checked the plugin, so earlier faults no longer count.
@@ -45,7 +44,7 @@ pub(super) async fn plugin(
         ReplaceOutcome::Down => "down",
     };
     Ok(Response::new(ReloadPluginResponse {
-        plugin: Some(service.view(&replaced.plugin)),
+        plugin: Some(context.view(&replaced.plugin)),
         outcome: outcome.to_owned(),
         old_digest: replaced.old_digest.unwrap_or_default(),
         new_digest: replaced.new_digest.unwrap_or_default(),
@@ -65,11 +64,11 @@ fn status_of(failure: &ReplaceFailure) -> Status {
 }
 
 pub(super) async fn configuration(
-    service: &HostService,
+    context: &HostContext,
     request: Request<ReloadRequest>,
 ) -> Result<Response<ReloadResponse>, Status> {
     let permitted = require(&request, Role::Admin)?;
-    if service.dispatcher.is_draining() {
+    if context.dispatcher.is_draining() {
         return Err(draining());
     }
     let dry_run = request.get_ref().dry_run;
@@ -79,7 +78,7 @@ pub(super) async fn configuration(
         dry_run,
         "an administrator has the configuration read anew"
     );
-    Ok(Response::new(reload_on_wire(service.info.reloader.reload(dry_run).await)))
+    Ok(Response::new(reload_on_wire(context.info.reloader.reload(dry_run).await)))
 }
 
 fn reload_on_wire(reloaded: ReloadOutcome) -> ReloadResponse {

@@ -12,9 +12,10 @@ use tokio::net::UnixListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::accept::{LivenessProbe, LivenessRequests, PeerClassifier, connections};
+use super::accept::{LivenessProbe, LivenessRequests, connections};
 use super::connection::ConnectionService;
 use super::state_proxy::StateProxy;
+use crate::socket::PeerClassifier;
 
 /// How long connections may take to close once all their requests are answered.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);

@@ -11,11 +11,15 @@ use tokio::sync::mpsc;
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
 
-use super::super::peer::Peer;
+use super::super::SOCKET_NAME;
+use super::super::agent_connection::serve_agent;
+use super::super::limits::REQUEST_SLACK_BYTES;
 use super::super::pending_host::{CallEvent, PendingHost};
-use super::super::{AgentConnection, REQUEST_SLACK_BYTES, SOCKET_NAME, bind_host};
 use super::*;
+use crate::agent::AgentConnection;
 use crate::config::Role;
+use crate::peer::Peer;
+use crate::socket::bind_host;
 
 /// Classifies every peer as the test process with these rights.
 fn everybody(rights: Option<(Role, Origin)>) -> PeerClassifier {
@@ -44,7 +48,7 @@ struct Fixture {
     dir: tempfile::TempDir,
     server: Server,
     seen: mpsc::UnboundedReceiver<CallEvent>,
-    _file: Option<super::super::SocketFile>,
+    _file: Option<crate::socket::SocketFile>,
 }
 
 fn start(rights: Option<(Role, Origin)>) -> Fixture {
@@ -165,7 +169,7 @@ async fn alone(seen: mpsc::UnboundedSender<CallEvent>) -> (AgentConnection, Host
         allowed: None,
         agent: true,
     };
-    let alone = AgentConnection::serve(ours, peer, PendingHost { seen }, MAX_ARGUMENT_BYTES).unwrap();
+    let alone = serve_agent(ours, peer, PendingHost { seen }, MAX_ARGUMENT_BYTES).unwrap();
     let connector = tower::service_fn(move |_| {
         let stream = theirs.take().ok_or_else(|| std::io::Error::other("there is one"));
         async move { stream }

@@ -9,20 +9,19 @@ use talon_proto::host::{
 use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
 
-use super::peer::require;
-use super::plugins::unix_ms;
-use super::service::HostService;
-use super::wire;
+use super::authorized_peer::require;
+use super::context::HostContext;
+use super::to_wire::{unix_ms, wire};
 use crate::agent::{AgentReport, Provider};
 use crate::config::Role;
 use crate::service::ManagedServiceStatus;
 
 pub(super) fn status(
-    service: &HostService,
+    context: &HostContext,
     request: &Request<GetStatusRequest>,
 ) -> Result<Response<GetStatusResponse>, Status> {
     let permitted = require(request, Role::Call)?;
-    let about = &service.info;
+    let about = &context.info;
     // File names are untrusted text.
     let line = |text: Raw<'_>| wire(text.line());
     let refused = |refused: &RejectedPlugin| RefusedPlugin {
@@ -37,8 +36,8 @@ pub(super) fn status(
         runtime_dir: path(&about.runtime_dir),
         data_dir: path(&about.data_dir),
         config_file: about.config_file.as_deref().map(path).unwrap_or_default(),
-        state: if service.dispatcher.is_draining() { "draining" } else { "serving" }.to_owned(),
-        plugins: service.plugins(permitted.visibility()),
+        state: if context.dispatcher.is_draining() { "draining" } else { "serving" }.to_owned(),
+        plugins: context.plugins(permitted.visibility()),
         not_enforced: about.not_enforced.iter().map(|text| line(Raw::from(text))).collect(),
         refused: about
             .reloader
@@ -56,7 +55,7 @@ pub(super) fn status(
         usage: Some(about.usages.latest().supervisor_usage()),
         tier: about.tier.to_owned(),
         audit: Some(about.audit.status()),
-        taken_over: service.registry.adoption_counts().taken_over.try_into().unwrap_or(u32::MAX),
+        taken_over: context.registry.adoption_counts().taken_over.try_into().unwrap_or(u32::MAX),
         log_lines_dropped: talon_telemetry::dropped(),
         agent: Some(
             about

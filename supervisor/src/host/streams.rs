@@ -16,29 +16,28 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tonic::{Request, Response, Status};
 
-use super::MAX_FOLLOWERS;
+use super::authorized_peer::require;
 use super::call_id::requested_id;
-use super::peer::require;
-use super::plugins::unix_ms;
-use super::service::HostService;
-use super::wire;
+use super::context::HostContext;
+use super::limits::MAX_FOLLOWERS;
+use super::to_wire::{unix_ms, wire};
 use crate::config::Role;
 
 type ResponseStream<T> = BoxStream<'static, Result<T, Status>>;
 
 pub(super) fn events(
-    service: &HostService,
+    context: &HostContext,
     request: Request<WatchEventsRequest>,
 ) -> Result<Response<ResponseStream<host::Event>>, Status> {
     require(&request, Role::Operate)?;
-    let place = service.follower_permit()?;
+    let place = context.follower_permit()?;
     let wanted = request.into_inner().plugin;
     let only = (!wanted.is_empty())
-        .then(|| service.plugin(&wanted))
+        .then(|| context.plugin(&wanted))
         .transpose()?
         .map(|plugin| plugin.name().clone());
-    let events = service.events.clone();
-    let stream = follow(service.events.subscribe()).filter_map(move |next| {
+    let events = context.events.clone();
+    let stream = follow(context.events.subscribe()).filter_map(move |next| {
         let event = match next {
             StreamItem::Item(event) => {
                 let wanted = only.is_none() || event.plugin == only;
@@ -51,17 +50,17 @@ pub(super) fn events(
         };
         std::future::ready(event.map(Ok))
     });
-    Ok(Response::new(service.until_closing(stream, place)))
+    Ok(Response::new(context.until_closing(stream, place)))
 }
 
 pub(super) fn logs(
-    service: &HostService,
+    context: &HostContext,
     request: Request<LogsRequest>,
 ) -> Result<Response<ResponseStream<host::LogLine>>, Status> {
     require(&request, Role::Operate)?;
     let request = request.into_inner();
-    let plugin = service.plugin(&request.plugin)?;
-    let place = service.follower_permit()?;
+    let plugin = context.plugin(&request.plugin)?;
+    let place = context.follower_permit()?;
     let tail = plugin.logs();
     let skip = tail_start(tail.recent.len(), request.tail);
     let kept = tail.recent.into_iter().skip(skip).map(StreamItem::Item);
@@ -77,7 +76,7 @@ pub(super) fn logs(
             StreamItem::Missed(count) => missed_lines(&name, count),
         })
     });
-    Ok(Response::new(service.until_closing(stream, place)))
+    Ok(Response::new(context.until_closing(stream, place)))
 }
 
 /// The index of the first of the last `tail` lines; 0 means all lines.
@@ -105,7 +104,7 @@ fn follow<T: Clone + Send + 'static>(receiver: Receiver<T>) -> impl Stream<Item 
     })
 }
 
-impl HostService {
+impl HostContext {
     fn follower_permit(&self) -> Result<OwnedSemaphorePermit, Status> {
         self.followers.clone().try_acquire_owned().map_err(|_| {
             Status::resource_exhausted(format!(

@@ -11,11 +11,13 @@ use talon_plugin::{Events, PluginName, Registry, SetupError};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::agent::{
-    self, AgentEndpoint, AgentSupervisor, ClientListener, ProgramNotFoundError, SOCKET_NAME, ServeConnection,
+    self, AgentConnection, AgentEndpoint, AgentSupervisor, ClientListener, ProgramNotFoundError, SOCKET_NAME,
+    ServeConnection,
 };
 use crate::config::{Config, Engine, Secret};
-use crate::host::{AgentConnection, BindError, HostSocket, LiveSocket, Peer, PeerClassifier, bind_named};
+use crate::peer::Peer;
 use crate::service::HealthChecks;
+use crate::socket::{BindError, HostSocket, LiveSocket, PeerClassifier, bind_named};
 use crate::state::{self, AGENT_DIR};
 
 /// The service's name: in the log, and in the list of assigned uids.

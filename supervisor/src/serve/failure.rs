@@ -6,7 +6,8 @@ use talon_plugin::SetupError;
 use talon_sanitize::SettingsError;
 
 use super::TakeoverError;
-use crate::host::{BindError, ServeError};
+use crate::host::ServeError;
+use crate::socket::BindError;
 use crate::state::{ProgramNotFoundError, StateOpenError};
 
 /// Why the supervisor could not start, or ended unexpectedly. The texts end with what to do next.

@@ -19,7 +19,7 @@ use rustix::net::sockopt::socket_acceptconn;
 use rustix::net::{AddressFamily, SocketType};
 use talon_sanitize::Raw;
 
-use super::notify::STORED_FD_NAME;
+use crate::notify::STORED_FD_NAME;
 
 /// The name of the socket that becomes `host.sock`.
 const HOST: &str = "host";

@@ -12,31 +12,17 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::ServeFailure;
 use super::handover::{AcquiredState, TakeoverOutcome};
-use super::notify::Manager;
 use super::ready;
 use super::running::RunningSupervisor;
-use super::signals::{Signals, StopCause};
+use super::shutdown_cause::ShutdownCause;
+use super::signals::Signals;
 use crate::host::ExitRequest;
+use crate::notify::Manager;
 
 /// How long adopting inherited processes may take. Then the old supervisor is released, and plugins whose
 /// processes were not adopted are started anew. A process answers within milliseconds, or hangs.
 const ADOPT_WITHIN: Duration = Duration::from_secs(10);
-
-/// Why the supervisor ends.
-pub(super) enum ShutdownCause {
-    /// A signal, or its lifeline was cut.
-    Stop(StopCause),
-    /// A client asked for it.
-    Requested,
-    /// Another supervisor has taken over.
-    HandedOver,
-    /// A failure; nothing of another supervisor was taken over.
-    Failed(ServeFailure),
-    /// The takeover from another supervisor failed; that one continues.
-    TakeoverFailed(ServeFailure),
-}
 
 /// Waits for the reason to end.
 pub(super) async fn wait_for_end(

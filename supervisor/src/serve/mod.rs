@@ -15,14 +15,13 @@
 //! | `machine` | what this machine can enforce |
 //! | `state_service` | the service that stores the plugins' state |
 //! | `agent` | the agent, and `agent.sock` |
-//! | `discover` | finds plugins |
 //! | `peers`, `process_tree` | identifies clients of `host.sock` |
-//! | `reload` | changes of configuration and plugins at runtime |
 //! | `ready` | the end of the start |
 //! | `lifecycle`, `running` | from then to the end; what runs, and how it stops |
+//! | `shutdown_cause` | why it ends |
 //! | `signals` | signals that stop it |
 //! | `handover` | handover to the next supervisor |
-//! | `notify`, `status_line`, `watchdog` | messages to a service manager |
+//! | `status_line`, `watchdog` | messages to a service manager |
 //! | `inherited` | sockets from a service manager |
 //! | `hardening` | restrictions of the supervisor process itself |
 //! | `admin_listeners` | `admin.sock`, while this supervisor serves |
@@ -31,7 +30,6 @@
 mod admin_listeners;
 mod agent;
 mod descriptors;
-mod discover;
 mod failure;
 mod files;
 mod handover;
@@ -39,12 +37,11 @@ mod hardening;
 pub(crate) mod inherited;
 mod lifecycle;
 mod machine;
-pub(crate) mod notify;
 mod peers;
 mod process_tree;
 mod ready;
-pub(crate) mod reload;
 mod running;
+mod shutdown_cause;
 mod signals;
 pub(crate) mod state_service;
 mod status_line;
@@ -57,28 +54,29 @@ use arc_swap::ArcSwap;
 use talon_plugin::{Events, Registry};
 use talon_sanitize::{Sanitizer, Settings};
 
-use crate::admin::usage::UsageReader;
 use crate::admin::{self, Sources};
 use crate::audit::Audit;
 use crate::config::{Config, Loaded};
+use crate::discover;
+pub(crate) use crate::discover::find as find_plugins;
 use crate::dispatch::Dispatcher;
-use crate::host::{HostService, SOCKET_NAME, StreamCloser, SupervisorInfo, bind_host, exit_channel};
+use crate::host::{HostService, StreamCloser, SupervisorInfo, exit_channel};
+use crate::notify::Manager;
+use crate::reload::{ReloadSignals, Reloader, ReloaderParts};
+use crate::socket::{HOST_SOCKET_NAME, bind_host};
 use crate::state::StateSupervisor;
+use crate::usage::UsageReader;
 use admin_listeners::AdminListeners;
 use agent::AgentRuntime;
-pub(crate) use discover::find as find_plugins;
 pub use failure::ServeFailure;
 pub use handover::TakeoverError;
 use handover::{AcquiredState, acquire};
 pub use hardening::confine;
 pub use inherited::{AdminListener, InheritedError, InheritedSockets};
-use lifecycle::ShutdownCause;
 pub(crate) use machine::STAND_IN;
 pub use machine::not_enforced;
-use notify::Manager;
-use reload::ReloadSignals;
-pub use reload::Reloader;
-use running::{RunningSupervisor, largest_arguments};
+use running::RunningSupervisor;
+use shutdown_cause::ShutdownCause;
 use signals::Signals;
 pub use signals::{Lifeline, stdin_lifeline};
 
@@ -147,7 +145,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
     let refused = discover::register_all(&config, &registry, &events).await;
     arrival.quarantine(&door);
     let peers = Arc::new(ArcSwap::from_pointee(config.peers()));
-    let reloader = Reloader::new(reload::ReloaderParts {
+    let reloader = Reloader::new(ReloaderParts {
         options: loaded.options,
         config: Arc::clone(&config),
         config_file: loaded.file.clone(),
@@ -158,7 +156,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
         state: keeper.clone(),
         agent: agent.clone(),
         refused,
-        largest_arguments: largest_arguments(&config, &registry),
+        largest_arguments: door.largest_arguments(),
         audit: audit.clone(),
         manager: manager.clone(),
     });
@@ -210,7 +208,7 @@ pub async fn serve(loaded: Loaded, beginning: StartOptions) -> Result<(), ServeF
         closing,
         liveness: pulse,
     };
-    let socket_path = config.runtime_dir.join(SOCKET_NAME);
+    let socket_path = config.runtime_dir.join(HOST_SOCKET_NAME);
     // From here on `settled` asks for more time.
     drop(more_time);
     let end = match running.open().await {

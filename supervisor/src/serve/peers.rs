@@ -10,7 +10,8 @@ use talon_plugin::Registry;
 use super::process_tree;
 use crate::admin::AdmissionPolicy;
 use crate::config::PeerPolicy;
-use crate::host::{Peer, PeerClassifier};
+use crate::peer::Peer;
+use crate::socket::PeerClassifier;
 
 /// Classifies peers by the policy at the time they connect.
 ///

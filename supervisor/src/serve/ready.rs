@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use talon_plugin::{EventKind, Events, NewEvent, Plugin, Registry, State};
 
-use super::notify::Manager;
+use crate::notify::Manager;
 
 /// How long a service manager is asked for more time at a start, at most. After a quarter of an hour, the
 /// unit's own `TimeoutStartSec=` counts.

@@ -4,22 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use talon_plugin::{EventKind, Events, NewEvent, Plugin, Registry, Service};
+use talon_plugin::{EventKind, Events, NewEvent, Registry, Service};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::admin_listeners::AdminListeners;
 use super::agent::AgentRuntime;
-use super::lifecycle::ShutdownCause;
-use super::notify::Manager;
+use super::failure::ServeFailure;
+use super::peers;
+use super::shutdown_cause::ShutdownCause;
 use super::signals::Signals;
-use super::{ServeFailure, peers};
 use crate::audit::Audit;
 use crate::config::{Config, PeerPolicy};
 use crate::dispatch::Dispatcher;
-use crate::host::{
-    AgentConnection, HostService, HostSocket, LivenessProbe, Server, StateProxy, StreamCloser,
-};
+use crate::host::{HostService, LivenessProbe, Server, StateProxy, StreamCloser, serve_agent};
+use crate::notify::Manager;
+use crate::socket::HostSocket;
 use crate::state::StateSupervisor;
 
 /// How long a service manager is asked for more time at the end, at most; then the unit's own
@@ -69,7 +69,7 @@ impl RunningSupervisor {
         self.closing = StreamCloser::default();
         let recognise = peers::peer_classifier(Arc::clone(&self.peers), self.registry.clone());
         let service = self.service.with_closer(self.closing.clone());
-        let largest = largest_arguments(&config, &self.registry);
+        let largest = self.dispatcher.largest_arguments();
         let server = Server::start(
             &self.socket.listener,
             Arc::clone(&recognise),
@@ -78,7 +78,7 @@ impl RunningSupervisor {
             largest,
         )?;
         self.admin.open(&config, &self.registry)?;
-        let serve = move |stream, peer| AgentConnection::serve(stream, peer, service.clone(), largest);
+        let serve = move |stream, peer| serve_agent(stream, peer, service.clone(), largest);
         self.agent.open(&config, &self.registry, recognise, serve).await;
         self.liveness.send_replace(Some(server.liveness()));
         self.server = Some(server);
@@ -194,13 +194,4 @@ impl RunningSupervisor {
         // The agent stops concurrently: its turns are most of what is waited for.
         tokio::join!(plugins, self.agent.close(grace));
     }
-}
-
-/// The largest arguments of all plugins: the limit of the socket.
-pub(super) fn largest_arguments(config: &Config, registry: &Registry) -> usize {
-    let of_plugin =
-        |plugin: &Plugin| config.call_policy(plugin.name().as_str(), &plugin.spec()).max_argument_bytes;
-    let of_others =
-        config.plugins.tools.defaults.max_argument_bytes.unwrap_or(config.guard.max_argument_bytes);
-    registry.list().iter().map(of_plugin).chain([of_others.as_usize()]).max().unwrap_or_default()
 }

@@ -7,8 +7,8 @@ use talon_plugin::{Events, Plugin, Registry, State};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::Reloader;
-use super::notify::Manager;
+use crate::notify::Manager;
+use crate::reload::Reloader;
 use crate::status_summary::{self, PluginStatus};
 
 /// The shortest time between two updates: a plugin in a crash loop changes the line with every step.

@@ -11,8 +11,8 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::notify::Manager;
 use crate::host::LivenessProbe;
+use crate::notify::Manager;
 
 /// How often it feeds within the watchdog interval. Two of three may come too late: a busy machine is not a
 /// stuck supervisor.

@@ -1,18 +1,13 @@
 //! The state of a service that outlives its processes.
 
 use std::fmt;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use talon_plugin::{EventKind, Events, NewEvent, ServiceHooks};
-use talon_sanitize::{Sanitized, inert};
+use talon_plugin::{EventKind, Events, NewEvent};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::managed_service::ManagedService;
-use super::session;
-use super::status::{ManagedServiceState, ManagedServiceStatus};
+use super::status::ManagedServiceStatus;
 
 /// A handle to a service. Clones share state.
 pub(crate) struct ServiceHandle<K> {
@@ -20,6 +15,7 @@ pub(crate) struct ServiceHandle<K> {
 }
 
 struct Inner<K> {
+    name: &'static str,
     service: K,
     events: Events,
     /// Wakes the session when the desired state has changed.
@@ -39,11 +35,13 @@ impl<K> Clone for ServiceHandle<K> {
     }
 }
 
-impl<K: ManagedService> ServiceHandle<K> {
-    /// A handle without a process. It gets one when it is registered as a service's link.
-    pub(crate) fn new(kind: K, events: Events) -> Self {
+impl<K> ServiceHandle<K> {
+    /// A handle without a process. It gets one when it is registered as a service's link. `name` is the
+    /// service's in events.
+    pub(crate) fn new(name: &'static str, service: K, events: Events) -> Self {
         let inner = Inner {
-            service: kind,
+            name,
+            service,
             events,
             changed: Notify::new(),
             status: watch::Sender::new(ManagedServiceStatus::default()),
@@ -98,7 +96,7 @@ impl<K: ManagedService> ServiceHandle<K> {
             }
         });
         if let Some((state, problem)) = changed {
-            let event = NewEvent::new(EventKind::Supervisor, K::NAME).field("state", state.as_str());
+            let event = NewEvent::new(EventKind::Supervisor, self.inner.name).field("state", state.as_str());
             self.inner.events.emit(match problem {
                 Some(problem) => event.field("problem", problem),
                 None => event,
@@ -107,7 +105,7 @@ impl<K: ManagedService> ServiceHandle<K> {
     }
 
     /// Ends the current session and starts another.
-    fn start_session(&self) -> CancellationToken {
+    pub(super) fn start_session(&self) -> CancellationToken {
         let next = self.closing_token().child_token();
         let mut session = self.inner.session.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *session, next.clone()).cancel();
@@ -118,40 +116,5 @@ impl<K: ManagedService> ServiceHandle<K> {
 impl<K> fmt::Debug for ServiceHandle<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Held").field("status", &*self.inner.status.borrow()).finish_non_exhaustive()
-    }
-}
-
-impl<K: ManagedService> ServiceHooks for ServiceHandle<K> {
-    fn on_started(&self, control: OwnedFd, pid: u32, uid: u32) {
-        self.update_status(|status| {
-            (status.pid, status.uid) = (pid, uid);
-            status.state = ManagedServiceState::Starting;
-        });
-        let ends = self.start_session();
-        tokio::spawn(session::run(self.clone(), control, ends));
-    }
-
-    fn on_stopping(&self) {
-        self.closing_token().cancel();
-    }
-
-    fn on_ended(&self, how: &Sanitized, again_in: Option<Duration>) {
-        self.start_session();
-        self.service().process_ended();
-        self.update_status(|status| {
-            status.pid = 0;
-            status.restarts += u64::from(again_in.is_some());
-            status.state = ManagedServiceState::Backoff;
-            // A problem that the service reported before it ended is more specific.
-            if status.refused.is_none() {
-                status.problem = Some(inert!("it ended: {}", how));
-            }
-        });
-        match again_in {
-            Some(wait) => {
-                tracing::error!(%how, again_in = ?wait, "the {} ended; it will be started again", K::NAME)
-            }
-            None => tracing::debug!(%how, "the {} ended", K::NAME),
-        }
     }
 }

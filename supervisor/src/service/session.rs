@@ -5,11 +5,14 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use talon_control::ControlError;
+use talon_plugin::ServiceHooks;
+use talon_sanitize::{Sanitized, inert};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::handle::ServiceHandle;
 use super::managed_service::{ControlSocket, ManagedService};
+use super::status::ManagedServiceState;
 
 /// Maximum number of messages from a service in [`WINDOW`]. It reports changes of its database's
 /// availability, requests, and answers to reloads: a few messages a minute. One that sends more is
@@ -19,13 +22,44 @@ const MAX_MESSAGES: u32 = 100;
 /// The window in which messages are counted.
 const WINDOW: Duration = Duration::from_mins(1);
 
+impl<K: ManagedService> ServiceHooks for ServiceHandle<K> {
+    fn on_started(&self, control: OwnedFd, pid: u32, uid: u32) {
+        self.update_status(|status| {
+            (status.pid, status.uid) = (pid, uid);
+            status.state = ManagedServiceState::Starting;
+        });
+        let ends = self.start_session();
+        tokio::spawn(run(self.clone(), control, ends));
+    }
+
+    fn on_stopping(&self) {
+        self.closing_token().cancel();
+    }
+
+    fn on_ended(&self, how: &Sanitized, again_in: Option<Duration>) {
+        self.start_session();
+        self.service().process_ended();
+        self.update_status(|status| {
+            status.pid = 0;
+            status.restarts += u64::from(again_in.is_some());
+            status.state = ManagedServiceState::Backoff;
+            // A problem that the service reported before it ended is more specific.
+            if status.refused.is_none() {
+                status.problem = Some(inert!("it ended: {}", how));
+            }
+        });
+        match again_in {
+            Some(wait) => {
+                tracing::error!(%how, again_in = ?wait, "the {} ended; it will be started again", K::NAME)
+            }
+            None => tracing::debug!(%how, "the {} ended", K::NAME),
+        }
+    }
+}
+
 /// Runs until the process ends or `ends` is cancelled. This drops our end of the control socket, which makes
 /// the process end.
-pub(super) async fn run<K: ManagedService>(
-    held: ServiceHandle<K>,
-    control: OwnedFd,
-    ends: CancellationToken,
-) {
+async fn run<K: ManagedService>(held: ServiceHandle<K>, control: OwnedFd, ends: CancellationToken) {
     let ended = async {
         let line = ControlSocket::<K>::new(control).map_err(ControlError::from)?;
         exchange(&held, &line).await

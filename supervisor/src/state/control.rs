@@ -13,7 +13,6 @@ use talon_proto::state::{
     from_state, to_state,
 };
 
-use super::supervisor::QuotaLookup;
 use crate::config::Quota;
 use crate::service::{
     BoundedQueue, ControlSocket, ManagedService, ManagedServiceState, ManagedServiceStatus, ServiceHandle,
@@ -22,6 +21,9 @@ use crate::service::{
 
 /// Maximum number of operators' connections that wait while the service starts; each is a person or a script.
 const MAX_WAITING_OPERATORS: usize = 16;
+
+/// Looks up the quota of a plugin.
+pub(crate) type QuotaLookup = Arc<dyn Fn(&PluginName) -> Quota + Send + Sync>;
 
 /// The state service.
 pub(super) struct StateService {

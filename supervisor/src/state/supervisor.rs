@@ -5,7 +5,6 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net;
-use std::sync::Arc;
 use std::time::Duration;
 
 use talon_plugin::{AttachedSocket, Events, PluginName, ServiceHooks, StateSockets};
@@ -14,9 +13,11 @@ use talon_sanitize::Sanitized;
 use tokio::time::{Instant, timeout_at};
 use tonic::transport::Channel;
 
-use super::control::StateService;
+use super::control::{QuotaLookup, StateService};
 use crate::config::Quota;
-use crate::service::{self, Connector, ManagedServiceState, ManagedServiceStatus, RetryHint, ServiceHandle};
+use crate::service::{
+    self, Connector, ManagedService, ManagedServiceState, ManagedServiceStatus, RetryHint, ServiceHandle,
+};
 
 /// How long the first start may take until the database is open. Checking a large one takes up to 5 s, and an
 /// earlier supervisor's process may still be ending. What takes longer is stuck; then the start fails with
@@ -28,9 +29,6 @@ const TRANSIENT_WAIT: Duration = Duration::from_secs(5);
 /// How often the first start is tried if the service ends without giving a reason. A service that fails three
 /// times will fail again.
 const MAX_SILENT_EXITS: u64 = 3;
-
-/// Looks up the quota of a plugin.
-pub(crate) type QuotaLookup = Arc<dyn Fn(&PluginName) -> Quota + Send + Sync>;
 
 /// Why the service did not open its database at the first start. The text ends with what to do next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,7 +49,7 @@ impl StateSupervisor {
     /// A supervisor without a process. It gets one when it is registered as a service's link.
     #[must_use]
     pub fn new(open: Open, quotas: QuotaLookup, events: Events) -> Self {
-        Self { handle: ServiceHandle::new(StateService::new(open, quotas), events) }
+        Self { handle: ServiceHandle::new(StateService::NAME, StateService::new(open, quotas), events) }
     }
 
     /// Sets the quotas for plugin processes that start from now on.

@@ -98,6 +98,8 @@ pub struct CallFields {
     pub origin: Origin,
     /// What the caller may call; `None`: everything. Decided by the dispatcher.
     pub granted: Option<ArcById<dyn Grant>>,
+    /// Whether `granted` covers the action, once that was asked.
+    grant_verdict: Option<bool>,
     /// Receives the call's progress, if the caller wants it.
     pub progress_observer: Option<ArcById<dyn ProgressObserver>>,
     /// The trace that the call belongs to, if there is one.
@@ -137,6 +139,7 @@ impl Call {
             args: BTreeMap::new(),
             origin,
             granted: None,
+            grant_verdict: None,
             progress_observer: None,
             trace: None,
             context: BTreeMap::new(),
@@ -147,6 +150,14 @@ impl Call {
             credentials: BTreeMap::new(),
             layer_timings: None,
         }))
+    }
+
+    /// Whether the caller may call this action. The grant is asked once: plugin, action and grant must not change
+    /// afterwards.
+    pub fn is_granted(&mut self) -> bool {
+        let CallFields { granted, grant_verdict, plugin, action, .. } = &mut **self;
+        *grant_verdict
+            .get_or_insert_with(|| granted.as_ref().is_none_or(|granted| granted.covers(plugin, action)))
     }
 
     /// The caller's name for the conversation, of any length; `None` if it has none.

@@ -24,6 +24,7 @@ use talon_sanitize::{Raw, Sanitized, Sanitizer, SettingsError};
 use crate::answer::Answer;
 use crate::digest::Digest;
 use crate::envelope::{EnvelopeMode, Subject, Wrapped};
+use crate::executor::Executor;
 use crate::report::Report;
 use crate::sanitize::{Findings, SanitizeLayer};
 use crate::sanitized_answer::SanitizedAnswer;
@@ -43,6 +44,8 @@ pub struct GuardSettings {
     pub max_structured_bytes: usize,
     /// What happens to content that is over the limit. Default: it is cut.
     pub oversize: Oversize,
+    /// What runs the work on large answers in the layers. Default: it runs in place.
+    pub executor: Executor,
 }
 
 impl Default for GuardSettings {
@@ -53,6 +56,7 @@ impl Default for GuardSettings {
             max_response_bytes: DEFAULT_MAX_RESPONSE_BYTES,
             max_structured_bytes: DEFAULT_MAX_RESPONSE_BYTES,
             oversize: Oversize::default(),
+            executor: Executor::default(),
         }
     }
 }
@@ -64,6 +68,7 @@ pub struct Guard {
     sanitize: SanitizeLayer,
     truncate: TruncateLayer,
     envelope: EnvelopeMode,
+    executor: Executor,
 }
 
 impl Guard {
@@ -82,16 +87,19 @@ impl Guard {
     /// ignored.
     #[must_use]
     pub fn with_sanitizer(sanitizer: Sanitizer, settings: GuardSettings) -> Self {
-        let GuardSettings { envelope, max_response_bytes, max_structured_bytes, oversize, .. } = settings;
+        let GuardSettings { envelope, max_response_bytes, max_structured_bytes, oversize, executor, .. } =
+            settings;
         let mut sanitize = SanitizeLayer::new(sanitizer.clone())
+            .executor(executor)
             .for_response_limit(max_response_bytes.max(max_structured_bytes));
         if let Oversize::Paged(pages) = &oversize {
             sanitize = sanitize.for_stored_text_limit(pages.settings().max_text_bytes);
         }
         let truncate = TruncateLayer::new(max_response_bytes, sanitizer.clone())
             .max_structured_bytes(max_structured_bytes)
-            .oversize(oversize);
-        Self { sanitizer, sanitize, truncate, envelope }
+            .oversize(oversize)
+            .executor(executor);
+        Self { sanitizer, sanitize, truncate, envelope, executor }
     }
 
     /// The whole text, sanitized, and a report of what was changed.
@@ -160,7 +168,7 @@ impl Guard {
     /// The wrap layer with this guard's envelope.
     #[must_use]
     pub fn wrap_layer(&self) -> WrapLayer {
-        WrapLayer::new(self.envelope)
+        WrapLayer::new(self.envelope).executor(self.executor)
     }
 }
 

@@ -23,24 +23,24 @@ pub enum LayerKind {
     Instance,
 }
 
-/// All layers, in their order.
-pub(crate) const LAYERS: [LayerKind; 13] = [
-    LayerKind::Trace,
-    LayerKind::Taint,
-    LayerKind::Wrap,
-    LayerKind::Truncate,
-    LayerKind::Sanitize,
-    LayerKind::Rescue,
-    LayerKind::Validate,
-    LayerKind::Resolve,
-    LayerKind::Quarantine,
-    LayerKind::Deadline,
-    LayerKind::Breaker,
-    LayerKind::Admission,
-    LayerKind::Instance,
-];
-
 impl LayerKind {
+    /// All layers in their order, the outermost first. Documentation and stacks are tested against it.
+    pub const ALL: [Self; 13] = [
+        Self::Trace,
+        Self::Taint,
+        Self::Wrap,
+        Self::Truncate,
+        Self::Sanitize,
+        Self::Rescue,
+        Self::Validate,
+        Self::Resolve,
+        Self::Quarantine,
+        Self::Deadline,
+        Self::Breaker,
+        Self::Admission,
+        Self::Instance,
+    ];
+
     /// The value of the `layer` label.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -69,7 +69,7 @@ impl LayerKind {
 /// When a call entered and left each layer, in nanoseconds since it came in; 0 for a layer it did not reach.
 pub struct LayerTimings {
     began: Instant,
-    pub(crate) marks: [(AtomicU64, AtomicU64); LAYERS.len()],
+    pub(crate) marks: [(AtomicU64, AtomicU64); LayerKind::ALL.len()],
 }
 
 impl LayerTimings {
@@ -98,7 +98,7 @@ impl LayerTimings {
             let (down, up) = (down.load(Ordering::Relaxed), up.load(Ordering::Relaxed));
             (down > 0 && up > 0).then_some((*layer, down, up))
         };
-        let mut marked = LAYERS.iter().filter_map(marked).peekable();
+        let mut marked = LayerKind::ALL.iter().filter_map(marked).peekable();
         std::iter::from_fn(move || {
             let (layer, down, up) = marked.next()?;
             let inside = marked.peek().map_or(0, |(_, down, up)| up.saturating_sub(*down));

@@ -157,9 +157,7 @@ struct Rules<D> {
 impl<D: Directory> Rules<D> {
     /// Checks the call and sets the host's values.
     fn apply(&self, call: &mut Call) -> Result<(), ResolveError> {
-        if let Some(granted) = &call.granted
-            && !granted.covers(&call.plugin, &call.action)
-        {
+        if !call.is_granted() {
             return Err(ResolveError::not_granted(call));
         }
         let Some(target) = self.directory.target(&call.plugin) else {

@@ -27,6 +27,7 @@ use tower_service::Service;
 use crate::answer::Answer;
 use crate::body::Body;
 use crate::call::Call;
+use crate::executor::Executor;
 use crate::quarantine::Quarantine;
 use crate::report::Report;
 use crate::sanitized_answer::{Fields, SanitizedAnswer, structured_notice};
@@ -48,13 +49,14 @@ pub struct SanitizeLayer {
     sanitizer: Sanitizer,
     coarse_bytes: usize,
     quarantine: Option<Quarantine>,
+    executor: Executor,
 }
 
 impl SanitizeLayer {
     /// A layer whose coarse cut suits the default response limit.
     #[must_use]
     pub fn new(sanitizer: Sanitizer) -> Self {
-        Self { sanitizer, coarse_bytes: MIN_COARSE_BYTES, quarantine: None }
+        Self { sanitizer, coarse_bytes: MIN_COARSE_BYTES, quarantine: None, executor: Executor::default() }
     }
 
     /// Adapts the coarse cut to another limit: the largest limit of the truncate layer.
@@ -76,6 +78,13 @@ impl SanitizeLayer {
     #[must_use]
     pub fn reporting_to(mut self, quarantine: Quarantine) -> Self {
         self.quarantine = Some(quarantine);
+        self
+    }
+
+    /// Sets what runs the work on large answers.
+    #[must_use]
+    pub fn executor(mut self, executor: Executor) -> Self {
+        self.executor = executor;
         self
     }
 }
@@ -132,7 +141,8 @@ where
         let this = self.project();
         let answer = ready!(this.future.poll(cx))?;
         let counts = !*this.provoked && answer.is_from_plugin();
-        let sanitized = this.layer.sanitize(answer);
+        let bytes = answer.content.len() + answer.error.len() + answer.structured_content.len();
+        let sanitized = this.layer.executor.run(bytes, || this.layer.sanitize(answer));
         if let (Some(quarantine), true) = (&this.layer.quarantine, counts) {
             quarantine.count(sanitized.report());
         }

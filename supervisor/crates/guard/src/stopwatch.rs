@@ -27,7 +27,7 @@ use tower_service::Service;
 
 use crate::arc_by_id::ArcById;
 use crate::call::Call;
-use crate::layer_timings::{LAYERS, LayerKind, LayerTimings};
+use crate::layer_timings::{LayerKind, LayerTimings};
 
 /// One call in this many is measured, starting with the first. That is at most half a microsecond a call on average,
 /// and enough calls for a histogram. The other calls are not recorded.
@@ -45,7 +45,7 @@ struct Shared {
     until: AtomicU64,
     /// Counts the calls while it runs.
     calls: AtomicU64,
-    histograms: [Histogram; LAYERS.len()],
+    histograms: [Histogram; LayerKind::ALL.len()],
 }
 
 impl Stopwatch {
@@ -57,7 +57,7 @@ impl Stopwatch {
             epoch: Instant::now(),
             until: AtomicU64::new(0),
             calls: AtomicU64::new(0),
-            histograms: LAYERS.map(histogram),
+            histograms: LayerKind::ALL.map(histogram),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_words_are_one_for_each_place() {
-        for (place, layer_kind) in LAYERS.into_iter().enumerate() {
+        for (place, layer_kind) in LayerKind::ALL.into_iter().enumerate() {
             assert_eq!(layer_kind.index(), place);
         }
     }

@@ -36,6 +36,7 @@ use tower_service::Service;
 
 use crate::answer::is_from_plugin;
 use crate::call::Call;
+use crate::executor::Executor;
 use crate::wrap::Guarded;
 
 mod argument_grams;
@@ -220,20 +221,28 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
 #[derive(Debug, Clone)]
 pub struct TaintLayer {
     taint: Taint,
+    executor: Executor,
 }
 
 impl TaintLayer {
     /// A layer that uses this memory.
     #[must_use]
     pub fn new(taint: Taint) -> Self {
-        Self { taint }
+        Self { taint, executor: Executor::default() }
+    }
+
+    /// Sets what runs the work on large answers.
+    #[must_use]
+    pub fn executor(mut self, executor: Executor) -> Self {
+        self.executor = executor;
+        self
     }
 }
 
 impl<S> Layer<S> for TaintLayer {
     type Service = TaintService<S>;
     fn layer(&self, inner: S) -> TaintService<S> {
-        TaintService { taint: self.taint.clone(), inner }
+        TaintService { taint: self.taint.clone(), executor: self.executor, inner }
     }
 }
 
@@ -241,6 +250,7 @@ impl<S> Layer<S> for TaintLayer {
 #[derive(Debug, Clone)]
 pub struct TaintService<S> {
     taint: Taint,
+    executor: Executor,
     inner: S,
 }
 
@@ -268,7 +278,7 @@ where
             tainted_by,
             argument_grams: own,
         };
-        ResponseFuture { future: self.inner.call(call), after }
+        ResponseFuture { future: self.inner.call(call), after, executor: self.executor }
     }
 }
 
@@ -278,6 +288,7 @@ pin_project! {
         #[pin]
         future: F,
         after: AnswerRecorder,
+        executor: Executor,
     }
 }
 
@@ -312,7 +323,8 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let mut answer = ready!(this.future.poll(cx))?;
-        this.after.apply(&mut answer);
+        let bytes = answer.report().bytes_out;
+        this.executor.run(bytes, || this.after.apply(&mut answer));
         Poll::Ready(Ok(answer))
     }
 }

@@ -22,6 +22,7 @@ use tower_service::Service;
 
 use crate::body::{Body, Part};
 use crate::call::Call;
+use crate::executor::Executor;
 use crate::pages::Pages;
 use crate::sanitized_answer::{Field, SanitizedAnswer};
 use talon_sanitize::prefix;
@@ -51,6 +52,7 @@ pub struct TruncateLayer {
     max_structured_bytes: usize,
     oversize: Oversize,
     sanitizer: Sanitizer,
+    executor: Executor,
 }
 
 impl TruncateLayer {
@@ -63,6 +65,7 @@ impl TruncateLayer {
             max_structured_bytes: max_response_bytes,
             oversize: Oversize::default(),
             sanitizer,
+            executor: Executor::default(),
         }
     }
 
@@ -77,6 +80,13 @@ impl TruncateLayer {
     #[must_use]
     pub fn oversize(mut self, oversize: Oversize) -> Self {
         self.oversize = oversize;
+        self
+    }
+
+    /// Sets what runs the work on large answers.
+    #[must_use]
+    pub fn executor(mut self, executor: Executor) -> Self {
+        self.executor = executor;
         self
     }
 
@@ -177,7 +187,8 @@ where
         let this = self.project();
         let mut answer = ready!(this.future.poll(cx))?;
         let (scope, plugin) = this.keeper.as_ref().map_or(("", ""), |(scope, plugin)| (&**scope, &**plugin));
-        this.limits.apply(&mut answer, scope, plugin);
+        let limits = this.limits;
+        limits.executor.run(answer.report().bytes_out, || limits.apply(&mut answer, scope, plugin));
         Poll::Ready(Ok(answer))
     }
 }

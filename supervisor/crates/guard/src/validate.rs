@@ -35,6 +35,7 @@ use crate::answer::{Answer, Outcome, RawAnswer};
 use crate::call::Call;
 use crate::digest::Digest;
 use crate::error::CallError;
+use crate::executor::Executor;
 use crate::raw_store::{RawMessage, RawStore};
 use crate::reason;
 use crate::text::Quoted;
@@ -65,6 +66,7 @@ impl From<ValidateError> for CallError {
 #[derive(Debug, Clone)]
 pub struct ValidateLayer {
     store: RawStore,
+    executor: Executor,
 }
 
 impl Default for ValidateLayer {
@@ -83,14 +85,21 @@ impl ValidateLayer {
     /// A layer that stores every message here, as it came.
     #[must_use]
     pub fn with_store(store: RawStore) -> Self {
-        Self { store }
+        Self { store, executor: Executor::default() }
+    }
+
+    /// Sets what runs the work on large answers.
+    #[must_use]
+    pub fn executor(mut self, executor: Executor) -> Self {
+        self.executor = executor;
+        self
     }
 }
 
 impl<S> Layer<S> for ValidateLayer {
     type Service = Validate<S>;
     fn layer(&self, inner: S) -> Validate<S> {
-        Validate { store: self.store.clone(), inner }
+        Validate { store: self.store.clone(), executor: self.executor, inner }
     }
 }
 
@@ -98,6 +107,7 @@ impl<S> Layer<S> for ValidateLayer {
 #[derive(Debug, Clone)]
 pub struct Validate<S> {
     store: RawStore,
+    executor: Executor,
     inner: S,
 }
 
@@ -121,7 +131,7 @@ where
             plugin: call.plugin.clone(),
             action: call.action.clone(),
         });
-        ResponseFuture { future: self.inner.call(call), call_id, keeper }
+        ResponseFuture { future: self.inner.call(call), call_id, keeper, executor: self.executor }
     }
 }
 
@@ -133,6 +143,7 @@ pin_project! {
         future: F,
         call_id: Arc<str>,
         keeper: Option<RawMessageRecorder>,
+        executor: Executor,
     }
 }
 
@@ -167,11 +178,15 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let raw = ready!(this.future.poll(cx)).map_err(Into::into)?;
-        let digest = Digest::of_message(raw.0.clone());
-        if let Some(keeper) = this.keeper.take() {
-            keeper.record(&raw, digest.clone(), this.call_id);
-        }
-        Poll::Ready(accept(raw, digest, this.call_id).map_err(Into::into))
+        let (call_id, keeper) = (this.call_id, this.keeper.take());
+        let accepted = this.executor.run(raw.0.len(), || {
+            let digest = Digest::of_message(raw.0.clone());
+            if let Some(keeper) = keeper {
+                keeper.record(&raw, digest.clone(), call_id);
+            }
+            accept(raw, digest, call_id)
+        });
+        Poll::Ready(accepted.map_err(Into::into))
     }
 }
 

@@ -45,6 +45,7 @@ use crate::answer::Outcome;
 use crate::body::{Body, PartRef};
 use crate::call::Call;
 use crate::envelope::{self, EnvelopeMode, Subject, Wrapped};
+use crate::executor::Executor;
 use crate::report::Report;
 use crate::sanitized_answer::{Fields, SanitizedAnswer};
 
@@ -144,20 +145,28 @@ pub struct Parts {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WrapLayer {
     mode: EnvelopeMode,
+    executor: Executor,
 }
 
 impl WrapLayer {
     /// A layer with this envelope. There is no mode without an envelope, because a host could then switch it off.
     #[must_use]
     pub fn new(mode: EnvelopeMode) -> Self {
-        Self { mode }
+        Self { mode, executor: Executor::default() }
+    }
+
+    /// Sets what runs the work on large answers.
+    #[must_use]
+    pub fn executor(mut self, executor: Executor) -> Self {
+        self.executor = executor;
+        self
     }
 }
 
 impl<S> Layer<S> for WrapLayer {
     type Service = Wrap<S>;
     fn layer(&self, inner: S) -> Wrap<S> {
-        Wrap { mode: self.mode, inner }
+        Wrap { mode: self.mode, executor: self.executor, inner }
     }
 }
 
@@ -165,6 +174,7 @@ impl<S> Layer<S> for WrapLayer {
 #[derive(Debug, Clone)]
 pub struct Wrap<S> {
     mode: EnvelopeMode,
+    executor: Executor,
     inner: S,
 }
 
@@ -186,7 +196,7 @@ where
             EnvelopeMode::Plain => None,
             EnvelopeMode::Nonce | EnvelopeMode::Quoted => Some((call.plugin.clone(), call.id.clone())),
         };
-        ResponseFuture { future: self.inner.call(call), mode: self.mode, subject }
+        ResponseFuture { future: self.inner.call(call), mode: self.mode, executor: self.executor, subject }
     }
 }
 
@@ -197,6 +207,7 @@ pin_project! {
         #[pin]
         future: F,
         mode: EnvelopeMode,
+        executor: Executor,
         subject: Option<(Arc<str>, Arc<str>)>,
     }
 }
@@ -211,7 +222,9 @@ where
         let this = self.project();
         let inner = ready!(this.future.poll(cx))?;
         let (plugin, call_id) = this.subject.as_ref().map_or(("", ""), |(plugin, id)| (&**plugin, &**id));
-        Poll::Ready(Ok(Guarded::new(*this.mode, Subject { plugin, call_id }, inner)))
+        let (mode, subject) = (*this.mode, Subject { plugin, call_id });
+        let bytes = inner.report().bytes_out;
+        Poll::Ready(Ok(this.executor.run(bytes, || Guarded::new(mode, subject, inner))))
     }
 }
 

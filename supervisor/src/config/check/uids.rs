@@ -33,7 +33,7 @@ const RESERVED: [(RangeInclusive<u32>, &str); 7] = [
 const FUTURE_ACCOUNTS: RangeInclusive<u32> = 1..=60_000;
 
 /// The files with the assigned uids and gids.
-pub(super) struct Users {
+struct Users {
     passwd: PathBuf,
     group: PathBuf,
     subuid: PathBuf,
@@ -82,9 +82,9 @@ impl Users {
 
 impl Check<'_> {
     /// Reports owners of uids or gids in a range.
-    pub(super) fn uid_range(&mut self, range: &RangeInclusive<u32>, users: &Users, path: &KeyPath) {
+    pub(super) fn uid_range(&mut self, range: &RangeInclusive<u32>, path: &KeyPath) {
         const HELP: &str = "choose a range that nobody uses, best between 65536 and 99999";
-        for taken in users.within(range) {
+        for taken in Users::default().within(range) {
             self.problem(path, taken, HELP);
         }
         if overlap(&FUTURE_ACCOUNTS, range) {

@@ -5,10 +5,10 @@ use talon_plugin::discover::RejectedPlugin;
 use talon_plugin::{DownPolicy, EventKind, NewEvent, PluginName};
 use talon_sanitize::Raw;
 
-use super::scan::SubjectState;
-use super::{Subject, Watch};
-use crate::serve::discover;
-use crate::serve::reload::Reloader;
+use super::subject::{Subject, SubjectState};
+use super::watch::Watch;
+use crate::discover;
+use crate::reload::Reloader;
 
 impl Watch {
     /// Applies all changes concurrently, so that a slow one does not delay the others. A changed

@@ -1,6 +1,6 @@
 //! Decides when a change has settled: pure.
 
-use super::scan::SubjectState;
+use super::subject::SubjectState;
 
 /// The state that was applied last, and a different one of the last scan.
 #[derive(Debug)]

@@ -9,22 +9,11 @@ use talon_plugin::discover::{self, RejectedPlugin, ScanResult};
 use talon_plugin::spec::PluginSpec;
 use talon_plugin::{Plugin, PluginName};
 
-use super::super::discover::{find, is_about};
-use super::super::reload::{Reloader, blocking};
-use super::Subject;
+use super::subject::{Subject, SubjectState};
+use crate::blocking::blocking;
 use crate::config::Config;
-
-/// The state of a watched subject.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SubjectState {
-    /// It exists, with this digest.
-    Present(String),
-    /// It exists, but is refused for this reason.
-    Refused(String),
-    Gone,
-    /// Unknown, because its directory cannot be read.
-    Unknown,
-}
+use crate::discover::{find, is_about};
+use crate::reload::Reloader;
 
 /// The result of a scan.
 #[derive(Debug, Default)]

@@ -13,8 +13,9 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use talon_plugin::Plugin;
 use tokio::sync::Notify;
 
-use super::super::reload::{Reloader, blocking};
+use crate::blocking::blocking;
 use crate::config::Config;
+use crate::reload::Reloader;
 
 /// The watched paths, and a notification that something changed. It cannot overflow here: many events become
 /// one notification. If the kernel's queue overflows, the kernel reports that, which is a notification, too.

@@ -17,9 +17,9 @@ use super::wire::{HandoverConnection, HandoverConnectionError, Kind};
 use crate::agent;
 use crate::config::Config;
 use crate::dispatch::Dispatcher;
-use crate::host::{FileIdentity, HostSocket, SOCKET_NAME, SocketFile};
+use crate::notify::Manager;
 use crate::serve::inherited::InheritedSockets;
-use crate::serve::notify::Manager;
+use crate::socket::{FileIdentity, HOST_SOCKET_NAME, HostSocket, SocketFile};
 use talon_listen::ShortPath;
 
 /// How much longer than the grace period the old supervisor may take to hand over. It lets calls finish for
@@ -114,7 +114,7 @@ fn latest(mut bundles: Vec<OwnedFd>) -> Option<OwnedFd> {
 
 /// Asks the running supervisor for a handover; `None` if there is none.
 async fn ask(runtime_dir: &Path) -> Result<Option<(HandoverConnection, u32)>, TakeoverError> {
-    let socket = runtime_dir.join(SOCKET_NAME);
+    let socket = runtime_dir.join(HOST_SOCKET_NAME);
     let connector = tower::service_fn(move |_| {
         let socket = socket.clone();
         async move {
@@ -180,7 +180,7 @@ impl AcquiredState {
         let adopt = |name, file: Option<FileIdentity>| {
             file.and_then(|identity| SocketFile::adopt(runtime_dir, name, identity).ok())
         };
-        self.socket = Some(HostSocket { listener: host, file: adopt(SOCKET_NAME, file) });
+        self.socket = Some(HostSocket { listener: host, file: adopt(HOST_SOCKET_NAME, file) });
         self.agent_socket = agent.map(|(listener, file)| {
             let file = adopt(agent::SOCKET_NAME, file);
             HostSocket { listener, file }

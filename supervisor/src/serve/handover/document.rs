@@ -8,7 +8,7 @@ use talon_control::fd_bundle::{self, FdIndex, MissingFdError, OpenError, Packer,
 use talon_plugin::PluginName;
 use talon_plugin::handover::{HandoverDocument, HandoverError, ReceivedHandover};
 
-use crate::host::FileIdentity;
+use crate::socket::FileIdentity;
 
 /// A different number means an incompatible document, which is refused. A field with a default can be added
 /// without a new number.

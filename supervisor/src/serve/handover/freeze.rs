@@ -9,9 +9,9 @@ use talon_plugin::{EventKind, NewEvent};
 use tokio::time::Instant;
 
 use super::document::{HandoverContents, PackError};
-use crate::host::{FileIdentity, HostSocket, SocketFile};
 use crate::serve::running::RunningSupervisor;
 use crate::serve::{ServeFailure, state_service};
+use crate::socket::{FileIdentity, HostSocket, SocketFile};
 
 impl RunningSupervisor {
     /// Accepts no more calls and closes what only one supervisor may have open. Calls in flight may finish

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use super::document::PackError;
-use crate::serve::notify::Manager;
+use crate::notify::Manager;
 use crate::serve::running::RunningSupervisor;
 
 /// Why the manager did not get the bundle.

@@ -1,5 +1,5 @@
-//! `host.sock`: created so that clients cannot connect before its owner and mode are set, and removed at the
-//! end.
+//! A socket in the runtime directory: created so that clients cannot connect before its owner and mode are
+//! set, and removed at the end.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,8 +11,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, 
 
 use talon_listen::ShortPath;
 
-/// The socket's name in the runtime directory.
-pub const SOCKET_NAME: &str = "host.sock";
+/// The name of the host API's socket in the runtime directory.
+pub const HOST_SOCKET_NAME: &str = "host.sock";
 /// Owner and group may connect; their role decides what they may do.
 const SOCKET_MODE: u32 = 0o660;
 /// The listen backlog: enough for a burst of clients, and for all that connect during a handover between
@@ -137,7 +137,7 @@ impl Drop for SocketFile {
 /// # Errors
 /// [`BindError`]; nothing is left behind.
 pub fn bind_host(runtime_dir: &Path, group: Option<u32>) -> Result<HostSocket, BindError> {
-    bind_named(runtime_dir, SOCKET_NAME, group, LiveSocket::Keep)
+    bind_named(runtime_dir, HOST_SOCKET_NAME, group, LiveSocket::Keep)
 }
 
 /// What to do if a process listens on a socket of that name.
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn it_is_bound_with_its_mode_and_removed_at_the_end() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(SOCKET_NAME);
+        let path = dir.path().join(HOST_SOCKET_NAME);
         let socket = bind_host(dir.path(), None).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, SOCKET_MODE);
         UnixStream::connect(&path).unwrap();
@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn a_dead_socket_is_replaced_and_a_living_one_is_not() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(SOCKET_NAME);
+        let path = dir.path().join(HOST_SOCKET_NAME);
         drop(StdListener::bind(&path).unwrap());
         assert!(path.exists());
         let socket = bind_host(dir.path(), None).unwrap();
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn a_file_of_that_name_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(SOCKET_NAME);
+        let path = dir.path().join(HOST_SOCKET_NAME);
         std::fs::write(&path, "mine").unwrap();
         assert!(matches!(bind_host(dir.path(), None), Err(BindError::NotASocket { .. })));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn a_successors_socket_is_not_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(SOCKET_NAME);
+        let path = dir.path().join(HOST_SOCKET_NAME);
         let socket = bind_host(dir.path(), None).unwrap();
         std::fs::remove_file(&path).unwrap();
         let _other = StdListener::bind(&path).unwrap();
@@ -296,9 +296,9 @@ mod tests {
     #[test]
     fn a_file_that_was_taken_over_is_removed_and_one_that_was_handed_over_is_not() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join(SOCKET_NAME);
+        let path = dir.path().join(HOST_SOCKET_NAME);
         let file = bind_host(dir.path(), None).unwrap().file.unwrap();
-        let adopt = || SocketFile::adopt(dir.path(), SOCKET_NAME, file.identity()).unwrap();
+        let adopt = || SocketFile::adopt(dir.path(), HOST_SOCKET_NAME, file.identity()).unwrap();
         // A supervisor that did not claim it leaves the file.
         drop(adopt());
         let mut adopted = adopt();
@@ -315,6 +315,6 @@ mod tests {
         let deep = dir.path().join("d".repeat(150));
         std::fs::create_dir(&deep).unwrap();
         let _socket = bind_host(&deep, None).unwrap();
-        assert!(deep.join(SOCKET_NAME).exists());
+        assert!(deep.join(HOST_SOCKET_NAME).exists());
     }
 }

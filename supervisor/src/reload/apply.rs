@@ -5,8 +5,8 @@ use talon_plugin::{DownPolicy, State};
 
 use super::outcome::PluginOutcome;
 use super::plan::{Plan, PlanStep, StepAction};
-use super::{Reloader, ReloaderParts};
-use crate::serve::discover;
+use super::reloader::{Reloader, ReloaderParts};
+use crate::discover;
 
 impl Reloader {
     /// The outcome for each plugin of the plan.

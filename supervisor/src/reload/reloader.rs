@@ -1,23 +1,4 @@
-//! Changes at runtime: reloads of the configuration and of single plugins.
-//!
-//! ```text
-//! SIGHUP · `talon reload` · a watched file
-//!        │ load and check, as a whole: an invalid one changes nothing
-//!        ▼
-//! compare with the running one, key by key ─► keys that need a restart are only reported
-//!        │
-//!        ├─ dispatcher: limits, guard  new stacks where their limits differ
-//!        ├─ host.sock: peers, group    for connections from now on
-//!        ├─ log.level
-//!        └─ plugins, concurrently      added, removed, replaced beside the old one, changed in place
-//! ```
-//!
-//! One reload at a time: a further one waits, and then compares with the result of the first.
-
-mod apply;
-mod outcome;
-mod plan;
-mod sighup;
+//! The reloader: loads, compares, applies and reports.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -26,25 +7,19 @@ use std::time::SystemTime;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use talon_plugin::discover::RejectedPlugin;
-use talon_plugin::{
-    DownPolicy, EventKind, Events, NewEvent, PluginName, Registry, ReplaceError, Replacement,
-};
+use talon_plugin::{DownPolicy, Events, PluginName, Registry, Replacement};
 use talon_sanitize::{Raw, Sanitized};
 
-pub(crate) use self::outcome::{PluginOutcome, ReloadOutcome};
-use self::plan::Plan;
-pub(super) use self::sighup::ReloadSignals;
-use super::discover;
-use super::notify::Manager;
+use super::outcome::{PluginOutcome, ReloadOutcome, ReplaceFailure};
+use super::plan::{self, Plan};
 use crate::audit::Audit;
+use crate::blocking::blocking;
 use crate::config::{self, Config, ConfigErrors, LoadOptions, Loaded, PeerPolicy};
 use crate::dispatch::Dispatcher;
+use crate::notify::Manager;
+use crate::socket::{HOST_SOCKET_NAME, set_group};
 use crate::state::StateSupervisor;
-use crate::{agent, host};
-
-/// Maximum length of the stored problems of a rejected configuration for `talon status`, in bytes: some ten
-/// problems.
-const MAX_PROBLEM_BYTES: usize = 4 << 10;
+use crate::{agent, discover};
 
 /// Changes configuration and plugins of a running supervisor. Cheap to clone.
 #[derive(Clone)]
@@ -53,30 +28,31 @@ pub struct Reloader {
 }
 
 /// The parts that a reloader changes.
-pub(super) struct ReloaderParts {
-    pub(super) options: LoadOptions,
-    pub(super) config: Arc<Config>,
-    pub(super) config_file: Option<PathBuf>,
-    pub(super) registry: Registry,
-    pub(super) dispatcher: Arc<Dispatcher>,
-    pub(super) events: Events,
-    pub(super) peers: Arc<ArcSwap<PeerPolicy>>,
-    pub(super) state: Option<StateSupervisor>,
+pub(crate) struct ReloaderParts {
+    pub(crate) options: LoadOptions,
+    pub(crate) config: Arc<Config>,
+    pub(crate) config_file: Option<PathBuf>,
+    pub(crate) registry: Registry,
+    pub(crate) dispatcher: Arc<Dispatcher>,
+    pub(crate) events: Events,
+    pub(crate) peers: Arc<ArcSwap<PeerPolicy>>,
+    pub(crate) state: Option<StateSupervisor>,
     /// Receives its part of the configuration.
-    pub(super) agent: Option<agent::AgentSupervisor>,
+    pub(crate) agent: Option<agent::AgentSupervisor>,
     /// The plugins that were refused at the start.
-    pub(super) refused: Vec<RejectedPlugin>,
+    pub(crate) refused: Vec<RejectedPlugin>,
     /// The largest arguments that `host.sock` accepts, which is fixed when it starts to serve.
-    pub(super) largest_arguments: usize,
+    pub(crate) largest_arguments: usize,
     /// Records reloads that no client requested, too.
-    pub(super) audit: Audit,
+    pub(crate) audit: Audit,
     /// Receives the start and end of each reload.
-    pub(super) manager: Manager,
+    pub(crate) manager: Manager,
 }
 
 struct Inner {
     parts: ReloaderParts,
     running: ArcSwap<ActiveConfig>,
+    /// Why the latest configuration was rejected.
     problem: ArcSwapOption<Sanitized>,
     /// Held during a reload.
     turn: tokio::sync::Mutex<()>,
@@ -92,34 +68,8 @@ struct ActiveConfig {
     refused: Arc<Vec<RejectedPlugin>>,
 }
 
-/// Why a plugin was not replaced. The texts end with what to do next.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReplaceFailure {
-    /// Neither the configuration nor the plugin directory has it any more.
-    #[error(
-        "{plugin} is neither in the configuration nor in plugin_dir any more, and keeps running; put it back, or stop it with \
-         `talon plugin stop {plugin}`"
-    )]
-    Gone {
-        /// Which plugin.
-        plugin: PluginName,
-    },
-    /// It does not pass its checks.
-    #[error("{plugin} is refused in its new version, and the old one keeps running: {reason}")]
-    Refused {
-        /// Which plugin.
-        plugin: PluginName,
-        /// Why.
-        reason: Sanitized,
-    },
-    /// It was not replaced.
-    #[error(transparent)]
-    Replace(#[from] ReplaceError),
-}
-
 impl Reloader {
-    pub(super) fn new(parts: ReloaderParts) -> Self {
+    pub(crate) fn new(parts: ReloaderParts) -> Self {
         let running = ActiveConfig {
             config: Arc::clone(&parts.config),
             at: SystemTime::now(),
@@ -153,6 +103,10 @@ impl Reloader {
         self.inner.problem.load().as_deref().cloned()
     }
 
+    pub(super) fn set_problem(&self, problem: Option<Sanitized>) {
+        self.inner.problem.store(problem.map(Arc::new));
+    }
+
     /// The refused plugins of the latest scan.
     #[must_use]
     pub fn refused(&self) -> Arc<Vec<RejectedPlugin>> {
@@ -160,28 +114,28 @@ impl Reloader {
     }
 
     /// Stores the refused plugins of a scan.
-    pub(super) fn note_refused(&self, refused: Option<Vec<RejectedPlugin>>) {
+    pub(crate) fn note_refused(&self, refused: Option<Vec<RejectedPlugin>>) {
         let Some(refused) = refused.map(Arc::new) else { return };
         self.inner
             .running
             .rcu(|running| ActiveConfig { refused: Arc::clone(&refused), ..ActiveConfig::clone(running) });
     }
 
-    pub(super) fn registry(&self) -> &Registry {
+    pub(crate) fn registry(&self) -> &Registry {
         &self.parts().registry
     }
 
     /// The config file, if there was one at the start.
-    pub(super) fn config_file(&self) -> Option<&Path> {
+    pub(crate) fn config_file(&self) -> Option<&Path> {
         self.parts().config_file.as_deref()
     }
 
-    fn parts(&self) -> &ReloaderParts {
+    pub(super) fn parts(&self) -> &ReloaderParts {
         &self.inner.parts
     }
 
     /// Incremented when a configuration is applied.
-    pub(super) fn subscribe(&self) -> tokio::sync::watch::Receiver<u64> {
+    pub(crate) fn subscribe(&self) -> tokio::sync::watch::Receiver<u64> {
         self.inner.changes.subscribe()
     }
 
@@ -196,14 +150,14 @@ impl Reloader {
     }
 
     /// A reload that no client requested: it is recorded in the audit log here.
-    pub(super) async fn reload_automatically(&self, why: &str) {
+    pub(crate) async fn reload_automatically(&self, why: &str) {
         let reloaded = self.reload(false).await;
         let problems = (!reloaded.accepted).then(|| reloaded.problems.join("; "));
         self.record("reload", why, problems.as_deref());
     }
 
     /// Records an operation that no client requested.
-    pub(super) fn record(&self, verb: &str, subject: &str, problem: Option<&str>) {
+    pub(crate) fn record(&self, verb: &str, subject: &str, problem: Option<&str>) {
         self.parts().audit.supervisor_operation(verb, subject, problem.map_or(Ok(()), Err));
     }
 
@@ -268,7 +222,7 @@ impl Reloader {
     ///
     /// # Errors
     /// [`Refused`] if it does not pass its checks. That it has vanished again is not an error.
-    pub(super) async fn add(&self, name: &PluginName) -> Result<(), RejectedPlugin> {
+    pub(crate) async fn add(&self, name: &PluginName) -> Result<(), RejectedPlugin> {
         let (config, plugin) = (self.config(), name.clone());
         let Some(spec) = blocking(move || discover::find_one(&config, &plugin)).await? else { return Ok(()) };
         let path = spec.program.clone();
@@ -311,9 +265,9 @@ impl Reloader {
         if running.host.group != wanted.host.group {
             let (dir, gid) = (wanted.runtime_dir.clone(), wanted.host_gid());
             let agent = self.parts().agent.is_some().then_some(agent::SOCKET_NAME);
-            for name in [host::SOCKET_NAME].into_iter().chain(agent) {
+            for name in [HOST_SOCKET_NAME].into_iter().chain(agent) {
                 let dir = dir.clone();
-                if let Err(error) = blocking(move || host::set_group(&dir, name, gid)).await {
+                if let Err(error) = blocking(move || set_group(&dir, name, gid)).await {
                     warnings.push(format!("host.group: {error}"));
                 }
             }
@@ -321,7 +275,7 @@ impl Reloader {
         if let Some(agent) = &self.parts().agent {
             warnings.extend(agent::configure(wanted, agent).await);
         }
-        let needed = super::largest_arguments(wanted, &self.parts().registry);
+        let needed = self.parts().dispatcher.largest_arguments();
         if needed > self.parts().largest_arguments {
             warnings.push(format!(
                 "max_argument_bytes: host.sock takes requests of {} bytes until the next start of talon",
@@ -346,51 +300,6 @@ impl Reloader {
             config_file: loaded.file.clone(),
         }
     }
-
-    fn refuse(&self, problems: Vec<String>, dry_run: bool) -> ReloadOutcome {
-        if !dry_run {
-            let text = problems.join("; ");
-            let text = Raw::from(&text).line_within(MAX_PROBLEM_BYTES);
-            tracing::error!("the configuration is refused, and the one before stays: {text}");
-            self.parts().events.emit(
-                NewEvent::new(EventKind::ConfigRefused, format!("refused, the one before stays: {text}"))
-                    .field("problems", problems.len()),
-            );
-            self.inner.problem.store(Some(Arc::new(text)));
-            metrics::counter!("talon_config_reloads_total", "outcome" => "refused").increment(1);
-            metrics::gauge!("talon_config_refused").set(1.0);
-        }
-        let config_file = self.parts().config_file.clone();
-        ReloadOutcome { problems, config_file, ..ReloadOutcome::default() }
-    }
-
-    fn report(&self, reloaded: &ReloadOutcome) {
-        self.inner.problem.store(None);
-        metrics::counter!("talon_config_reloads_total", "outcome" => "accepted").increment(1);
-        metrics::gauge!("talon_config_refused").set(0.0);
-        // For display only: a clock before 1970 shows as 0.
-        let at = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-        metrics::gauge!("talon_config_loaded_timestamp_seconds").set(at.as_secs_f64());
-        for warning in &reloaded.warnings {
-            tracing::warn!("{warning}");
-        }
-        let (changed, later) = (reloaded.changed.join(", "), reloaded.needs_restart.join(", "));
-        let plugins: Vec<String> =
-            reloaded.plugins.iter().map(|change| format!("{} {}", change.plugin, change.what)).collect();
-        let plugins = plugins.join(", ");
-        tracing::info!(
-            changed,
-            needs_restart = later,
-            plugins,
-            left = reloaded.left,
-            "the configuration was read anew"
-        );
-        self.parts().events.emit(
-            NewEvent::new(EventKind::ConfigReloaded, format!("read anew; plugins: {plugins}"))
-                .field("changed", changed)
-                .field("needs_restart", later),
-        );
-    }
 }
 
 impl fmt::Debug for Reloader {
@@ -401,12 +310,4 @@ impl fmt::Debug for Reloader {
 
 fn texts(errors: &ConfigErrors) -> Vec<String> {
     errors.problems().iter().map(ToString::to_string).collect()
-}
-
-/// Runs blocking file access. Panics are propagated.
-pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    }
 }

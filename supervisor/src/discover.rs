@@ -5,25 +5,21 @@ use std::sync::Arc;
 use talon_plugin::discover::{self, RejectedPlugin, ScanResult};
 use talon_plugin::spec::PluginSpec;
 use talon_plugin::{EventKind, Events, NewEvent, PluginName, Registry};
-
 use talon_sanitize::{Raw, inert};
 
+use crate::blocking::blocking;
 use crate::config::Config;
 
 /// Registers every plugin that passes its checks, which starts it. Returns those that were refused, each with
 /// the reason: one bad plugin never stops the others.
-pub(super) async fn register_all(
+pub(crate) async fn register_all(
     config: &Arc<Config>,
     registry: &Registry,
     events: &Events,
 ) -> Vec<RejectedPlugin> {
     let looking = Arc::clone(config);
     // Where digests are configured, it reads whole files.
-    let found = tokio::task::spawn_blocking(move || find(&looking)).await;
-    let ScanResult { plugins, mut refused } = match found {
-        Ok(found) => found,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    };
+    let ScanResult { plugins, mut refused } = blocking(move || find(&looking)).await;
     for spec in plugins {
         let (name, path) = (spec.name.to_string(), plugin_path(&spec));
         if let Err(error) = registry.register(spec) {

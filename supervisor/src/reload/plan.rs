@@ -6,8 +6,8 @@ use talon_plugin::PluginName;
 use talon_plugin::discover::{RejectedPlugin, ScanResult};
 use talon_plugin::spec::PluginSpec;
 
-use super::super::discover::is_about;
 use crate::config::Config;
+use crate::discover::is_about;
 
 /// The steps to take.
 #[derive(Debug, Default)]

@@ -28,7 +28,7 @@ use tokio::time::{Instant, interval};
 use tokio_util::task::AbortOnDropHandle;
 
 /// The name of the stored descriptor for the next supervisor.
-pub(super) const STORED_FD_NAME: &str = "handover";
+pub(crate) const STORED_FD_NAME: &str = "handover";
 
 /// Set if the unit has a descriptor store: systemd sets it from version 254 on.
 const STORE_VARIABLE: &str = "FDSTORE";
@@ -83,7 +83,7 @@ impl Drop for ReloadGuard {
 impl Manager {
     /// The manager that `$NOTIFY_SOCKET` names; none without that variable. An unusable address is logged,
     /// and then there is none either.
-    pub(super) fn of_process() -> Self {
+    pub(crate) fn of_process() -> Self {
         let Some(path) = env::var_os("NOTIFY_SOCKET").filter(|path| !path.is_empty()) else {
             return Self::default();
         };
@@ -116,18 +116,18 @@ impl Manager {
     }
 
     /// Whether there is a manager.
-    pub(super) fn is_present(&self) -> bool {
+    pub(crate) fn is_present(&self) -> bool {
         self.inner.is_some()
     }
 
     /// Whether it stores descriptors for the next supervisor.
-    pub(super) fn has_fd_store(&self) -> bool {
+    pub(crate) fn has_fd_store(&self) -> bool {
         self.inner.as_ref().is_some_and(|inner| inner.has_fd_store)
     }
 
     /// The watchdog interval, within which [`fed`](Self::fed) must be called repeatedly; `None` without a
     /// watchdog.
-    pub(super) fn watchdog(&self) -> Option<Duration> {
+    pub(crate) fn watchdog(&self) -> Option<Duration> {
         self.inner.as_ref()?.watchdog.filter(|every| !every.is_zero())
     }
 
@@ -158,17 +158,17 @@ impl Manager {
     }
 
     /// Reports that the supervisor stops.
-    pub(super) fn stopping(&self) {
+    pub(crate) fn stopping(&self) {
         self.tell(BLOCKING, &[NotifyState::Stopping]);
     }
 
     /// Sets the text in `systemctl status`: one line, neutralized by the caller.
-    pub(super) fn status(&self, line: &str) {
+    pub(crate) fn status(&self, line: &str) {
         self.tell(SendFlags::DONTWAIT, &[NotifyState::Status(&one_line(line))]);
     }
 
     /// Feeds the watchdog.
-    pub(super) fn feed_watchdog(&self) {
+    pub(crate) fn feed_watchdog(&self) {
         self.tell(SendFlags::DONTWAIT, &[NotifyState::Watchdog]);
     }
 
@@ -179,7 +179,7 @@ impl Manager {
     }
 
     /// Requests more time repeatedly until the handle is dropped, for at most this long.
-    pub(super) fn keep_extending(&self, limit: Duration) -> Option<AbortOnDropHandle<()>> {
+    pub(crate) fn keep_extending(&self, limit: Duration) -> Option<AbortOnDropHandle<()>> {
         let manager = self.clone();
         self.is_present().then(|| {
             AbortOnDropHandle::new(tokio::spawn(async move {
@@ -194,7 +194,7 @@ impl Manager {
     }
 
     /// Removes the stored descriptors.
-    pub(super) fn remove_stored(&self) {
+    pub(crate) fn remove_stored(&self) {
         let name = format!("FDNAME={STORED_FD_NAME}");
         self.tell(BLOCKING, &["FDSTOREREMOVE=1", &name].map(NotifyState::Custom));
     }
@@ -204,7 +204,7 @@ impl Manager {
     ///
     /// # Errors
     /// When there is no manager, or it does not read.
-    pub(super) fn store(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
+    pub(crate) fn store(&self, descriptor: BorrowedFd<'_>) -> io::Result<()> {
         let inner = self.inner.as_ref().ok_or(io::ErrorKind::NotFound)?;
         // There is only one at a time.
         self.remove_stored();

@@ -1,7 +1,8 @@
-//! The outcome of a reload.
+//! The outcome of a reload, or of the replacement of a plugin.
 
 use std::path::PathBuf;
 
+use talon_plugin::{PluginName, ReplaceError};
 use talon_sanitize::{Raw, Sanitized};
 
 use super::plan::{PlanStep, StepAction};
@@ -55,4 +56,30 @@ impl PluginOutcome {
     pub(super) fn instead(self, what: &'static str, why: impl std::fmt::Display) -> Self {
         Self { what, reason: Raw::of(why).line(), ..self }
     }
+}
+
+/// Why a plugin was not replaced. The texts end with what to do next.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReplaceFailure {
+    /// Neither the configuration nor the plugin directory has it any more.
+    #[error(
+        "{plugin} is neither in the configuration nor in plugin_dir any more, and keeps running; put it back, or stop it with \
+         `talon plugin stop {plugin}`"
+    )]
+    Gone {
+        /// Which plugin.
+        plugin: PluginName,
+    },
+    /// It does not pass its checks.
+    #[error("{plugin} is refused in its new version, and the old one keeps running: {reason}")]
+    Refused {
+        /// Which plugin.
+        plugin: PluginName,
+        /// Why.
+        reason: Sanitized,
+    },
+    /// It was not replaced.
+    #[error(transparent)]
+    Replace(#[from] ReplaceError),
 }

@@ -9,19 +9,19 @@ use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::Reloader;
+use super::reloader::Reloader;
 
 /// Pending signals.
-pub(in crate::serve) struct ReloadSignals(Signal);
+pub(crate) struct ReloadSignals(Signal);
 
 impl ReloadSignals {
     /// Installs the handler.
-    pub(in crate::serve) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self(signal(SignalKind::hangup())?))
     }
 
     /// Reloads at each pending or later signal, until the handle is dropped.
-    pub(in crate::serve) fn run(mut self, reloader: Reloader) -> AbortOnDropHandle<()> {
+    pub(crate) fn run(mut self, reloader: Reloader) -> AbortOnDropHandle<()> {
         AbortOnDropHandle::new(tokio::spawn(async move {
             while self.0.recv().await.is_some() {
                 tracing::info!("SIGHUP: the configuration is read anew");

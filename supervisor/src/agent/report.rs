@@ -1,0 +1,52 @@
+//! The agent's report about itself, bounded and sanitized.
+
+use talon_proto::agent::{GetStatusResponse, ProviderState};
+use talon_sanitize::Sanitized;
+
+use crate::service::sanitize_report;
+
+/// Maximum number of stored complaints. Each is about a provider, a file or a model; the first ones are
+/// enough to start with.
+pub(super) const MAX_COMPLAINTS: usize = 32;
+/// Maximum number of stored providers: a configuration has a few.
+pub(super) const MAX_PROVIDERS: usize = 32;
+
+/// The agent's report about itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct AgentReport {
+    pub(crate) turns_running: u32,
+    pub(crate) approvals_pending: u32,
+    pub(crate) providers: Vec<Provider>,
+    /// Problems, each with what to do.
+    pub(crate) problems: Vec<Sanitized>,
+}
+
+/// A provider of models, as the agent reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Provider {
+    pub(crate) name: Sanitized,
+    pub(crate) state: Sanitized,
+    pub(crate) why: Sanitized,
+}
+
+impl AgentReport {
+    /// The report in the agent's answer to a status request.
+    pub(super) fn of(status: &GetStatusResponse) -> Self {
+        let provider = |one: &ProviderState| Provider {
+            name: sanitize_report(&one.name),
+            state: sanitize_report(&one.state),
+            why: sanitize_report(&one.why),
+        };
+        Self {
+            turns_running: status.turns_running,
+            approvals_pending: status.approvals_pending,
+            providers: status.providers.iter().take(MAX_PROVIDERS).map(provider).collect(),
+            problems: status
+                .problems
+                .iter()
+                .take(MAX_COMPLAINTS)
+                .map(|problem| sanitize_report(problem))
+                .collect(),
+        }
+    }
+}

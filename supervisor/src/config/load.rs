@@ -1,0 +1,88 @@
+//! Loads the configuration: reads the sources, merges them and checks the result.
+
+use std::path::PathBuf;
+
+use talon_plugin::document::origin::{KeyPath, Origin, Origins, Source};
+use talon_plugin::document::problem::{Problem, Problems as ConfigErrors};
+
+use super::environment::DefaultPaths;
+use super::merge::Merge;
+use super::options::LoadOptions;
+use super::types::Config;
+use super::{check, layers, schema};
+
+/// A valid configuration, with the source of each value.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The effective values.
+    pub config: Config,
+    /// The file that was read; `None` if there was none.
+    pub file: Option<PathBuf>,
+    /// What is allowed but probably a mistake.
+    pub warnings: Vec<Problem>,
+    /// The sources, to load it again.
+    pub options: LoadOptions,
+    pub(super) origins: Origins,
+}
+
+impl Loaded {
+    /// The source of a key's value.
+    #[must_use]
+    pub fn source(&self, key: &KeyPath) -> Source {
+        self.origins.get(key).map_or(Source::Default, |origin| origin.source.clone())
+    }
+}
+
+/// Loads the configuration: built-in defaults, the file, the environment, flags, each overriding the ones
+/// before; then checks it as a whole.
+///
+/// The file is `--config`, else `$TALON_CONFIG`, else `/etc/talon/talon.yaml` for root and
+/// `$XDG_CONFIG_HOME/talon/talon.yaml` for others; of these only the last may be missing.
+///
+/// # Errors
+/// All problems at once.
+pub fn load(options: &LoadOptions) -> Result<Loaded, ConfigErrors> {
+    let around = &options.environment;
+    let root = schema::config();
+    let places = around.default_paths();
+    let mut merge = Merge::onto(&Config::built_in(&places), path_origins(&places));
+    let mut warnings = Vec::new();
+    let mut file = None;
+    if let Some((path, must_exist)) = layers::file_to_read(options)
+        && let Some(said) = layers::file(&root, &path, must_exist, around)
+    {
+        merge.add(&path.to_string_lossy(), said);
+        file = Some(path);
+    }
+    let (variables, ignored) = layers::environment(&root, around);
+    warnings.extend(ignored);
+    for (name, said) in variables.into_iter().chain(layers::flags(&root, &options.overrides, around)) {
+        merge.add(&name, said);
+    }
+    let config = merge.finish(&root);
+    let mut problems = merge.problems;
+    let Some(config) = config else {
+        return Err(ConfigErrors::new(problems).expect("finish() reports what it cannot build"));
+    };
+    let found = check::check(&config, around, &merge.origins);
+    problems.extend(found.problems);
+    warnings.extend(found.warnings);
+    match ConfigErrors::new(problems) {
+        Some(errors) => Err(errors),
+        None => Ok(Loaded { config, file, warnings, options: options.clone(), origins: merge.origins }),
+    }
+}
+
+/// The origins of defaults that come from a variable.
+fn path_origins(places: &DefaultPaths) -> Origins {
+    let mut origins = Origins::default();
+    let known =
+        [(&["runtime_dir"] as &[&str], &places.runtime_dir), (&["state", "data_dir"], &places.data_dir)];
+    for (key, place) in known {
+        if let Some(variable) = place.variable {
+            let source = Source::Variable(variable.to_owned());
+            origins.note(KeyPath::of(key), Origin { source, substituted: false, list: false });
+        }
+    }
+    origins
+}

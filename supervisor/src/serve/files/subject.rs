@@ -1,0 +1,27 @@
+//! What is watched, and its state.
+
+use std::path::PathBuf;
+
+use talon_plugin::PluginName;
+
+/// What is watched.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Subject {
+    Config,
+    PluginDir,
+    Plugin(PluginName),
+    /// A refused entry of the plugin directory that is not a running plugin.
+    Unregistered(PathBuf),
+}
+
+/// The state of a watched subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SubjectState {
+    /// It exists, with this digest.
+    Present(String),
+    /// It exists, but is refused for this reason.
+    Refused(String),
+    Gone,
+    /// Unknown, because its directory cannot be read.
+    Unknown,
+}

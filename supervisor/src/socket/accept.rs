@@ -1,0 +1,97 @@
+//! Accepts connections: identifies the peer and enforces the connection limits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use talon_listen::{ConnectionLimiter, ConnectionPermit, LogThrottle};
+use tokio::net::unix::UCred;
+use tokio::net::{UnixListener, UnixStream};
+
+use crate::peer::Peer;
+
+/// The wait after `accept` failed for lack of descriptors or memory, since an immediate retry would fail
+/// again.
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+static AT_CAPACITY: LogThrottle = LogThrottle::new();
+static REJECTED: LogThrottle = LogThrottle::new();
+
+/// Identifies a peer by its kernel credentials; `None` refuses the connection.
+pub type PeerClassifier = Arc<dyn Fn(&UCred) -> Option<Peer> + Send + Sync>;
+
+/// Accepts the connections of one socket: of known peers, within the limits.
+pub(crate) struct Acceptor {
+    /// The socket's name in the log.
+    socket: &'static str,
+    classifier: PeerClassifier,
+    limiter: Arc<ConnectionLimiter>,
+}
+
+impl Acceptor {
+    /// An acceptor for the socket of this name.
+    pub(crate) fn new(
+        socket: &'static str,
+        classifier: PeerClassifier,
+        limiter: Arc<ConnectionLimiter>,
+    ) -> Self {
+        Self { socket, classifier, limiter }
+    }
+
+    /// The next accepted connection. An error of one connection is logged and ends only that connection. This
+    /// is cancel safe: no connection is lost when the future is dropped.
+    pub(crate) async fn next(&self, listener: &UnixListener) -> (UnixStream, Peer, ConnectionPermit) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    if let Some((peer, place)) = self.admit(&stream) {
+                        return (stream, peer, place);
+                    }
+                }
+                Err(error) => {
+                    let socket = self.socket;
+                    tracing::warn!(%error, "cannot accept a connection on {socket}; see the open files limit");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn admit(&self, stream: &UnixStream) -> Option<(Peer, ConnectionPermit)> {
+        let socket = self.socket;
+        let peer = match stream.peer_cred() {
+            Ok(credentials) => match (self.classifier)(&credentials) {
+                Some(peer) => peer,
+                None => {
+                    if let Some(unsaid) = REJECTED.permit() {
+                        let (uid, pid) = (credentials.uid(), credentials.pid());
+                        tracing::warn!(
+                            peer.uid = uid,
+                            peer.pid = pid,
+                            unsaid,
+                            "{socket} was closed to a plugin"
+                        );
+                    }
+                    return None;
+                }
+            },
+            Err(error) => {
+                tracing::warn!(%error, "a connection on {socket} was closed: its peer is unknown");
+                return None;
+            }
+        };
+        let Some(place) = self.limiter.acquire(peer.uid) else {
+            if let Some(unsaid) = AT_CAPACITY.permit() {
+                let (most, most_per_uid) = self.limiter.limits();
+                tracing::warn!(
+                    peer.uid,
+                    peer.pid,
+                    unsaid,
+                    "a connection on {socket} was closed: {most} connections, {most_per_uid} of one uid, are the most"
+                );
+            }
+            return None;
+        };
+        tracing::debug!(peer.uid, peer.gid, peer.pid, role = peer.role_name(), "peer connected to {socket}");
+        Some((peer, place))
+    }
+}
