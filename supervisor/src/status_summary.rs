@@ -11,16 +11,17 @@ const MAX_REASON_BYTES: usize = 60;
 
 /// One plugin's part of the summary.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PluginStatus<'p> {
-    pub(crate) name: &'p str,
+pub struct PluginStatus<'p> {
+    /// The plugin's name.
+    pub name: &'p str,
     /// The observed state.
-    pub(crate) state: &'p str,
+    pub state: &'p str,
     /// The reason for that state; may be empty.
-    pub(crate) reason: &'p str,
+    pub reason: &'p str,
 }
 
 /// "12 plugins: 11 ready, 1 failed (jira: handshake timeout)".
-pub(crate) fn summarize<'p>(all: impl IntoIterator<Item = PluginStatus<'p>>) -> Sanitized {
+pub fn summarize<'p>(all: impl IntoIterator<Item = PluginStatus<'p>>) -> Sanitized {
     let mut by_state: BTreeMap<(u8, &str), Vec<PluginStatus<'p>>> = BTreeMap::new();
     for one in all {
         by_state.entry((rank(one.state), one.state)).or_default().push(one);

@@ -46,7 +46,7 @@ mod ready;
 pub(crate) mod reload;
 mod running;
 mod signals;
-pub(crate) mod state_service;
+pub mod state_service;
 mod status_line;
 mod watchdog;
 
@@ -66,15 +66,14 @@ use crate::host::{HostService, SOCKET_NAME, StreamCloser, SupervisorInfo, bind_h
 use crate::state::StateSupervisor;
 use admin_listeners::AdminListeners;
 use agent::AgentRuntime;
-pub(crate) use discover::find as find_plugins;
+pub use discover::find as find_plugins;
 pub use failure::ServeFailure;
 pub use handover::TakeoverError;
 use handover::{AcquiredState, acquire};
 pub use hardening::confine;
 pub use inherited::{AdminListener, InheritedError, InheritedSockets};
 use lifecycle::ShutdownCause;
-pub(crate) use machine::STAND_IN;
-pub use machine::not_enforced;
+pub use machine::{STAND_IN, not_enforced};
 use notify::Manager;
 use reload::ReloadSignals;
 pub use reload::Reloader;

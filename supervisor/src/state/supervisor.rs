@@ -8,15 +8,16 @@ use std::os::unix::net;
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_listen::{FRAME_BYTES, WINDOW_BYTES};
 use talon_plugin::{AttachedSocket, Events, PluginName, ServiceHooks, StateSockets};
 use talon_proto::state::Open;
 use talon_sanitize::Sanitized;
 use tokio::time::{Instant, timeout_at};
-use tonic::transport::Channel;
+use tonic::transport::{Channel, Endpoint};
 
 use super::control::StateService;
 use crate::config::Quota;
-use crate::service::{self, Connector, ManagedServiceState, ManagedServiceStatus, RetryHint, ServiceHandle};
+use crate::service::{self, ManagedServiceState, ManagedServiceStatus, RetryHint, ServiceHandle};
 
 /// How long the first start may take until the database is open. Checking a large one takes up to 5 s, and an
 /// earlier supervisor's process may still be ending. What takes longer is stuck; then the start fails with
@@ -120,9 +121,13 @@ impl StateSupervisor {
         service::channel(self.connect_fn())
     }
 
-    /// A connector for callers that build their channel themselves.
-    pub(crate) fn connector(&self) -> impl Connector + use<> {
-        service::connector(self.connect_fn())
+    /// The same for clients that read and write a lot, such as exports: with the windows of `host.sock`.
+    pub fn bulk_channel(&self) -> Channel {
+        Endpoint::from_static("http://talon-state.invalid")
+            .initial_stream_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(WINDOW_BYTES)
+            .max_frame_size(FRAME_BYTES)
+            .connect_with_connector_lazy(service::connector(self.connect_fn()))
     }
 
     fn connect_fn(&self) -> impl Fn() -> io::Result<net::UnixStream> + Send + use<> {
