@@ -13,7 +13,6 @@
 //! | [`serve`] | start, reload, handover and stop of the supervisor |
 //! | [`service`] | the common part of the supervisor's own services |
 //! | [`state`] | the supervisor's side of the state service |
-//! | [`status_summary`] | all plugins in one line |
 
 pub mod admin;
 pub mod agent;
@@ -25,4 +24,3 @@ pub mod program_lookup;
 pub mod serve;
 pub mod service;
 pub mod state;
-pub mod status_summary;

@@ -7,8 +7,8 @@ use talon_sanitize::{Raw, Sanitized, Sanitizer, inert};
 
 use crate::exit;
 use crate::json;
-use crate::line::Line;
-use crate::output::{Output, sanitized_line};
+use crate::line::{Line, sanitized_line};
+use crate::output::Output;
 
 /// Prints a guarded answer.
 ///

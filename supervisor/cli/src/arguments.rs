@@ -1,9 +1,10 @@
-//! Arguments of a call on the command line: `key=value` and `--arg-file key=FILE`.
+//! Arguments of a call on the command line: `key=value` and `--arg-file key=FILE`, and how long it may take.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 
@@ -96,6 +97,15 @@ fn key_file(text: &str) -> Result<(String, PathBuf), String> {
     }
 }
 
+/// A duration of at least a millisecond, the unit of the wire format.
+pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
+    let duration = text.parse::<talon_plugin::units::Duration>().map_err(|error| error.to_string())?.get();
+    if duration < Duration::from_millis(1) {
+        return Err("at least 1ms".to_owned());
+    }
+    Ok(duration)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,5 +149,12 @@ mod tests {
             let failure = arguments(&[], &[&arg(name)]).collect().unwrap_err();
             assert!(failure.to_string().contains(said), "{failure}");
         }
+    }
+
+    #[test]
+    fn timeouts_are_humane_and_never_zero() {
+        assert_eq!(timeout("1m30s").unwrap(), Duration::from_secs(90));
+        assert!(timeout("0s").is_err());
+        assert!(timeout("soon").unwrap_err().contains("500ms"));
     }
 }

@@ -5,14 +5,17 @@ use std::process::ExitCode;
 
 use clap::{ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::client::{agent, call, events, plugin, reload, status, stop};
+use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
-use crate::output::Output;
-use crate::runtime::{block_on, block_on_until_signalled};
-use crate::{
-    agent, audit, call, completions, config, conformance, doctor, events, exec, exit, guard, jail, man, mcp,
-    new, plugin, reload, serve, state, state_transfer, status, stop, top,
+use crate::host_socket::HostSocket;
+use crate::local::{
+    audit, completions, config, conformance, doctor, exec, guard, jail, man, mcp, new, serve, state,
+    state_transfer, top,
 };
+use crate::output::{Output, write_stderr};
+use crate::runtime::{block_on, block_on_until_signalled};
 
 /// Runs tool plugins in jails and guards every call to them.
 #[derive(Debug, Parser)]
@@ -91,30 +94,34 @@ fn run(args: Vec<OsString>) -> u8 {
     };
     let mut out = Output::new(&cli.global);
     let result = cli.verb.run(&cli.global, &mut out);
-    let code = result.unwrap_or_else(|failure| failure.print(&mut out));
+    let code = result.unwrap_or_else(|failure| out.failure(&failure));
     match out.finish() {
         Ok(()) => code,
-        Err(failure) => failure.print_plain(),
+        Err(failure) => {
+            write_stderr(failure.line(), false);
+            failure.code()
+        }
     }
 }
 
 impl Verb {
     fn run(self, global: &Global, out: &mut Output) -> Result<u8, Failure> {
+        let socket = &HostSocket::new(global);
         match self {
             Self::Serve(args) => args.run(global),
-            Self::Call(args) => block_on(args.run(global, out)),
-            Self::Ask(args) => block_on(args.run(global, out)),
-            Self::Chat(args) => block_on(args.run(global, out)),
-            Self::Session(verb) => block_on(verb.run(global, out)),
-            Self::Approval(verb) => block_on(verb.run(global, out)),
-            Self::Memory(verb) => block_on(verb.run(global, out)),
-            Self::Model(verb) => block_on(verb.run(global, out)),
-            Self::Plugin(verb) => block_on(verb.run(global, out)),
-            Self::Events(args) => block_on(args.run(global, out)),
-            Self::Status(args) => block_on(args.run(global, out)),
-            Self::Stop(args) => block_on(args.run(global, out)),
-            Self::Reload(args) => block_on(args.run(global, out)),
-            Self::Top(args) => args.run(global, out),
+            Self::Call(args) => block_on(args.run(socket, out)),
+            Self::Ask(args) => block_on(args.run(socket, out)),
+            Self::Chat(args) => block_on(args.run(socket, out)),
+            Self::Session(verb) => block_on(verb.run(socket, out)),
+            Self::Approval(verb) => block_on(verb.run(socket, out)),
+            Self::Memory(verb) => block_on(verb.run(socket, out)),
+            Self::Model(verb) => block_on(verb.run(socket, out)),
+            Self::Plugin(verb) => block_on(verb.run(socket, out)),
+            Self::Events(args) => block_on(args.run(socket, out)),
+            Self::Status(args) => block_on(args.run(socket, out)),
+            Self::Stop(args) => block_on(args.run(socket, out)),
+            Self::Reload(args) => block_on(args.run(socket, out)),
+            Self::Top(args) => args.run(socket, global, out),
             Self::State(verb) => verb.run(global, out),
             Self::Export(args) => block_on_until_signalled(args.run(global, out)),
             Self::Import(args) => block_on_until_signalled(args.run(global, out)),
@@ -129,8 +136,8 @@ impl Verb {
             Self::New(args) => args.run(out),
             Self::Jail(verb) => verb.run(out),
             Self::Guard(verb) => verb.run(global, out),
-            Self::Completions(args) => args.run(out),
-            Self::Man(args) => args.run(out),
+            Self::Completions(args) => args.run(&Cli::command(), out),
+            Self::Man(args) => args.run(Cli::command(), out),
         }
     }
 }
@@ -170,11 +177,6 @@ fn after_help() -> String {
          NO_COLOR           no colour when set",
     );
     text
-}
-
-/// The whole command line, for completions and man pages.
-pub(crate) fn command() -> clap::Command {
-    Cli::command()
 }
 
 #[cfg(test)]

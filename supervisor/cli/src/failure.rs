@@ -6,8 +6,7 @@ use anstyle::{AnsiColor, Style};
 use talon_sanitize::{Raw, Sanitized};
 
 use crate::exit;
-use crate::line::Line;
-use crate::output::{Output, sanitized_line, write_stderr};
+use crate::line::{Line, sanitized_line};
 
 const HEAD: Style = AnsiColor::Red.on_default().bold();
 
@@ -40,19 +39,8 @@ impl Failure {
         self.code
     }
 
-    /// Prints the message to stderr and returns the exit code.
-    pub(crate) fn print(&self, out: &mut Output) -> u8 {
-        out.err_line(self.line());
-        self.code
-    }
-
-    /// The same without an [`Out`], once that was consumed.
-    pub(crate) fn print_plain(&self) -> u8 {
-        write_stderr(self.line(), false);
-        self.code
-    }
-
-    fn line(&self) -> Line {
+    /// The line that people see.
+    pub(crate) fn line(&self) -> Line {
         Line::styled(HEAD, "talon:").and(" ").and(&self.message)
     }
 }

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 
 pub(crate) enum GeneratedText<'a> {
     /// A shell's completion script.
-    Completions(Shell),
+    Completions(&'a clap::Command, Shell),
     /// The effective configuration as YAML.
     Config(&'a Loaded),
     /// The effective configuration as JSON.
@@ -36,9 +36,9 @@ pub(crate) enum GeneratedText<'a> {
 impl GeneratedText<'_> {
     pub(crate) fn text(&self) -> Result<String, Failure> {
         Ok(match self {
-            Self::Completions(shell) => {
+            Self::Completions(command, shell) => {
                 let mut script = Vec::new();
-                clap_complete::generate(*shell, &mut crate::command_line::command(), "talon", &mut script);
+                clap_complete::generate(*shell, &mut (*command).clone(), "talon", &mut script);
                 String::from_utf8_lossy(&script).into_owned()
             }
             Self::Config(loaded) => loaded.show_yaml(),

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use talon_guard::Report;
 use talon_proto::host::{
     AgentStatus, AuditStatus, Event, ExecuteResponse, GetPluginResponse, GetStatusResponse, GuardReport,
     Instance, LogLine, Outcome, Peer, Plugin, PluginCounters, RefusedPlugin, Settings, StateStatus, Usage,
 };
 use talon_proto::plugin::{Action, GlossaryEntry, KnowledgeArticle, Parameter, PluginCapabilities};
-use talon_supervisor::host::report_on_wire;
 
 /// The key of the guarded block, which is printed unchanged.
 pub(crate) const BLOCK: &str = "block";
@@ -36,7 +34,7 @@ pub(crate) fn answer(answer: &ExecuteResponse) -> Value {
     })
 }
 
-fn report(report: GuardReport) -> Value {
+pub(crate) fn report(report: GuardReport) -> Value {
     json!({
         "bytes_in": report.bytes_in,
         "bytes_out": report.bytes_out,
@@ -50,11 +48,6 @@ fn report(report: GuardReport) -> Value {
         "tainted_by": report.tainted_by,
         "handle": report.handle,
     })
-}
-
-/// The report of a guard in this process.
-pub(crate) fn guard_report(local: &Report) -> Value {
-    report(report_on_wire(local.clone()))
 }
 
 pub(crate) fn plugins(plugins: &[Plugin]) -> Value {

@@ -1,5 +1,7 @@
 //! One line for a terminal: sanitized pieces with optional colours.
 
+use std::fmt::Display;
+
 use anstyle::Style;
 use talon_sanitize::{Raw, SafeDisplay, Sanitized, inert};
 
@@ -43,6 +45,11 @@ impl<S: SafeDisplay> From<S> for Line {
     fn from(text: S) -> Self {
         Self::default().and(text)
     }
+}
+
+/// Sanitizes untrusted text to one line: a field of an answer, an error, a path.
+pub(crate) fn sanitized_line(text: impl Display) -> Sanitized {
+    Raw::of(text).line()
 }
 
 /// Wraps a text in escape sequences, the only ones that this program writes.

@@ -1,51 +1,37 @@
 //! The `talon` binary.
 //!
-//! Verbs that talk to a supervisor do so over `host.sock`, like every other client, and those in `agent` over
-//! `agent.sock`; `serve` is the supervisor, and `exec` runs a private one for a single call.
+//! | module | contents |
+//! |---|---|
+//! | `command_line` | which verbs there are, and the call of each |
+//! | `local` | verbs that do their work in this process, with the supervisor's library; `serve` is the supervisor |
+//! | `client` | verbs that ask a running supervisor over `host.sock`, or its agent over `agent.sock` |
+//! | `host_socket` | where the running supervisor's socket is |
+//! | `output`, `line`, `table`, `wrap`, `generated` | what is printed |
+//! | `answer`, `json`, `show` | the messages of the host API, for people and for programs |
+//! | `failure`, `exit` | why a verb failed, and the exit codes |
+//! | `global`, `arguments`, `confirm`, `spinner` | what verbs share of their options and questions |
+//! | `runtime`, `signals` | how verbs run, and what ends them |
 
-mod agent;
 mod answer;
 mod arguments;
-mod audit;
-mod call;
-mod call_progress;
 mod client;
 mod command_line;
-mod completions;
-mod config;
 mod confirm;
-mod conformance;
-mod doctor;
-mod echo;
-mod events;
-mod exec;
 mod exit;
 mod failure;
 mod generated;
 mod global;
-mod guard;
-mod jail;
+mod host_socket;
 mod json;
 mod line;
-mod man;
-mod mcp;
-mod new;
+mod local;
 mod output;
-mod plugin;
-mod reload;
 mod runtime;
-mod scratch_environment;
-mod serve;
 mod show;
-mod socket;
+mod signals;
 mod spinner;
-mod state;
-mod state_transfer;
-mod status;
-mod stop;
 mod table;
-mod telemetry;
-mod top;
+mod wrap;
 
 use std::process::ExitCode;
 

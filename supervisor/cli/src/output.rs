@@ -7,13 +7,12 @@
 //! administrator writes to a file.
 
 use std::ffi::OsString;
-use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 
 use anstyle::Style;
 use serde_json::Value;
 use talon_guard::Wrapped;
-use talon_sanitize::{Raw, Sanitized, sanitized_json};
+use talon_sanitize::{Sanitized, sanitized_json};
 
 use crate::failure::Failure;
 use crate::generated::GeneratedText;
@@ -25,11 +24,6 @@ use crate::table::Table;
 const BRACKETED_PASTE_OFF: &str = "\u{1b}[?2004l";
 /// Fits every terminal.
 const PAGE_COLUMNS: usize = 80;
-
-/// Sanitizes untrusted text to one line: a field of an answer, an error, a path.
-pub(crate) fn sanitized_line(text: impl Display) -> Sanitized {
-    Raw::of(text).line()
-}
 
 /// The output of a verb.
 ///
@@ -85,6 +79,12 @@ impl Output {
     pub(crate) fn err_line(&mut self, line: impl Into<Line>) {
         self.flush();
         write_stderr(line, self.color_errors);
+    }
+
+    /// Writes why the verb failed to stderr, and returns the exit code.
+    pub(crate) fn failure(&mut self, failure: &Failure) -> u8 {
+        self.err_line(failure.line());
+        failure.code()
     }
 
     /// Writes a text of several lines, followed by a line break.

@@ -1,10 +1,7 @@
-//! How verbs run their futures, and the signals that end them.
-
-use std::io;
-
-use tokio::signal::unix::{SignalKind, signal};
+//! How verbs run their futures.
 
 use crate::failure::Failure;
+use crate::signals::termination_signal;
 
 /// Runs on the current thread, which is enough for a client and starts faster than a pool.
 pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
@@ -30,26 +27,11 @@ pub(crate) fn block_on_until_signalled<T>(
     future: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     block_on_pool(async {
-        let told_to_end = termination_signal()
+        let terminated = termination_signal()
             .map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")))?;
         tokio::select! {
             result = future => result,
-            () = told_to_end => Err(Failure::failed("interrupted")),
-        }
-    })
-}
-
-/// Resolves at the first signal that asks this process to exit. From now on these signals do not kill it, so that the
-/// plugin and the private directory are cleaned up first.
-pub(crate) fn termination_signal() -> io::Result<impl Future<Output = ()>> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
+            () = terminated => Err(Failure::failed("interrupted")),
         }
     })
 }

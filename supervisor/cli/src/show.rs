@@ -6,7 +6,8 @@ use anstyle::{AnsiColor, Style};
 use talon_proto::host::{Instance, Plugin};
 use talon_sanitize::{Sanitized, inert};
 
-use crate::output::{Output, sanitized_line};
+use crate::line::sanitized_line;
+use crate::output::Output;
 use crate::table::{Cell, Table};
 
 /// The table of `plugin list` and `status`, followed by the reasons for the plugins' states.
