@@ -14,5 +14,5 @@ deploy/package/package-tree.sh "$built" target/package/tree
 quick=
 [ "$(basename "$built")" = release ] || quick=--fast
 # shellcheck disable=SC2086
-cargo deb --quiet --manifest-path supervisor/Cargo.toml --no-build --no-strip $quick \
+cargo deb --quiet --manifest-path supervisor/cli/Cargo.toml --no-build --no-strip $quick \
   --output "$out/" ${version:+--deb-version "$version"}

@@ -32,7 +32,7 @@ pub(crate) async fn register_all(
 
 /// The configured plugins come first: of two with one name, the configured one has precedence over the
 /// discovered one. Blocking.
-pub(crate) fn find(config: &Config) -> ScanResult {
+pub fn find(config: &Config) -> ScanResult {
     let (plugins, refused) = config.configured_plugins();
     let mut all = ScanResult { plugins, refused };
     if let Some(dir) = &config.plugins.tools.plugin_dir {

@@ -1,18 +1,19 @@
-//! The Talon supervisor and its command line, as a library: `main.rs` only calls it.
+//! The Talon supervisor, as a library: it reads the configuration, runs the plugins, and serves `host.sock` and
+//! `admin.sock`. The command line, the package `talon`, calls it.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`admin`] | health and metrics over HTTP on `admin.sock` |
 //! | [`agent`] | the supervisor's side of the agent |
 //! | [`audit`] | the audit log of calls and operations |
-//! | [`cli`] | the verbs of `talon`, one file each |
 //! | [`config`] | the config file, environment variables and flags |
-//! | `discover` | finds plugins |
+//! | [`discover`] | finds plugins |
 //! | [`dispatch`] | the dispatcher: the guard stack of every plugin |
 //! | [`host`] | `talon.host.v1.Host` on `host.sock` |
-//! | `notify` | messages to a service manager |
+//! | [`notify`] | messages to a service manager |
 //! | [`peer`] | the peer of a connection, and its role |
 //! | [`reload`] | changes of configuration and plugins at runtime |
+//! | [`program_lookup`] | the other programs that are installed with `talon` |
 //! | [`serve`] | start, handover and stop of the supervisor |
 //! | [`service`] | the common part of the supervisor's own services |
 //! | [`socket`] | the supervisor's unix sockets |
@@ -23,20 +24,16 @@ pub mod admin;
 pub mod agent;
 pub mod audit;
 mod blocking;
-pub mod cli;
 pub mod config;
 mod discover;
 pub mod dispatch;
-pub mod exit;
 pub mod host;
 mod notify;
 pub mod peer;
-mod program_lookup;
+pub mod program_lookup;
 pub mod reload;
 pub mod serve;
 pub mod service;
 pub mod socket;
 pub mod state;
-mod status_summary;
 pub mod usage;
-pub use talon_plugin::units;

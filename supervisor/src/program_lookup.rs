@@ -19,8 +19,8 @@ pub struct NotInstalledError {
 /// Looks for one of our programs beside this one, and where packages install them.
 ///
 /// # Errors
-/// [`NotInstalled`] states where it was searched.
-pub(crate) fn find(name: &'static str) -> Result<PathBuf, NotInstalledError> {
+/// [`NotInstalledError`] states where it was searched.
+pub fn find(name: &'static str) -> Result<PathBuf, NotInstalledError> {
     // If the executable was replaced at runtime, the kernel appends a remark to its name, but not to its
     // directory.
     let own = std::env::current_exe().unwrap_or_default();

@@ -435,8 +435,10 @@ async fn more_is_logged_of_the_agent_and_no_less_of_all_else_when_asked_for() {
     let said: Vec<&Value> = lines.iter().filter(debug).collect();
     let agents = |line: &&Value| of(line, "target") == "agent" && of(line, "plugin") == "talon-agent";
     assert!(said.iter().any(agents), "{lines:?}");
-    let others: Vec<_> =
-        said.iter().filter(|line| !agents(line) && !of(line, "target").starts_with("talon::agent")).collect();
+    let others: Vec<_> = said
+        .iter()
+        .filter(|line| !agents(line) && !of(line, "target").starts_with("talon_supervisor::agent"))
+        .collect();
     assert!(others.is_empty(), "{others:?}");
     // What a line belongs to stands in it once.
     let of_turn: Vec<String> =

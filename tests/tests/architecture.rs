@@ -42,28 +42,54 @@ fn never_with(package: &str, options: &[&str], forbidden: &[&str]) {
 
 #[test]
 fn crates_depend_in_one_direction() {
-    never("talon-guard", &["talon-plugin", "talon-jail", "talon"]);
-    never("talon-plugin", &["talon-guard", "talon"]);
+    never("talon-guard", &["talon-plugin", "talon-jail", "talon-supervisor", "talon"]);
+    never("talon-plugin", &["talon-guard", "talon-supervisor", "talon"]);
     never("talon-sanitize", &["talon-proto", "talon-guard", "tokio"]);
     never("talon-jail", &["talon-proto", "talon-plugin", "tokio", "tonic"]);
-    never("talon-audit", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
-    never("talon-child", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
-    never("talon-client", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
-    never("talon-listen", &["talon-proto", "talon-plugin", "talon-guard", "talon-store", "talon"]);
-    never("talon-store", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
-    never("talon-sdk", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
-    never("talon-mcp-bridge", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
-    never("talon-framed-bridge", &["talon-plugin", "talon-guard", "talon-jail", "talon"]);
-    never("talon-mcp", &["talon-plugin", "talon-guard", "talon-jail", "talon", "talon-sdk"]);
-    never("talon-top", &["talon-plugin", "talon-guard", "talon-jail", "talon", "talon-sdk"]);
+    never("talon-audit", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
+    never("talon-child", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
+    never("talon-client", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
+    never(
+        "talon-listen",
+        &["talon-proto", "talon-plugin", "talon-guard", "talon-store", "talon-supervisor", "talon"],
+    );
+    never("talon-store", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
+    never("talon-sdk", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
+    never("talon-mcp-bridge", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
+    never("talon-framed-bridge", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
+    never(
+        "talon-mcp",
+        &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon", "talon-sdk"],
+    );
+    never(
+        "talon-top",
+        &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon", "talon-sdk"],
+    );
     never(
         "talon-agent-settings",
-        &["talon-proto", "talon-plugin", "talon-llm", "talon", "tokio", "reqwest", "rustls"],
+        &[
+            "talon-proto",
+            "talon-plugin",
+            "talon-llm",
+            "talon-supervisor",
+            "talon",
+            "tokio",
+            "reqwest",
+            "rustls",
+        ],
     );
     // What the supervisor knows of the agent is what an operator writes about it.
     assert!(linked_into("talon", &[]).iter().any(|name| name == "talon-agent-settings"));
     never("talon", &["talon-agent", "talon-llm", "jsonschema", "tiktoken-rs"]);
-    never("talon-telemetry", &["talon-proto", "talon-plugin", "talon-guard", "talon", "reqwest"]);
+    // The library knows no command line, and is no client of itself.
+    never(
+        "talon-supervisor",
+        &["talon", "talon-client", "talon-conformance", "clap", "indicatif", "rustyline"],
+    );
+    never(
+        "talon-telemetry",
+        &["talon-proto", "talon-plugin", "talon-guard", "talon-supervisor", "talon", "reqwest"],
+    );
     for carries_it_unread in ["talon-guard", "talon-plugin", "talon-sdk"] {
         never(carries_it_unread, &["talon-telemetry", "opentelemetry", "opentelemetry_sdk"]);
     }
@@ -86,6 +112,7 @@ const HEAVY: [&str; 10] = [
 #[test]
 fn the_supervisor_links_no_web_framework_no_script_engine_no_database_and_no_mcp() {
     never("talon", &HEAVY);
+    never("talon-supervisor", &HEAVY);
     never("talon-mcp-bridge", &["axum", "openssl-sys", "reqwest"]);
     never("talon-mcp", &["axum", "openssl-sys", "reqwest", "rustls"]);
 }

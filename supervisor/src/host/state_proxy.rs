@@ -9,7 +9,7 @@ use futures_util::future::{BoxFuture, Either};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::http;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tower::{Service, ServiceExt};
 
 use super::authorized_peer::authorize;
@@ -46,7 +46,7 @@ impl StateProxy {
     /// Must be called within a tokio runtime.
     #[must_use]
     pub fn new(keeper: Option<StateSupervisor>) -> Self {
-        let upstream = keeper.map(|keeper| Upstream { channel: channel(&keeper), supervisor: keeper });
+        let upstream = keeper.map(|keeper| Upstream { channel: keeper.bulk_channel(), supervisor: keeper });
         Self { upstream, audit: Audit::default() }
     }
 
@@ -81,7 +81,7 @@ impl StateProxy {
             // A streaming request gets a separate connection, so that a slow reader does not block other
             // requests.
             let streams = STREAMS.contains(&method.as_str());
-            let channel = if streams { self::channel(&keeper) } else { channel };
+            let channel = if streams { keeper.bulk_channel() } else { channel };
             Ok(forward(channel, request).await.unwrap_or_else(|_| unavailable(&keeper).into_http()))
         })
     }
@@ -102,15 +102,6 @@ fn unavailable(keeper: &StateSupervisor) -> Status {
          (plugin=talon-state)",
         status.state.as_str()
     ))
-}
-
-/// A channel that connects when needed, and again after a restart of the service.
-fn channel(keeper: &StateSupervisor) -> Channel {
-    Endpoint::from_static("http://talon-state.invalid")
-        .initial_stream_window_size(WINDOW_BYTES)
-        .initial_connection_window_size(WINDOW_BYTES)
-        .max_frame_size(FRAME_BYTES)
-        .connect_with_connector_lazy(keeper.connector())
 }
 
 /// The services on `host.sock`: the host service, and operators' requests beside it.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// Prefix of the text about a protection that is replaced by a weaker one.
-pub(crate) const STAND_IN: &str = "only a stand-in: ";
+pub const STAND_IN: &str = "only a stand-in: ";
 
 /// Takes some milliseconds, mostly in the kernel.
 pub(super) async fn probe_machine(stage: &Arc<talon_jail::Stage>) -> talon_jail::Machine {

@@ -14,8 +14,9 @@ use crate::state::{self, StateSupervisor};
 
 /// The service's name: in the log, and in the list of assigned uids.
 const NAME: &str = "talon-state";
+
 /// The state service's supervisor; `None` if state is off.
-pub(crate) fn supervisor(config: &Arc<Config>, events: &Events) -> Option<StateSupervisor> {
+pub fn supervisor(config: &Arc<Config>, events: &Events) -> Option<StateSupervisor> {
     let open = state::plugins(&config.state)?;
     let quotas = Arc::clone(config);
     Some(StateSupervisor::new(
@@ -26,7 +27,7 @@ pub(crate) fn supervisor(config: &Arc<Config>, events: &Events) -> Option<StateS
 }
 
 /// The settings that all plugins share, including their access to state.
-pub(crate) fn settings(config: &Config, keeper: Option<&StateSupervisor>) -> Settings {
+pub fn settings(config: &Config, keeper: Option<&StateSupervisor>) -> Settings {
     let state = keeper.map(|keeper| Arc::new(keeper.clone()) as Arc<dyn StateSockets>);
     Settings { state, ..config.talon_plugin_settings() }
 }
@@ -50,7 +51,10 @@ pub(super) async fn start(
 }
 
 /// Starts the service without waiting: plugins that connect meanwhile wait in the queues of their sockets.
-pub(crate) fn run(
+///
+/// # Errors
+/// There is no program `talon-state`, or its home cannot be prepared.
+pub fn run(
     config: &Config,
     uid_range: Option<RangeInclusive<u32>>,
     registry: &Registry,

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use talon_plugin::discover::RejectedPlugin;
+use talon_plugin::status_summary::{self, PluginStatus};
 use talon_plugin::{Events, Plugin, Registry, State};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::notify::Manager;
 use crate::reload::Reloader;
-use crate::status_summary::{self, PluginStatus};
 
 /// The shortest time between two updates: a plugin in a crash loop changes the line with every step.
 const PAUSE: Duration = Duration::from_secs(1);

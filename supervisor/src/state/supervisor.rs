@@ -7,11 +7,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net;
 use std::time::Duration;
 
+use talon_listen::{FRAME_BYTES, WINDOW_BYTES};
 use talon_plugin::{AttachedSocket, Events, PluginName, ServiceHooks, StateSockets};
 use talon_proto::state::Open;
 use talon_sanitize::Sanitized;
 use tokio::time::{Instant, timeout_at};
-use tonic::transport::Channel;
+use tonic::transport::{Channel, Endpoint};
 
 use super::control::{QuotaLookup, StateService};
 use crate::config::Quota;
@@ -118,9 +119,13 @@ impl StateSupervisor {
         service::channel(self.connect_fn())
     }
 
-    /// A connector for callers that build their channel themselves.
-    pub(crate) fn connector(&self) -> impl Connector + use<> {
-        service::connector(self.connect_fn())
+    /// The same for clients that read and write a lot, such as exports: with the windows of `host.sock`.
+    pub fn bulk_channel(&self) -> Channel {
+        Endpoint::from_static("http://talon-state.invalid")
+            .initial_stream_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(WINDOW_BYTES)
+            .max_frame_size(FRAME_BYTES)
+            .connect_with_connector_lazy(service::connector(self.connect_fn()))
     }
 
     fn connect_fn(&self) -> impl Fn() -> io::Result<net::UnixStream> + Send + use<> {

@@ -50,6 +50,7 @@ mod settings;
 mod snapshot;
 pub mod spec;
 pub mod state_sockets;
+pub mod status_summary;
 mod stdio;
 mod traits;
 pub mod units;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use talon::config::{LoadOptions, load};
-use talon::dispatch::Dispatcher;
 use talon_guard::{Call, Origin, Outcome};
+use talon_supervisor::config::{LoadOptions, load};
+use talon_supervisor::dispatch::Dispatcher;
 
 use talon_plugin::{Events, Registry, State};
 use talon_sanitize::{Sanitizer, Settings};

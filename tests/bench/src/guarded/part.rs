@@ -69,7 +69,7 @@ pub enum Part {
 /// Makes this process record metrics and log as `talon serve` does, although no one reads either: each call then has a
 /// span, and is counted.
 fn recording() -> Result<talon_telemetry::TelemetryGuard> {
-    talon::admin::metrics::install();
+    talon_supervisor::admin::metrics::install();
     // The default of `log.level`, which does not log single calls.
     let settings = Settings { format: Format::for_stderr(), level: "info".to_owned(), ..Settings::default() };
     Ok(talon_telemetry::init(&settings)?)

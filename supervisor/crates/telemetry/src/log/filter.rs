@@ -13,7 +13,7 @@ const DEFAULT_DIRECTIVES: &str = "h2=error,hyper=error";
 
 /// Short names in a filter, each with its targets. `agent`: the lines of the agent's process, which have their own
 /// target, and those of its supervisor.
-const TARGETS: [(&str, &[&str]); 1] = [("agent", &["agent", "talon::agent"])];
+const TARGETS: [(&str, &[&str]); 1] = [("agent", &["agent", "talon_supervisor::agent"])];
 
 /// How much of an invalid filter is repeated in the message.
 const MAX_SHOWN_CHARS: usize = 100;
@@ -88,9 +88,9 @@ mod tests {
             said.sort();
             said
         };
-        assert_eq!(levels("agent=debug"), ["agent=debug", "info", "talon::agent=debug"]);
-        assert_eq!(levels("warn,agent=trace"), ["agent=trace", "talon::agent=trace", "warn"]);
-        assert_eq!(levels("agent=off,debug"), ["agent=off", "debug", "talon::agent=off"]);
+        assert_eq!(levels("agent=debug"), ["agent=debug", "info", "talon_supervisor::agent=debug"]);
+        assert_eq!(levels("warn,agent=trace"), ["agent=trace", "talon_supervisor::agent=trace", "warn"]);
+        assert_eq!(levels("agent=off,debug"), ["agent=off", "debug", "talon_supervisor::agent=off"]);
         assert_eq!(levels("talon_agent=debug,info"), ["info", "talon_agent=debug"]);
     }
 

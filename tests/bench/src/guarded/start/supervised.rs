@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use talon::config::{LoadOptions, load};
 use talon_plugin::{Events, OperateError, Plugin, Registry};
+use talon_supervisor::config::{LoadOptions, load};
 use talon_tests::{Scratch, is_root, program};
 use tokio::task::JoinSet;
 

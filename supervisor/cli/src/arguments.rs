@@ -1,0 +1,160 @@
+//! Arguments of a call on the command line: `key=value` and `--arg-file key=FILE`, and how long it may take.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::failure::Failure;
+
+/// The most bytes to read of a file. The supervisor enforces the real limit, `guard.max_argument_bytes` (1 MiB by
+/// default); this only keeps a wrong file, such as a device, from filling the memory.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// The arguments for an action.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Arguments {
+    /// The action's arguments.
+    #[arg(value_name = "KEY=VALUE", value_parser = key_value)]
+    pairs: Vec<(String, String)>,
+    /// An argument whose value is the content of a file; `-` is stdin.
+    #[arg(long = "arg-file", value_name = "KEY=FILE", value_parser = key_file)]
+    files: Vec<(String, PathBuf)>,
+}
+
+impl Arguments {
+    /// Reads the files and merges all arguments; a duplicate key is an error.
+    pub(crate) fn collect(self) -> Result<BTreeMap<String, String>, Failure> {
+        let mut args = BTreeMap::new();
+        for (key, value) in self.pairs {
+            insert(&mut args, key, value)?;
+        }
+        let mut stdin_taken = false;
+        for (key, file) in self.files {
+            let value = if file == Path::new("-") {
+                if std::mem::replace(&mut stdin_taken, true) {
+                    return Err(Failure::usage("stdin can be the value of one --arg-file only"));
+                }
+                read("stdin", std::io::stdin().lock())?
+            } else {
+                let name = file.display().to_string();
+                let opened = File::open(&file)
+                    .map_err(|error| Failure::usage(format!("cannot open {name}: {error}")))?;
+                read(&name, opened)?
+            };
+            insert(&mut args, key, value)?;
+        }
+        Ok(args)
+    }
+}
+
+fn insert(args: &mut BTreeMap<String, String>, key: String, value: String) -> Result<(), Failure> {
+    if args.contains_key(&key) {
+        return Err(Failure::usage(format!("the argument {key:?} is given twice: give it once")));
+    }
+    args.insert(key, value);
+    Ok(())
+}
+
+fn read(name: &str, from: impl Read) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    from.take(MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(Failure::usage(format!(
+            "{name} is larger than {MAX_FILE_BYTES} bytes, more than any argument: give the plugin a path that it can \
+             read instead"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::usage(format!(
+            "{name} is not UTF-8 (byte {at}): arguments are text; encode it, as base64 for one"
+        ))
+    })
+}
+
+/// `key=value`; the value may hold more `=`.
+pub(crate) fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some(("", _)) => Err("the key before `=` is empty".to_owned()),
+        Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+        None => Err(format!("write it as {text}=VALUE")),
+    }
+}
+
+fn key_file(text: &str) -> Result<(String, PathBuf), String> {
+    if !text.contains('=') {
+        return Err(format!("write it as {text}=FILE"));
+    }
+    match key_value(text)? {
+        (_, file) if file.is_empty() => Err("the file after `=` is empty".to_owned()),
+        (key, file) => Ok((key, file.into())),
+    }
+}
+
+/// A duration of at least a millisecond, the unit of the wire format.
+pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
+    let duration = text.parse::<talon_plugin::units::Duration>().map_err(|error| error.to_string())?.get();
+    if duration < Duration::from_millis(1) {
+        return Err("at least 1ms".to_owned());
+    }
+    Ok(duration)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(pairs: &[&str], files: &[&str]) -> Arguments {
+        Arguments {
+            pairs: pairs.iter().map(|text| key_value(text).unwrap()).collect(),
+            files: files.iter().map(|text| key_file(text).unwrap()).collect(),
+        }
+    }
+
+    #[test]
+    fn values_keep_their_equals_signs() {
+        assert_eq!(key_value("a=b=c").unwrap(), ("a".to_owned(), "b=c".to_owned()));
+        assert_eq!(key_value("a=").unwrap(), ("a".to_owned(), String::new()));
+        assert!(key_value("a").unwrap_err().contains("a=VALUE"));
+        assert!(key_value("=b").is_err());
+        assert!(key_file("a=").is_err());
+        assert!(key_file("a").unwrap_err().contains("a=FILE"));
+    }
+
+    #[test]
+    fn a_key_given_twice_is_refused() {
+        let failure = arguments(&["a=1", "a=2"], &[]).collect().unwrap_err();
+        assert_eq!(failure.code(), crate::exit::USAGE);
+        assert!(failure.to_string().contains("\"a\""));
+    }
+
+    #[test]
+    fn files_are_read_whole_within_a_bound_and_must_be_text() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(path("text"), "line\n").unwrap();
+        std::fs::write(path("binary"), b"ab\xff").unwrap();
+        File::create(path("large")).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
+        let arg = |name: &str| format!("f={}", path(name).display());
+
+        let args = arguments(&["a=1"], &[&arg("text")]).collect().unwrap();
+        assert_eq!(args["f"], "line\n");
+        for (name, said) in [("binary", "byte 2"), ("large", "larger than"), ("missing", "cannot open")] {
+            let failure = arguments(&[], &[&arg(name)]).collect().unwrap_err();
+            assert!(failure.to_string().contains(said), "{failure}");
+        }
+    }
+
+    #[test]
+    fn timeouts_are_humane_and_never_zero() {
+        assert_eq!(timeout("1m30s").unwrap(), Duration::from_secs(90));
+        assert!(timeout("0s").is_err());
+        assert!(timeout("soon").unwrap_err().contains("500ms"));
+    }
+}

@@ -1,0 +1,101 @@
+//! `talon approval approve` and `deny`.
+
+use std::time::SystemTime;
+
+use clap::Args;
+use talon_proto::agent::{Approval, DecideRequest};
+use talon_sanitize::inert;
+
+use super::find;
+use crate::client::agent::connection::AgentConnection;
+use crate::client::agent::formatting::single_line;
+use crate::client::agent::json::approval;
+use crate::client::agent::turn::approval::{is_pending, lines};
+use crate::confirm;
+use crate::exit;
+use crate::failure::Failure;
+use crate::host_socket::HostSocket;
+use crate::output::Output;
+
+/// Approve a call: it runs exactly as shown.
+///
+/// Shows the call first. The approval is bound to the digest of what was shown: a call that changed since then does not
+/// run.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon approval approve 01K0
+  talon approval approve 01K0 --yes")]
+pub(crate) struct ApproveArgs {
+    /// The approval's id.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Do not ask for confirmation. Without a terminal there is no confirmation anyway.
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Deny a call: the model gets "denied by user" as its result and continues without it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon approval deny 01K0
+  talon approval deny 01K0 --reason 'use the trash instead'")]
+pub(crate) struct DenyArgs {
+    /// The approval's id.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// A reason for the model, at most 500 bytes.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+}
+
+impl ApproveArgs {
+    pub(super) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
+        let reach = AgentConnection::connect(socket).await?;
+        let seen = pending(&reach, &self.id).await?;
+        for line in lines(&seen, SystemTime::now()) {
+            out.err_line(line);
+        }
+        if !self.yes
+            && confirm::is_interactive()
+            && !confirm::is_confirmed("Run it, exactly as shown?".into(), out)?
+        {
+            out.err_line("nothing was decided");
+            return Ok(exit::OK);
+        }
+        let request =
+            DecideRequest { id: self.id, approve: true, digest: seen.digest, reason: String::new() };
+        decide(&reach, request, out).await
+    }
+}
+
+impl DenyArgs {
+    pub(super) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
+        let reach = AgentConnection::connect(socket).await?;
+        let request =
+            DecideRequest { id: self.id, approve: false, digest: String::new(), reason: self.reason };
+        decide(&reach, request, out).await
+    }
+}
+
+/// Fetches an approval and fails unless it is still pending.
+async fn pending(reach: &AgentConnection, id: &str) -> Result<Approval, Failure> {
+    let found = find::fetch_one(reach, id).await?;
+    if is_pending(&found) {
+        return Ok(found);
+    }
+    Err(Failure::new(
+        exit::REFUSED,
+        format!("{id} is already {}: `talon approval show {id}` says who decided", found.state),
+    ))
+}
+
+async fn decide(reach: &AgentConnection, request: DecideRequest, out: &mut Output) -> Result<u8, Failure> {
+    let decided = reach.send_once(async move |mut agent| agent.decide(request).await).await?;
+    if out.is_json() {
+        out.json(&approval(&decided));
+    } else {
+        let call = inert!("{}.{}", single_line(&decided.plugin), single_line(&decided.action));
+        out.line(inert!("{} {}: {}", single_line(&decided.state), single_line(&decided.id), call));
+    }
+    Ok(exit::OK)
+}

@@ -1,0 +1,191 @@
+//! Parses a line of a chat into a command.
+
+use talon_sanitize::{Sanitized, inert};
+
+use crate::client::agent::formatting::single_line;
+
+/// Commands with their arguments and effects, as `/help` shows them.
+pub(super) const COMMANDS: [(&str, &str, &str); 13] = [
+    ("help", "", "this help"),
+    ("model", "[NAME|default]", "the models, or the one that is asked in this session from now on"),
+    (
+        "thinking",
+        "[LEVEL|show|hide]",
+        "how long the model thinks: off, low, medium, high, default; or whether its thoughts are shown",
+    ),
+    ("tools", "[PATTERN…|all]", "the tools, or only these from now on: plugin.action or plugin.*"),
+    ("approve", "[ID]", "run the call that waits, exactly as shown"),
+    ("deny", "[ID] [REASON]", "do not run it, and tell the model why"),
+    ("cost", "", "what this session and this day have cost"),
+    ("session", "[ID]", "about this session, or go on with another one"),
+    ("compact", "[TURNS]", "summarize older turns, and leave so many as they are"),
+    ("clear", "", "begin a new session; this one is kept"),
+    ("exit", "", "leave; so does Ctrl-D"),
+    ("quit", "", "the same"),
+    ("/…", "", "a message that begins with a slash"),
+];
+/// Edit distance up to which an unknown word counts as a typo of a command.
+const MAX_TYPO_DISTANCE: usize = 2;
+
+/// A parsed line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Command {
+    Empty,
+    Say(String),
+    Help,
+    Model(Option<String>),
+    Thinking(Thinking),
+    Tools(Vec<String>),
+    Approve(Option<String>),
+    Deny(Option<String>, String),
+    Cost,
+    Session(Option<String>),
+    Compact(Option<u32>),
+    Clear,
+    Exit,
+    /// An invalid command, with the message for the user.
+    Wrong(Sanitized),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Thinking {
+    Query,
+    Show(bool),
+    /// Empty: the configured level.
+    Level(String),
+}
+
+impl Command {
+    /// Parses a line. A line that starts with a single slash is always a command: a mistyped one is never sent to the
+    /// model.
+    pub(super) fn parse(line: &str) -> Self {
+        let line = line.trim();
+        if line.is_empty() {
+            return Self::Empty;
+        }
+        let Some(rest) = line.strip_prefix('/') else { return Self::Say(line.to_owned()) };
+        if rest.starts_with('/') {
+            return Self::Say(rest.to_owned());
+        }
+        let (word, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        let rest = rest.trim();
+        let first = || rest.split_whitespace().next().map(str::to_owned);
+        match word {
+            "help" | "?" => Self::Help,
+            "model" => Self::Model(first()),
+            "thinking" => Self::thinking(rest),
+            "tools" => Self::Tools(rest.split_whitespace().map(str::to_owned).collect()),
+            "approve" => Self::Approve(first()),
+            "deny" => Self::deny(rest),
+            "cost" => Self::Cost,
+            "session" => Self::Session(first()),
+            "compact" => match first().map(|turns| turns.parse()) {
+                None => Self::Compact(None),
+                Some(Ok(turns @ 1..)) => Self::Compact(Some(turns)),
+                Some(_) => Self::Wrong("write how many turns stay as they are, as in /compact 3".into()),
+            },
+            "clear" => Self::Clear,
+            "exit" | "quit" => Self::Exit,
+            other => Self::Wrong(unknown(other)),
+        }
+    }
+
+    fn thinking(rest: &str) -> Self {
+        Self::Thinking(match rest {
+            "" => Thinking::Query,
+            "show" => Thinking::Show(true),
+            "hide" => Thinking::Show(false),
+            "default" => Thinking::Level(String::new()),
+            "off" | "low" | "medium" | "high" => Thinking::Level(rest.to_owned()),
+            _ => {
+                return Self::Wrong(
+                    "say off, low, medium, high or default; or show or hide for its thoughts".into(),
+                );
+            }
+        })
+    }
+
+    /// The id may be omitted if only one call waits; anything that is not an id belongs to the reason.
+    fn deny(rest: &str) -> Self {
+        let (word, reason) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        match is_id(word) {
+            true => Self::Deny(Some(word.to_owned()), reason.trim().to_owned()),
+            false => Self::Deny(None, rest.to_owned()),
+        }
+    }
+}
+
+/// Whether the word looks like an id of the store: 26 letters and digits.
+fn is_id(word: &str) -> bool {
+    const ID_LETTERS: usize = 26;
+    word.len() == ID_LETTERS && word.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+}
+
+fn unknown(word: &str) -> Sanitized {
+    let near = COMMANDS
+        .iter()
+        .map(|(name, ..)| (strsim::damerau_levenshtein(word, name), *name))
+        .filter(|(far, _)| *far <= MAX_TYPO_DISTANCE)
+        .min();
+    match near {
+        Some((_, name)) => inert!("there is no /{}: did you mean /{}?", single_line(word), name),
+        None => {
+            inert!(
+                "there is no /{}: /help has all commands; write //{} to say that",
+                single_line(word),
+                single_line(word)
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_messages_or_commands() {
+        let some = |text: &str| Some(text.to_owned());
+        for (line, command) in [
+            ("", Command::Empty),
+            ("  hello there ", Command::Say("hello there".into())),
+            ("//etc is a path", Command::Say("/etc is a path".into())),
+            ("/help", Command::Help),
+            ("/model", Command::Model(None)),
+            ("/model ollama/llama3.2", Command::Model(some("ollama/llama3.2"))),
+            ("/thinking hide", Command::Thinking(Thinking::Show(false))),
+            ("/thinking default", Command::Thinking(Thinking::Level(String::new()))),
+            ("/tools git.* files.read", Command::Tools(vec!["git.*".into(), "files.read".into()])),
+            ("/approve", Command::Approve(None)),
+            ("/deny not there", Command::Deny(None, "not there".into())),
+            (
+                "/deny 01K0AAAAAAAAAAAAAAAAAAAAAA too much",
+                Command::Deny(some("01K0AAAAAAAAAAAAAAAAAAAAAA"), "too much".into()),
+            ),
+            ("/compact 3", Command::Compact(Some(3))),
+            ("/quit", Command::Exit),
+        ] {
+            assert_eq!(Command::parse(line), command, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_command_is_never_said_to_a_model() {
+        for (line, said) in [
+            ("/modle x", "did you mean /model?"),
+            ("/etc/passwd", "write //etc/passwd to say that"),
+            ("/compact all", "/compact 3"),
+            ("/thinking hard", "off, low, medium"),
+        ] {
+            let Command::Wrong(text) = Command::parse(line) else { panic!("{line}") };
+            assert!(text.contains(said), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn every_command_of_the_help_is_one() {
+        for (name, ..) in COMMANDS.iter().filter(|(name, ..)| !name.starts_with('/')) {
+            assert!(!matches!(Command::parse(&format!("/{name}")), Command::Wrong(_)), "{name}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The conversation: one message after the other.
+
+use std::io::{IsTerminal as _, stderr};
+
+use talon_client::Turn;
+use talon_proto::agent::{
+    Approval, AskRequest, CreateSessionRequest, GetSessionRequest, GetStatusRequest, ListApprovalsRequest,
+    Session, ToolList, UpdateSessionRequest,
+};
+use talon_sanitize::inert;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::command::Command;
+use super::greeting;
+use super::message_reader::{MAX_MESSAGE_BYTES, MessageReader, UserInput};
+use super::shown_approvals::ShownApprovals;
+use crate::client::agent::approval::find;
+use crate::client::agent::ask::{SessionOverrides, print_error};
+use crate::client::agent::connection::AgentConnection;
+use crate::client::agent::formatting::{count_of, single_line};
+use crate::client::agent::turn::{
+    DisplayFilter, FollowOptions, StopReason, TurnEnd, TurnOutcome, follow, footer,
+};
+use crate::exit;
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// A conversation.
+pub(super) struct Conversation<'a> {
+    pub(super) connection: &'a AgentConnection,
+    pub(super) out: &'a mut Output,
+    pub(super) messages: MessageReader,
+    /// `None` before the first message of a new session.
+    pub(super) session_id: Option<String>,
+    /// The overrides that a new session starts with.
+    pub(super) overrides: SessionOverrides,
+    pub(super) thoughts: bool,
+    /// The calls that were shown in this chat.
+    pub(super) shown_approvals: ShownApprovals,
+    /// The exit code of the last turn, and of a chat without a terminal.
+    code: u8,
+}
+
+impl<'a> Conversation<'a> {
+    pub(super) fn new(
+        connection: &'a AgentConnection,
+        messages: MessageReader,
+        overrides: SessionOverrides,
+        out: &'a mut Output,
+    ) -> Self {
+        let thoughts = stderr().is_terminal();
+        Self {
+            connection,
+            out,
+            messages,
+            session_id: None,
+            overrides,
+            thoughts,
+            shown_approvals: ShownApprovals::default(),
+            code: exit::OK,
+        }
+    }
+
+    /// Runs until the input ends. On a terminal the exit code is then 0; a script gets that of its last turn.
+    pub(super) async fn run(&mut self, session: Option<String>) -> Result<u8, Failure> {
+        let mut interrupts = signal(SignalKind::interrupt())
+            .map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")))?;
+        self.greet().await?;
+        if let Some(id) = session {
+            if self.has_overrides() {
+                self.apply_overrides(&id).await?;
+            }
+            self.resume(id).await?;
+        }
+        loop {
+            // Show all output before the prompt.
+            self.out.flush();
+            let entry = tokio::select! {
+                entry = self.messages.next() => {
+                    entry.map_err(|error| Failure::failed(format!("cannot read what is said: {error}")))?
+                }
+                _ = interrupts.recv() => return Ok(exit::INTERRUPTED),
+            };
+            match entry {
+                UserInput::End => break,
+                UserInput::Interrupted => self.out.err_line("Ctrl-D or /exit leaves"),
+                UserInput::TooLong => {
+                    self.code = exit::USAGE;
+                    let limit = MAX_MESSAGE_BYTES >> 10;
+                    self.out.err_line(inert!(
+                        "a message has at most {} KiB: put it into a file that a tool can read, and name that",
+                        limit
+                    ));
+                }
+                UserInput::Message(text) => match Command::parse(&text) {
+                    Command::Exit => break,
+                    Command::Say(text) => self.send_message(text).await?,
+                    command => {
+                        // A failed command is reported; the chat continues.
+                        if let Err(failure) = self.execute(command).await {
+                            self.code = self.out.failure(&failure);
+                        }
+                    }
+                },
+            }
+            // Discard Ctrl-C signals that were meant for the turn.
+            while futures_util::FutureExt::now_or_never(interrupts.recv()).flatten().is_some() {}
+            if self.out.is_closed() {
+                break;
+            }
+        }
+        if let Some(id) = self.session_id.as_ref().filter(|_| self.messages.is_interactive) {
+            self.out.err_line(inert!(
+                "session {}: go on with `talon chat --session {}`",
+                single_line(id),
+                single_line(id)
+            ));
+        }
+        Ok(if self.messages.is_interactive { exit::OK } else { self.code })
+    }
+
+    async fn greet(&mut self) -> Result<(), Failure> {
+        let status = self
+            .connection
+            .query(|mut agent| async move { agent.get_status(GetStatusRequest {}).await })
+            .await?;
+        for line in greeting::lines(&status, self.messages.is_interactive) {
+            self.out.err_line(line);
+        }
+        Ok(())
+    }
+
+    /// Resumes a session and follows its current turn.
+    pub(super) async fn resume(&mut self, id: String) -> Result<(), Failure> {
+        let session = self.session(&id).await?;
+        let title =
+            if session.title.is_empty() { "without a message".into() } else { single_line(&session.title) };
+        let messages = count_of(session.messages, "message");
+        self.out.err_line(inert!(
+            "session {}: {} ({}, turn: {})",
+            single_line(&id),
+            title,
+            messages,
+            single_line(&session.turn)
+        ));
+        self.session_id = Some(id.clone());
+        match session.turn.as_str() {
+            "running" | "waiting" | "interrupted" => self.attach(id).await,
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) async fn session(&self, id: &str) -> Result<Session, Failure> {
+        let request =
+            GetSessionRequest { session_id: id.to_owned(), page_size: 1, ..GetSessionRequest::default() };
+        let answer = self
+            .connection
+            .query(|mut agent| {
+                let request = request.clone();
+                async move { agent.get_session(request).await }
+            })
+            .await?;
+        Ok(answer.session.unwrap_or_default())
+    }
+
+    /// The session's calls that wait for an approval.
+    pub(super) async fn pending_approvals(&self, id: &str) -> Result<Vec<Approval>, Failure> {
+        let request = ListApprovalsRequest { session_id: id.to_owned(), ..ListApprovalsRequest::default() };
+        find::fetch_all(self.connection, request).await
+    }
+
+    /// Follows the session's current turn.
+    pub(super) async fn attach(&mut self, id: String) -> Result<(), Failure> {
+        let waiting = self.pending_approvals(&id).await?;
+        let turn = self.connection.agent.attach(id);
+        self.follow_turn(turn, waiting).await
+    }
+
+    async fn send_message(&mut self, text: String) -> Result<(), Failure> {
+        let wants = self.overrides.model.is_some()
+            || self.overrides.thinking.is_some()
+            || !self.overrides.tools.is_empty();
+        if self.session_id.is_none() && wants {
+            match self.create_session().await {
+                Ok(id) => self.session_id = Some(id),
+                Err(failure) => {
+                    self.code = self.out.failure(&failure);
+                    return Ok(());
+                }
+            }
+        }
+        let session_id = self.session_id.clone().unwrap_or_default();
+        let turn = self.connection.agent.turn(AskRequest { session_id, text, ..AskRequest::default() });
+        self.follow_turn(turn, Vec::new()).await
+    }
+
+    fn has_overrides(&self) -> bool {
+        self.overrides.model.is_some()
+            || self.overrides.thinking.is_some()
+            || !self.overrides.tools.is_empty()
+    }
+
+    /// Applies the command line's overrides to an existing session; everything else stays as it is.
+    async fn apply_overrides(&self, id: &str) -> Result<(), Failure> {
+        let SessionOverrides { model, thinking, tools } = self.overrides.clone();
+        let tools = (!tools.is_empty()).then_some(ToolList { tools });
+        let request = UpdateSessionRequest { session_id: id.to_owned(), model, thinking, tools };
+        self.connection.send_once(async move |mut agent| agent.update_session(request).await).await?;
+        Ok(())
+    }
+
+    /// Creates a session with the overrides.
+    async fn create_session(&mut self) -> Result<String, Failure> {
+        let wishes = self.overrides.clone();
+        let request = CreateSessionRequest {
+            channel: String::new(),
+            model: wishes.model.unwrap_or_default(),
+            thinking: wishes.thinking.unwrap_or_default(),
+            tools: wishes.tools,
+        };
+        Ok(self.connection.send_once(async move |mut agent| agent.create_session(request).await).await?.id)
+    }
+
+    async fn follow_turn(&mut self, turn: Turn, waiting: Vec<Approval>) -> Result<(), Failure> {
+        let how = FollowOptions {
+            filter: DisplayFilter { text: true, thoughts: self.thoughts, lines: true, notices: true },
+            chunks: false,
+            prompts_approvals: self.messages.is_interactive && stderr().is_terminal(),
+            // A person who postpones a decision wants to keep talking; a script has nothing else to do.
+            waits_for_approvals: !self.messages.is_interactive,
+            timeout: None,
+        };
+        let told = follow(turn, waiting, self.connection, how, self.out).await?;
+        self.print_end(told);
+        Ok(())
+    }
+
+    fn print_end(&mut self, told: TurnOutcome) {
+        self.shown_approvals.record(&told.record.approvals);
+        let id = told.record.session_id;
+        if !id.is_empty() {
+            self.session_id = Some(id.clone());
+        }
+        self.code = match told.end {
+            TurnEnd::Done(done) => {
+                // On a terminal the session id is printed at the end of the chat.
+                self.out.err_line(footer(&done, if self.messages.is_interactive { "" } else { &id }));
+                exit::OK
+            }
+            TurnEnd::Error(error) => print_error(&error, self.out),
+            TurnEnd::Failed(failure) => self.out.failure(&failure),
+            TurnEnd::Stopped => {
+                self.out.err_line("the turn was cancelled");
+                exit::TOOL_ERROR
+            }
+            TurnEnd::Parked(_) => {
+                self.out.err_line("the turn waits for an approval: /approve or /deny it");
+                exit::OK
+            }
+        };
+        if told.stop == Some(StopReason::Interrupted) && !self.messages.is_interactive {
+            self.code = exit::INTERRUPTED;
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! `talon chat`: a conversation.
+//!
+//! | module | contents | pure |
+//! |---|---|---|
+//! | `command` | parses a line into a command | yes |
+//! | `continuation` | messages of several lines | yes |
+//! | `greeting` | the first lines of a chat | yes |
+//! | `message_reader`, `editor` | where messages come from | |
+//! | `conversation` | the conversation: messages and commands | |
+//! | `execute` | executes the commands | |
+
+mod command;
+mod continuation;
+mod conversation;
+mod editor;
+mod execute;
+mod greeting;
+mod message_reader;
+mod shown_approvals;
+
+use std::io::stdin;
+
+use clap::Args;
+use conversation::Conversation;
+use message_reader::MessageReader;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use super::ask::SessionOverrides;
+use super::connection::AgentConnection;
+use crate::exit;
+use crate::failure::Failure;
+use crate::host_socket::HostSocket;
+use crate::output::Output;
+use crate::signals::termination_signal_but_interrupt;
+
+/// Talk with the agent.
+///
+/// Answers are streamed, along with the tool calls on the way. A call that needs an approval is shown exactly as it
+/// will run, and you are asked to decide. Lines that start with a slash are commands; /help lists them. A line that
+/// ends in a backslash continues on the next line. Ctrl-C cancels the current turn, Ctrl-D leaves the chat; the session
+/// stays. Without a terminal each line of stdin is a message.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon chat
+  talon chat --session 01K0                    # go on, also with a turn that was interrupted
+  talon chat --model haiku --tools 'git.*'
+  printf 'Hello\\nAnd in French?\\n' | talon chat")]
+pub(crate) struct ChatArgs {
+    /// Continue this session; otherwise a new one starts.
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    #[command(flatten)]
+    overrides: SessionOverrides,
+}
+
+impl ChatArgs {
+    pub(crate) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
+        if out.is_json() {
+            return Err(Failure::usage(
+                "a chat is for people: programs use `talon ask --session ID --output json`",
+            ));
+        }
+        let reach = AgentConnection::connect(socket).await?;
+        // Ctrl-C cancels a turn.
+        let terminated = termination_signal_but_interrupt()
+            .map_err(|error| Failure::failed(format!("cannot watch for signals: {error}")))?;
+        let before = tcgetattr(stdin()).ok();
+        let lines = MessageReader::begin()
+            .map_err(|error| Failure::failed(format!("cannot use the terminal: {error}")))?;
+        let typed = lines.is_interactive;
+        let code = {
+            let mut talk = Conversation::new(&reach, lines, self.overrides, out);
+            tokio::select! {
+                code = talk.run(self.session) => Some(code),
+                () = terminated => None,
+            }
+        };
+        match code {
+            Some(code) => code,
+            None => {
+                if typed {
+                    restore_terminal(before, out);
+                }
+                Ok(exit::OK)
+            }
+        }
+    }
+}
+
+/// Restores the terminal's settings from before the editor.
+fn restore_terminal(before: Option<Termios>, out: &mut Output) {
+    if let Some(before) = before {
+        // The terminal may be gone, which can be the reason for the signal.
+        let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
+    }
+    out.disable_bracketed_paste();
+}

@@ -1,0 +1,27 @@
+//! The verbs of the agent. Like every other front end they are clients of `agent.sock`.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `connection` | the connection, and what its errors mean |
+//! | `turn` | one turn: streaming, rendering, approvals, cancellation |
+//! | `ask`, `chat` | one question; a conversation |
+//! | `session`, `memory`, `model`, `approval` | what the agent stores, and pending approvals |
+//! | `json`, `formatting` | output for programs, and for people |
+
+mod approval;
+mod ask;
+mod chat;
+mod connection;
+mod formatting;
+mod json;
+mod memory;
+mod model;
+mod session;
+mod turn;
+
+pub(crate) use approval::ApprovalVerb;
+pub(crate) use ask::AskArgs;
+pub(crate) use chat::ChatArgs;
+pub(crate) use memory::MemoryVerb;
+pub(crate) use model::ModelVerb;
+pub(crate) use session::SessionVerb;

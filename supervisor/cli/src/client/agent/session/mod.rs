@@ -1,0 +1,42 @@
+//! `talon session`: stored conversations.
+
+pub(super) mod compact;
+mod delete;
+mod list;
+mod resume;
+pub(super) mod show;
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+use crate::host_socket::HostSocket;
+use crate::output::Output;
+
+/// List, show and manage sessions.
+///
+/// A session is a conversation with the agent. It is stored until it is deleted, including the turns that a summary
+/// replaced.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  talon session list
+  talon session show 01K0 --all
+  talon chat --session 01K0")]
+pub(crate) enum SessionVerb {
+    List(list::ListArgs),
+    Show(show::ShowArgs),
+    Resume(resume::ResumeArgs),
+    Compact(compact::CompactArgs),
+    Delete(delete::DeleteArgs),
+}
+
+impl SessionVerb {
+    pub(crate) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
+        match self {
+            Self::List(args) => args.run(socket, out).await,
+            Self::Show(args) => args.run(socket, out).await,
+            Self::Resume(args) => args.run(socket, out).await,
+            Self::Compact(args) => args.run(socket, out).await,
+            Self::Delete(args) => args.run(socket, out).await,
+        }
+    }
+}

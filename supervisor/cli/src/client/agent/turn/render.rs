@@ -1,0 +1,265 @@
+//! Renders a turn for people.
+
+use std::time::SystemTime;
+
+use anstyle::{AnsiColor, Style};
+use talon_proto::agent::{
+    Done, LoopState, Notice, SubagentResult, ToolCall, ToolProgress, ToolResult, chunk,
+};
+use talon_sanitize::{Sanitized, inert};
+
+use super::approval;
+use super::stream_sanitizer::StreamSanitizer;
+use crate::client::agent::formatting::{
+    block_content, bounded_line, count, count_of, duration, single_line, tool_name, usd,
+};
+use crate::line::Line;
+
+/// Bytes of arguments and results in a preview: about two lines of a terminal.
+const PREVIEW_BYTES: usize = 160;
+
+const CALL: Style = AnsiColor::Cyan.on_default();
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+const WARN: Style = AnsiColor::Yellow.on_default();
+/// For secondary information.
+pub(super) const DIM: Style = Style::new().dimmed();
+
+/// Something to show.
+#[derive(Debug)]
+pub(super) enum DisplayItem {
+    /// A piece of the answer.
+    Answer(Sanitized),
+    /// A piece of the model's thoughts.
+    Thought(Sanitized),
+    /// Ends the line of the answer or of the thoughts.
+    Break(TextStream),
+    /// A complete line.
+    Line(Line),
+    /// An ongoing activity, shown until the next item.
+    Phase(Sanitized),
+}
+
+/// The kind of text that is being streamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TextStream {
+    Answer,
+    Thought,
+}
+
+/// Which parts of a turn to show.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DisplayFilter {
+    /// The answer as it is streamed.
+    pub(crate) text: bool,
+    pub(crate) thoughts: bool,
+    /// Tools and sub-agents.
+    pub(crate) lines: bool,
+    /// Notices for people during the turn.
+    pub(crate) notices: bool,
+}
+
+/// Turns chunks into display items. Its only state is the open line and pending text.
+pub(super) struct Renderer {
+    filter: DisplayFilter,
+    open: Option<TextStream>,
+    sanitizer: StreamSanitizer,
+    pending_stream: Option<TextStream>,
+}
+
+impl Renderer {
+    pub(super) fn new(filter: DisplayFilter) -> Self {
+        Self { filter, open: None, sanitizer: StreamSanitizer::default(), pending_stream: None }
+    }
+
+    /// The items of this chunk.
+    pub(super) fn chunk(&mut self, kind: &chunk::Kind, now: SystemTime) -> Vec<DisplayItem> {
+        let mut shown = Vec::new();
+        match kind {
+            chunk::Kind::Text(text) if self.filter.text => {
+                self.piece(TextStream::Answer, &text.text, &mut shown)
+            }
+            chunk::Kind::Thinking(thought) if self.filter.thoughts => {
+                self.piece(TextStream::Thought, &thought.text, &mut shown);
+            }
+            chunk::Kind::Loop(state) => shown.extend(phase(state)),
+            chunk::Kind::ToolProgress(progress) => shown.push(DisplayItem::Phase(progress_text(progress))),
+            // A pending decision is always shown.
+            chunk::Kind::Approval(approval) => {
+                let lines = match approval::is_pending(approval) {
+                    true => approval::lines(approval, now),
+                    false => {
+                        vec![Line::from(inert!(
+                            "approval {}: {}",
+                            single_line(&approval.id),
+                            single_line(&approval.state)
+                        ))]
+                    }
+                };
+                self.lines(lines, &mut shown);
+            }
+            chunk::Kind::Notice(notice) if self.filter.notices => {
+                self.lines(notice_lines(notice, self.filter.text), &mut shown)
+            }
+            _ if self.filter.lines => self.lines(chunk_lines(kind), &mut shown),
+            _ => {}
+        }
+        shown
+    }
+
+    /// Ends the turn or a part of it: closes an open line.
+    pub(super) fn finish(&mut self) -> Vec<DisplayItem> {
+        let mut shown = Vec::new();
+        self.flush(&mut shown);
+        shown
+    }
+
+    /// The whole answer, if it was not streamed.
+    pub(super) fn answer(&mut self, text: &str) -> Vec<DisplayItem> {
+        let mut shown = Vec::new();
+        self.piece(TextStream::Answer, text, &mut shown);
+        self.flush(&mut shown);
+        shown
+    }
+
+    fn piece(&mut self, voice: TextStream, text: &str, shown: &mut Vec<DisplayItem>) {
+        if self.pending_stream != Some(voice) {
+            self.flush(shown);
+            self.pending_stream = Some(voice);
+        }
+        let piece = self.sanitizer.push(text);
+        self.show(voice, piece, shown);
+    }
+
+    fn show(&mut self, voice: TextStream, piece: Option<Sanitized>, shown: &mut Vec<DisplayItem>) {
+        if let Some(piece) = piece {
+            self.open = (!piece.ends_with('\n')).then_some(voice);
+            shown.push(match voice {
+                TextStream::Answer => DisplayItem::Answer(piece),
+                TextStream::Thought => DisplayItem::Thought(piece),
+            });
+        }
+    }
+
+    fn flush(&mut self, shown: &mut Vec<DisplayItem>) {
+        if let Some(voice) = self.pending_stream.take() {
+            let rest = self.sanitizer.finish();
+            self.show(voice, rest, shown);
+        }
+        shown.extend(self.open.take().map(DisplayItem::Break));
+    }
+
+    fn lines(&mut self, lines: Vec<Line>, shown: &mut Vec<DisplayItem>) {
+        if !lines.is_empty() {
+            self.flush(shown);
+            shown.extend(lines.into_iter().map(DisplayItem::Line));
+        }
+    }
+}
+
+fn phase(state: &LoopState) -> Option<DisplayItem> {
+    (state.phase != "done" && !state.phase.is_empty()).then(|| {
+        DisplayItem::Phase(inert!(
+            "{} (question {} of {})",
+            single_line(&state.phase),
+            state.iteration,
+            state.max_iterations
+        ))
+    })
+}
+
+fn progress_text(progress: &ToolProgress) -> Sanitized {
+    let far = match progress.total {
+        Some(total) if total > 0.0 => inert!("{:.0} %", 100.0 * progress.progress / total),
+        _ => inert!("{}", progress.progress),
+    };
+    inert!("executing: {} {}", far, bounded_line(&progress.message, PREVIEW_BYTES))
+}
+
+fn notice_lines(notice: &Notice, text_is_seen: bool) -> Vec<Line> {
+    let style = if notice.level == "warn" { WARN } else { DIM };
+    let mut lines = vec![Line::styled(style, "note:").and(" ").and(single_line(&notice.text))];
+    if notice.discard_text && text_is_seen {
+        lines.push(Line::styled(WARN, "note:").and(" the text above does not count; it begins again"));
+    }
+    lines
+}
+
+fn chunk_lines(kind: &chunk::Kind) -> Vec<Line> {
+    match kind {
+        chunk::Kind::ToolCall(call) => vec![call_line(call)],
+        chunk::Kind::ToolResult(result) => vec![result_line(result)],
+        chunk::Kind::SubagentStart(start) => {
+            let task = bounded_line(&start.task, PREVIEW_BYTES);
+            vec![Line::styled(CALL, inert!("→ {}", single_line(&start.agent))).and(" ").and(task)]
+        }
+        chunk::Kind::SubagentResult(result) => vec![subagent_line(result)],
+        _ => Vec::new(),
+    }
+}
+
+/// A tool by the name that operators use.
+fn call_name(call: &ToolCall) -> Sanitized {
+    match call.plugin.as_str() {
+        "" => tool_name(&call.tool),
+        plugin => inert!("{}.{}", single_line(plugin), single_line(&call.action)),
+    }
+}
+
+fn call_line(call: &ToolCall) -> Line {
+    Line::styled(CALL, inert!("→ {}", call_name(call)))
+        .and(" ")
+        .and(bounded_line(&call.arguments, PREVIEW_BYTES))
+}
+
+fn result_line(result: &ToolResult) -> Line {
+    let (style, mark) = if result.success { (GOOD, "✓") } else { (BAD, "✗") };
+    let cut = if result.truncated { ", cut" } else { "" };
+    Line::styled(style, inert!("{} {}", mark, tool_name(&result.tool)))
+        .and_styled(DIM, inert!(" ({}{})", single_line(&duration(result.duration_ms)), cut))
+        .and(" ")
+        .and(bounded_line(block_content(&result.output), PREVIEW_BYTES))
+}
+
+fn subagent_line(result: &SubagentResult) -> Line {
+    let (style, mark, said) = match result.error.as_str() {
+        "" => (GOOD, "✓", &result.result),
+        _ => (BAD, "✗", &result.error),
+    };
+    let about = inert!(
+        " ({}, {} tokens, {})",
+        single_line(&duration(result.duration_ms)),
+        single_line(&count(result.tokens)),
+        single_line(&usd(result.cost_pico_usd))
+    );
+    Line::styled(style, inert!("{} {}", mark, single_line(&result.agent)))
+        .and_styled(DIM, about)
+        .and(" ")
+        .and(bounded_line(said, PREVIEW_BYTES))
+}
+
+/// The last line of an answer: model, duration and cost.
+pub(crate) fn footer(done: &Done, session_id: &str) -> Line {
+    let usage = done.usage.unwrap_or_default();
+    let who = inert!("{}/{}", single_line(&done.provider), single_line(&done.model));
+    let mut parts = vec![who];
+    if done.tool_calls > 0 {
+        parts.push(count_of(u64::from(done.tool_calls), "tool call"));
+    }
+    parts.push(inert!("{} tokens", single_line(&count(usage.input_tokens + usage.output_tokens))));
+    parts.push(single_line(&usd(done.cost_pico_usd)));
+    parts.push(single_line(&duration(done.duration_ms)));
+    if !session_id.is_empty() {
+        parts.push(inert!("session {}", single_line(session_id)));
+    }
+    let rest = Line::default().and_styled(DIM, Sanitized::join(parts, " · "));
+    if done.scripted {
+        return Line::styled(WARN, "scripted: no model answered")
+            .and_styled(DIM, inert!(" · {}", single_line(&rest.render(false))));
+    }
+    rest
+}
+
+#[cfg(test)]
+#[path = "render_tests.rs"]
+mod tests;

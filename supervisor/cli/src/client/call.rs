@@ -1,0 +1,110 @@
+//! `talon call`: one guarded call.
+
+use std::io::IsTerminal;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+use talon_proto::host::{ExecuteRequest, Progress};
+
+use crate::answer;
+use crate::arguments::{Arguments, key_value, timeout};
+use crate::client::call_progress::CallProgressBar;
+use crate::client::connection::Client;
+use crate::failure::Failure;
+use crate::host_socket::HostSocket;
+use crate::output::Output;
+
+/// Call one action of a plugin through the guard stack.
+///
+/// Prints the answer as a model gets it: between [plugin_output] and [/plugin_output]. The exit code tells failures
+/// apart: 1 the tool reported an error, 3 the guard refused, 4 the plugin died, timed out or is not available.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon call hello.greet name=World
+  talon call code-search.search pattern='fn main' --timeout 5s
+  talon call notes.add --arg-file text=note.md
+  git diff | talon call review.diff --arg-file diff=- --raw")]
+pub(crate) struct CallArgs {
+    /// The plugin and action; `talon plugin show PLUGIN` lists the actions.
+    #[arg(value_name = "PLUGIN.ACTION")]
+    target: Target,
+    #[command(flatten)]
+    arguments: Arguments,
+    /// A value of the session context, such as session_id. A plugin gets it only if its action declares it and
+    /// the operator grants it.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
+    context: Vec<(String, String)>,
+    /// Print only the guarded content, without the envelope; an error goes to stderr.
+    #[arg(long)]
+    raw: bool,
+    /// Wait at most this long, such as 500ms or 2m; it cannot lengthen the configured timeout.
+    #[arg(long, value_name = "DURATION", value_parser = timeout)]
+    timeout: Option<Duration>,
+    /// The call's id in logs and events; otherwise the supervisor generates one.
+    #[arg(long, value_name = "ID")]
+    call_id: Option<String>,
+}
+
+/// `PLUGIN.ACTION`; a plugin's name contains no dot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Target {
+    plugin: String,
+    action: String,
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('.') {
+            Some((plugin, action)) if !plugin.is_empty() && !action.is_empty() => {
+                Ok(Self { plugin: plugin.to_owned(), action: action.to_owned() })
+            }
+            _ => Err("name a plugin and its action with a dot between them, as in hello.greet".to_owned()),
+        }
+    }
+}
+
+impl CallArgs {
+    pub(crate) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
+        let request = ExecuteRequest {
+            plugin: self.target.plugin,
+            action: self.target.action,
+            args: self.arguments.collect()?,
+            call_id: self.call_id.unwrap_or_default(),
+            timeout_ms: self
+                .timeout
+                .map_or(0, |timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+            context: self.context.into_iter().collect(),
+            for_model: false,
+            within: Vec::new(),
+        };
+        let client = Client::connect(socket).await?;
+        // Progress is only for people.
+        let watched = !out.is_json() && std::io::stderr().is_terminal();
+        let mut shown = CallProgressBar::new();
+        let mut show = |progress: &Progress| shown.show(progress);
+        let response = match watched {
+            true => client.reconnecting.execute_watched(request, Some(&mut show)).await,
+            false => client.reconnecting.execute(request).await,
+        };
+        drop(shown);
+        let response = response.map_err(|error| client.call_failure(&error))?;
+        Ok(answer::print(&response, self.raw, out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_plugin_dot_action() {
+        let target: Target = "hello.greet".parse().unwrap();
+        assert_eq!((target.plugin.as_str(), target.action.as_str()), ("hello", "greet"));
+        for bad in ["hello", ".greet", "hello.", ""] {
+            assert!(bad.parse::<Target>().is_err(), "{bad:?}");
+        }
+    }
+}

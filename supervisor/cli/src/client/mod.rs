@@ -1,0 +1,14 @@
+//! Verbs that are clients of a running supervisor, over `host.sock`, or of its agent, over `agent.sock`.
+//!
+//! They know the supervisor by its API alone: nothing in here names its library. They are given the
+//! [`HostSocket`](crate::host_socket::HostSocket) to connect to.
+
+pub(crate) mod agent;
+pub(crate) mod call;
+mod call_progress;
+pub(crate) mod connection;
+pub(crate) mod events;
+pub(crate) mod plugin;
+pub(crate) mod reload;
+pub(crate) mod status;
+pub(crate) mod stop;

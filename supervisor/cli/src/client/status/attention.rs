@@ -1,0 +1,184 @@
+//! Problems that need an operator's attention, each with what to do.
+
+use serde_json::{Value, json};
+use talon_proto::host::{AgentStatus, GetStatusResponse, Plugin};
+
+use crate::show;
+
+/// One problem.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct AttentionItem {
+    /// A plugin, or a part of the supervisor.
+    pub(super) subject: String,
+    /// The problem, and at the end what to do next.
+    pub(super) message: String,
+}
+
+impl AttentionItem {
+    fn new(who: &str, says: impl Into<String>) -> Self {
+        Self { subject: who.to_owned(), message: says.into() }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({ "about": self.subject, "message": self.message })
+    }
+}
+
+/// All problems; the supervisor's own come first.
+pub(super) fn attention(status: &GetStatusResponse) -> Vec<AttentionItem> {
+    let mut items = Vec::new();
+    if !status.config_problem.is_empty() {
+        let says = format!(
+            "the last configuration was refused, and the one before it holds: {}; mend it, look with `talon config check`, \
+             then `talon reload`",
+            status.config_problem
+        );
+        items.push(AttentionItem::new("config", says));
+    }
+    if let Some(kept) = &status.state_service
+        && matches!(kept.state.as_str(), "unavailable" | "backoff")
+    {
+        let says = format!(
+            "{}: plugins cannot read or write what they keep; see `talon doctor` and the supervisor's log",
+            kept.state
+        );
+        items.push(AttentionItem::new("plugin state", says));
+    }
+    status.agent.as_ref().into_iter().for_each(|agent| of_agent(agent, &mut items));
+    if let Some(audit) = &status.audit {
+        if audit.state == "failing" {
+            let says = format!("calls are not recorded: {}; see docs/audit.md", audit.problem);
+            items.push(AttentionItem::new("audit", says));
+        }
+        if audit.lost > 0 {
+            let says = format!(
+                "{} calls have no record, because the disk was too slow; give it a faster one (audit.dir), or raise audit.wait",
+                audit.lost
+            );
+            items.push(AttentionItem::new("audit", says));
+        }
+    }
+    status.plugins.iter().for_each(|plugin| of_plugin(plugin, &mut items));
+    for refused in &status.refused {
+        items.push(AttentionItem::new(
+            &refused.name,
+            format!("refused: {} ({})", refused.reason, refused.path),
+        ));
+    }
+    items
+}
+
+/// Notes that need no action: remarks of running plugins.
+pub(super) fn notes(status: &GetStatusResponse) -> Vec<AttentionItem> {
+    let well = status.plugins.iter().filter(|plugin| plugin.state == "ready" && !plugin.reason.is_empty());
+    well.map(|plugin| AttentionItem::new(&plugin.name, plugin.reason.clone())).collect()
+}
+
+/// The agent's problems; and if it does not run without giving a reason, that.
+fn of_agent(agent: &AgentStatus, items: &mut Vec<AttentionItem>) {
+    let down = matches!(agent.state.as_str(), "failed" | "backoff");
+    let state = if down { format!("{}: ", agent.state) } else { String::new() };
+    for problem in &agent.problems {
+        items.push(AttentionItem::new("agent", format!("{state}{problem}")));
+    }
+    if down {
+        let says = "no client can reach it: see `talon doctor`, and its lines in the supervisor's log (plugin=talon-agent)";
+        items.push(AttentionItem::new("agent", says));
+    }
+}
+
+fn of_plugin(plugin: &Plugin, items: &mut Vec<AttentionItem>) {
+    let name = &plugin.name;
+    let mut push = |says: String| items.push(AttentionItem::new(name, says));
+    if matches!(plugin.state.as_str(), "failed" | "refused" | "unhealthy" | "backoff") {
+        let reason = if plugin.reason.is_empty() { "for no reason that is known" } else { &plugin.reason };
+        // Most reasons end with what to do.
+        let next = if plugin.reason.contains('`') {
+            String::new()
+        } else {
+            format!("; see `talon plugin logs {name}`")
+        };
+        push(format!("{}: {reason}{next}", plugin.state));
+    }
+    if !plugin.replacement_problem.is_empty() {
+        push(format!(
+            "what runs is older than what should: {}; mend it, then `talon plugin reload {name}`",
+            plugin.replacement_problem
+        ));
+    }
+    if plugin.quarantined {
+        push(format!(
+            "in quarantine, because its answers held too much control syntax: calls are refused until `talon plugin start \
+             {name}`"
+        ));
+    }
+    if !plugin.breaker.is_empty() && plugin.breaker != "closed" {
+        push(format!(
+            "its circuit breaker is {}: calls are refused until it has recovered; see `talon plugin logs {name}`",
+            plugin.breaker
+        ));
+    }
+    if let Some(says) = show::changed(plugin) {
+        push(says);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use talon_proto::host::{AuditStatus, RefusedPlugin, StateStatus};
+
+    use super::*;
+
+    fn plugin(state: &str) -> Plugin {
+        Plugin {
+            name: "jira".to_owned(),
+            state: state.to_owned(),
+            breaker: "closed".to_owned(),
+            ..Plugin::default()
+        }
+    }
+
+    #[test]
+    fn a_supervisor_that_is_well_needs_nobody() {
+        let well = GetStatusResponse {
+            plugins: ["ready", "stopped", "starting"].map(plugin).to_vec(),
+            audit: Some(AuditStatus { state: "on".to_owned(), ..AuditStatus::default() }),
+            state_service: Some(StateStatus { state: "serving".to_owned(), ..StateStatus::default() }),
+            agent: Some(AgentStatus { state: "off".to_owned(), ..AgentStatus::default() }),
+            ..GetStatusResponse::default()
+        };
+        assert_eq!(attention(&well), []);
+    }
+
+    #[test]
+    fn whatever_is_wrong_says_what_to_do() {
+        let mut held = plugin("ready");
+        (held.quarantined, held.breaker) = (true, "open".to_owned());
+        held.replacement_problem = "it exited with 3".to_owned();
+        held.changed_actions = vec!["search".to_owned()];
+        let wrong = GetStatusResponse {
+            plugins: vec![plugin("failed"), plugin("backoff"), held],
+            config_problem: "line 3: no such key".to_owned(),
+            audit: Some(AuditStatus { state: "failing".to_owned(), lost: 2, ..AuditStatus::default() }),
+            state_service: Some(StateStatus { state: "backoff".to_owned(), ..StateStatus::default() }),
+            agent: Some(AgentStatus {
+                state: "backoff".to_owned(),
+                problems: vec!["it ended: `talon-agent` was killed".to_owned()],
+                ..AgentStatus::default()
+            }),
+            refused: vec![RefusedPlugin {
+                name: "twin".to_owned(),
+                path: "/p/twin".to_owned(),
+                reason: "the same name; rename one".to_owned(),
+            }],
+            ..GetStatusResponse::default()
+        };
+        let items = attention(&wrong);
+        assert_eq!(items.len(), 13, "{items:#?}");
+        for AttentionItem { subject: who, message: says } in items {
+            let next =
+                says.contains('`') || says.contains("docs/") || says.contains("audit.wait") || who == "twin";
+            assert!(next, "{who}: {says}");
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Installs a package once, so that a jail without network can run it.
+//!
+//! Packages may contain scripts that run during installation, outside of any jail. npm is called with scripts disabled,
+//! and pip accepts only prebuilt packages. Each installation starts in a fresh directory: an existing one is under the
+//! package's control, and programs in it would run with the importing user's rights.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use talon_sanitize::{Raw, inert};
+use tempfile::TempDir;
+
+use super::launcher::{Download, PackageRegistry, find, split_pypi};
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// A file in each directory that records what was installed, so that a second import is quick.
+const STAMP: &str = ".talon-installed";
+/// The largest `package.json` to read. Registries refuse much smaller ones.
+const MAX_PACKAGE_BYTES: u64 = 1 << 20;
+
+/// How many files of a package are inspected. Large packages have tens of thousands.
+const MAX_FILES: usize = 200_000;
+
+/// How to run an installed package.
+#[derive(Debug)]
+pub(super) struct Installed {
+    pub(super) command: PathBuf,
+    /// Arguments before the server's own.
+    pub(super) leading_args: Vec<String>,
+}
+
+/// The directory for all packages; created if it does not exist.
+pub(super) fn directory(path: &Path) -> Result<PathBuf, Failure> {
+    fs::create_dir_all(path).and_then(|()| path.canonicalize()).map_err(|error| {
+        Failure::usage(format!(
+            "cannot use {} for --install: {error}; name another directory",
+            path.display()
+        ))
+    })
+}
+
+/// The installation command as one would type it.
+pub(super) fn command_line(download: &Download, home: &Path) -> String {
+    let home = home.display();
+    match download.registry {
+        PackageRegistry::Npm => format!("npm install --prefix {home} --ignore-scripts {}", download.package),
+        PackageRegistry::PyPi => {
+            format!(
+                "python3 -I -m venv {home} && {home}/bin/python -I -m pip install --only-binary :all: {}",
+                requirement(&download.package)
+            )
+        }
+    }
+}
+
+/// A package in pip's syntax.
+fn requirement(package: &str) -> String {
+    match split_pypi(package) {
+        (name, Some("latest")) | (name, None) => name.to_owned(),
+        (name, Some(version)) => format!("{name}=={version}"),
+    }
+}
+
+/// Installs a package into a separate directory, unless it is there already.
+pub(super) fn install(download: &Download, home: &Path, out: &mut Output) -> Result<Installed, String> {
+    let stamp = home.join(STAMP);
+    let wanted = format!("{}\n", command_line(download, home));
+    if fs::read_to_string(&stamp).ok().as_ref() != Some(&wanted) {
+        out.err_line(inert!("installing {} …", Raw::from(&download.package).line()));
+        is_replaceable(home)?;
+        let failed = |error: io::Error| format!("cannot be installed into {}: {error}", home.display());
+        let fresh = temp_sibling(home).map_err(failed)?;
+        match download.registry {
+            PackageRegistry::Npm => npm(download, fresh.path())?,
+            PackageRegistry::PyPi => pip(download, fresh.path())?,
+        }
+        fs::write(fresh.path().join(STAMP), wanted).map_err(failed)?;
+        move_into_place(fresh, home).map_err(failed)?;
+    }
+    match download.registry {
+        PackageRegistry::Npm => {
+            let script = script_of(download, home)?;
+            let node =
+                find("node").ok_or("needs node, which is not installed: install it, then import again")?;
+            Ok(Installed { command: node, leading_args: vec![script.display().to_string()] })
+        }
+        PackageRegistry::PyPi => {
+            let program = script_of_pypi(download, home)?;
+            Ok(Installed {
+                command: home.join("bin/python"),
+                leading_args: vec![program.display().to_string()],
+            })
+        }
+    }
+}
+
+/// Fails unless the directory was created by this program.
+fn is_replaceable(home: &Path) -> Result<(), String> {
+    if home.symlink_metadata().is_ok() && !home.join(STAMP).is_file() {
+        return Err(format!(
+            "cannot be installed into {}: there is something else; move it away, or name another directory",
+            home.display()
+        ));
+    }
+    Ok(())
+}
+
+/// A temporary directory next to the final one. Deleted unless it is moved into place.
+fn temp_sibling(home: &Path) -> io::Result<TempDir> {
+    let parent = home.parent().unwrap_or(home);
+    // Plugins may run with other uids, and have to read it.
+    tempfile::Builder::new().prefix(".new-").permissions(Permissions::from_mode(0o755)).tempdir_in(parent)
+}
+
+/// Moves the directory to its final path, replacing an earlier installation.
+fn move_into_place(fresh: TempDir, home: &Path) -> io::Result<()> {
+    let old = temp_sibling(home)?;
+    match fs::rename(home, old.path().join("old")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs::rename(fresh.path(), home)?;
+    // It was renamed, so there is nothing to delete under the old name.
+    let _ = fresh.keep();
+    Ok(())
+}
+
+/// Whether the package contains shared libraries, which can only be loaded with execute permission.
+pub(super) fn holds_machine_code(home: &Path) -> bool {
+    let mut open = vec![home.to_owned()];
+    let mut seen = 0;
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            seen += 1;
+            let path = entry.path();
+            let library = path.extension().is_some_and(|extension| extension == "so" || extension == "node")
+                || path.file_name().is_some_and(|name| name.to_string_lossy().contains(".so."));
+            // A package that is too large to inspect is treated as if it did.
+            if library || seen > MAX_FILES {
+                return true;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                open.push(path);
+            }
+        }
+    }
+    false
+}
+
+fn npm(download: &Download, home: &Path) -> Result<(), String> {
+    let npm = find("npm").ok_or("needs npm, which is not installed: install it, then import again")?;
+    let mut command = Command::new(npm);
+    command.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]);
+    command.arg(home).arg("--").arg(&download.package);
+    run(command)
+}
+
+fn pip(download: &Download, home: &Path) -> Result<(), String> {
+    let python =
+        find("python3").ok_or("needs python3, which is not installed: install it, then import again")?;
+    let mut venv = Command::new(python);
+    // Isolated from the current directory and the environment.
+    venv.args(["-I", "-m", "venv"]).arg(home);
+    run(venv)?;
+    let mut pip = Command::new(home.join("bin/python"));
+    pip.args([
+        "-I",
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--only-binary",
+        ":all:",
+        "--",
+    ]);
+    pip.arg(requirement(&download.package));
+    run(pip)
+}
+
+/// Redirects the output to stderr.
+fn run(mut command: Command) -> Result<(), String> {
+    let shown = command.get_program().to_string_lossy().into_owned();
+    command.stdin(Stdio::null()).stdout(std::io::stderr());
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("cannot be installed: {shown} ended with {status}, and said why above")),
+        Err(error) => Err(format!("cannot be installed: {shown}: {error}")),
+    }
+}
+
+/// The script of a PyPI package.
+fn script_of_pypi(download: &Download, home: &Path) -> Result<PathBuf, String> {
+    let (name, _) = split_pypi(&download.package);
+    let name = name.split('[').next().unwrap_or(name);
+    let name = download.program.as_deref().unwrap_or(name);
+    let mut components = Path::new(name).components();
+    let one = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
+    if !one || name.contains('/') {
+        return Err(format!("has a program {name:?}, which is no name of one: name one of its package"));
+    }
+    let program = home.join("bin").join(name);
+    match program.canonicalize() {
+        Ok(real) if !real.starts_with(home) => {
+            Err(format!("has a program {} that leads out of the package: name another", program.display()))
+        }
+        Ok(real) if real.is_file() => Ok(program),
+        _ => Err(format!("has no program {}: name it with --from", program.display())),
+    }
+}
+
+/// The script of an npm package, as named by `bin`.
+fn script_of(download: &Download, home: &Path) -> Result<PathBuf, String> {
+    let name = match download.package.rsplit_once('@') {
+        Some((name, _)) if !name.is_empty() => name,
+        _ => &download.package,
+    };
+    let package = home.join("node_modules").join(name);
+    let about = package.join("package.json");
+    let odd = |what: &str| format!("{}: {what}; install it by hand, and name its program", about.display());
+    let size = fs::metadata(&about).map_err(|error| odd(&error.to_string()))?.len();
+    if size > MAX_PACKAGE_BYTES {
+        return Err(odd("is too large"));
+    }
+    let text = fs::read(&about).map_err(|error| odd(&error.to_string()))?;
+    let about_it: Value = serde_json::from_slice(&text).map_err(|error| odd(&error.to_string()))?;
+    let short = name.rsplit('/').next().unwrap_or(name);
+    let script = match &about_it["bin"] {
+        Value::String(script) => Some(script),
+        Value::Object(scripts) => {
+            let named = scripts.get(download.program.as_deref().unwrap_or(short));
+            let only = scripts.values().next().filter(|_| scripts.len() == 1 && download.program.is_none());
+            match named.or(only) {
+                Some(Value::String(script)) => Some(script),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    let script = package.join(script.ok_or_else(|| odd("names no program that would run"))?);
+    let real = script.canonicalize().map_err(|error| odd(&error.to_string()))?;
+    if real.starts_with(home) { Ok(real) } else { Err(odd("names a program outside of the package")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_pypi(package: &str, program: Option<&str>) -> Download {
+        let program = program.map(str::to_owned);
+        Download { registry: PackageRegistry::PyPi, package: package.to_owned(), program, args: Vec::new() }
+    }
+
+    #[test]
+    fn a_program_is_one_of_its_package() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        fs::create_dir(home.join("bin")).unwrap();
+        fs::write(home.join("bin/pkg"), "").unwrap();
+        std::os::unix::fs::symlink("/bin/sh", home.join("bin/out")).unwrap();
+        assert_eq!(script_of_pypi(&of_pypi("pkg[x]==1", None), &home).unwrap(), home.join("bin/pkg"));
+        for (name, why) in [
+            ("../bin/pkg", "no name"),
+            ("/bin/sh", "no name"),
+            ("..", "no name"),
+            ("pkg/", "no name"),
+            ("", "no name"),
+            ("out", "leads out"),
+            ("none", "has no program"),
+        ] {
+            let said = script_of_pypi(&of_pypi("pkg", Some(name)), &home).unwrap_err();
+            assert!(said.contains(why), "{name}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_fresh_directory_takes_the_place_of_what_was_installed() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("git");
+        for text in ["one", "two"] {
+            let fresh = temp_sibling(&home).unwrap();
+            fs::write(fresh.path().join("file"), text).unwrap();
+            move_into_place(fresh, &home).unwrap();
+            assert_eq!(fs::read_to_string(home.join("file")).unwrap(), text);
+        }
+        drop(temp_sibling(&home).unwrap());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn what_somebody_else_put_there_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("git");
+        is_replaceable(&home).unwrap();
+        fs::create_dir(&home).unwrap();
+        assert!(is_replaceable(&home).unwrap_err().contains("something else"));
+        fs::write(home.join(STAMP), "").unwrap();
+        is_replaceable(&home).unwrap();
+    }
+}

@@ -1,0 +1,325 @@
+//! Converts a server to a plugin's entry; handles `npx` and `uvx`, which download what they run.
+
+use std::path::{Path, PathBuf};
+
+use super::entry::Entry;
+use super::install::{self, Installed};
+use super::paths::{environment_of, grant_paths, interpreter_dir};
+use super::server::{LaunchMethod, Server};
+use super::values::{ValueTranslator, literal};
+use crate::output::Output;
+
+/// A package that a launcher would download and run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Download {
+    pub(super) registry: PackageRegistry,
+    /// The package in the registry's syntax, with a version if one was given.
+    pub(super) package: String,
+    /// The program in the package.
+    pub(super) program: Option<String>,
+    pub(super) args: Vec<String>,
+}
+
+/// The package registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PackageRegistry {
+    Npm,
+    PyPi,
+}
+
+/// Creates the entry.
+pub(super) fn prepare(
+    plugin: &str,
+    server: Server,
+    install: Option<&Path>,
+    notes: &mut Vec<String>,
+    out: &mut Output,
+) -> Result<Entry, String> {
+    let mut values = ValueTranslator::of(plugin);
+    let mut entry = Entry { plugin: plugin.to_owned(), enabled: server.enabled, ..Entry::default() };
+    for (name, value) in &server.env {
+        entry.env.push((name.clone(), values.env(name, value)?));
+    }
+    match server.launch {
+        LaunchMethod::Url { url, headers } => address(&mut entry, &mut values, &url, &headers)?,
+        LaunchMethod::Program { command, args, cwd } => {
+            if cwd.is_some() {
+                notes.push(
+                    "its cwd is not imported: a plugin starts in its own directory; use absolute paths"
+                        .to_owned(),
+                );
+            }
+            let (command, args) = without_cmd(command, args);
+            if is_ourselves(&command, &args) {
+                return Err("is Talon itself, and stays in the editor's list".to_owned());
+            }
+            let base = file_name(&command);
+            if matches!(base, "docker" | "podman" | "nerdctl") {
+                return Err(format!(
+                    "runs a container through {base}, which a jail does not let it: run the program in it as a plugin, \
+                     which has a jail already"
+                ));
+            }
+            match download(base, &args) {
+                None => program(&mut entry, &mut values, &command, &args, notes)?,
+                Some(Err(why)) => return Err(why),
+                Some(Ok(download)) => {
+                    downloaded(&mut entry, &mut values, &command, &args, download, install, notes, out)?
+                }
+            }
+            if server.enabled {
+                notes.push(
+                    "its jail has no network: if it needs some, give it sandbox.network: proxy and the hosts in sandbox.allow"
+                        .to_owned(),
+                );
+            }
+        }
+    }
+    entry.variables = values.variables.into_keys().collect();
+    Ok(entry)
+}
+
+fn address(
+    entry: &mut Entry,
+    values: &mut ValueTranslator<'_>,
+    url: &str,
+    headers: &[(String, String)],
+) -> Result<(), String> {
+    entry.url = Some(values.url(url)?);
+    for (name, value) in headers {
+        entry.headers.push((name.clone(), values.header(name, value)?));
+    }
+    Ok(())
+}
+
+/// Windows runs scripts such as npx through its shell.
+fn without_cmd(command: String, args: Vec<String>) -> (String, Vec<String>) {
+    let is_cmd = matches!(file_name(&command).to_ascii_lowercase().as_str(), "cmd" | "cmd.exe");
+    match args.split_first() {
+        Some((flag, rest)) if is_cmd && flag.eq_ignore_ascii_case("/c") => match rest.split_first() {
+            Some((command, args)) => (command.clone(), args.to_vec()),
+            None => (command, args),
+        },
+        _ => (command, args),
+    }
+}
+
+fn is_ourselves(command: &str, args: &[String]) -> bool {
+    file_name(command) == "talon-mcp"
+        || (file_name(command) == "talon" && args.first().is_some_and(|arg| arg == "mcp"))
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+/// What a launcher's command line would download. `None`: it is not a launcher.
+fn download(command: &str, args: &[String]) -> Option<Result<Download, String>> {
+    let command = command.strip_suffix(".cmd").or_else(|| command.strip_suffix(".exe")).unwrap_or(command);
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let (by, words): (PackageRegistry, &[&str]) = match (command, words.as_slice()) {
+        ("npx" | "bunx" | "pnpx", rest) => (PackageRegistry::Npm, rest),
+        ("npm" | "pnpm" | "yarn" | "bun", ["exec" | "dlx" | "x", rest @ ..]) => (PackageRegistry::Npm, rest),
+        ("uvx", rest) | ("uv", ["tool", "run", rest @ ..]) | ("pipx", ["run", rest @ ..]) => {
+            (PackageRegistry::PyPi, rest)
+        }
+        _ => return None,
+    };
+    Some(read(by, words))
+}
+
+fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, String> {
+    let mut package = None;
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let (flag, value) = word.split_once('=').map_or((*word, None), |(flag, value)| (flag, Some(value)));
+        match (by, flag) {
+            (
+                PackageRegistry::Npm,
+                "-y" | "--yes" | "-q" | "--quiet" | "--prefer-online" | "--prefer-offline" | "--",
+            ) => {}
+            (
+                PackageRegistry::PyPi,
+                "-q" | "--quiet" | "--isolated" | "--no-cache" | "--refresh" | "--offline",
+            ) => {}
+            (PackageRegistry::Npm, "-p" | "--package") | (PackageRegistry::PyPi, "--from" | "--spec") => {
+                let given = value.map(str::to_owned).or_else(|| words.next().map(|word| (*word).to_owned()));
+                if package.is_some() {
+                    return Err(
+                        "has its launcher download more than one package: install them, and name the program"
+                            .to_owned(),
+                    );
+                }
+                package = given;
+            }
+            (PackageRegistry::PyPi, "--python" | "-p") => {
+                if value.is_none() {
+                    words.next();
+                }
+            }
+            (_, flag) if flag.starts_with('-') => {
+                return Err(format!(
+                    "has its launcher use {flag}: install its package, and name the program"
+                ));
+            }
+            (_, _) => {
+                let program = (*word).to_owned();
+                let args = words.map(|word| (*word).to_owned()).collect();
+                let (package, program) = match package {
+                    Some(package) => (package, Some(program)),
+                    None => (program, None),
+                };
+                return if is_package(by, &package) {
+                    Ok(Download { registry: by, package, program, args })
+                } else {
+                    Err(format!(
+                        "has its launcher fetch {package:?}, which is no package of a registry: install it, and name the program"
+                    ))
+                };
+            }
+        }
+    }
+    Err("has a launcher without a program to run: correct it".to_owned())
+}
+
+/// A package name with an optional version; rejects what a package manager would treat as an address or a flag.
+fn is_package(by: PackageRegistry, text: &str) -> bool {
+    let word = |text: &str| {
+        text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+    };
+    let version = |text: &str| {
+        !text.is_empty()
+            && text.bytes().all(|b| {
+                b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'+' | b'^' | b'~' | b'*')
+            })
+    };
+    match by {
+        PackageRegistry::Npm => {
+            let (scope, rest) = match text.strip_prefix('@').map(|rest| rest.split_once('/')) {
+                Some(Some((scope, rest))) => (Some(scope), rest),
+                Some(None) => return false,
+                None => (None, text),
+            };
+            let (name, asked) =
+                rest.split_once('@').map_or((rest, None), |(name, asked)| (name, Some(asked)));
+            scope.is_none_or(word) && word(name) && asked.is_none_or(version)
+        }
+        PackageRegistry::PyPi => {
+            let (name, asked) = split_pypi(text);
+            let (name, extras) =
+                name.split_once('[').map_or((name, None), |(name, extras)| (name, extras.strip_suffix(']')));
+            word(name) && extras.is_none_or(|extras| extras.split(',').all(word)) && asked.is_none_or(version)
+        }
+    }
+}
+
+/// Splits name and version of `uvx name@1.2` and `name==1.2`.
+pub(super) fn split_pypi(text: &str) -> (&str, Option<&str>) {
+    match text.split_once("==").or_else(|| text.split_once('@')) {
+        Some((name, version)) => (name, Some(version)),
+        None => (text, None),
+    }
+}
+
+/// An installed program.
+fn program(
+    entry: &mut Entry,
+    values: &mut ValueTranslator<'_>,
+    command: &str,
+    args: &[String],
+    notes: &mut Vec<String>,
+) -> Result<(), String> {
+    if command.contains("${") {
+        return Err("its command holds a variable: write the whole path, then import it again".to_owned());
+    }
+    let path = match find(command) {
+        Some(path) => path,
+        None if command.contains('/') && !Path::new(command).is_absolute() => {
+            return Err(format!("its command {command} is a relative path: write the absolute path"));
+        }
+        None => {
+            notes.push(format!(
+                "there is no program {command} on this machine: install it, or correct the entry's command"
+            ));
+            PathBuf::from(command)
+        }
+    };
+    if let Some(home) = interpreter_dir(&path) {
+        notes.push(format!("its interpreter lies outside of /usr: its jail shows it {}", home.display()));
+        entry.execute.push(literal(&home.display().to_string()));
+    }
+    if let Some(home) = environment_of(&path) {
+        notes.push(format!("may read {}, the virtual environment of its program", home.display()));
+        entry.execute.push(literal(&home.display().to_string()));
+    }
+    entry.command = Some(literal(&path.display().to_string()));
+    entry.args = values.args(args)?;
+    grant_paths(entry, args, notes);
+    Ok(())
+}
+
+#[expect(clippy::too_many_arguments, reason = "what an entry is made of, and who is told")]
+fn downloaded(
+    entry: &mut Entry,
+    values: &mut ValueTranslator<'_>,
+    command: &str,
+    args: &[String],
+    download: Download,
+    install: Option<&Path>,
+    notes: &mut Vec<String>,
+    out: &mut Output,
+) -> Result<(), String> {
+    // A proxy to a remote server, for hosts that only support local ones.
+    if file_name(&download.package).split('@').next() == Some("mcp-remote")
+        && let Some(url) = download.args.first().filter(|url| url.starts_with("https://"))
+    {
+        notes.push(
+            "mcp-remote is a relay to an address, which is taken over instead; what it does to log in is not"
+                .to_owned(),
+        );
+        return address(entry, values, url, &[]);
+    }
+    let Some(directory) = install else {
+        notes.push(format!(
+            "downloads {} at each start, which its jail has no network for: run `talon mcp import` with --install DIR, which \
+             runs `{}` once",
+            download.package,
+            install::command_line(&download, &Path::new("DIR").join(&entry.plugin))
+        ));
+        return program(entry, values, command, args, notes);
+    };
+    let home = directory.join(&entry.plugin);
+    let Installed { command, leading_args: before } = install::install(&download, &home, out)?;
+    entry.command = Some(literal(&command.display().to_string()));
+    entry.args = before.iter().map(|arg| literal(arg)).collect();
+    entry.args.extend(values.args(&download.args)?);
+    // Shared libraries need execute permission to be loaded.
+    let shown = if install::holds_machine_code(&home) { &mut entry.execute } else { &mut entry.read };
+    shown.push(literal(&home.display().to_string()));
+    if let Some(beside) = interpreter_dir(&command.canonicalize().unwrap_or(command)) {
+        entry.execute.push(literal(&beside.display().to_string()));
+    }
+    grant_paths(entry, &download.args, notes);
+    Ok(())
+}
+
+/// Finds a program by its path, or by its name in PATH.
+pub(super) fn find(command: &str) -> Option<PathBuf> {
+    let executable = |path: &Path| {
+        use std::os::unix::fs::PermissionsExt;
+        path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+    };
+    if command.contains('/') {
+        return Some(PathBuf::from(command)).filter(|path| path.is_absolute() && executable(path));
+    }
+    // Prefer the system's directories, which every plugin sees.
+    let own = ["/usr/bin", "/usr/local/bin", "/bin"].into_iter().map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = own.chain(std::env::split_paths(&path).filter(|dir| dir.is_absolute()));
+    all.map(|dir| dir.join(command)).find(|path| executable(path))
+}
+
+#[cfg(test)]
+#[path = "launcher_tests.rs"]
+mod tests;

@@ -1,0 +1,239 @@
+//! `talon mcp import`: converts an editor's list of MCP servers to plugins.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `jsonc` | reads the file: JSON as editors write it, with comments |
+//! | `server` | parses one server: what is supported, and what is not imported |
+//! | `launcher` | `npx` and `uvx`: what they would download, and how to run it once it is installed |
+//! | `paths` | which of the host's files it needs |
+//! | `install` | installs packages once |
+//! | `values` | converts strings to configuration syntax and replaces secrets |
+//! | `entry` | the plugin's entry, as YAML |
+//! | `write` | adds entries to a configuration file without changing the rest |
+
+mod entry;
+mod install;
+mod jsonc;
+mod launcher;
+mod paths;
+mod server;
+mod values;
+mod write;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use talon_plugin::name::PluginName;
+use talon_sanitize::{Raw, inert};
+
+use self::entry::Entry;
+use self::write::MergeOutcome;
+use crate::exit;
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::table::Table;
+
+/// The most servers in one file. Editors list a dozen; a file with thousands is something else.
+const MAX_SERVERS: usize = 256;
+
+/// Import the MCP servers of an editor: each becomes a plugin, in a jail and behind the guard.
+///
+/// Reads the mcpServers of Claude Desktop, Claude Code, Cursor, Windsurf and others, and the servers of VS Code.
+/// Reports the result for each server, and prints the entries for plugins.tools.plugins. Secrets are not copied but
+/// replaced by variables. Nothing is started, and no existing entry is changed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  talon mcp import ~/.cursor/mcp.json
+  talon mcp import ~/.cursor/mcp.json --write ~/.config/talon/talon.yaml
+  talon mcp import claude_desktop_config.json --install ~/.local/share/talon/mcp --write talon.yaml")]
+pub(crate) struct ImportArgs {
+    /// The editor's file.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Add the entries to this configuration file; creates it if necessary. Existing entries stay unchanged.
+    #[arg(long, value_name = "CONFIG")]
+    write: Option<PathBuf>,
+    /// For servers that npx and uvx download at each start, which is impossible in a jail without network: install them
+    /// below this directory now, without running their installation scripts.
+    #[arg(long, value_name = "DIR")]
+    install: Option<PathBuf>,
+}
+
+/// The result for one server.
+struct ImportedServer {
+    server: String,
+    plugin: Option<String>,
+    /// The entry, or why there is none.
+    result: Result<Entry, String>,
+    notes: Vec<String>,
+}
+
+impl ImportArgs {
+    pub(super) fn run(self, out: &mut Output) -> Result<u8, Failure> {
+        let file = self.file.display().to_string();
+        let root = jsonc::read(&self.file)?;
+        let servers = servers(&root).ok_or_else(|| {
+            Failure::usage(format!(
+                "{file} has no \"mcpServers\" and no \"servers\" with a server in it: name the file in which the editor lists \
+                 its MCP servers"
+            ))
+        })?;
+        if servers.len() > MAX_SERVERS {
+            let text = format!(
+                "{file} lists {} servers, and at most {MAX_SERVERS} are taken: split it",
+                servers.len()
+            );
+            return Err(Failure::usage(text));
+        }
+        let install = self.install.as_deref().map(install::directory).transpose()?;
+        let mut names = BTreeSet::new();
+        let taken: Vec<ImportedServer> = servers
+            .iter()
+            .map(|(name, about)| import_server(name, about, &mut names, install.as_deref(), out))
+            .collect();
+        let entries: Vec<&Entry> = taken.iter().filter_map(|one| one.result.as_ref().ok()).collect();
+        let outcome = write::merge(&entries, self.write.as_deref())?;
+        report(&taken, &outcome, self.write.as_deref(), out);
+        Ok(exit::OK)
+    }
+}
+
+/// The servers, under any of the keys that editors use.
+fn servers(root: &Value) -> Option<&Map<String, Value>> {
+    let places = ["/mcpServers", "/servers", "/mcp/servers", "/mcp/mcpServers"];
+    places.iter().filter_map(|place| root.pointer(place)?.as_object()).find(|servers| !servers.is_empty())
+}
+
+fn import_server(
+    name: &str,
+    about: &Value,
+    names: &mut BTreeSet<String>,
+    install: Option<&Path>,
+    out: &mut Output,
+) -> ImportedServer {
+    let mut notes = Vec::new();
+    let mut taken = ImportedServer {
+        server: name.to_owned(),
+        plugin: None,
+        result: Err(String::new()),
+        notes: Vec::new(),
+    };
+    let Some(plugin) = plugin_name(name, names) else {
+        taken.result =
+            Err("its name has no letter or digit that a plugin's name may have: give it another".to_owned());
+        return taken;
+    };
+    if plugin != name {
+        notes.push(format!("is called {plugin} as a plugin"));
+    }
+    let understood = server::read(about, &mut notes);
+    taken.result = understood.and_then(|server| launcher::prepare(&plugin, server, install, &mut notes, out));
+    if taken.result.is_ok() {
+        names.insert(plugin.clone());
+        taken.plugin = Some(plugin);
+    }
+    taken.notes = notes;
+    taken
+}
+
+/// The server's name as a plugin name: in lower case, with `-` for invalid characters, and a number if the name is
+/// taken.
+fn plugin_name(name: &str, taken: &BTreeSet<String>) -> Option<String> {
+    /// Leaves room for a number, and for tool names that start with it.
+    const MAX_LEN: usize = 48;
+    let good = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let mut plain: String = name.chars().map(good).collect::<String>();
+    while plain.contains("--") {
+        plain = plain.replace("--", "-");
+    }
+    let plain: String = plain.trim_matches('-').chars().take(MAX_LEN).collect();
+    let candidates =
+        std::iter::once(plain.clone()).chain((2..=MAX_SERVERS + 2).map(|n| format!("{plain}-{n}")));
+    let mut free = candidates.filter(|name| PluginName::new(name).is_ok() && !taken.contains(name));
+    free.next().filter(|_| !plain.is_empty())
+}
+
+fn report(taken: &[ImportedServer], outcome: &MergeOutcome, config: Option<&Path>, out: &mut Output) {
+    let word = |one: &ImportedServer| match (&one.result, &one.plugin) {
+        (Ok(_), Some(plugin)) if outcome.present.contains(plugin) => "there already",
+        (Ok(_), _) => "taken over",
+        (Err(_), _) => "left out",
+    };
+    if out.is_json() {
+        let servers: Vec<Value> = taken
+            .iter()
+            .map(|one| {
+                json!({
+                    "server": one.server,
+                    "plugin": one.plugin,
+                    "result": word(one).replace(' ', "_"),
+                    "runs": one.result.as_ref().ok().map(Entry::summary),
+                    "reason": one.result.as_ref().err(),
+                    "notes": one.notes,
+                })
+            })
+            .collect();
+        let config = config.map(|path| path.display().to_string());
+        let value = json!({
+            "servers": servers, "config": config, "written": outcome.written, "yaml": outcome.block,
+            "variables": outcome.variables, "problems": outcome.problems,
+        });
+        out.json(&value);
+        return;
+    }
+    let mut table = Table::new(&["SERVER", "PLUGIN", "RESULT", "RUNS"]);
+    for one in taken {
+        let runs = one.result.as_ref().map(Entry::summary).unwrap_or_default();
+        table.row(vec![
+            one.server.as_str().into(),
+            one.plugin.clone().unwrap_or_default().into(),
+            word(one).into(),
+            runs.into(),
+        ]);
+    }
+    out.table(&table);
+    let mut notes = Table::new(&[]);
+    for one in taken {
+        for note in one.result.as_ref().err().into_iter().chain(&one.notes) {
+            notes.row(vec![format!("{}:", one.server).into(), note.as_str().into()]);
+        }
+    }
+    for problem in &outcome.problems {
+        notes.row(vec!["the whole:".into(), problem.as_str().into()]);
+    }
+    if !outcome.variables.is_empty() {
+        let text = format!(
+            "secrets are not copied: set {} in the environment of `talon serve`, or of `talon mcp --own`",
+            outcome.variables.join(", ")
+        );
+        notes.row(vec!["variables:".into(), text.into()]);
+    }
+    if !notes.is_empty() {
+        out.line("");
+        out.table(&notes);
+    }
+    out.line("");
+    let config = config.map(|path| path.display().to_string()).unwrap_or_default();
+    if outcome.written {
+        out.line(inert!(
+            "written to {}; `talon config check` holds all of it against this machine",
+            Raw::from(&config).line()
+        ));
+    } else if outcome.block.is_empty() {
+        out.line("nothing to add");
+    } else {
+        if outcome.has_plugins {
+            out.line(inert!(
+                "# {} already has a key `plugins:`, which stays as it is. Put these below its plugins.tools.plugins:",
+                Raw::from(&config).line()
+            ));
+        }
+        out.text(&Raw::from(&outcome.block).text());
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

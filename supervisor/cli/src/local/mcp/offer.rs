@@ -1,0 +1,224 @@
+//! `talon mcp`: finds the supervisor, or the command to start one, and executes `talon-mcp`.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+use rustix::process::geteuid;
+use sha2::{Digest, Sha256};
+use talon_plugin::grant::ActionPattern;
+use talon_proto::host::GetStatusRequest;
+use talon_supervisor::config::{KeyPath, LoadOptions, Loaded, Source};
+use talon_supervisor::host::SOCKET_NAME;
+use talon_supervisor::program_lookup;
+
+use crate::client::connection::Client;
+use crate::exit;
+use crate::failure::Failure;
+use crate::global::Global;
+use crate::host_socket::HostSocket;
+use crate::local::configuration;
+use crate::runtime::block_on;
+
+/// The program that speaks MCP.
+const PROGRAM: &str = "talon-mcp";
+/// The longest base of a private runtime directory: sockets are created below it, and a socket path holds at most 107
+/// bytes.
+const MAX_BASE_BYTES: usize = 36;
+
+#[derive(Debug, Args)]
+pub(super) struct OfferArgs {
+    /// Offer only actions that match a pattern: git, git__status or git__read_*; may be given several times. Without
+    /// it: all that the supervisor grants this user.
+    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
+    allow: Vec<String>,
+    /// Do not offer actions that match a pattern; overrides --allow.
+    #[arg(long, value_name = "PATTERN", value_parser = pattern)]
+    deny: Vec<String>,
+    /// If no supervisor answers, run one for as long as the MCP host is connected.
+    #[arg(long)]
+    own: bool,
+}
+
+/// Validates a pattern; it is passed on as text.
+fn pattern(text: &str) -> Result<String, String> {
+    match text.parse::<ActionPattern>() {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+impl OfferArgs {
+    pub(super) fn run(self, global: &Global) -> Result<u8, Failure> {
+        let program = program_lookup::find(PROGRAM).map_err(|error| Failure::failed(error.to_string()))?;
+        let mut command = Command::new(program);
+        for (flag, patterns) in [("--allow", &self.allow), ("--deny", &self.deny)] {
+            for pattern in patterns {
+                command.arg(flag).arg(pattern);
+            }
+        }
+        match block_on(find_running(global, self.own))? {
+            // It may belong to another client's window and exit with it; then this client has to start one.
+            Some(path) if self.own => {
+                let own = PrivateSupervisor::new(global)?;
+                command.arg("--socket").arg(&path);
+                if path == own.socket() {
+                    command.arg("--").args(own.command);
+                }
+            }
+            Some(path) => {
+                command.arg("--socket").arg(path);
+            }
+            None if self.own => {
+                let own = PrivateSupervisor::new(global)?;
+                command.arg("--socket").arg(own.socket()).arg("--").args(own.command);
+            }
+            None => {
+                return Err(Failure::new(
+                    exit::UNREACHABLE,
+                    format!(
+                        "no supervisor at {}: start one with `talon serve`, or let `talon mcp --own` run one for as long as \
+                         its client is connected",
+                        HostSocket::new(global).path()?.display()
+                    ),
+                ));
+            }
+        }
+        // Replaces this process, so that the MCP host's signals and pipes reach it directly.
+        let error = command.exec();
+        Err(Failure::failed(format!("cannot execute {PROGRAM}: {error}; install it beside talon again")))
+    }
+}
+
+/// The socket of a running supervisor. With `own` and an explicit configuration, only one that runs with that
+/// configuration: another one has other plugins.
+async fn find_running(global: &Global, own: bool) -> Result<Option<PathBuf>, Failure> {
+    let socket = HostSocket::new(global);
+    let Some(mut client) = Client::connect_if_there(&socket).await? else { return Ok(None) };
+    let path = client.path().to_owned();
+    let Some(named) = global.config.as_ref().filter(|_| own && !socket.is_named()) else {
+        return Ok(Some(path));
+    };
+    let status =
+        client.host.get_status(GetStatusRequest {}).await.map_err(|status| client.failure(&status))?;
+    let same = named.canonicalize().is_ok_and(|named| {
+        Path::new(&status.get_ref().config_file).canonicalize().is_ok_and(|running| running == named)
+    });
+    Ok(same.then_some(path))
+}
+
+/// A private supervisor: where its socket is, and how to start it.
+struct PrivateSupervisor {
+    runtime_dir: PathBuf,
+    command: Vec<OsString>,
+}
+
+impl PrivateSupervisor {
+    fn new(global: &Global) -> Result<Self, Failure> {
+        let options = configuration::load_options(global);
+        // Report configuration errors here, where the exit code can express them.
+        let loaded = configuration::load(&options)?;
+        let (runtime_dir, private) = runtime_dir(&loaded, &options);
+        if private {
+            create_private_dir(&runtime_dir).map_err(Failure::failed)?;
+        }
+        let talon = std::env::current_exe().map_err(|error| {
+            Failure::failed(format!("cannot find talon itself: {error}; install it again"))
+        })?;
+        let mut command: Vec<OsString> = vec![talon.into(), "serve".into(), "--until-stdin-ends".into()];
+        command.extend(["--runtime-dir".into(), runtime_dir.clone().into()]);
+        if let Some(config) = &global.config {
+            command.extend(["--config".into(), config.into()]);
+        }
+        Ok(Self { runtime_dir, command })
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.runtime_dir.join(SOCKET_NAME)
+    }
+}
+
+/// Where a private supervisor has its sockets: the configured directory, or else a directory derived from the
+/// configuration's path. It is the same each time, so that a second window of an editor finds the supervisor that the
+/// first one started. Also returns whether it is the derived one.
+fn runtime_dir(loaded: &Loaded, options: &LoadOptions) -> (PathBuf, bool) {
+    let chosen = match loaded.source(&KeyPath::of(&["runtime_dir"])) {
+        Source::Default => false,
+        // Other variables (XDG_RUNTIME_DIR, …) only name the base of all users' runtime directories.
+        Source::Variable(name) => name.starts_with("TALON_"),
+        _ => true,
+    };
+    if chosen {
+        return (loaded.config.runtime_dir.clone(), false);
+    }
+    let file = loaded.file.clone().unwrap_or_default();
+    let file = options.environment.cwd.join(file);
+    let file = file.canonicalize().unwrap_or(file);
+    let digest = hex::encode(Sha256::digest(file.as_os_str().as_bytes()));
+    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let fits = |dir: &PathBuf| dir.is_dir() && dir.as_os_str().len() <= MAX_BASE_BYTES;
+    let run = geteuid().is_root().then(|| PathBuf::from("/run"));
+    let base = named.into_iter().chain(run).find(fits).unwrap_or_else(|| "/tmp".into());
+    (base.join(format!("talon-mcp-{}-{}", geteuid().as_raw(), &digest[..12])), true)
+}
+
+/// Creates the directory, or reports its owner: its name is predictable, so another user may have created it first.
+fn create_private_dir(path: &Path) -> Result<(), String> {
+    let advice = "remove it, or set XDG_RUNTIME_DIR or runtime_dir to a directory of your own";
+    let made = DirBuilder::new().mode(private_mode()).create(path);
+    // Undo the umask. This process owns the directory, so it cannot have been replaced.
+    let made = made.and_then(|()| fs::set_permissions(path, Permissions::from_mode(private_mode())));
+    if let Err(error) = made.as_ref()
+        && error.kind() != io::ErrorKind::AlreadyExists
+    {
+        return Err(format!("cannot make {}: {error}; {advice}", path.display()));
+    }
+    let about = path
+        .symlink_metadata()
+        .map_err(|error| format!("cannot look at {}: {error}; {advice}", path.display()))?;
+    let problem = if !about.is_dir() {
+        "it is no directory".to_owned()
+    } else if about.uid() != geteuid().as_raw() {
+        format!("it belongs to uid {}", about.uid())
+    } else if about.mode() & 0o066 != 0 {
+        format!("others may use it (its mode is {:04o})", about.mode() & 0o7777)
+    } else {
+        return Ok(());
+    };
+    Err(format!("{} is no place for the sockets of your supervisor: {problem}; {advice}", path.display()))
+}
+
+/// The directory's mode. Under root, plugins run with other uids and need execute permission to reach their sockets.
+fn private_mode() -> u32 {
+    if geteuid().is_root() { 0o711 } else { 0o700 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn the_private_directory_is_nobody_elses() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("own");
+        create_private_dir(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, private_mode());
+        create_private_dir(&path).expect("the second window of an editor");
+        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+        assert!(create_private_dir(&path).unwrap_err().contains("others may use it (its mode is 0755)"));
+        symlink(&path, dir.path().join("link")).unwrap();
+        assert!(create_private_dir(&dir.path().join("link")).unwrap_err().contains("no directory"));
+        if geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(54_321), None).unwrap();
+            assert!(create_private_dir(&path).unwrap_err().contains("uid 54321"));
+        }
+    }
+}

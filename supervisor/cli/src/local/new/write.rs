@@ -1,0 +1,154 @@
+//! Writes the files of a new plugin.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use super::sdk::Sdk;
+use super::{Language, files, setup};
+use crate::failure::Failure;
+
+/// Writes a plugin into an empty or missing directory; returns the relative paths of its files.
+pub(super) fn write_plugin(
+    language: Language,
+    name: &str,
+    dir: &Path,
+    sdk: Option<&Sdk>,
+) -> Result<Vec<&'static str>, Failure> {
+    let shown = dir.display();
+    let failed = |what: &Path, error: std::io::Error| {
+        Failure::failed(format!("cannot write {}: {error}; choose another directory", what.display()))
+    };
+    match fs::read_dir(dir).map(|mut entries| entries.next().is_some()) {
+        Ok(true) => {
+            return Err(Failure::usage(format!(
+                "{shown} is there already and not empty: choose another directory, as in talon new {} {name} DIR",
+                language.name()
+            )));
+        }
+        Ok(false) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            fs::create_dir_all(dir).map_err(|error| failed(dir, error))?;
+        }
+        Err(error) if error.kind() == ErrorKind::NotADirectory => {
+            return Err(Failure::usage(format!(
+                "{shown} is there already and no directory: choose another name"
+            )));
+        }
+        Err(error) => return Err(failed(dir, error)),
+    }
+    let mut written = Vec::new();
+    for file in files::of(language) {
+        let path = dir.join(file.path);
+        let text = substituted(language, name, file.path, file.text, sdk);
+        create(&path, text.as_bytes()).map_err(|error| failed(&path, error))?;
+        written.push(file.path);
+    }
+    // The versions that the SDK was tested with, if it has a lock file.
+    if let Some(lock) = sdk.and_then(|sdk| sdk.lock.as_deref()) {
+        let path = dir.join("Cargo.lock");
+        let text = fs::read(lock)
+            .map_err(|error| Failure::failed(format!("cannot read {}: {error}", lock.display())))?;
+        create(&path, &text).map_err(|error| failed(&path, error))?;
+        written.push("Cargo.lock");
+    }
+    Ok(written)
+}
+
+/// Creates a file; never replaces an existing one or follows a symbolic link.
+fn create(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    let mode = if path.extension().is_some_and(|extension| extension == "sh") { 0o777 } else { 0o666 };
+    OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?.write_all(text)
+}
+
+/// Replaces the example's name and paths by those of the new plugin.
+fn substituted(language: Language, name: &str, path: &str, text: &str, sdk: Option<&Sdk>) -> String {
+    // The helper is copied unchanged.
+    if path.contains("talon_plugin/") || path.contains("talonplugin/") || path.contains("talon-plugin/") {
+        return text.to_owned();
+    }
+    let own = match language {
+        Language::Rust => "\"hello\"",
+        Language::Python => "\"hello-py\"",
+        Language::Go => "\"hello-go\"",
+        Language::Node if path.ends_with(".json") => "\"hello-node\"",
+        Language::Node => "'hello-node'",
+    };
+    let quote = &own[..1];
+    let mut text = text.replace(own, &format!("{quote}{name}{quote}")).replace("{{name}}", name);
+    for head in [
+        "The smallest plugin: one",
+        "The smallest plugin in Python: one",
+        "The smallest plugin in Go: one",
+        "The smallest plugin in Node: one",
+    ] {
+        text = text.replace(head, "A tool plugin: one");
+    }
+    if language == Language::Node && path == "plugin.yaml" {
+        text = text.replace("/usr/bin/node", &setup::node().display().to_string());
+    }
+    if let Some(sdk) = sdk {
+        // Escape for TOML.
+        let path = sdk.path.display().to_string().replace('\\', "\\\\").replace('"', "\\\"");
+        text = text.replace("{{sdk}}", &path);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Language; 4] = [Language::Rust, Language::Python, Language::Go, Language::Node];
+
+    fn sdk() -> Sdk {
+        Sdk { path: "/opt/a \"b\"/sdk".into(), lock: None }
+    }
+
+    #[test]
+    fn nothing_of_an_example_is_left() {
+        for language in ALL {
+            let dir = tempfile::tempdir().unwrap();
+            let sdk = (language == Language::Rust).then(sdk);
+            let written = write_plugin(language, "my-tool", dir.path(), sdk.as_ref()).unwrap();
+            assert!(written.len() >= 5, "{written:?}");
+            let mut named = 0;
+            for path in written {
+                let text = fs::read_to_string(dir.path().join(path)).unwrap();
+                assert!(!text.contains("{{"), "{path}: {text}");
+                let helper = path.contains("talon_plugin")
+                    || path.contains("talonplugin")
+                    || path.contains("talon-plugin");
+                if !helper {
+                    assert!(!text.contains("hello-") && !text.contains("smallest"), "{path}: {text}");
+                    named += usize::from(text.contains("my-tool"));
+                }
+            }
+            assert!(named >= 2, "{language:?}: its name stands in its source and its README");
+        }
+    }
+
+    #[test]
+    fn a_path_of_the_sdk_is_toml() {
+        let dir = tempfile::tempdir().unwrap();
+        write_plugin(Language::Rust, "my-tool", dir.path(), Some(&sdk())).unwrap();
+        let text = fs::read_to_string(dir.path().join("Cargo.toml")).unwrap();
+        assert!(text.contains(r#"path = "/opt/a \"b\"/sdk""#), "{text}");
+    }
+
+    #[test]
+    fn what_is_there_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("mine"), "").unwrap();
+        let error = write_plugin(Language::Go, "my-tool", dir.path(), None).unwrap_err().to_string();
+        assert!(error.contains("not empty"), "{error}");
+        let error =
+            write_plugin(Language::Go, "my-tool", &dir.path().join("mine"), None).unwrap_err().to_string();
+        assert!(error.contains("no directory"), "{error}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+}

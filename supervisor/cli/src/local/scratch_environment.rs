@@ -1,0 +1,129 @@
+//! The temporary environment in which `talon exec` and `talon conformance` run a plugin without a supervisor.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use talon_plugin::discover;
+use talon_plugin::name::PluginName;
+use talon_plugin::spec::{MANIFEST_FILE, PluginSpec};
+use talon_supervisor::config::{Config, Engine};
+use tempfile::TempDir;
+
+use crate::exit;
+use crate::failure::Failure;
+use crate::global::Global;
+use crate::local::configuration;
+use crate::local::state::scratch;
+
+/// A temporary directory, deleted on drop, and a configuration that uses it.
+pub(crate) struct ScratchEnvironment {
+    pub(crate) private: TempDir,
+    pub(crate) config: Arc<Config>,
+}
+
+impl ScratchEnvironment {
+    /// Loads the configuration for a verb that stores nothing.
+    pub(crate) fn load(verb: &'static str, global: &Global) -> Result<Self, Failure> {
+        let private = scratch::dir()?;
+        let runtime_dir = private.path().join("run");
+        let data_dir = private.path().join("data");
+        let options = configuration::load_options(global)
+            .with(verb, "runtime_dir", runtime_dir.to_string_lossy())
+            .with(verb, "state.data_dir", data_dir.to_string_lossy());
+        let mut config = configuration::load(&options)?.config;
+        // A trial run must not change a supervisor's state. If the configuration turns state off, it stays off.
+        if config.state.engine != Engine::Off {
+            config.state.engine = Engine::Sqlite;
+        }
+        Ok(Self { private, config: Arc::new(config) })
+    }
+
+    /// The plugin as discovery finds it, linked into a directory of which it is the only entry.
+    pub(crate) fn discovered(&self, path: &Path) -> Result<PluginSpec, Failure> {
+        let plugins = self.private.path().join("plugins");
+        let path = canonical_path(path)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // A file whose name is not a valid plugin name can still be run.
+        let link = match PluginName::from_file_name(&name) {
+            Ok(name) => name.to_string(),
+            Err(_) => "plugin".to_owned(),
+        };
+        std::fs::create_dir(&plugins)
+            .and_then(|()| symlink(&path, plugins.join(link)))
+            .map_err(|error| Failure::failed(format!("cannot write below {}: {error}", plugins.display())))?;
+        let mut found = discover::scan(&plugins, &self.config.spec_defaults());
+        if let Some(refused) = found.refused.pop() {
+            return Err(Failure::new(exit::REFUSED, format!("{}: {}", path.display(), refused.reason)));
+        }
+        found.plugins.pop().ok_or_else(|| {
+            Failure::usage(format!(
+                "{} is no plugin: name a file that is executable (chmod +x), or a directory with a {}",
+                path.display(),
+                MANIFEST_FILE
+            ))
+        })
+    }
+
+    /// The plugin with this name in the configuration.
+    pub(crate) fn configured(&self, name: &str) -> Result<PluginSpec, Failure> {
+        let (plugins, refused) = self.config.configured_plugins();
+        if let Some(spec) = plugins.into_iter().find(|spec| spec.name.as_str() == name) {
+            return Ok(spec);
+        }
+        match refused.into_iter().find(|refused| refused.name == name) {
+            Some(refused) => Err(Failure::new(exit::REFUSED, format!("{name}: {}", refused.reason))),
+            None => Err(Failure::usage(format!(
+                "the configuration has no plugin {name}: name one of its plugins.tools.plugins, or a PATH"
+            ))),
+        }
+    }
+
+    /// The names of the configured plugins that run this program or directory.
+    pub(crate) fn names_of(&self, path: &Path) -> Result<Vec<&str>, Failure> {
+        let path = canonical_path(path)?;
+        let entries = self.config.plugins.tools.plugins.iter();
+        let runs = |command: &Path| command.canonicalize().is_ok_and(|command| command == path);
+        let of_path = entries.filter(|(_, entry)| entry.plugin.command.as_deref().is_some_and(runs));
+        Ok(of_path.map(|(name, _)| name.as_str()).collect())
+    }
+}
+
+fn canonical_path(path: &Path) -> Result<std::path::PathBuf, Failure> {
+    path.canonicalize().map_err(|error| {
+        Failure::usage(format!("cannot use {}: {error}; name an executable file", path.display()))
+    })
+}
+
+/// Limits the plugin to one process that is never restarted, with the given settings if there are any.
+pub(crate) fn single_run(mut spec: PluginSpec, config: Option<&Map<String, Value>>) -> PluginSpec {
+    if let Some(object) = config {
+        spec.config.clone_from(object);
+    }
+    spec.lifecycle.restart_on_failure = false;
+    spec.instances = 1;
+    spec.enabled = true;
+    spec
+}
+
+/// Parses a JSON object on the command line.
+pub(crate) fn object(text: &str) -> Result<Map<String, Value>, String> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err("not a JSON object: write it as {\"key\": \"value\"}".to_owned()),
+        Err(error) => Err(format!("not JSON: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configuration_must_be_an_object() {
+        assert_eq!(object(r#"{"a": 1}"#).unwrap()["a"], 1);
+        assert!(object("[1]").unwrap_err().contains("object"));
+        assert!(object("{").unwrap_err().contains("not JSON"));
+    }
+}

@@ -1,0 +1,218 @@
+//! Tables for people: columns separated by two spaces and without frames, so that `awk` and `cut` work on them too.
+
+use std::fmt::Write as _;
+
+use anstyle::Style;
+use talon_sanitize::{Raw, Sanitized};
+use unicode_width::UnicodeWidthStr;
+
+use crate::line::paint;
+
+const GAP: &str = "  ";
+
+/// One cell; its text is untrusted, so it is sanitized to one line here.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cell {
+    text: Sanitized,
+    style: Option<Style>,
+}
+
+impl Cell {
+    pub(crate) fn styled<'t>(text: impl Into<Raw<'t>>, style: Style) -> Self {
+        Self { text: text.into().line(), style: Some(style) }
+    }
+}
+
+impl<T: ToString> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self { text: Raw::from(text.to_string()).line(), style: None }
+    }
+}
+
+/// A column of a table that may be too wide.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    title: &'static str,
+    /// Columns with a larger rank are omitted first; rank 0 is never omitted.
+    rank: u8,
+    /// Numbers are right-aligned.
+    number: bool,
+}
+
+impl Column {
+    pub(crate) const fn text(title: &'static str, rank: u8) -> Self {
+        Self { title, rank, number: false }
+    }
+
+    pub(crate) const fn number(title: &'static str, rank: u8) -> Self {
+        Self { title, rank, number: true }
+    }
+}
+
+/// Rows below a header.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    header: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// A table with these column titles; without titles there is no header line.
+    pub(crate) fn new(header: &[&'static str]) -> Self {
+        Self { header: header.iter().map(|title| Column::text(title, 0)).collect(), rows: Vec::new() }
+    }
+
+    /// A table with columns that may be omitted.
+    pub(crate) fn of(columns: &[Column]) -> Self {
+        Self { header: columns.to_vec(), rows: Vec::new() }
+    }
+
+    /// Omits columns until the table fits the page, or only rank 0 is left. Cells are never cut.
+    pub(crate) fn fit(&mut self, page_columns: usize) {
+        loop {
+            let widths = widths(&self.lines());
+            let wide = widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1);
+            let last = self.header.iter().enumerate().max_by_key(|(_, column)| column.rank);
+            match last.map(|(at, column)| (at, column.rank)) {
+                Some((at, 1..)) if wide > page_columns => {
+                    self.header.remove(at);
+                    self.rows.iter_mut().filter(|row| at < row.len()).for_each(|row| drop(row.remove(at)));
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// All lines, including the header.
+    fn lines(&self) -> Vec<Vec<Cell>> {
+        let mut lines: Vec<Vec<Cell>> = Vec::with_capacity(self.rows.len() + 1);
+        if !self.header.is_empty() {
+            let title = |column: &Column| Cell::styled(column.title, Style::new().bold());
+            lines.push(self.header.iter().map(title).collect());
+        }
+        lines.extend(self.rows.iter().cloned());
+        lines
+    }
+
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(cells);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The whole table as text.
+    pub(crate) fn render(&self, color: bool) -> String {
+        let lines = self.lines();
+        let widths = widths(&lines);
+        let right: Vec<bool> = self.header.iter().map(|column| column.number).collect();
+        let mut text = String::new();
+        for line in &lines {
+            let plain = row(line, &widths, &right, false);
+            let inert = Raw::from(&plain).text();
+            // Cells that form control syntax together lose their colours.
+            text.push_str(&if inert == plain {
+                row(line, &widths, &right, color)
+            } else {
+                inert.into_string()
+            });
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// The width of each column.
+fn widths(lines: &[Vec<Cell>]) -> Vec<usize> {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    (0..columns)
+        .map(|column| lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.text.width()).max())
+        .map(Option::unwrap_or_default)
+        .collect()
+}
+
+fn row(cells: &[Cell], widths: &[usize], right: &[bool], color: bool) -> String {
+    let mut text = String::new();
+    let mut pending = 0;
+    for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
+        if column > 0 {
+            pending += GAP.len();
+        }
+        let space = width - cell.text.width();
+        let right = right.get(column).is_some_and(|right| *right);
+        if right {
+            pending += space;
+        }
+        if !cell.text.is_empty() {
+            // Padding is only written before further text, so that no line ends in spaces.
+            let _ = write!(text, "{:pending$}", "");
+            pending = 0;
+            text.push_str(&paint(cell.style.filter(|_| color), &cell.text));
+        }
+        if !right {
+            pending += space;
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(table: &Table) -> String {
+        table.render(false)
+    }
+
+    #[test]
+    fn columns_line_up_by_display_width_and_no_line_ends_in_spaces() {
+        let mut table = Table::new(&["PLUGIN", "STATE", "REASON"]);
+        table.row(vec!["hello".into(), "ready".into(), "".into()]);
+        table.row(vec!["日本".into(), "".into(), "why".into()]);
+        assert_eq!(plain(&table), "PLUGIN  STATE  REASON\nhello   ready\n日本           why\n");
+    }
+
+    #[test]
+    fn colour_does_not_change_the_layout() {
+        let mut table = Table::new(&[]);
+        table.row(vec![Cell::styled("a", BOLD), "b".into()]);
+        table.row(vec!["long".into(), "b".into()]);
+        assert_eq!(plain(&table), "a     b\nlong  b\n");
+        assert_eq!(table.render(true), "\u{1b}[1ma\u{1b}[0m     b\nlong  b\n");
+    }
+
+    #[test]
+    fn numbers_end_at_the_right_and_what_matters_least_goes_first() {
+        let columns = [Column::text("PLUGIN", 0), Column::number("CALLS", 2), Column::number("PID", 1)];
+        let mut table = Table::of(&columns);
+        table.row(vec!["hello".into(), 7.into(), 4301.into()]);
+        table.fit(20);
+        assert_eq!(plain(&table), "PLUGIN  CALLS   PID\nhello       7  4301\n");
+        table.fit(15);
+        assert_eq!(plain(&table), "PLUGIN   PID\nhello   4301\n");
+        table.fit(1);
+        assert_eq!(plain(&table), "PLUGIN\nhello\n", "what has to be there is there");
+    }
+
+    const BOLD: Style = Style::new().bold();
+
+    #[test]
+    fn cells_are_cleaned_before_they_are_measured() {
+        let mut table = Table::new(&[]);
+        table.row(vec!["a\nb".into(), "c".into()]);
+        table.row(vec!["\u{1b}[2J".into(), "<think>".into()]);
+        assert_eq!(plain(&table), "a\\nb  c\n␛[2J  <·think>\n");
+    }
+
+    #[test]
+    fn cells_of_a_row_make_no_token_together() {
+        for color in [false, true] {
+            let mut table = Table::new(&[]);
+            table.row(vec![Cell::styled("<", BOLD), "tool_call>".into()]);
+            let text = table.render(color);
+            let plain = text.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "");
+            assert!(talon_sanitize::Sanitizer::default().is_clean(&plain), "{plain:?}");
+        }
+    }
+}
