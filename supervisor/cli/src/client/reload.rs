@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::host_socket::HostSocket;
 use crate::line::sanitized_line;
 use crate::output::Output;
+use crate::show::counted;
 use crate::spinner::Spinner;
 use crate::table::Table;
 
@@ -87,7 +88,7 @@ fn print(response: &ReloadResponse, dry_run: bool, out: &mut Output) {
         out.line("");
         out.table(&table);
     }
-    let left = if response.left == 1 { "1 plugin".to_owned() } else { format!("{} plugins", response.left) };
+    let left = counted(response.left.into(), "plugin");
     out.line(inert!("{} left as they are", sanitized_line(left)));
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use talon_sanitize::inert;
 
-use super::{Language, quoted};
+use super::language::Language;
+use super::shell::quoted;
 use crate::failure::Failure;
 use crate::line::sanitized_line;
 use crate::output::Output;

@@ -16,9 +16,11 @@ use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
 use crate::line::sanitized_line;
-use crate::local::state::access::{Operator, Purpose, StateAccess, StatePart};
-use crate::local::state::name::counted;
+use crate::local::state::access::{Purpose, StateAccess};
+use crate::local::state::operator::Operator;
+use crate::local::state::part::StatePart;
 use crate::output::Output;
+use crate::show::counted;
 
 /// Write all state as YAML: sessions/<id>.yaml, memory/memories.yaml, plugins/<id>/state.yaml.
 ///

@@ -21,7 +21,9 @@ use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
 use crate::line::sanitized_line;
-use crate::local::state::access::{Operator, Purpose, StateAccess, StatePart};
+use crate::local::state::access::{Purpose, StateAccess};
+use crate::local::state::operator::Operator;
+use crate::local::state::part::StatePart;
 use crate::output::Output;
 
 /// Replace all state by a backup of `talon backup`.
