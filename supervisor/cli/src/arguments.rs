@@ -1,14 +1,13 @@
 //! Arguments of a call on the command line: `key=value` and `--arg-file key=FILE`, and how long it may take.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
 use crate::failure::Failure;
+use crate::input::{InputError, InputSource};
 
 /// The most bytes to read of a file. The supervisor enforces the real limit, `guard.max_argument_bytes` (1 MiB by
 /// default); this only keeps a wrong file, such as a device, from filling the memory.
@@ -34,17 +33,11 @@ impl Arguments {
         }
         let mut stdin_taken = false;
         for (key, file) in self.files {
-            let value = if file == Path::new("-") {
-                if std::mem::replace(&mut stdin_taken, true) {
-                    return Err(Failure::usage("stdin can be the value of one --arg-file only"));
-                }
-                read("stdin", std::io::stdin().lock())?
-            } else {
-                let name = file.display().to_string();
-                let opened = File::open(&file)
-                    .map_err(|error| Failure::usage(format!("cannot open {name}: {error}")))?;
-                read(&name, opened)?
-            };
+            let source = InputSource::of(&file);
+            if matches!(source, InputSource::Stdin) && std::mem::replace(&mut stdin_taken, true) {
+                return Err(Failure::usage("stdin can be the value of one --arg-file only"));
+            }
+            let value = read(source)?;
             insert(&mut args, key, value)?;
         }
         Ok(args)
@@ -59,19 +52,18 @@ fn insert(args: &mut BTreeMap<String, String>, key: String, value: String) -> Re
     Ok(())
 }
 
-fn read(name: &str, from: impl Read) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    from.take(MAX_FILE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
-    if bytes.len() as u64 > MAX_FILE_BYTES {
-        return Err(Failure::usage(format!(
-            "{name} is larger than {MAX_FILE_BYTES} bytes, more than any argument: give the plugin a path that it can \
-             read instead"
-        )));
-    }
+fn read(source: InputSource<'_>) -> Result<String, Failure> {
+    let bytes = source.read(MAX_FILE_BYTES).map_err(|error| {
+        Failure::usage(match error {
+            InputError::TooLarge { name } => format!(
+                "{name} is larger than {MAX_FILE_BYTES} bytes, more than any argument: give the plugin a path that it can \
+                 read instead"
+            ),
+            error => error.to_string(),
+        })
+    })?;
     String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
+        let (name, at) = (source.name(), error.utf8_error().valid_up_to());
         Failure::usage(format!(
             "{name} is not UTF-8 (byte {at}): arguments are text; encode it, as base64 for one"
         ))
@@ -108,6 +100,8 @@ pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     fn arguments(pairs: &[&str], files: &[&str]) -> Arguments {

@@ -9,7 +9,8 @@
 //! | `output`, `line`, `table`, `wrap`, `generated` | what is printed |
 //! | `answer`, `json`, `show` | the messages of the host API, for people and for programs |
 //! | `failure`, `exit` | why a verb failed, and the exit codes |
-//! | `global`, `arguments`, `confirm`, `spinner` | what verbs share of their options and questions |
+//! | `global`, `arguments`, `input`, `confirm` | what verbs share of their options, inputs and questions |
+//! | `transient_bar` | bars and spinners while a verb works |
 //! | `runtime`, `signals` | how verbs run, and what ends them |
 
 mod answer;
@@ -22,6 +23,7 @@ mod failure;
 mod generated;
 mod global;
 mod host_socket;
+mod input;
 mod json;
 mod line;
 mod local;
@@ -29,8 +31,8 @@ mod output;
 mod runtime;
 mod show;
 mod signals;
-mod spinner;
 mod table;
+mod transient_bar;
 mod wrap;
 
 use std::process::ExitCode;

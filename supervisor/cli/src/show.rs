@@ -186,6 +186,12 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 
+/// A count with its noun, in the plural form if needed.
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,5 +213,11 @@ mod tests {
     fn stamps_of_any_clock_can_be_shown() {
         assert_eq!(timestamp(0), "1970-01-01T00:00:00.000Z");
         assert_eq!(timestamp(u64::MAX), u64::MAX.to_string());
+    }
+
+    #[test]
+    fn one_is_one_and_others_are_many() {
+        let counts: Vec<String> = [0, 1, 2].into_iter().map(|count| counted(count, "key")).collect();
+        assert_eq!(counts, ["0 keys", "1 key", "2 keys"]);
     }
 }

@@ -5,6 +5,7 @@ use talon_supervisor::config::{self, LoadOptions, Loaded};
 use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
+use crate::show::counted;
 
 /// The sources of a verb's configuration.
 pub(crate) fn load_options(global: &Global) -> LoadOptions {
@@ -14,8 +15,7 @@ pub(crate) fn load_options(global: &Global) -> LoadOptions {
 /// Loads the configuration, or reports all errors in it.
 pub(crate) fn load(options: &LoadOptions) -> Result<Loaded, Failure> {
     config::load(options).map_err(|errors| {
-        let count = errors.problems().len();
-        let what = if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") };
+        let what = counted(errors.problems().len() as u64, "problem");
         Failure::new(exit::CONFIG, format!("the configuration has {what}:\n{errors}"))
     })
 }

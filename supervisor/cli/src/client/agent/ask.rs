@@ -1,23 +1,25 @@
 //! `talon ask`: one turn.
 
-use std::fs::File;
-use std::io::{IsTerminal as _, Read, stderr, stdin, stdout};
+use std::io::{IsTerminal as _, stderr, stdout};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use talon_proto::agent::{AskRequest, Attempt, Done, Error};
+use talon_proto::agent::{AskRequest, Done};
 use talon_sanitize::{FamilyCounts, Raw, Sanitizer, inert};
 
 use super::connection::AgentConnection;
 use super::formatting::{exit_code, single_line};
 use super::json;
+use super::session_overrides::SessionOverrides;
 use super::turn::{DisplayFilter, FollowOptions, StopReason, TurnEnd, TurnOutcome, follow, footer};
+use super::turn_error::print_error;
 use crate::arguments::timeout;
 use crate::confirm;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;
+use crate::input::{InputError, InputSource};
 use crate::output::Output;
 
 /// The longest text of a turn; the agent's own limit is the same.
@@ -66,20 +68,6 @@ pub(crate) struct AskArgs {
     stream: bool,
 }
 
-/// What a turn or a session overrides of the configuration.
-#[derive(Debug, Clone, Default, Args)]
-pub(super) struct SessionOverrides {
-    /// The model: PROVIDER/NAME or an alias, as listed by `talon model list`. Otherwise the agent chooses.
-    #[arg(long, value_name = "MODEL")]
-    pub(super) model: Option<String>,
-    /// How long the model may think.
-    #[arg(long, value_name = "LEVEL", value_parser = ["off", "low", "medium", "high"])]
-    pub(super) thinking: Option<String>,
-    /// Offer only these tools: `plugin.action` or `plugin.*`. This can only narrow what is allowed. May be repeated.
-    #[arg(long, value_name = "PATTERN")]
-    pub(super) tools: Vec<String>,
-}
-
 impl AskArgs {
     pub(crate) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
         if self.stream && !out.is_json() {
@@ -118,7 +106,10 @@ impl AskArgs {
             return Err(Failure::usage("stdin can be the text or the schema, and not both"));
         }
         let text = match from_stdin {
-            true => read("stdin", stdin().lock(), MAX_TEXT_BYTES, "text")?,
+            true => {
+                let bytes = InputSource::Stdin.read(MAX_TEXT_BYTES);
+                utf8(&InputSource::Stdin, bytes.map_err(|error| unread(&error, MAX_TEXT_BYTES, "text"))?)?
+            }
             false => self.text.clone(),
         };
         if text.trim().is_empty() {
@@ -202,73 +193,13 @@ impl AskArgs {
     }
 }
 
-/// Prints why there is no answer and which attempts were made; returns the exit code.
-pub(super) fn print_error(error: &Error, out: &mut Output) -> u8 {
-    let failure = Failure::new(exit_code(&error.reason), error_summary(error));
-    out.failure(&failure);
-    for (attempt, times) in distinct_attempts(&error.attempts) {
-        let how = match attempt.success {
-            true => "answered".into(),
-            false => inert!("{}: {}", single_line(&attempt.error_class), single_line(&attempt.error)),
-        };
-        let often = if times > 1 { inert!(" ({} times)", times) } else { "".into() };
-        out.err_line(inert!(
-            "  {}/{}: {}{}",
-            single_line(&attempt.provider),
-            single_line(&attempt.model),
-            how,
-            often
-        ));
-    }
-    failure.code()
-}
-
-/// The agent's error message without repetition: drops a prefix that occurs twice, and the attempts if they get their
-/// own lines.
-fn error_summary(error: &Error) -> String {
-    /// What introduces the attempts, which end the message.
-    const ATTEMPTS: &str = ". Tried: ";
-    let mut message = error.message.as_str();
-    if let Some((lead, rest)) = message.split_once(": ")
-        && rest.get(..lead.len()).is_some_and(|again| again.eq_ignore_ascii_case(lead))
-    {
-        message = rest;
-    }
-    if !error.attempts.is_empty()
-        && let Some((why, _)) = message.split_once(ATTEMPTS)
-    {
-        message = why;
-    }
-    let mut letters = message.chars();
-    letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
-}
-
-/// Attempts that differ in more than duration and cost, in order, each with how often it occurred.
-fn distinct_attempts(attempts: &[Attempt]) -> Vec<(&Attempt, usize)> {
-    let said = |one: &Attempt| {
-        let Attempt { provider, model, success, error_class, error, .. } = one.clone();
-        (provider, model, success, error_class, error)
-    };
-    let mut apart: Vec<(&Attempt, usize)> = Vec::new();
-    for attempt in attempts {
-        match apart.iter_mut().find(|(known, _)| said(known) == said(attempt)) {
-            Some((_, times)) => *times += 1,
-            None => apart.push((attempt, 1)),
-        }
-    }
-    apart
-}
-
 fn read_schema(file: &Path) -> Result<String, Failure> {
-    let text = if file == Path::new("-") {
-        read("stdin", stdin().lock(), MAX_SCHEMA_BYTES, "schema")?
-    } else {
-        let name = file.display().to_string();
-        let opened = File::open(file).map_err(|error| {
-            Failure::usage(format!("cannot open {name}: {error}; name a file that holds a JSON Schema"))
-        })?;
-        read(&name, opened, MAX_SCHEMA_BYTES, "schema")?
-    };
+    let source = InputSource::of(file);
+    let bytes = source.read(MAX_SCHEMA_BYTES).map_err(|error| match error {
+        InputError::Open { .. } => Failure::usage(format!("{error}; name a file that holds a JSON Schema")),
+        _ => unread(&error, MAX_SCHEMA_BYTES, "schema"),
+    })?;
+    let text = utf8(&source, bytes)?;
     match serde_json::from_str::<serde_json::Value>(&text) {
         Ok(serde_json::Value::Object(_) | serde_json::Value::Bool(_)) => Ok(text),
         Ok(_) => Err(Failure::usage(format!("{} is no JSON Schema: that is a JSON object", file.display()))),
@@ -276,74 +207,20 @@ fn read_schema(file: &Path) -> Result<String, Failure> {
     }
 }
 
-fn read(name: &str, from: impl Read, max_bytes: u64, what: &str) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    from.take(max_bytes + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
-    if bytes.len() as u64 > max_bytes {
-        return Err(Failure::usage(format!(
+/// Why a text or schema was not read.
+fn unread(error: &InputError, max_bytes: u64, what: &str) -> Failure {
+    Failure::usage(match error {
+        InputError::TooLarge { name } => format!(
             "{name} holds more than {max_bytes} bytes, which is the longest {what}: put it into a file that a tool can read, \
              and name that"
-        )));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        Failure::usage(format!("{name} is not UTF-8 (byte {}): send text", error.utf8_error().valid_up_to()))
+        ),
+        _ => error.to_string(),
     })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn attempt(model: &str, error: &str, latency_ms: u64) -> Attempt {
-        Attempt {
-            provider: "dead".into(),
-            model: model.into(),
-            error: error.into(),
-            latency_ms,
-            ..Attempt::default()
-        }
-    }
-
-    #[test]
-    fn a_failure_is_told_once() {
-        let of = |message: &str, attempts| Error { message: message.into(), attempts, ..Error::default() };
-        let tried = vec![attempt("m", "refused", 1), attempt("m", "refused", 2)];
-        for (message, attempts, wanted) in [
-            (
-                "No model answered: no model answered. Tried: dead/m (network: refused); dead/m (network: refused)",
-                tried,
-                "No model answered",
-            ),
-            (
-                "No model answered: first/a was asked for and rests",
-                vec![],
-                "No model answered: first/a was asked for and rests",
-            ),
-            (
-                "No model answered: no model answered within 4 min. Tried: dead/m",
-                vec![],
-                "No model answered within 4 min. Tried: dead/m",
-            ),
-            ("", vec![], ""),
-        ] {
-            assert_eq!(error_summary(&of(message, attempts)), wanted);
-        }
-    }
-
-    #[test]
-    fn attempts_that_are_alike_are_counted() {
-        let attempts = [
-            attempt("m", "refused", 1),
-            attempt("n", "refused", 1),
-            attempt("m", "refused", 2),
-            attempt("m", "timeout", 3),
-        ];
-        let apart: Vec<(&str, &str, usize)> = distinct_attempts(&attempts)
-            .iter()
-            .map(|(one, times)| (one.model.as_str(), one.error.as_str(), *times))
-            .collect();
-        assert_eq!(apart, [("m", "refused", 2), ("n", "refused", 1), ("m", "timeout", 1)]);
-    }
+fn utf8(source: &InputSource<'_>, bytes: Vec<u8>) -> Result<String, Failure> {
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::usage(format!("{} is not UTF-8 (byte {at}): send text", source.name()))
+    })
 }

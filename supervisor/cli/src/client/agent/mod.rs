@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `connection` | the connection, and what its errors mean |
 //! | `turn` | one turn: streaming, rendering, approvals, cancellation |
+//! | `turn_error` | a turn without an answer, for people |
 //! | `ask`, `chat` | one question; a conversation |
+//! | `session_overrides` | the options that both have |
 //! | `session`, `memory`, `model`, `approval` | what the agent stores, and pending approvals |
 //! | `json`, `formatting` | output for programs, and for people |
 
@@ -17,7 +19,9 @@ mod json;
 mod memory;
 mod model;
 mod session;
+mod session_overrides;
 mod turn;
+mod turn_error;
 
 pub(crate) use approval::ApprovalVerb;
 pub(crate) use ask::AskArgs;

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use talon_proto::host::{AgentProvider, AgentStatus, AuditStatus, GetStatusResponse, StateStatus, Usage};
 
 use crate::show;
+use crate::show::counted;
 use crate::table::{Cell, Table};
 
 /// One fact per row.
@@ -82,11 +83,10 @@ fn agent_summary(agent: &AgentStatus) -> String {
 
 /// The agent's current work, and pending approvals.
 fn agent_activity(agent: &AgentStatus) -> String {
-    let number = |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let turns = agent.turns_running.map(|count| number(count, "turn") + " under way");
+    let turns = agent.turns_running.map(|count| counted(count.into(), "turn") + " under way");
     let waiting = agent.approvals_pending.map(|count| match count {
         0 => "nothing waits for an approval".to_owned(),
-        _ => number(count, "approval") + " pending: see `talon approval list`",
+        _ => counted(count.into(), "approval") + " pending: see `talon approval list`",
     });
     turns.into_iter().chain(waiting).collect::<Vec<_>>().join("; ")
 }

@@ -1,7 +1,5 @@
 //! `talon guard check`.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anstyle::AnsiColor;
@@ -13,6 +11,7 @@ use talon_supervisor::host::report_on_wire;
 
 use crate::exit;
 use crate::failure::Failure;
+use crate::input::{InputError, InputSource};
 use crate::json;
 use crate::line::Line;
 use crate::output::Output;
@@ -163,29 +162,16 @@ fn print_report(report: &Report, out: &mut Output) {
     }
 }
 
-fn read(file: Option<&Path>) -> Result<String, Failure> {
-    match file.filter(|file| *file != Path::new("-")) {
-        None => read_from("stdin", std::io::stdin().lock()),
-        Some(file) => {
-            let name = file.display().to_string();
-            let opened =
-                File::open(file).map_err(|error| Failure::usage(format!("cannot open {name}: {error}")))?;
-            read_from(&name, opened)
-        }
-    }
-}
-
 /// Replaces invalid UTF-8 by U+FFFD, as everywhere for text.
-fn read_from(name: &str, from: impl Read) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    from.take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::failed(format!("cannot read {name}: {error}")))?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(Failure::usage(format!(
+fn read(file: Option<&Path>) -> Result<String, Failure> {
+    let source = file.map_or(InputSource::Stdin, InputSource::of);
+    let bytes = source.read(MAX_BYTES).map_err(|error| match error {
+        InputError::Open { .. } => Failure::usage(error.to_string()),
+        InputError::Read { .. } => Failure::failed(error.to_string()),
+        InputError::TooLarge { name } => Failure::usage(format!(
             "{name} has more than {MAX_BYTES} bytes: check it in pieces, or leave out what no model needs"
-        )));
-    }
+        )),
+    })?;
     Ok(match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => Raw::from_bytes(error.as_bytes()).expose().to_owned(),

@@ -1,5 +1,6 @@
 //! `talon jail`: the jail without a plugin, for plugin authors.
 
+mod exit;
 mod grants;
 mod options;
 mod profile_recorder;

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Command, ValueEnum};
 use talon_jail::{Mode, Network, Profile};
 
-use super::run::JAIL_FAILED;
+use super::exit::JAIL_FAILED;
 use crate::failure::Failure;
 
 /// The largest profile file to read; the jail itself refuses much smaller ones by their number of bytes.

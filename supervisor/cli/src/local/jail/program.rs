@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use talon_jail::{Access, Program, View, missing_interpreter};
 
+use super::exit::{NOT_EXECUTABLE, NOT_FOUND};
 use super::grants::absolute;
-use super::run::{NOT_EXECUTABLE, NOT_FOUND};
 use crate::failure::Failure;
 
 /// The program to execute.

@@ -8,28 +8,18 @@ use std::time::Duration;
 use clap::Args;
 use nix::unistd::{Uid, User, getegid, geteuid};
 use talon_jail::{
-    Access, ExitStatus, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits, Machine, Network,
-    SpawnError, Stage, Status, View,
+    Access, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits, Machine, Network, Stage,
+    Status, View,
 };
 use talon_plugin::units::ByteSize;
-use talon_sanitize::inert;
 
+use super::exit::{JAIL_FAILED, code, spawn_failure};
 use super::options::{ModeArg, NetworkArg, ProfileParser, profile};
 use super::profile_recorder::ProfileRecorder;
 use super::relay::SignalRelay;
 use super::{grants, program, relay, report};
 use crate::failure::Failure;
-use crate::line::sanitized_line;
-use crate::output::{Output, write_stderr};
-
-/// Exit codes for failures other than the command's, as in env(1), timeout(1) and shells: the jail failed, …
-pub(super) const JAIL_FAILED: u8 = 125;
-/// … the command was found but cannot be executed, …
-pub(super) const NOT_EXECUTABLE: u8 = 126;
-/// … the command was not found.
-pub(super) const NOT_FOUND: u8 = 127;
-/// A command that was ended by a signal exits with this plus the signal's number, as in a shell.
-const BY_SIGNAL: i32 = 128;
+use crate::output::Output;
 
 /// Uids for commands, if this process may set them. They lie in a range that systemd's list of uids leaves unassigned
 /// (65536 to 99999), next to the default `sandbox.uid_range` of plugins. The pid selects one: two commands get the same
@@ -246,39 +236,6 @@ fn directory(view: &View, namespaces: bool) -> PathBuf {
     if !namespaces || view.contains(&here) { here } else { home(view) }
 }
 
-fn spawn_failure(error: &SpawnError) -> Failure {
-    let code = match error {
-        SpawnError::Step { step, .. } if step == "program" => NOT_EXECUTABLE,
-        _ => JAIL_FAILED,
-    };
-    Failure::new(code, format!("the command was not run: {error}"))
-}
-
-/// Converts the command's exit status to our exit code.
-fn code(status: ExitStatus) -> Result<u8, Failure> {
-    let code = match status {
-        ExitStatus::Code(code) => code,
-        ExitStatus::Signal { signal, .. } => BY_SIGNAL + signal,
-        // The kernel's out-of-memory killer sends SIGKILL as well.
-        ExitStatus::OutOfMemory { .. } | ExitStatus::Unwatched { .. } => {
-            let advice = if matches!(status, ExitStatus::Unwatched { .. }) {
-                ""
-            } else {
-                "; allow more with --memory"
-            };
-            write_stderr(inert!("talon: {}{}", sanitized_line(status), advice), false);
-            BY_SIGNAL + nix::sys::signal::Signal::SIGKILL as i32
-        }
-        ExitStatus::MonitorLost => {
-            return Err(Failure::new(
-                JAIL_FAILED,
-                "it is unknown how the command ended, because its monitor was killed; all its processes were killed then",
-            ));
-        }
-    };
-    Ok(u8::try_from(code).unwrap_or(u8::MAX))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -298,13 +255,5 @@ mod tests {
         assert_eq!(variable("PATH").unwrap().1, std::env::var_os("PATH").unwrap());
         assert!(variable("NO_SUCH_VARIABLE_HERE").unwrap_err().contains("=VALUE"));
         assert!(variable("=x").is_err());
-    }
-
-    #[test]
-    fn ends_become_codes_as_in_a_shell() {
-        assert_eq!(code(ExitStatus::Code(3)).unwrap(), 3);
-        assert_eq!(code(ExitStatus::Signal { signal: 9, core_dumped: false }).unwrap(), 137);
-        assert_eq!(code(ExitStatus::OutOfMemory { bytes: 2, limit: 1 }).unwrap(), 137);
-        assert_eq!(code(ExitStatus::MonitorLost).unwrap_err().code(), JAIL_FAILED);
     }
 }

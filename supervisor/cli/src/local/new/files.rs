@@ -1,7 +1,7 @@
 //! The files of a new plugin: the example of its language and the helper library, included from the examples' own
 //! files, so that there is a single source.
 
-use super::Language;
+use super::language::Language;
 
 /// A file of a new plugin.
 pub(super) struct Template {

@@ -1,18 +1,22 @@
 //! `talon new`: creates a working plugin with tests.
 
 mod files;
+mod language;
 mod sdk;
 mod setup;
+mod shell;
 mod write;
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::json;
-use setup::Step;
 use talon_plugin::name::PluginName;
 use talon_sanitize::inert;
 
+use self::language::Language;
+use self::setup::Step;
+use self::shell::quoted;
 use crate::exit;
 use crate::failure::Failure;
 use crate::line::{Line, sanitized_line};
@@ -45,40 +49,6 @@ pub(crate) struct NewArgs {
     /// this program was built in.
     #[arg(long, value_name = "PATH")]
     sdk: Option<PathBuf>,
-}
-
-/// The supported languages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Language {
-    /// With talon-sdk.
-    Rust,
-    /// With a virtual environment: grpcio.
-    Python,
-    /// On top of HashiCorp's go-plugin, as Debian packages it.
-    Go,
-    /// With @grpc/grpc-js from npm.
-    Node,
-}
-
-impl Language {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Rust => "rust",
-            Self::Python => "python",
-            Self::Go => "go",
-            Self::Node => "node",
-        }
-    }
-
-    /// The command that runs its tests in the plugin's directory.
-    const fn tests(self) -> &'static str {
-        match self {
-            Self::Rust => "cargo test",
-            Self::Python => "venv/bin/python -m unittest",
-            Self::Go => "./go.sh test .",
-            Self::Node => "npm test",
-        }
-    }
 }
 
 impl NewArgs {
@@ -154,34 +124,4 @@ impl NewArgs {
 fn built(dir: &Path) -> PathBuf {
     // A relative path is relative to the plugin's directory, where cargo runs.
     dir.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
-}
-
-/// Quotes a path for a shell.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) && !text.starts_with('-') {
-        return text;
-    }
-    // A leading '-' would be read as an option.
-    let text = if text.starts_with('-') { format!("./{text}") } else { text };
-    format!("'{}'", text.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_one_word_for_a_shell() {
-        for (path, word) in [
-            ("/tmp/a-b_c.d", "/tmp/a-b_c.d"),
-            ("a b", "'a b'"),
-            ("it's", r"'it'\''s'"),
-            ("-rf", "'./-rf'"),
-            ("$(x)", "'$(x)'"),
-        ] {
-            assert_eq!(quoted(Path::new(path)), word);
-        }
-    }
 }

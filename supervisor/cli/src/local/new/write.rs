@@ -5,8 +5,9 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use super::language::Language;
 use super::sdk::Sdk;
-use super::{Language, files, setup};
+use super::{files, setup};
 use crate::failure::Failure;
 
 /// Writes a plugin into an empty or missing directory; returns the relative paths of its files.

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::global::Global;
 use crate::line::sanitized_line;
 use crate::output::Output;
+use crate::show::counted;
 
 /// Show the value of a key.
 ///
@@ -56,7 +57,7 @@ impl GetArgs {
         match text {
             Some(text) => out.text(&Raw::from(text).text()),
             None => {
-                let bytes = sanitized_line(name::counted(value.len() as u64, "byte"));
+                let bytes = sanitized_line(counted(value.len() as u64, "byte"));
                 out.line(inert!("no text: {}; --raw writes them", bytes));
             }
         }

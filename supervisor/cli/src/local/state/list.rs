@@ -6,13 +6,15 @@ use serde_json::{Value, json};
 use talon_proto::state::{EntrySize, ListEntriesRequest, ListPluginsRequest, PluginUsage};
 use talon_sanitize::inert;
 
-use super::access::{Operator, Purpose, StateAccess};
+use super::access::{Purpose, StateAccess};
 use super::name;
+use super::operator::Operator;
 use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
 use crate::line::sanitized_line;
 use crate::output::Output;
+use crate::show::counted;
 use crate::table::Table;
 
 /// Entries per request; the service may return fewer.
@@ -131,7 +133,7 @@ async fn entries(
     out.table(&table);
     out.line("");
     let size = sanitized_line(HumanBytes(whole.bytes));
-    let keys = sanitized_line(name::counted(whole.keys, "key"));
+    let keys = sanitized_line(counted(whole.keys, "key"));
     out.line(inert!("{} of {}; {} in all, keys included", listed, keys, size));
     Ok(())
 }

@@ -5,6 +5,8 @@ mod delete;
 mod get;
 mod list;
 pub(crate) mod name;
+pub(crate) mod operator;
+pub(crate) mod part;
 mod private_service;
 mod purge;
 pub(crate) mod scratch;

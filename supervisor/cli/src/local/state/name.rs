@@ -28,12 +28,6 @@ pub(super) fn no_such_key(plugin: &str, text: &str) -> Failure {
     Failure::new(exit::REFUSED, text)
 }
 
-/// A count with its noun, in the plural form if needed.
-pub(crate) fn counted(count: u64, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,11 +41,5 @@ mod tests {
         }
         assert_eq!(plugin("gone-since").unwrap(), "gone-since");
         assert!(key(&"k".repeat(10_000)).len() < 200);
-    }
-
-    #[test]
-    fn one_is_one_and_others_are_many() {
-        let counts: Vec<String> = [0, 1, 2].into_iter().map(|count| counted(count, "key")).collect();
-        assert_eq!(counts, ["0 keys", "1 key", "2 keys"]);
     }
 }

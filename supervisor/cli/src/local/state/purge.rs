@@ -6,14 +6,16 @@ use serde_json::json;
 use talon_proto::state::{ListEntriesRequest, PluginUsage, PurgeRequest};
 use talon_sanitize::inert;
 
-use super::access::{Operator, Purpose, StateAccess};
+use super::access::{Purpose, StateAccess};
 use super::name;
+use super::operator::Operator;
 use crate::confirm;
 use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
 use crate::line::sanitized_line;
 use crate::output::Output;
+use crate::show::counted;
 
 /// Delete everything that a plugin has stored.
 ///
@@ -65,7 +67,7 @@ async fn usage(operator: &mut Operator, plugin: &str) -> Result<PluginUsage, Fai
 }
 
 fn amount(usage: &PluginUsage) -> String {
-    format!("{}, {}", name::counted(usage.keys, "key"), HumanBytes(usage.bytes))
+    format!("{}, {}", counted(usage.keys, "key"), HumanBytes(usage.bytes))
 }
 
 fn is_confirmed(plugin: &str, kept: &PluginUsage, out: &mut Output) -> Result<bool, Failure> {

@@ -1,7 +1,5 @@
 //! `talon state set`.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -14,8 +12,10 @@ use super::name;
 use crate::exit;
 use crate::failure::Failure;
 use crate::global::Global;
+use crate::input::{InputError, InputSource};
 use crate::line::sanitized_line;
 use crate::output::Output;
+use crate::show::counted;
 
 /// The largest value that the store accepts. Larger ones are refused before they are sent.
 const MAX_VALUE_BYTES: u64 = 1 << 20;
@@ -54,7 +54,7 @@ impl SetArgs {
         if out.is_json() {
             out.json(&json!({ "plugin": plugin, "key": self.key, "bytes": bytes }));
         } else {
-            let bytes = sanitized_line(name::counted(bytes as u64, "byte"));
+            let bytes = sanitized_line(counted(bytes as u64, "byte"));
             out.line(inert!("set {} of {}: {}", name::key(&self.key), sanitized_line(plugin), bytes));
         }
         Ok(exit::OK)
@@ -63,36 +63,32 @@ impl SetArgs {
 
 fn value(value: Option<String>, file: Option<PathBuf>) -> Result<Vec<u8>, Failure> {
     match (value, file) {
-        (_, Some(file)) => {
-            let name = file.display().to_string();
-            let opened =
-                File::open(&file).map_err(|error| Failure::failed(format!("cannot open {name}: {error}")))?;
-            read(&name, opened)
+        (_, Some(file)) => read(InputSource::File(&file)),
+        (Some(text), None) if text == "-" => read(InputSource::Stdin),
+        (text, None) => {
+            let bytes = text.unwrap_or_default().into_bytes();
+            if bytes.len() as u64 > MAX_VALUE_BYTES { Err(too_large("the value")) } else { Ok(bytes) }
         }
-        (Some(text), None) if text == "-" => read("stdin", std::io::stdin().lock()),
-        (text, None) => fits("the value", text.unwrap_or_default().into_bytes()),
     }
 }
 
-fn read(name: &str, from: impl Read) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    from.take(MAX_VALUE_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Failure::failed(format!("cannot read {name}: {error}")))?;
-    fits(name, bytes)
+fn read(source: InputSource<'_>) -> Result<Vec<u8>, Failure> {
+    source.read(MAX_VALUE_BYTES).map_err(|error| match error {
+        InputError::TooLarge { name } => too_large(&name),
+        error => Failure::failed(error.to_string()),
+    })
 }
 
-fn fits(name: &str, bytes: Vec<u8>) -> Result<Vec<u8>, Failure> {
-    if bytes.len() as u64 > MAX_VALUE_BYTES {
-        return Err(Failure::usage(format!(
-            "{name} is larger than {MAX_VALUE_BYTES} bytes, the most a value may have: keep it in a file, and its path here"
-        )));
-    }
-    Ok(bytes)
+fn too_large(name: &str) -> Failure {
+    Failure::usage(format!(
+        "{name} is larger than {MAX_VALUE_BYTES} bytes, the most a value may have: keep it in a file, and its path here"
+    ))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
 
     #[test]

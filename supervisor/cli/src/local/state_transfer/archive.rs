@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use tar::{Archive, Builder, EntryType, EntryWriter, Header};
 
 use super::CHUNK_BYTES;
-use crate::local::state::access::StatePart;
+use crate::local::state::part::StatePart;
 
 const FORMAT: &str = "talon-backup";
 /// Increased when an older `talon` would misread the format.

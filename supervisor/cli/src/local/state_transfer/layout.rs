@@ -6,7 +6,7 @@
 use talon_plugin::PluginName;
 use ulid::Ulid;
 
-use crate::local::state::access::StatePart;
+use crate::local::state::part::StatePart;
 
 /// The directory of the sessions' files.
 pub(super) const SESSIONS: &str = "sessions";

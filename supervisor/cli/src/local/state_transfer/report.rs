@@ -7,8 +7,8 @@ use talon_sanitize::{Raw, Sanitized, inert};
 use super::layout::{PLUGINS, SESSIONS};
 use crate::exit;
 use crate::line::sanitized_line;
-use crate::local::state::name::counted;
 use crate::output::Output;
+use crate::show::counted;
 use crate::table::Table;
 
 /// Refused records that the JSON output lists; beyond this they are only counted. A directory with more of them was

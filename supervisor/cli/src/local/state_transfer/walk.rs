@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::layout::{MEMORIES, MEMORY, PLUGINS, SESSIONS, STATE, YAML};
 use super::tree::Tree;
-use crate::local::state::access::StatePart;
+use crate::local::state::part::StatePart;
 
 /// Files per import. Each session is one file; a machine's users need years to start a million.
 pub(super) const MAX_FILES: usize = 1_000_000;

@@ -15,12 +15,13 @@ use super::greeting;
 use super::message_reader::{MAX_MESSAGE_BYTES, MessageReader, UserInput};
 use super::shown_approvals::ShownApprovals;
 use crate::client::agent::approval::find;
-use crate::client::agent::ask::{SessionOverrides, print_error};
 use crate::client::agent::connection::AgentConnection;
 use crate::client::agent::formatting::{count_of, single_line};
+use crate::client::agent::session_overrides::SessionOverrides;
 use crate::client::agent::turn::{
     DisplayFilter, FollowOptions, StopReason, TurnEnd, TurnOutcome, follow, footer,
 };
+use crate::client::agent::turn_error::print_error;
 use crate::exit;
 use crate::failure::Failure;
 use crate::output::Output;

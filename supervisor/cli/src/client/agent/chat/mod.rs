@@ -25,8 +25,8 @@ use conversation::Conversation;
 use message_reader::MessageReader;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use super::ask::SessionOverrides;
 use super::connection::AgentConnection;
+use super::session_overrides::SessionOverrides;
 use crate::exit;
 use crate::failure::Failure;
 use crate::host_socket::HostSocket;

@@ -5,8 +5,7 @@ use talon_proto::agent::{
     Approval, CompactSessionResponse, Memory, Message, Model, ProviderState, Session, Workflow, WorkflowStep,
 };
 
-use super::cost;
-use super::turn::{call, tool_result};
+use super::parts::{call, cost, tool_result};
 
 pub(in crate::client::agent) fn session(session: &Session) -> Value {
     let (pico, usd) = cost(session.cost_pico_usd);

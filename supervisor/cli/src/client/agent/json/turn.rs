@@ -1,12 +1,10 @@
 //! A turn as JSON: its chunks, and its outcome.
 
 use serde_json::{Value, json};
-use talon_proto::agent::{
-    BudgetsLeft, ContextStats, Done, Error, LoopState, SubagentResult, ToolCall, ToolResult, chunk,
-};
+use talon_proto::agent::{BudgetsLeft, ContextStats, Done, Error, LoopState, SubagentResult, chunk};
 
+use super::parts::{attempt, call, cost, parsed, tool_result, usage};
 use super::records::approval;
-use super::{attempt, cost, parsed, usage};
 use crate::client::agent::turn::{StopReason, TurnEnd, TurnOutcome, TurnRecord};
 use crate::exit;
 
@@ -179,27 +177,6 @@ fn state(state: &LoopState) -> Value {
         "event": state.event,
         "budgets": state.budgets.as_ref().map(budgets),
         "session_id": state.session_id,
-    })
-}
-
-pub(super) fn call(call: &ToolCall) -> Value {
-    json!({
-        "call_id": call.call_id,
-        "plugin": call.plugin,
-        "action": call.action,
-        "tool": call.tool,
-        "arguments": parsed(&call.arguments),
-    })
-}
-
-pub(super) fn tool_result(result: &ToolResult) -> Value {
-    json!({
-        "call_id": result.call_id,
-        "tool": result.tool,
-        "success": result.success,
-        "output": result.output,
-        "duration_ms": result.duration_ms,
-        "truncated": result.truncated,
     })
 }
 

@@ -14,7 +14,8 @@ use serde_json::Value;
 use talon_sanitize::{Raw, inert};
 use tempfile::TempDir;
 
-use super::launcher::{Download, PackageRegistry, find, split_pypi};
+use super::download::{Download, PackageRegistry, split_pypi};
+use super::program_path::find;
 use crate::failure::Failure;
 use crate::output::Output;
 

@@ -1,12 +1,11 @@
 //! JSON as editors write it: with comments and trailing commas.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::input::{InputError, InputSource};
 
 /// The largest file to read. Claude Code stores much else in the same file; this is ten times the largest one seen.
 const MAX_BYTES: u64 = 16 << 20;
@@ -14,21 +13,19 @@ const MAX_BYTES: u64 = 16 << 20;
 /// Reads a file.
 pub(super) fn read(path: &Path) -> Result<Value, Failure> {
     let name = path.display();
-    let not_read = |error: std::io::Error| {
-        Failure::usage(format!("cannot read {name}: {error}; name the editor's file"))
-    };
-    let file = File::open(path).map_err(not_read)?;
-    if file.metadata().map_err(not_read)?.is_dir() {
+    if path.is_dir() {
         return Err(Failure::usage(format!("{name} is a directory: name the editor's file in it")));
     }
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(not_read)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        let text = format!(
-            "{name} has more than {MAX_BYTES} bytes: name the file in which the editor lists MCP servers"
-        );
-        return Err(Failure::usage(text));
-    }
+    let bytes = InputSource::File(path).read(MAX_BYTES).map_err(|error| {
+        Failure::usage(match error {
+            InputError::Open { name, error } | InputError::Read { name, error } => {
+                format!("cannot read {name}: {error}; name the editor's file")
+            }
+            InputError::TooLarge { name } => format!(
+                "{name} has more than {MAX_BYTES} bytes: name the file in which the editor lists MCP servers"
+            ),
+        })
+    })?;
     let text = String::from_utf8(bytes).map_err(|error| {
         Failure::usage(format!(
             "{name} is not UTF-8 from byte {}: save it as UTF-8",

@@ -11,11 +11,13 @@
 //! | `entry` | the plugin's entry, as YAML |
 //! | `write` | adds entries to a configuration file without changing the rest |
 
+mod download;
 mod entry;
 mod install;
 mod jsonc;
 mod launcher;
 mod paths;
+mod program_path;
 mod server;
 mod values;
 mod write;

@@ -1,0 +1,132 @@
+//! What launchers such as `npx` and `uvx` would download, by their command lines.
+
+/// A package that a launcher would download and run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Download {
+    pub(super) registry: PackageRegistry,
+    /// The package in the registry's syntax, with a version if one was given.
+    pub(super) package: String,
+    /// The program in the package.
+    pub(super) program: Option<String>,
+    pub(super) args: Vec<String>,
+}
+
+/// The package registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PackageRegistry {
+    Npm,
+    PyPi,
+}
+
+/// What a launcher's command line would download. `None`: it is not a launcher.
+pub(super) fn download(command: &str, args: &[String]) -> Option<Result<Download, String>> {
+    let command = command.strip_suffix(".cmd").or_else(|| command.strip_suffix(".exe")).unwrap_or(command);
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let (by, words): (PackageRegistry, &[&str]) = match (command, words.as_slice()) {
+        ("npx" | "bunx" | "pnpx", rest) => (PackageRegistry::Npm, rest),
+        ("npm" | "pnpm" | "yarn" | "bun", ["exec" | "dlx" | "x", rest @ ..]) => (PackageRegistry::Npm, rest),
+        ("uvx", rest) | ("uv", ["tool", "run", rest @ ..]) | ("pipx", ["run", rest @ ..]) => {
+            (PackageRegistry::PyPi, rest)
+        }
+        _ => return None,
+    };
+    Some(read(by, words))
+}
+
+fn read(by: PackageRegistry, words: &[&str]) -> Result<Download, String> {
+    let mut package = None;
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let (flag, value) = word.split_once('=').map_or((*word, None), |(flag, value)| (flag, Some(value)));
+        match (by, flag) {
+            (
+                PackageRegistry::Npm,
+                "-y" | "--yes" | "-q" | "--quiet" | "--prefer-online" | "--prefer-offline" | "--",
+            ) => {}
+            (
+                PackageRegistry::PyPi,
+                "-q" | "--quiet" | "--isolated" | "--no-cache" | "--refresh" | "--offline",
+            ) => {}
+            (PackageRegistry::Npm, "-p" | "--package") | (PackageRegistry::PyPi, "--from" | "--spec") => {
+                let given = value.map(str::to_owned).or_else(|| words.next().map(|word| (*word).to_owned()));
+                if package.is_some() {
+                    return Err(
+                        "has its launcher download more than one package: install them, and name the program"
+                            .to_owned(),
+                    );
+                }
+                package = given;
+            }
+            (PackageRegistry::PyPi, "--python" | "-p") => {
+                if value.is_none() {
+                    words.next();
+                }
+            }
+            (_, flag) if flag.starts_with('-') => {
+                return Err(format!(
+                    "has its launcher use {flag}: install its package, and name the program"
+                ));
+            }
+            (_, _) => {
+                let program = (*word).to_owned();
+                let args = words.map(|word| (*word).to_owned()).collect();
+                let (package, program) = match package {
+                    Some(package) => (package, Some(program)),
+                    None => (program, None),
+                };
+                return if is_package(by, &package) {
+                    Ok(Download { registry: by, package, program, args })
+                } else {
+                    Err(format!(
+                        "has its launcher fetch {package:?}, which is no package of a registry: install it, and name the program"
+                    ))
+                };
+            }
+        }
+    }
+    Err("has a launcher without a program to run: correct it".to_owned())
+}
+
+/// A package name with an optional version; rejects what a package manager would treat as an address or a flag.
+fn is_package(by: PackageRegistry, text: &str) -> bool {
+    let word = |text: &str| {
+        text.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+    };
+    let version = |text: &str| {
+        !text.is_empty()
+            && text.bytes().all(|b| {
+                b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'+' | b'^' | b'~' | b'*')
+            })
+    };
+    match by {
+        PackageRegistry::Npm => {
+            let (scope, rest) = match text.strip_prefix('@').map(|rest| rest.split_once('/')) {
+                Some(Some((scope, rest))) => (Some(scope), rest),
+                Some(None) => return false,
+                None => (None, text),
+            };
+            let (name, asked) =
+                rest.split_once('@').map_or((rest, None), |(name, asked)| (name, Some(asked)));
+            scope.is_none_or(word) && word(name) && asked.is_none_or(version)
+        }
+        PackageRegistry::PyPi => {
+            let (name, asked) = split_pypi(text);
+            let (name, extras) =
+                name.split_once('[').map_or((name, None), |(name, extras)| (name, extras.strip_suffix(']')));
+            word(name) && extras.is_none_or(|extras| extras.split(',').all(word)) && asked.is_none_or(version)
+        }
+    }
+}
+
+/// Splits name and version of `uvx name@1.2` and `name==1.2`.
+pub(super) fn split_pypi(text: &str) -> (&str, Option<&str>) {
+    match text.split_once("==").or_else(|| text.split_once('@')) {
+        Some((name, version)) => (name, Some(version)),
+        None => (text, None),
+    }
+}
+
+#[cfg(test)]
+#[path = "download_tests.rs"]
+mod tests;
