@@ -98,6 +98,7 @@ mod fold;
 mod invisible;
 mod json;
 mod names;
+mod nearest;
 mod non_ascii;
 mod patterns;
 mod prefilter;
@@ -116,6 +117,7 @@ mod vocabulary;
 pub use family_counts::FamilyCounts;
 pub use flags::Flags;
 pub use json::{MAX_JSON_BYTES, MAX_JSON_DEPTH};
+pub use nearest::nearest;
 pub use patterns::{
     BadPattern, MAX_COMPILED_BYTES, MAX_PATTERN_BYTES, MAX_PATTERNS, NOTICE, PatternProblem, SettingsError,
 };
