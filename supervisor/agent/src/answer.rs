@@ -8,8 +8,6 @@
 use serde_json::Value;
 use talon_llm::model::{Answer, Finish};
 
-use crate::loop_context::AnswerVerdict;
-
 mod error;
 mod extract;
 mod schema;
@@ -27,6 +25,15 @@ pub struct FinalAnswer {
     pub value: Option<Value>,
     /// The model reached its token limit: the end of the text is missing.
     pub cut: bool,
+}
+
+/// The result of checking an answer without calls.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AnswerVerdict {
+    /// It is valid.
+    Accepted(FinalAnswer),
+    /// It is not valid.
+    Invalid(AnswerError),
 }
 
 /// Checks an answer without calls.

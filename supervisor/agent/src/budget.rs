@@ -1,19 +1,16 @@
-//! The limits of a turn, and whether one is reached.
+//! The limits of a turn, and the texts about them.
 //!
-//! [`judge`] is called between two questions to the model, and uses the context alone. Before a limit ends a turn, the
-//! model gets a warning ([`Warning`]), so that it can change course or answer with what it has. Only a limit of 1
-//! leaves no room for one.
+//! [`LoopContext::check_budgets`](crate::loop_context::LoopContext::check_budgets) compares a turn with its limits.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use crate::loop_context::LoopContext;
-use crate::progress;
-
 mod limit;
+mod usage;
 mod warning;
 
 pub use limit::Limit;
+pub use usage::BudgetUse;
 pub use warning::{Warning, note};
 
 /// The limits of a turn, from one message of a person to its answer.
@@ -24,7 +21,7 @@ pub struct Budgets {
     /// Calls of one answer that run, concurrently: 10. Further calls of the answer are rejected, and the model is
     /// notified.
     pub calls_at_once: NonZeroU32,
-    /// Errors of one tool: 8. A success cancels one of them ([`crate::loop_context::Tally`]).
+    /// Errors of one tool: 8. A success cancels one of them ([`crate::loop_context::ToolStats`]).
     pub tool_errors: NonZeroU32,
     /// Consecutive successes of one tool with the same arguments and result: 3.
     pub identical_successes: NonZeroU32,
@@ -57,70 +54,13 @@ impl Default for Budgets {
     }
 }
 
-/// The result of [`judge`].
+/// The result of comparing a turn with its limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BudgetCheck {
     /// The turn may continue; the model should see these warnings.
     Within(Vec<Warning>),
     /// The turn has to end.
     Exceeded(Limit),
-}
-
-/// Whether the model may be asked again after a batch of calls.
-#[must_use]
-pub fn judge(context: &LoopContext) -> BudgetCheck {
-    let budgets = context.budgets();
-    let mut warnings = Vec::new();
-    for (tool, tally) in context.tool_stats() {
-        let successes = tally.identical_successes();
-        if successes >= budgets.identical_successes.get() {
-            return BudgetCheck::Exceeded(Limit::IdenticalSuccesses { tool: tool.clone(), times: successes });
-        }
-        if tally.errors() >= budgets.tool_errors.get() {
-            return BudgetCheck::Exceeded(Limit::ToolErrors { tool: tool.clone(), errors: tally.errors() });
-        }
-        // Only tools of the last batch: repeating a warning after each batch would be noise.
-        if !context.just_used(tool) {
-            continue;
-        }
-        if successes > 1 && successes + 1 == budgets.identical_successes.get() {
-            warnings.push(Warning::IdenticalSuccesses { tool: tool.clone(), times: successes });
-        }
-        if tally.errors() > 0 && tally.errors() + 1 == budgets.tool_errors.get() {
-            warnings.push(Warning::ToolErrors { tool: tool.clone(), errors: tally.errors() });
-        }
-    }
-    let repeats = progress::repeats(context.history());
-    if repeats >= budgets.no_progress.get() {
-        return BudgetCheck::Exceeded(Limit::NoProgress { times: repeats });
-    }
-    if let Some(limit) = exhausted_limit(context) {
-        return BudgetCheck::Exceeded(limit);
-    }
-    if context.iterations_left() == 0 {
-        return BudgetCheck::Exceeded(Limit::Iterations { most: budgets.iterations.get() });
-    }
-    // One warning is enough where a single tool makes no progress.
-    let told = warnings.iter().any(|warning| matches!(warning, Warning::IdenticalSuccesses { .. }));
-    if !told && repeats > 1 && repeats + 1 == budgets.no_progress.get() {
-        warnings.push(Warning::NoProgress { times: repeats });
-    }
-    if context.iterations_left() == 1 {
-        warnings.push(Warning::LastIteration);
-    }
-    warnings.extend(warning::spending_warnings(context));
-    BudgetCheck::Within(warnings)
-}
-
-/// The limit of time or money that is reached. It also ends a turn that waits for a model or a tool: then the driver
-/// sends [`crate::loop_context::Failure::Limit`].
-#[must_use]
-pub fn exhausted_limit(context: &LoopContext) -> Option<Limit> {
-    let (budgets, spent) = (context.budgets(), context.spent());
-    if spent.elapsed >= budgets.wall_time {
-        return Some(Limit::WallTime { most: budgets.wall_time });
-    }
-    budgets.micro_usd.filter(|most| spent.micro_usd >= *most).map(|most| Limit::Cost { most_micro_usd: most })
 }
 
 /// The result of each call beyond [`Budgets::calls_at_once`].
@@ -131,6 +71,3 @@ pub fn over_limit_message(budgets: &Budgets) -> String {
         budgets.calls_at_once
     )
 }
-
-#[cfg(test)]
-mod tests;

@@ -6,20 +6,25 @@
 //! Pure:
 //!
 //! - [`machine`]: states, events, the table of transitions, and [`machine::Turn`], which takes facts
-//! - [`loop_context`]: the context of a turn; [`budget`] and [`progress`] judge it
+//! - [`loop_context`]: the context of a turn, and whether a limit of its [`budget`] is reached
+//! - [`tool_result`]: the result of a call; [`progress`] compares calls and results
 //! - [`answer`]: whether a final answer is valid
-//! - [`tools`]: the tools offered to a model, its calls, and their results
-//! - [`context`]: what a model sees of a session, in tokens
+//! - [`tools`]: the tools offered to a model, and its calls
+//! - [`tokens`]: texts counted and cut in tokens; [`fence`]: data in a prompt
 //! - [`prompt`]: the system prompt
+//! - [`context`]: what a model sees of a session
 //!
 //! With IO:
 //!
-//! - [`driver`]: performs effects, and defines the traits for everything outside
+//! - [`journal`]: a session's entries and their place in the store
 //! - [`compress`]: the running summary
-//! - [`door`], [`journal`], [`approval`], [`recall`], [`subagent`]: implementations of these traits
+//! - [`driver`]: performs effects, and defines the traits for everything else outside
+//! - [`host_client`], [`approval`], [`recall`], [`subagent`]: implementations of these traits
 //! - [`workspace`]: reads the person's files for the prompt
-//! - [`run`]: the process, with the registry of turns, the service for clients, [`costs`] and [`metrics`]
+//! - `turns`: the running turns; `agent`: the shared state, which starts them; [`costs`] and [`metrics`]
+//! - `serve`: the service for clients; [`run`]: the process
 
+mod agent;
 pub mod answer;
 pub mod approval;
 pub mod budget;
@@ -27,6 +32,8 @@ pub mod compress;
 pub mod context;
 pub mod costs;
 pub mod driver;
+mod error_status;
+pub mod fence;
 pub mod host_client;
 pub mod journal;
 pub mod loop_context;
@@ -38,6 +45,8 @@ pub mod recall;
 pub mod run;
 mod serve;
 pub mod subagent;
+pub mod tokens;
+pub mod tool_result;
 pub mod tools;
 mod turns;
 pub mod workspace;

@@ -8,21 +8,18 @@ use std::time::Duration;
 
 use talon_llm::model::{Answer, ToolCall, Usage};
 
-use crate::budget::{self, BudgetCheck, Budgets};
-use crate::machine::BudgetUse;
+use crate::answer::AnswerVerdict;
+use crate::budget::{BudgetCheck, Budgets};
 use crate::progress::Fingerprint;
+use crate::tool_result::{CallOutcome, NEVER_OFFERED, ToolResult};
 
+mod budget_check;
 mod facts;
 mod outcome;
 mod tool_stats;
 
-pub use outcome::{AnswerVerdict, Failure, FailureReport, FinishedTurn};
-pub use tool_stats::{CallOutcome, ToolResult, ToolStats};
-
-/// The name under which calls of tools that were never offered are counted together: if each name counted separately, a
-/// model that makes up a new name each time would never reach the limit. The space makes it different from any tool's
-/// name.
-pub const NEVER_OFFERED: &str = "tools that do not exist";
+pub use outcome::{Failure, FailureReport, FinishedTurn};
+pub use tool_stats::ToolStats;
 
 /// The context of a turn.
 #[derive(Debug, Clone, PartialEq)]
@@ -202,22 +199,6 @@ impl LoopContext {
         self.spent_before
     }
 
-    /// Use and rest of each budget.
-    #[must_use]
-    pub fn budget_use(&self) -> BudgetUse {
-        let errors = self.tallies.values().map(ToolStats::errors).max().unwrap_or_default();
-        BudgetUse {
-            iterations_left: self.iterations_left(),
-            tool_errors_left: self.budgets.tool_errors.get().saturating_sub(errors),
-            retries_left: self.retries_left(),
-            elapsed_ms: milliseconds(self.spent.elapsed),
-            left_ms: milliseconds(self.budgets.wall_time.saturating_sub(self.spent.elapsed)),
-            tokens: self.usage.input_tokens.saturating_add(self.usage.output_tokens),
-            micro_usd: self.spent.micro_usd,
-            micro_usd_left: self.budgets.micro_usd.map(|most| most.saturating_sub(self.spent.micro_usd)),
-        }
-    }
-
     /// The content of [`crate::machine::Effect::TellDone`].
     #[must_use]
     pub fn finished(&self) -> Option<FinishedTurn> {
@@ -233,15 +214,11 @@ impl LoopContext {
     /// The content of [`crate::machine::Effect::TellEnd`].
     #[must_use]
     pub fn failure_report(&self) -> Option<FailureReport> {
-        let reason = match (&self.failure, budget::judge(self)) {
+        let reason = match (&self.failure, self.check_budgets()) {
             (Some(failure), _) => failure.clone(),
             (None, BudgetCheck::Exceeded(limit)) => Failure::Limit(limit),
             (None, BudgetCheck::Within(_)) => return None,
         };
         Some(FailureReport { sentence: reason.to_string(), reason, partial: self.partial.clone() })
     }
-}
-
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

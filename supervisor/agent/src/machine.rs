@@ -2,7 +2,7 @@
 //!
 //! [`TRANSITIONS`] is the whole machine: a list of state, event, guard, next state and effects. [`step`] looks a
 //! transition up in it, the diagram in `docs/agent-loop.md` is generated from it ([`diagram()`]), and the property
-//! tests walk it. An event that a state does not accept, or whose guard fails, is a [`NotTaken`], never a panic, and
+//! tests walk it. An event that a state does not accept, or whose guard fails, is a [`TransitionError`], never a panic, and
 //! changes nothing.
 //!
 //! Events carry no data. What happened is in the [`LoopContext`], where guards check it, so that no event can
@@ -22,7 +22,7 @@ pub use diagram::diagram;
 pub use effect::{Effect, EffectKind};
 pub use guard::Guard;
 pub use phase::{Activity, Phase};
-pub use record::{BudgetUse, TransitionRecord};
+pub use record::TransitionRecord;
 pub use state::{Event, State};
 pub use table::{TRANSITIONS, Transition};
 pub use turn::{Advance, Fact, Turn};
@@ -69,7 +69,7 @@ pub enum TransitionError {
 /// Applies an event: returns the next state and its effects, in order.
 ///
 /// # Errors
-/// [`NotTaken`]; the state stays the same.
+/// [`TransitionError`]; the state stays the same.
 pub fn step(
     state: State,
     event: Event,

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use talon_llm::model::{Arguments, ToolCall};
 
-use crate::loop_context::{CallOutcome, ToolResult};
+use crate::tool_result::{CallOutcome, ToolResult};
 
 /// The longest cycle of batches that is detected. A model that reads one file, then another, then the first one again
 /// repeats in cycles of two or three; longer cycles run into the limit of iterations.

@@ -5,15 +5,15 @@
 //! 1. the safety rules ([`safety_rules`]), in every language, always
 //! 2. the operator's rules (`orchestrator.rules`), which add to them; they are never cut
 //! 3. identity, soul and user of the [`Workspace`]
-//! 4. as data inside a [`fence`]: daily memory, recalled memories, hints from workflows, and notes of trusted plugins
+//! 4. as data inside a [`fence`](crate::fence): daily memory, recalled memories, hints from workflows, and notes of trusted plugins
 //!
 //! Items 3 and 4 share what the section has left; each piece is truncated with a notice.
 
 use talon_llm::model::Message;
 
-use crate::context::{TokenCounter, cut, shares};
+use crate::fence;
+use crate::tokens::{TokenCounter, cut, shares};
 
-pub mod fence;
 mod safety;
 mod workspace;
 

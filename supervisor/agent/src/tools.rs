@@ -23,12 +23,13 @@ use crate::answer::Schema;
 
 mod batch;
 mod check;
-mod nearest;
+mod pattern_intersection;
 mod refusal;
 mod result;
 
 pub use batch::{Batch, BatchError, CallPlan, messages, plan};
 pub use check::CheckedCall;
+pub(crate) use pattern_intersection::{PatternIntersection, intersect};
 pub use refusal::Refusal;
 pub use result::{denied, from_builtin, from_host};
 

@@ -159,14 +159,14 @@ fn report_exit(program: &str, step: Phase, ended: std::io::Result<ExitStatus>) -
 
 /// Serves from the start of the program until the end of the service.
 async fn serve(line: HandshakeReceiver, step: &Cell<Phase>) -> Result<(), Failure> {
-    let mut told = StopSignals::install().map_err(Failure::Signals)?;
+    let mut stop_signals = StopSignals::install().map_err(Failure::Signals)?;
     let plugin = tokio::select! {
         plugin = connect(line, step) => plugin?,
-        () = told.recv() => return Ok(()),
+        () = stop_signals.recv() => return Ok(()),
     };
     step.set(Phase::Serving);
     let unheard = async {
-        told.recv().await;
+        stop_signals.recv().await;
         // The SDK receives the same signal and drains. This is for a signal that came just before the SDK began to
         // listen.
         sleep(DEFAULT_GRACE * 2).await;

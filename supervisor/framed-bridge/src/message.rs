@@ -124,15 +124,15 @@ impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for CappedVisitor<T,
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        let mut kept = Capped::default();
-        while kept.items.len() < N {
-            let Some(item) = list.next_element()? else { return Ok(kept) };
-            kept.items.push(item);
+        let mut capped = Capped::default();
+        while capped.items.len() < N {
+            let Some(item) = list.next_element()? else { return Ok(capped) };
+            capped.items.push(item);
         }
         while list.next_element::<IgnoredAny>()?.is_some() {
-            kept.more += 1;
+            capped.more += 1;
         }
-        Ok(kept)
+        Ok(capped)
     }
 }
 

@@ -46,9 +46,9 @@ pub(crate) enum ConnectError {
     #[error("the MCP server {server} cannot be reached: {why}")]
     Tls { server: String, why: TlsError },
     #[error(
-        "the MCP server {server} did not answer `{asked}` within {seconds} s: see that it is one, and give it longer with start_timeout"
+        "the MCP server {server} did not answer `{method}` within {seconds} s: see that it is one, and give it longer with start_timeout"
     )]
-    Timeout { server: String, asked: &'static str, seconds: u64 },
+    Timeout { server: String, method: &'static str, seconds: u64 },
     #[error("the MCP server {server} {how} before it answered: its log says why")]
     Ended { server: String, how: String },
     #[error("the MCP server {server} cannot be reached: {why}")]
@@ -186,7 +186,7 @@ impl Attempt<'_> {
         version: ProtocolVersion,
     ) -> Result<RunningService<RoleClient, ClientConfig>, AttemptError> {
         let server = self.server.clone();
-        let asked = match mode {
+        let method = match mode {
             ClientLifecycleMode::Discover { .. } => "server/discover",
             _ => "initialize",
         };
@@ -198,7 +198,10 @@ impl Attempt<'_> {
             Ok(Err(error)) => return Err(self.classify(error)),
             Err(_) => {
                 let seconds = begun.elapsed().as_secs().max(1);
-                return Err(AttemptError(ConnectError::Timeout { server, asked, seconds }, Fallback::GiveUp));
+                return Err(AttemptError(
+                    ConnectError::Timeout { server, method, seconds },
+                    Fallback::GiveUp,
+                ));
             }
         };
         match service.peer_info() {

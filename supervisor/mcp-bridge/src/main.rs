@@ -9,6 +9,7 @@
 //! | `command`, `config` | the command line of the supervisor and the settings of the operator |
 //! | `connect` | connects to a program or an address and finds out its revision |
 //! | `session` | a connected server: its tools, its notifications, its end |
+//! | `server_handle` | what a call uses of a connected server |
 //! | `server/` | its process, its lines, filtering its messages |
 //! | `http/` | streamable HTTP through the supervisor's proxy |
 //! | `tools/` | names, schemas, arguments and results |
@@ -19,6 +20,7 @@ mod connect;
 mod http;
 mod run;
 mod server;
+mod server_handle;
 mod session;
 mod text;
 mod tools;

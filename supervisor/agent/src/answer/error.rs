@@ -3,7 +3,7 @@
 use talon_llm::model::NOTE_BEGINS;
 
 use super::Mismatch;
-use crate::prompt::fence;
+use crate::fence;
 
 /// Why a final answer is rejected. Its text is a sentence for people, who see it when no retry is left.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

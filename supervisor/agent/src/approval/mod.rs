@@ -2,7 +2,7 @@
 //!
 //! [`policy`] decides, without side effects. A read-only action needs no approval unless a rule that names it says
 //! `always`. An operator's rule says `always`, `destructive` or `never`. A call whose arguments look like `rm -rf`
-//! needs approval unless such a rule says `never`. [`Desk`] stores such a call before any client sees it, so a restart
+//! needs approval unless such a rule says `never`. [`ApprovalQueue`] stores such a call before any client sees it, so a restart
 //! of the agent loses none.
 //!
 //! ```text

@@ -19,7 +19,7 @@ pub(super) struct ParkedCall {
     /// Alive while a request waits for it.
     waiting: Weak<()>,
     /// A caller received the outcome in this process. From then on, the same call is a new one.
-    pub(super) told: bool,
+    pub(super) delivered: bool,
 }
 
 impl ParkedCall {
@@ -28,7 +28,7 @@ impl ParkedCall {
             deadline: Instant::now() + left,
             state: watch::Sender::new(record.state),
             waiting: Weak::new(),
-            told: false,
+            delivered: false,
             record,
         }
     }

@@ -136,9 +136,9 @@ impl CallApprover for ApprovalQueue {
         listener: &Arc<dyn Listener>,
     ) -> Confirmation {
         let settings = self.settings();
-        let asked = PolicyInput { plugin, action, args, read_only, destructive };
-        let Some(why) = settings.policy.confirm_reason(asked) else { return Confirmation::Yes };
-        let Some(record) = ApprovalRecord::new(caller, call_id, asked, &why, settings.expires_after) else {
+        let input = PolicyInput { plugin, action, args, read_only, destructive };
+        let Some(why) = settings.policy.confirm_reason(input) else { return Confirmation::Yes };
+        let Some(record) = ApprovalRecord::new(caller, call_id, input, &why, settings.expires_after) else {
             return too_large();
         };
         let left = settings.expires_after;

@@ -126,11 +126,11 @@ impl ApprovalRecord {
     pub(super) fn new(
         caller: &Caller,
         call_id: &str,
-        asked: PolicyInput<'_>,
+        input: PolicyInput<'_>,
         why: &ConfirmReason,
         expires_after: Duration,
     ) -> Option<Self> {
-        let PolicyInput { plugin, action, args, .. } = asked;
+        let PolicyInput { plugin, action, args, .. } = input;
         let bytes: usize = args.iter().map(|(name, value)| name.len() + value.len()).sum();
         if bytes > MAX_SHOWN_BYTES {
             return None;
@@ -185,10 +185,10 @@ impl ApprovalRecord {
             next.decided_at = Some(Timestamp::now());
         }
         for value in next.args.values_mut() {
-            let kept = value.floor_char_boundary(MAX_DECIDED_ARGUMENT_BYTES);
-            if kept < value.len() {
-                let left_out = value.len() - kept;
-                value.truncate(kept);
+            let end = value.floor_char_boundary(MAX_DECIDED_ARGUMENT_BYTES);
+            if end < value.len() {
+                let left_out = value.len() - end;
+                value.truncate(end);
                 value.push_str(&format!("… [{left_out} bytes more]"));
             }
         }

@@ -44,9 +44,9 @@ impl ApprovalRegistry {
     pub(super) async fn open(shelf: ApprovalStore) -> Result<Self, Error> {
         let now = Timestamp::now();
         let parked = shelf.load().await?.into_iter().map(|record| {
-            let (asked, expires) = (record.asked_at.as_millis(), record.expires_at.as_millis());
+            let (requested, expires) = (record.asked_at.as_millis(), record.expires_at.as_millis());
             // If the clock was set back in the meantime, no call may wait longer than its original timeout.
-            let left = (expires - now.as_millis()).clamp(0, (expires - asked).max(0));
+            let left = (expires - now.as_millis()).clamp(0, (expires - requested).max(0));
             (record.id.clone(), ParkedCall::new(record, Duration::from_millis(left.unsigned_abs())))
         });
         Ok(Self { parked: Mutex::new(parked.collect()), store: shelf })
@@ -81,7 +81,7 @@ impl ApprovalRegistry {
         let mut parked = self.lock_current().await;
         let known = parked
             .values_mut()
-            .find(|one| one.record.call == record.call && !one.told && !one.is_waited_for());
+            .find(|one| one.record.call == record.call && !one.delivered && !one.is_waited_for());
         if let Some(known) = known {
             return match self.take_answer(known).await {
                 Some(answer) => ParkOutcome::Answer(answer),
@@ -155,7 +155,7 @@ impl ApprovalRegistry {
             }
             ApprovalState::Cancelled => denied("its turn was cancelled"),
         };
-        one.told = true;
+        one.delivered = true;
         Some(answer)
     }
 

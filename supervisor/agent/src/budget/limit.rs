@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::loop_context::NEVER_OFFERED;
+use crate::tool_result::NEVER_OFFERED;
 
 /// The limit that ended a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -3,11 +3,6 @@
 use talon_llm::model::NOTE_BEGINS;
 
 use super::limit::{dollars, failed, times};
-use crate::loop_context::LoopContext;
-
-/// The share of time and money from which the model is warned, in hundredths. 80 leaves room for a last question or
-/// two.
-const WARN_AT_PERCENT: u32 = 80;
 
 /// A limit that is near.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -81,23 +76,4 @@ impl Warning {
 pub fn note(warnings: &[Warning]) -> String {
     let sentences: Vec<String> = warnings.iter().map(Warning::for_model).collect();
     format!("{NOTE_BEGINS}{}]", sentences.join(" "))
-}
-
-/// Warns once, when the share is passed, instead of after every later question.
-pub(super) fn spending_warnings(context: &LoopContext) -> Vec<Warning> {
-    let (budgets, before, now) = (context.budgets(), context.spent_before(), context.spent());
-    let mut warnings = Vec::new();
-    let at = budgets.wall_time.mul_f64(f64::from(WARN_AT_PERCENT) / 100.0);
-    if before.elapsed < at && now.elapsed >= at {
-        warnings.push(Warning::WallTime {
-            left_seconds: budgets.wall_time.saturating_sub(now.elapsed).as_secs(),
-        });
-    }
-    if let Some(most) = budgets.micro_usd {
-        let at = most / 100 * u64::from(WARN_AT_PERCENT);
-        if before.micro_usd < at && now.micro_usd >= at {
-            warnings.push(Warning::Cost { left_micro_usd: most.saturating_sub(now.micro_usd) });
-        }
-    }
-    warnings
 }

@@ -12,11 +12,9 @@ use talon_llm::route::cost::Day;
 use talon_llm::route::fallback::{AnswerEvent, Chain, ChainRequest};
 use talon_llm::route::router::Pins;
 
-use crate::context::{
-    Estimate, HistoryMessage, Sections, Summary, TokenCounter, Window, count_messages, counter_for, cut,
-    request,
-};
-use crate::driver::{Journal, JournalError, TurnEnvironment};
+use crate::context::{HistoryMessage, Sections, Summary, Window, count_messages, request};
+use crate::journal::{Journal, JournalError};
+use crate::tokens::{Estimate, TokenCounter, counter_for, cut};
 
 /// The most tokens that one question covers. 8,000 tokens are about twenty turns, and fit into the window of every
 /// current model.
@@ -162,7 +160,7 @@ pub enum CompactError {
 /// # Errors
 /// [`CompactError`]; earlier steps stay in effect.
 pub async fn compact(
-    world: &TurnEnvironment,
+    chain: &Chain,
     journal: &dyn Journal,
     session: &str,
     sections: &Sections,
@@ -186,7 +184,7 @@ pub async fn compact(
         if running.taken >= end {
             break;
         }
-        running.extend(&world.chain, session, &past[..end], sections).await.map_err(CompactError::Model)?;
+        running.extend(chain, session, &past[..end], sections).await.map_err(CompactError::Model)?;
         compacted.pico_usd = running.pico_usd;
         let done = running.persist(journal).await?;
         if done > 0 {

@@ -7,10 +7,10 @@ use talon_guard::Sanitizer;
 use talon_llm::model::{Message, ToolSpec};
 
 use super::{
-    HistoryMessage, Sections, Stats, Summary, TokenCounter, Window, WindowStatus, choose, count_messages,
-    history,
+    HistoryMessage, Sections, Stats, Summary, Window, WindowStatus, choose, count_messages, history,
 };
 use crate::prompt::Prompt;
+use crate::tokens::TokenCounter;
 use crate::tools::Offer;
 
 /// The parts of a question.
@@ -44,7 +44,7 @@ pub struct AssembledRequest {
     /// The messages that have to be summarized; if there are any, summarize them and assemble the question again. If no
     /// summary is available, the question can be asked as it is: it says what is missing.
     pub to_summarize: Vec<Range<usize>>,
-    /// How full the window is. A [`Status::Full`] question must not be asked.
+    /// How full the window is. A [`WindowStatus::Full`] question must not be asked.
     pub status: WindowStatus,
     /// Its composition.
     pub stats: Stats,

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use talon_llm::model::ToolSpec;
 
-use super::TokenCounter;
+use crate::tokens::TokenCounter;
 use crate::tools::Tool;
 
 /// The tokens of a tool beside its texts, as providers present it to the model.

@@ -14,25 +14,22 @@ use std::ops::Range;
 use talon_guard::{Sanitizer, Wrapped};
 use talon_llm::model::Message;
 
+use super::Sections;
+use super::message::{HistoryMessage, count_messages};
 use super::units::{Unit, turns};
-use super::{MIN_RESULT_TOKENS, Sections, TokenCounter, count_messages, cut, shares};
+use crate::tokens::{TokenCounter, cut, shares};
 
 /// The most turns shown, including the current one: the founding "last 5–10".
 pub const MAX_TURNS: usize = 10;
 /// The turns that stay when older ones go into the summary, if they fit.
 pub const KEPT_TURNS: usize = 5;
 
-/// A message of a session.
-#[derive(Debug, Clone, PartialEq)]
-pub struct HistoryMessage {
-    /// The turn's number. Notes of the agent belong to the turn in which they were made.
-    pub turn: u64,
-    /// The message.
-    pub message: Message,
-}
+/// The least tokens of a tool result: the envelope with all its attributes takes about 80, and a result that is only an
+/// envelope says nothing.
+pub const MIN_RESULT_TOKENS: usize = 150;
 
 /// The part of a session that is shown.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct HistoryView {
     /// The messages, oldest first.
     pub messages: Vec<Message>,
@@ -56,83 +53,103 @@ pub fn select(
     counter: &dyn TokenCounter,
     sanitizer: &Sanitizer,
 ) -> HistoryView {
-    let mut turns = turns(history);
-    let mut cutter = Cutter { counter, sanitizer, cut: 0 };
-    let Some(current) = turns.pop() else {
-        return HistoryView {
-            messages: vec![],
-            left_out: vec![],
-            turns: 0,
-            cut: 0,
-            result_tokens: 0,
-            recent_tokens: 0,
-        };
+    let mut earlier = turns(history);
+    let Some(current) = earlier.pop() else { return HistoryView::default() };
+    let mut selection = Selection {
+        sections,
+        cutter: Cutter { counter, sanitizer, cut: 0 },
+        used: 0,
+        shown: VecDeque::new(),
     };
-    let mut shown: VecDeque<Unit> = VecDeque::new();
-    let mut left_out = Vec::new();
-
-    // The latest exchange and everything after it, then the request.
-    let latest = current.iter().rposition(|unit| unit.is_exchange).unwrap_or(current.len());
-    let asked = current.iter().position(|unit| unit.is_exchange).unwrap_or(current.len());
-    let mut result_tokens = 0;
-    for (i, unit) in current[latest..].iter().enumerate() {
-        let mut unit = unit.clone();
-        if i == 0 && unit.is_exchange {
-            result_tokens = cutter.share(&mut unit.messages, sections.tool_results);
-        }
-        shown.push_back(unit);
-    }
-    let tokens = |units: &mut dyn Iterator<Item = &Unit>| -> usize {
-        units.map(|unit| count_messages(&unit.messages, counter)).sum()
-    };
-    let asked_units = &current[..asked];
-    let mut used = tokens(&mut shown.iter()).saturating_sub(result_tokens) + tokens(&mut asked_units.iter());
-    // The exchanges between them, newest first.
-    let between = &current[asked..latest.max(asked)];
-    let mut first_shown = 0;
-    for (i, unit) in between.iter().enumerate().rev() {
-        let unit = cutter.shorten(unit);
-        let size = count_messages(&unit.messages, counter);
-        if used + size > sections.recent {
-            first_shown = i + 1;
-            break;
-        }
-        used += size;
-        shown.push_front(unit);
-    }
-    let dropped = &between[..first_shown];
-    for unit in asked_units.iter().rev() {
-        shown.push_front(unit.clone());
-    }
-
-    // Earlier turns, newest first; none of them if something after them is left out.
-    let mut fitting = Vec::new();
+    let (result_tokens, dropped) = selection.show_current(&current);
+    // Earlier turns only if nothing after them is left out.
     let most = if dropped.is_empty() { MAX_TURNS - 1 } else { 0 };
-    for turn in turns.iter().rev().take(most) {
-        let turn: Vec<Unit> = turn.iter().map(|unit| cutter.shorten(unit)).collect();
-        let size = tokens(&mut turn.iter());
-        if used + size > sections.recent {
-            break;
-        }
-        used += size;
-        fitting.push((turn, size));
+    let gone = earlier.len() - selection.show_earlier(&earlier, most);
+    let left_out = [span(earlier[..gone].iter().flatten()), span(dropped.iter())];
+    HistoryView {
+        messages: selection.shown.into_iter().flat_map(|unit| unit.messages).collect(),
+        left_out: left_out.into_iter().flatten().collect(),
+        turns: earlier.len() - gone + 1,
+        cut: selection.cutter.cut,
+        result_tokens,
+        recent_tokens: selection.used,
     }
-    if fitting.len() < turns.len() {
-        for (_, size) in fitting.drain((KEPT_TURNS - 1).min(fitting.len())..) {
-            used -= size;
+}
+
+/// The units selected so far, from the newest back.
+struct Selection<'c> {
+    sections: &'c Sections,
+    cutter: Cutter<'c>,
+    /// Tokens of what is shown, without the latest results.
+    used: usize,
+    shown: VecDeque<Unit>,
+}
+
+impl Selection<'_> {
+    /// Shows the current turn: its request, and its exchanges as far as they fit, the latest in any case. Returns the
+    /// tokens of the latest results, and the exchanges that are left out.
+    fn show_current<'u>(&mut self, current: &'u [Unit]) -> (usize, &'u [Unit]) {
+        // The latest exchange and everything after it, then the request.
+        let latest = current.iter().rposition(|unit| unit.is_exchange).unwrap_or(current.len());
+        let first = current.iter().position(|unit| unit.is_exchange).unwrap_or(current.len());
+        let mut result_tokens = 0;
+        for (i, unit) in current[latest..].iter().enumerate() {
+            let mut unit = unit.clone();
+            if i == 0 && unit.is_exchange {
+                result_tokens = self.cutter.share(&mut unit.messages, self.sections.tool_results);
+            }
+            self.shown.push_back(unit);
         }
-    }
-    let gone = turns.len() - fitting.len();
-    left_out.extend(span(turns[..gone].iter().flatten()));
-    left_out.extend(span(dropped.iter()));
-    let turns = fitting.len() + 1;
-    for (turn, _) in fitting {
-        for unit in turn.into_iter().rev() {
-            shown.push_front(unit);
+        let request = &current[..first];
+        self.used = self.tokens(&self.shown).saturating_sub(result_tokens) + self.tokens(request);
+        // The exchanges between them, newest first.
+        let between = &current[first..latest.max(first)];
+        let mut first_shown = 0;
+        for (i, unit) in between.iter().enumerate().rev() {
+            let unit = self.cutter.shorten(unit);
+            let size = self.tokens([&unit]);
+            if self.used + size > self.sections.recent {
+                first_shown = i + 1;
+                break;
+            }
+            self.used += size;
+            self.shown.push_front(unit);
         }
+        for unit in request.iter().rev() {
+            self.shown.push_front(unit.clone());
+        }
+        (result_tokens, &between[..first_shown])
     }
-    let messages = shown.into_iter().flat_map(|unit| unit.messages).collect();
-    HistoryView { messages, left_out, turns, cut: cutter.cut, result_tokens, recent_tokens: used }
+
+    /// Shows the latest of the earlier turns, at most so many. Returns how many.
+    fn show_earlier(&mut self, earlier: &[Vec<Unit>], most: usize) -> usize {
+        let mut fitting = Vec::new();
+        for turn in earlier.iter().rev().take(most) {
+            let turn: Vec<Unit> = turn.iter().map(|unit| self.cutter.shorten(unit)).collect();
+            let size = self.tokens(&turn);
+            if self.used + size > self.sections.recent {
+                break;
+            }
+            self.used += size;
+            fitting.push((turn, size));
+        }
+        if fitting.len() < earlier.len() {
+            for (_, size) in fitting.drain((KEPT_TURNS - 1).min(fitting.len())..) {
+                self.used -= size;
+            }
+        }
+        let count = fitting.len();
+        for (turn, _) in fitting {
+            for unit in turn.into_iter().rev() {
+                self.shown.push_front(unit);
+            }
+        }
+        count
+    }
+
+    fn tokens<'u>(&self, units: impl IntoIterator<Item = &'u Unit>) -> usize {
+        units.into_iter().map(|unit| count_messages(&unit.messages, self.cutter.counter)).sum()
+    }
 }
 
 /// The range from the first to the last of adjacent units.

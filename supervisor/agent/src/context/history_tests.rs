@@ -4,6 +4,7 @@ use talon_llm::model::Message;
 
 use super::tests::{calls, history, is_well_formed, result, said, user};
 use super::*;
+use crate::tokens::{Estimate, TokenCounter as _};
 
 fn show(turns: &[Vec<Message>]) -> history::HistoryView {
     history::select(&history(turns), &Sections::default(), &Estimate, &Sanitizer::default())

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Accuracy, Window, WindowStatus};
+use super::{Window, WindowStatus};
+use crate::tokens::Accuracy;
 
 /// The composition of a question, in tokens unless stated otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use talon_llm::model::{Arguments, Message};
 
-use super::{Sections, TokenCounter, cut};
-use crate::prompt::fence;
+use super::Sections;
+use crate::fence;
+use crate::tokens::{TokenCounter, cut};
 
 /// The longest message shown to the summarizing model. Whole tool logs are not sent to it either.
 const MAX_MESSAGE_TOKENS: usize = 400;

@@ -1,6 +1,5 @@
 use std::collections::BTreeSet;
 
-use proptest::prelude::*;
 use serde_json::json;
 use talon_guard::Sanitizer;
 use talon_llm::model::{Arguments, Message, ToolCall};
@@ -8,6 +7,7 @@ use talon_proto::plugin::{Action, Parameter};
 
 use super::*;
 use crate::prompt::{Prompt, Workspace, safety_rules};
+use crate::tokens::{Estimate, OpenAiTokenizer, TokenCounter as _};
 use crate::tools::Offer;
 
 pub(super) fn user(text: &str) -> Message {
@@ -84,65 +84,6 @@ fn sections_have_the_founding_numbers_and_shrink_evenly_for_small_windows() {
     let small = sections.within(Window(4_000), 700);
     assert!(small.total() <= 2_300 && small.total() > 2_200, "{small:?}");
     assert_eq!(sections.within(Window(0), 700).total(), 0);
-}
-
-#[test]
-fn shares_give_what_is_not_needed_to_the_others() {
-    assert_eq!(shares(&[10, 400, 400], 500), [10, 245, 245]);
-    assert_eq!(shares(&[100, 100], 500), [100, 100]);
-    assert_eq!(shares(&[], 500), [0usize; 0]);
-}
-
-#[test]
-fn models_are_counted_by_their_own_tokenizer_where_there_is_one() {
-    for (model, counter) in [
-        ("gpt-4o-mini", &OpenAiTokenizer::O200k),
-        ("openai/gpt-5", &OpenAiTokenizer::O200k),
-        ("gpt-4-turbo", &OpenAiTokenizer::Cl100k),
-    ] {
-        assert_eq!(format!("{:?}", counter_for(model)), format!("{counter:?}"));
-    }
-    for model in ["claude-sonnet-4", "llama3.2", "deepseek-chat", "qwen3:8b", ""] {
-        assert_eq!(counter_for(model).accuracy(), Accuracy::Estimate, "{model}");
-    }
-    // Numbers that tiktoken gives.
-    assert_eq!(OpenAiTokenizer::O200k.count("hello world"), 2);
-    assert_eq!(OpenAiTokenizer::Cl100k.count("tiktoken is great!"), 6);
-}
-
-#[test]
-fn what_a_tool_writes_against_the_tokenizer_is_counted_all_the_same() {
-    for (text, most) in [
-        (" ".repeat(1_500_000) + "x", 40_000),
-        ("\n ".repeat(300_000), 650_000),
-        ("a".repeat(300_000), 60_000),
-        ("\u{3000}".repeat(300_000) + "x", 400_000),
-    ] {
-        let count = OpenAiTokenizer::O200k.count(&text);
-        assert!((1..most).contains(&count), "{count}");
-    }
-    let lines = "a line of some words\n".repeat(10_000);
-    assert_eq!(
-        OpenAiTokenizer::O200k.count(&lines),
-        10_000 * OpenAiTokenizer::O200k.count("a line of some words\n")
-    );
-}
-
-#[test]
-fn the_estimate_is_near_the_real_number_and_rather_above_it() {
-    let mut texts: Vec<(&str, String)> =
-        crate::prompt::LANGUAGES.iter().map(|(language, text)| (*language, (*text).to_owned())).collect();
-    texts.push(("rust", include_str!("../context.rs").to_owned()));
-    texts.push((
-        "json",
-        json!({ "type": "object", "properties": { "path": { "type": "string" } }, "n": [1, 22, 333] })
-            .to_string(),
-    ));
-    for (what, text) in texts {
-        let (real, estimate) = (OpenAiTokenizer::O200k.count(&text), Estimate.count(&text));
-        let ratio = estimate as f64 / real as f64;
-        assert!((0.95..2.0).contains(&ratio), "{what}: {estimate} for {real} is {ratio:.2}");
-    }
 }
 
 fn tool(name: &str, description: &str) -> Action {
@@ -268,25 +209,4 @@ fn a_summary_is_data_behind_a_fence_and_so_is_what_it_is_made_of() {
     let next = summary.replaced("new".to_owned(), &messages, &Estimate);
     assert_eq!((next.text.as_str(), next.messages), ("new", 8));
     assert!(next.tokens > summary.tokens && next.ratio(&Estimate).is_some_and(|ratio| ratio < 0.01));
-}
-
-proptest! {
-    #[test]
-    fn a_beginning_fits_and_ends_between_characters(text in "\\PC{0,300}", tokens in 0..100usize) {
-        for counter in [&Estimate as &dyn TokenCounter, &OpenAiTokenizer::O200k] {
-            let kept = fit(counter, &text, tokens);
-            prop_assert!(text.is_char_boundary(kept));
-            prop_assert!(counter.count(&text[..kept]) <= tokens);
-        }
-    }
-
-    #[test]
-    fn shares_keep_to_the_budget_and_to_the_need(sizes in prop::collection::vec(0..1000usize, 0..12), budget in 0..3000usize) {
-        let shares = shares(&sizes, budget);
-        prop_assert!(shares.iter().sum::<usize>() <= budget);
-        prop_assert!(shares.iter().zip(&sizes).all(|(share, size)| share <= size));
-        if sizes.iter().sum::<usize>() <= budget {
-            prop_assert_eq!(shares, sizes);
-        }
-    }
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use talon_llm::model::Message;
 
-use super::HistoryMessage;
+use super::message::HistoryMessage;
 
 /// The result of a call whose result is missing.
 const NO_RESULT: &str = "error: this call was interrupted, and nothing is known of what it did";

@@ -1,5 +1,6 @@
 //! One question to a model.
 
+use talon_agent_settings::PICOS_PER_MICRO;
 use talon_llm::model::{Chunk, ErrorClass, Request, Usage};
 use talon_llm::route::fallback::{AnswerEvent, AnswerListener, Answered, ExhaustedError, ExhaustedReason};
 use talon_llm::route::retry;
@@ -7,9 +8,10 @@ use talon_llm::route::router::{Outage, RejectionReason, RouteError};
 use talon_proto::agent;
 use talon_proto::agent::chunk::Kind;
 
-use super::drive::{PICO_PER_MICRO, TurnRun};
-use super::{JournalEntry, Listener};
+use super::Listener;
+use super::drive::TurnRun;
 use crate::budget::Limit;
+use crate::journal::JournalEntry;
 use crate::loop_context::Failure;
 use crate::machine::Fact;
 
@@ -18,7 +20,7 @@ impl TurnRun<'_> {
     pub(super) async fn ask(&mut self) -> Result<Fact, Failure> {
         if let Some(JournalEntry::Answered { answer, micro_usd }) = self.replay.pop_front() {
             self.rebuilt = true;
-            self.account.record_cost(u128::from(micro_usd) * PICO_PER_MICRO);
+            self.account.record_cost(u128::from(micro_usd) * PICOS_PER_MICRO);
             self.account.take_unreported_micro_usd();
             return Ok(Fact::Answered { answer: *answer, micro_usd });
         }
@@ -38,15 +40,15 @@ impl TurnRun<'_> {
         if self.enforces_schema(&request.tools) {
             request.answer_schema = self.schema.as_ref().map(|schema| schema.text().clone());
         }
-        let mut heard = String::new();
-        let mut forward = Forward { listener: &*self.spec.listener, heard: &mut heard };
+        let mut partial_text = String::new();
+        let mut forward = Forward { listener: &*self.spec.listener, partial_text: &mut partial_text };
         let ask = self.routing_request(&request, tokens);
         let said = self.unless_stopped(self.environment.chain.ask(&ask, &mut forward)).await;
         match said {
             Ok(Ok(answered)) => Ok(self.answered(answered)),
             Ok(Err(exhausted)) => Err(self.exhausted(exhausted)),
             Err(failure) => {
-                self.heard = heard;
+                self.partial_text = partial_text;
                 Err(failure)
             }
         }
@@ -55,7 +57,7 @@ impl TurnRun<'_> {
     /// Whether costs outside the model's questions (summaries, sub-agents) have used up the budget.
     fn exceeded_cost_limit(&self) -> Option<Limit> {
         let most = self.spec.budgets.micro_usd?;
-        let spent = self.account.pico_usd / PICO_PER_MICRO;
+        let spent = self.account.pico_usd / PICOS_PER_MICRO;
         (spent >= u128::from(most)).then_some(Limit::Cost { most_micro_usd: most })
     }
 
@@ -124,21 +126,21 @@ pub(super) fn add(to: &mut Usage, more: Usage) {
 struct Forward<'a> {
     listener: &'a dyn Listener,
     /// The text so far: all that remains if the turn ends in the middle of an answer.
-    heard: &'a mut String,
+    partial_text: &'a mut String,
 }
 
 impl AnswerListener for Forward<'_> {
-    fn on_event(&mut self, heard: AnswerEvent) {
-        let kind = match heard {
+    fn on_event(&mut self, event: AnswerEvent) {
+        let kind = match event {
             AnswerEvent::Piece(Chunk::Text(text)) => {
-                self.heard.push_str(&text);
+                self.partial_text.push_str(&text);
                 Kind::Text(agent::Text { text })
             }
             AnswerEvent::Piece(Chunk::Thinking(text)) => Kind::Thinking(agent::Thinking { text }),
             // Clients receive a call when it is made.
             AnswerEvent::Piece(Chunk::Call(_)) => return,
             AnswerEvent::Withdrawn { model, class } => {
-                self.heard.clear();
+                self.partial_text.clear();
                 let text = format!(
                     "{model} failed in the middle of its answer ({}): what it said so far does not count.",
                     retry::word(class)

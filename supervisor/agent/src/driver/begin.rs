@@ -6,14 +6,13 @@ use std::sync::Arc;
 use talon_agent_settings::covers;
 use talon_proto::plugin::PluginCapabilities;
 
+use super::Recollection;
 use super::drive::TurnRun;
-use super::{JournalEntry, Recollection, TurnOptions};
 use crate::answer::Schema;
-use crate::journal::{Transcript, UnfinishedTurn};
+use crate::journal::{JournalEntry, Transcript, TurnOptions, UnfinishedTurn};
 use crate::loop_context::Failure;
 use crate::machine::Turn;
-use crate::subagent::PatternIntersection;
-use crate::tools::Offer;
+use crate::tools::{Offer, PatternIntersection};
 
 /// The most patterns without a match that a notice names; it counts the rest.
 const MAX_NAMED: usize = 5;
@@ -32,8 +31,8 @@ impl TurnRun<'_> {
         match resumes {
             Some(unfinished) => self.resume(unfinished)?,
             None => {
-                let asked = self.request_entry();
-                self.write(asked).await?;
+                let request = self.request_entry();
+                self.write(request).await?;
             }
         }
         let (recalled, offer) = self.unless_stopped(self.collect_context()).await?;
@@ -69,14 +68,14 @@ impl TurnRun<'_> {
             self.schema = Some(Arc::new(schema));
         }
         let mut entries = entries.into_iter();
-        if let Some(asked) = entries.next() {
-            self.transcript.apply(self.spec.caller.turn, &asked);
+        if let Some(request) = entries.next() {
+            self.transcript.apply(self.spec.caller.turn, &request);
         }
         self.replay = entries.collect();
         self.rebuilt = true;
         self.resumed = true;
         let then = (!within.is_empty()).then_some(&within[..]);
-        match crate::subagent::intersect(&self.spec.within, then) {
+        match crate::tools::intersect(&self.spec.within, then) {
             PatternIntersection::Patterns(both) => self.spec.within = both,
             PatternIntersection::Nothing => self.spec.no_tools = true,
         }
@@ -173,6 +172,6 @@ impl TurnRun<'_> {
     }
 }
 
-pub(super) fn store_failure(error: super::JournalError) -> Failure {
+pub(super) fn store_failure(error: crate::journal::JournalError) -> Failure {
     Failure::Store(error.why)
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use talon_proto::plugin::PluginCapabilities;
 
 use super::{AllowedTools, Caller, Clock, Listener};
-use crate::loop_context::ToolResult;
+use crate::tool_result::ToolResult;
 
 /// A call of a built-in tool.
 #[derive(Clone)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use talon_agent_settings::milliseconds;
 use talon_guard::Raw;
 use talon_llm::model::{Arguments, Finish, ToolCall};
 use talon_proto::agent;
@@ -14,10 +15,11 @@ use tokio::time::Instant;
 
 use super::cost_tracking_listener::CostTrackingListener;
 use super::drive::TurnRun;
-use super::{BuiltinCall, BuiltinTools, Confirmation, HostCall, HostError, JournalEntry, Listener, Progress};
-use crate::journal::UNKNOWN;
-use crate::loop_context::{CallOutcome, Failure, ToolResult};
+use super::{BuiltinCall, BuiltinTools, Confirmation, HostCall, HostError, Listener, Progress};
+use crate::journal::{JournalEntry, UNKNOWN};
+use crate::loop_context::Failure;
 use crate::machine::Fact;
+use crate::tool_result::{CallOutcome, ToolResult};
 use crate::tools::{self, Batch, CallPlan, CheckedCall, Tool};
 
 /// The result of calls that were running when their turn ended.
@@ -25,6 +27,15 @@ const ENDED: &str = "the turn was ended during this call, and it is not known wh
 
 /// The result of a call that is not allowed.
 const NOT_GRANTED: &str = "error: not_granted: this may not be called in this session; do without it";
+
+/// What an interrupted turn left of the calls of its last answer.
+#[derive(Default)]
+struct InterruptedCalls {
+    /// The calls that were started.
+    started: BTreeSet<usize>,
+    /// The results of those that finished.
+    results: BTreeMap<usize, ToolResult>,
+}
 
 /// The outcome of one call.
 struct CallReport {
@@ -35,7 +46,7 @@ struct CallReport {
 impl TurnRun<'_> {
     /// Makes all calls that can be made. The results, in the calls' order, are the fact.
     pub(super) async fn run_tools(&mut self, calls: &[ToolCall]) -> Result<Fact, Failure> {
-        let (began, mut brought) = self.calls_begun_before();
+        let interrupted = self.take_interrupted_calls();
         if let Some(JournalEntry::CallsFinished(results)) = self.replay.front() {
             let results = results.clone();
             self.replay.pop_front();
@@ -46,56 +57,11 @@ impl TurnRun<'_> {
         let finish = self.turn.context().answer().map_or(Finish::default(), |answer| answer.finish);
         let offer = Arc::clone(&self.offer);
         let CallPlan { run, mut batch } = tools::plan(calls, finish, &offer, &self.spec.budgets);
-        for (place, call) in calls.iter().enumerate() {
-            let tool = offer.get(&call.name);
-            self.spec.listener.on_chunk(Kind::ToolCall(wire_tool_call(call, tool)));
-            if let Some(refused) = batch.get(place) {
-                let (plugin, action) = tool.map_or(("", ""), |tool| (&tool.plugin, &tool.action));
-                self.observe.on_tool_call(&self.spec.caller, plugin, action, refused.ran, Duration::ZERO);
-                self.notify_result(call, refused, Duration::ZERO, false);
-            }
-        }
-        let overheard = Arc::new(CostTrackingListener::new(Arc::clone(&self.spec.listener)));
-        let mut failed = None;
-        {
-            let this = &*self;
-            let mut running = FuturesUnordered::new();
-            for (place, checked) in run {
-                if let Some(result) = brought.remove(&place) {
-                    this.notify_result(&calls[place], &result, Duration::ZERO, false);
-                    put_result(&mut batch, place, result);
-                } else if began.contains(&place) {
-                    let result = tools::denied(UNKNOWN);
-                    this.notify_result(&calls[place], &result, Duration::ZERO, false);
-                    put_result(&mut batch, place, result);
-                } else {
-                    running.push(this.call(place, &calls[place], checked, &overheard));
-                }
-            }
-            loop {
-                let next = tokio::select! {
-                    biased;
-                    failure = this.wait_for_stop() => {
-                        failed = Some(failure);
-                        break;
-                    }
-                    next = running.next() => next,
-                };
-                let Some(CallReport { place, result }) = next else { break };
-                let kept = if running.is_empty() {
-                    Ok(())
-                } else {
-                    this.unless_stopped(this.journal_early_result(place, &result)).await
-                };
-                put_result(&mut batch, place, result);
-                if let Err(failure) = kept {
-                    failed = Some(failure);
-                    break;
-                }
-            }
-        }
-        self.account.record_cost(overheard.pico_usd());
-        let Some(failure) = failed else {
+        self.notify_calls(calls, &batch);
+        let costs = Arc::new(CostTrackingListener::new(Arc::clone(&self.spec.listener)));
+        let made = self.make_calls(calls, run, interrupted, &costs, &mut batch).await;
+        self.account.record_cost(costs.pico_usd());
+        let Err(failure) = made else {
             let results = batch.into_results().unwrap_or_else(|batch| batch.give_up(ENDED));
             return Ok(self.executed(calls, results));
         };
@@ -111,21 +77,78 @@ impl TurnRun<'_> {
         Err(failure)
     }
 
+    /// Notifies clients of all calls, and of the results of those that are not made.
+    fn notify_calls(&self, calls: &[ToolCall], batch: &Batch) {
+        for (place, call) in calls.iter().enumerate() {
+            let tool = self.offer.get(&call.name);
+            self.spec.listener.on_chunk(Kind::ToolCall(wire_tool_call(call, tool)));
+            if let Some(refused) = batch.get(place) {
+                let (plugin, action) = tool.map_or(("", ""), |tool| (&tool.plugin, &tool.action));
+                self.observe.on_tool_call(&self.spec.caller, plugin, action, refused.ran, Duration::ZERO);
+                self.notify_result(call, refused, Duration::ZERO, false);
+            }
+        }
+    }
+
+    /// Makes the planned calls concurrently, and puts their results into the batch. A call that an interrupted turn had
+    /// started is not made again.
+    ///
+    /// # Errors
+    /// Why the turn ends; calls that still ran have no result then.
+    async fn make_calls(
+        &self,
+        calls: &[ToolCall],
+        planned: Vec<(usize, CheckedCall<'_>)>,
+        mut interrupted: InterruptedCalls,
+        costs: &Arc<CostTrackingListener>,
+        batch: &mut Batch,
+    ) -> Result<(), Failure> {
+        let mut running = FuturesUnordered::new();
+        for (place, checked) in planned {
+            let earlier = match interrupted.results.remove(&place) {
+                None if interrupted.started.contains(&place) => Some(tools::denied(UNKNOWN)),
+                result => result,
+            };
+            match earlier {
+                Some(result) => {
+                    self.notify_result(&calls[place], &result, Duration::ZERO, false);
+                    put_result(batch, place, result);
+                }
+                None => running.push(self.call(place, &calls[place], checked, costs)),
+            }
+        }
+        loop {
+            let next = tokio::select! {
+                biased;
+                failure = self.wait_for_stop() => return Err(failure),
+                next = running.next() => next,
+            };
+            let Some(CallReport { place, result }) = next else { return Ok(()) };
+            let stored = if running.is_empty() {
+                Ok(())
+            } else {
+                self.unless_stopped(self.journal_early_result(place, &result)).await
+            };
+            put_result(batch, place, result);
+            stored?;
+        }
+    }
+
     fn executed(&mut self, calls: &[ToolCall], results: Vec<ToolResult>) -> Fact {
         self.batch = (calls.to_vec(), results.clone());
         Fact::Executed(results)
     }
 
-    /// Which of these calls an interrupted turn had started, and the results that it has of them.
-    fn calls_begun_before(&mut self) -> (BTreeSet<usize>, BTreeMap<usize, ToolResult>) {
-        let (mut began, mut brought) = (BTreeSet::new(), BTreeMap::new());
+    /// Takes what the journal of an interrupted turn has of these calls.
+    fn take_interrupted_calls(&mut self) -> InterruptedCalls {
+        let mut calls = InterruptedCalls::default();
         loop {
             match self.replay.front() {
-                Some(JournalEntry::CallStarted { place }) => drop(began.insert(*place)),
+                Some(JournalEntry::CallStarted { place }) => drop(calls.started.insert(*place)),
                 Some(JournalEntry::CallFinished { place, result }) => {
-                    drop(brought.insert(*place, result.clone()))
+                    drop(calls.results.insert(*place, result.clone()))
                 }
-                _ => return (began, brought),
+                _ => return calls,
             }
             if let Some(entry) = self.replay.pop_front() {
                 self.transcript.apply(self.spec.caller.turn, &entry);
@@ -139,10 +162,10 @@ impl TurnRun<'_> {
         place: usize,
         call: &ToolCall,
         checked: CheckedCall<'_>,
-        overheard: &Arc<CostTrackingListener>,
+        costs: &Arc<CostTrackingListener>,
     ) -> CallReport {
         let (tool, args) = (checked.tool, checked.to_wire());
-        let listener: Arc<dyn Listener> = Arc::clone(overheard) as _;
+        let listener: Arc<dyn Listener> = Arc::clone(costs) as _;
         let (result, truncated, latency) = 'made: {
             // Tools that may not be called are not offered. This check protects the built-in tools, which have no
             // other.
@@ -211,7 +234,7 @@ impl TurnRun<'_> {
         tool: &Tool,
         args: BTreeMap<String, String>,
     ) -> (ToolResult, bool) {
-        let asked = HostCall {
+        let host_call = HostCall {
             plugin: tool.plugin.clone(),
             action: tool.action.clone(),
             args,
@@ -227,7 +250,7 @@ impl TurnRun<'_> {
                 message,
             }));
         };
-        match self.environment.host.execute(&asked, &mut progress).await {
+        match self.environment.host.execute(&host_call, &mut progress).await {
             Ok(response) => {
                 let truncated = response.report.as_ref().is_some_and(|report| report.truncated);
                 (tools::from_host(&response, &self.environment.sanitizer), truncated)
@@ -265,7 +288,7 @@ impl TurnRun<'_> {
             tool: call.name.clone(),
             success: result.ran == CallOutcome::Succeeded,
             output: result.block.clone(),
-            duration_ms: super::notify::milliseconds(latency),
+            duration_ms: milliseconds(latency),
             truncated,
         }));
     }

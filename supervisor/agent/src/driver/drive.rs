@@ -4,20 +4,22 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use talon_agent_settings::PICOS_PER_MICRO;
 use talon_llm::model::{Answer, ToolCall, Usage};
 use talon_llm::route::catalog::ModelRef;
 use talon_llm::route::fallback::Attempt;
 use tokio::time::Instant;
 
 use super::spec::{TurnEnd, TurnEnvironment, TurnRunner, TurnSpec};
-use super::{Clock, JournalEntry, Recollection, TurnObserver};
+use super::{Clock, Recollection, TurnObserver};
 use crate::answer::{self, Schema};
 use crate::budget::Limit;
 use crate::context::{AssembledRequest, Stats, Summary};
-use crate::journal::Transcript;
-use crate::loop_context::{Failure, FailureReport, ToolResult};
+use crate::journal::{JournalEntry, Transcript};
+use crate::loop_context::{Failure, FailureReport};
 use crate::machine::{Activity, Effect, Event, Fact, Phase, TransitionRecord, Turn};
 use crate::prompt::Prompt;
+use crate::tool_result::ToolResult;
 use crate::tools::Offer;
 
 /// Runs turns in a [`World`].
@@ -92,14 +94,14 @@ pub(super) struct TurnRun<'w> {
     /// Whether clients still have to be notified where an interrupted turn continues.
     pub(super) resumed: bool,
     /// Whether the last fact came from the journal, so that its results are already written.
-    pub(super) kept: bool,
+    pub(super) already_written: bool,
     /// The last calls and their results.
     pub(super) batch: (Vec<ToolCall>, Vec<ToolResult>),
     pub(super) question: Option<AssembledRequest>,
     /// The window that the model needs, if it was estimated; otherwise 0.
     pub(super) needed: u64,
     /// The text received so far of an unfinished answer.
-    pub(super) heard: String,
+    pub(super) partial_text: String,
     pub(super) account: TurnAccount,
 }
 
@@ -123,11 +125,8 @@ pub(super) struct TurnAccount {
     pub(super) calls: Vec<(String, String, bool)>,
     /// An error word that is more exact than the failure's own.
     pub(super) word: Option<&'static str>,
-    pub(super) told_tight: bool,
+    pub(super) warned_tight: bool,
 }
-
-/// Picodollars in a millionth of a dollar.
-pub(super) const PICO_PER_MICRO: u128 = 1_000_000;
 
 /// The most attempts of a turn that are stored and reported. A turn exceeds it only if nearly every question falls
 /// back; then the earliest are dropped, and a notice says how many. Not configurable.
@@ -150,7 +149,7 @@ impl TurnAccount {
     /// The cost that the machine receives with an answer: everything since the previous one, in millionths of a dollar.
     /// Rounded up over the whole turn instead of each time.
     pub(super) fn take_unreported_micro_usd(&mut self) -> u64 {
-        let all = u64::try_from(self.pico_usd.div_ceil(PICO_PER_MICRO)).unwrap_or(u64::MAX);
+        let all = u64::try_from(self.pico_usd.div_ceil(PICOS_PER_MICRO)).unwrap_or(u64::MAX);
         self.last_micro_usd = all.saturating_sub(self.micro_usd);
         self.micro_usd = all;
         self.last_micro_usd
@@ -183,12 +182,12 @@ impl<'w> TurnRun<'w> {
             replay: VecDeque::new(),
             rebuilt: false,
             resumed: false,
-            kept: false,
+            already_written: false,
             event: Event::StartLoop,
             batch: (Vec::new(), Vec::new()),
             question: None,
             needed: 0,
-            heard: String::new(),
+            partial_text: String::new(),
             account: TurnAccount::default(),
             spec,
         }
@@ -219,7 +218,7 @@ impl<'w> TurnRun<'w> {
     /// ends the turn.
     fn advance(&mut self, fact: Fact) -> Vec<Effect> {
         let rebuilt = std::mem::take(&mut self.rebuilt);
-        self.kept = rebuilt;
+        self.already_written = rebuilt;
         let elapsed = self.clock.elapsed();
         let taken = self.turn.apply(fact, elapsed).or_else(|refused| {
             tracing::error!(target: "agent", session = %self.spec.caller.session, %refused, "a fact was not taken");

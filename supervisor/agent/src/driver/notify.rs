@@ -1,7 +1,6 @@
 //! What clients receive of a turn.
 
-use std::time::Duration;
-
+use talon_agent_settings::milliseconds;
 use talon_llm::model::Usage;
 use talon_llm::route::fallback::Attempt;
 use talon_llm::route::retry;
@@ -11,9 +10,11 @@ use talon_proto::agent::chunk::Kind;
 use super::TurnEnd;
 use super::drive::TurnRun;
 use crate::answer::AnswerError;
-use crate::context::{Accuracy, Stats};
+use crate::budget::BudgetUse;
+use crate::context::Stats;
 use crate::loop_context::{Failure, FailureReport, FinishedTurn};
-use crate::machine::{Activity, BudgetUse, Event, Phase, State};
+use crate::machine::{Activity, Event, Phase, State};
+use crate::tokens::Accuracy;
 
 /// How much of a request is shown as the turn's goal: it is part of each transition, and a request may have 256 KiB.
 const MAX_GOAL_CHARS: usize = 200;
@@ -98,20 +99,20 @@ impl TurnRun<'_> {
     pub(super) fn finish_with_failure(&self, end: FailureReport) -> TurnEnd {
         self.notify_omitted();
         let word = self.word(&end.reason).to_owned();
-        let heard = self.heard.trim();
-        let partial = if heard.is_empty() { end.partial } else { Some(heard.to_owned()) };
-        let told = self.end(Err((word.clone(), end.sentence.clone())), partial);
+        let received = self.partial_text.trim();
+        let partial = if received.is_empty() { end.partial } else { Some(received.to_owned()) };
+        let end_report = self.end(Err((word.clone(), end.sentence.clone())), partial);
         self.spec.listener.on_chunk(Kind::Error(agent::Error {
             reason: word,
             message: end.sentence,
-            partial: told.partial.clone().unwrap_or_default(),
-            attempts: told.attempts.iter().map(attempt).collect(),
-            usage: Some(usage(told.usage)),
-            cost_pico_usd: told.cost_pico_usd,
-            iteration: told.iterations,
-            duration_ms: told.duration_ms,
+            partial: end_report.partial.clone().unwrap_or_default(),
+            attempts: end_report.attempts.iter().map(attempt).collect(),
+            usage: Some(usage(end_report.usage)),
+            cost_pico_usd: end_report.cost_pico_usd,
+            iteration: end_report.iterations,
+            duration_ms: end_report.duration_ms,
         }));
-        told
+        end_report
     }
 
     fn notify_omitted(&self) {
@@ -147,10 +148,6 @@ fn is_scripted(provider: &str) -> bool {
 
 fn saturated(pico_usd: u128) -> u64 {
     u64::try_from(pico_usd).unwrap_or(u64::MAX)
-}
-
-pub(super) fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn usage(usage: Usage) -> agent::Usage {

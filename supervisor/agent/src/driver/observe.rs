@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{Caller, TurnEnd};
-use crate::loop_context::CallOutcome;
 use crate::machine::TransitionRecord;
+use crate::tool_result::CallOutcome;
 
 /// Observes turns, for metrics. Must not block. Every method has an empty default.
 pub trait TurnObserver: Send + Sync {

@@ -6,12 +6,14 @@ use sha2::{Digest as _, Sha256};
 use talon_guard::{Sanitizer, Wrapped};
 use talon_llm::model::{Answer, Arguments, Finish};
 
+use super::CompletedTurn;
 use super::begin::store_failure;
 use super::drive::TurnRun;
-use super::{CompletedTurn, JournalEntry, JournalError, TurnOutcome};
-use crate::context::{Estimate, cut};
-use crate::loop_context::{Failure, ToolResult};
+use crate::journal::{JournalEntry, JournalError, TurnOutcome};
+use crate::loop_context::Failure;
 use crate::machine::State;
+use crate::tokens::{Estimate, cut};
+use crate::tool_result::ToolResult;
 
 /// The longest text of an answer. The store takes a megabyte per message; a longer text is truncated, and the answer
 /// marked as cut off.
@@ -93,7 +95,7 @@ impl TurnRun<'_> {
     }
 
     async fn write_unless_rebuilt(&mut self, entry: JournalEntry) -> Result<(), Failure> {
-        if self.kept {
+        if self.already_written {
             self.transcript.apply(self.spec.caller.turn, &entry);
             return Ok(());
         }

@@ -3,7 +3,7 @@ use talon_guard::{EnvelopeMode, Guard, GuardSettings};
 use talon_llm::model::{Thoughts, ToolCall};
 
 use super::*;
-use crate::loop_context::CallOutcome;
+use crate::tool_result::CallOutcome;
 
 fn call(bytes: usize) -> ToolCall {
     let arguments = json!({ "text": "x".repeat(bytes) });

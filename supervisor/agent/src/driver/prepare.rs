@@ -10,13 +10,11 @@ use talon_llm::route::{Complexity, Task, complexity};
 
 use super::drive::TurnRun;
 use crate::answer::Schema;
-use crate::context::{
-    AssembledRequest, Estimate, Material, TokenCounter, Window, WindowStatus, assemble, count_messages,
-    counter_for,
-};
+use crate::context::{AssembledRequest, Material, Window, WindowStatus, assemble, count_messages};
+use crate::fence;
 use crate::loop_context::Failure;
 use crate::machine::Activity;
-use crate::prompt::fence;
+use crate::tokens::{Estimate, TokenCounter, counter_for};
 
 /// The window if no model can be asked now and none is configured: small enough for any model.
 const SMALL_WINDOW: usize = 32_000;
@@ -52,8 +50,8 @@ impl TurnRun<'_> {
                 self.account.word = Some("context_full");
                 return Err(Failure::Window(question.status.message().unwrap_or_default()));
             }
-            WindowStatus::Tight { .. } if !self.account.told_tight => {
-                self.account.told_tight = true;
+            WindowStatus::Tight { .. } if !self.account.warned_tight => {
+                self.account.warned_tight = true;
                 self.notice("warn", question.status.message().unwrap_or_default());
             }
             WindowStatus::Tight { .. } | WindowStatus::Fits { .. } => {}

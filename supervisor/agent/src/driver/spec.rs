@@ -11,29 +11,12 @@ use talon_llm::route::fallback::{Attempt, Chain};
 use talon_llm::route::router::Pins;
 use tokio_util::sync::CancellationToken;
 
-use super::{AllowedTools, BuiltinTools, Clock, Host, Journal, Listener, Recall};
+use super::{AllowedTools, BuiltinTools, Caller, Clock, Host, Listener, Recall};
 use crate::answer::Schema;
 use crate::budget::Budgets;
 use crate::context::{Sections, Stats};
-use crate::journal::UnfinishedTurn;
+use crate::journal::{Journal, UnfinishedTurn};
 use crate::prompt::Prompt;
-
-/// The turn for which a call is made.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Caller {
-    /// The session.
-    pub session: String,
-    /// The turn's number in the session.
-    pub turn: u64,
-    /// The user.
-    pub sender: String,
-    /// The channel.
-    pub channel: String,
-    /// The sub-agent that calls; empty for the agent itself.
-    pub subagent: String,
-    /// Stands in every log line of the turn.
-    pub correlation_id: String,
-}
 
 /// The environment of turns. It changes only with the configuration; a turn keeps the one it started with.
 #[derive(Clone)]
@@ -88,7 +71,7 @@ pub struct TurnSpec {
     /// The interrupted turn to resume ([`crate::journal::unfinished`]), with the request and options that the journal
     /// has. `within` and `no_tools` restrict it further.
     pub resumes: Option<UnfinishedTurn>,
-    /// The clock of the outer turn, for a sub-agent ([`super::OwnCall::clock`]).
+    /// The clock of the outer turn, for a sub-agent ([`super::BuiltinCall::clock`]).
     pub outer: Option<Clock>,
 }
 

@@ -6,8 +6,9 @@ use talon_llm::model::Message;
 
 use super::drive::TurnRun;
 use crate::compress;
-use crate::context::{TokenCounter, count_messages};
+use crate::context::count_messages;
 use crate::loop_context::Failure;
+use crate::tokens::TokenCounter;
 
 /// The most summarizing questions before one question of the turn. Three of them cover 24,000 tokens; the rest follows
 /// before the next question, and is marked as missing until then.
@@ -51,8 +52,8 @@ impl TurnRun<'_> {
         while running.taken < past.len() && *left > 0 {
             *left -= 1;
             let (chain, session) = (&self.environment.chain, &self.spec.caller.session);
-            let asked = running.extend(chain, session, &past, &self.spec.sections);
-            let said = self.unless_stopped(asked).await;
+            let extension = running.extend(chain, session, &past, &self.spec.sections);
+            let said = self.unless_stopped(extension).await;
             if let Err(why) = said? {
                 failed = Some(why);
                 break;

@@ -60,11 +60,11 @@ impl HostClient {
 
     /// The actions of a plugin; `None` if it stopped since it was listed.
     async fn capabilities(&self, name: &str) -> Result<Option<PluginCapabilities>, Status> {
-        let asked = self.client.ask(|mut host| {
+        let requests = self.client.ask(|mut host| {
             let question = GetPluginRequest { name: name.to_owned(), for_model: true };
             async move { host.get_plugin(question).await }
         });
-        match asked.await {
+        match requests.await {
             Ok(answer) => Ok(answer.into_inner().capabilities),
             Err(status) if status.code() == Code::NotFound => Ok(None),
             Err(status) => Err(status),
@@ -79,13 +79,13 @@ impl Host for HostClient {
             self.client.ask(|mut host| async move { host.list_plugins(ListPluginsRequest {}).await });
         let plugins = listed.await.map_err(unreachable)?.into_inner().plugins;
         let up = plugins.into_iter().filter(|plugin| plugin.desired == "up").map(|plugin| plugin.name);
-        let asked = up.map(|name| async move {
+        let requests = up.map(|name| async move {
             let capabilities = self.capabilities(&name).await?;
             Ok::<_, Status>(capabilities.map(|capabilities| (name, capabilities)))
         });
-        let mut told = futures_util::stream::iter(asked).buffered(MAX_CONCURRENT_QUERIES);
+        let mut answers = futures_util::stream::iter(requests).buffered(MAX_CONCURRENT_QUERIES);
         let (mut offered, mut tools, mut bytes, mut left_out) = (Vec::new(), 0, 0, 0);
-        while let Some(one) = told.next().await {
+        while let Some(one) = answers.next().await {
             let Some((name, capabilities)) = one.map_err(unreachable)? else { continue };
             let (more_tools, more_bytes) = (capabilities.actions.len(), capabilities.encoded_len());
             if tools + more_tools > MAX_TOOLS || bytes + more_bytes > MAX_TOOLS_BYTES {

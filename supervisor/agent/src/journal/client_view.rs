@@ -5,7 +5,7 @@ use talon_proto::agent;
 use talon_store::{Message, Role};
 
 use super::record::EntryMetadata;
-use crate::loop_context::CallOutcome;
+use crate::tool_result::CallOutcome;
 
 /// The messages for people, in order; the journal's bookkeeping is left out. A result's call is known only if the
 /// answer with the call is among the messages.

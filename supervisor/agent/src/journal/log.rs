@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 use talon_llm::model::Answer;
 use talon_store::{Message, PageRequest, Role, SessionId, Sessions, View};
 
-use super::failed;
 use super::record::{DecodedMessage, decode};
+use super::{JournalEntry, JournalError, TurnOptions, TurnOutcome};
 use crate::context::Summary;
-use crate::driver::{JournalEntry, JournalError, TurnOptions, TurnOutcome};
 
 /// How many of a session's latest messages are read: 20,000. A session reaches that only if its summaries fail for
 /// thousands of turns; then the oldest messages are no longer shown, and stay in the store. Not configurable.
@@ -43,7 +42,7 @@ pub(super) async fn read(sessions: &dyn Sessions, id: SessionId) -> Result<Log, 
     let (mut bytes, mut dropped) = (0, 0_usize);
     let mut page = PageRequest::first(PAGE);
     loop {
-        let got = sessions.messages(id, View::Live, &page).await.map_err(failed)?;
+        let got = sessions.messages(id, View::Live, &page).await.map_err(store_error)?;
         for message in got.items {
             bytes += weight(&message);
             messages.push_back(message);
@@ -126,4 +125,9 @@ impl Log {
             Role::System | Role::Tool => {}
         }
     }
+}
+
+/// The journal's error for an error of the store.
+pub(super) fn store_error(error: talon_store::Error) -> JournalError {
+    JournalError { why: error.to_string() }
 }

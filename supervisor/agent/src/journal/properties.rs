@@ -6,7 +6,8 @@ use talon_llm::model::Message;
 
 use super::tests::{TestSession, asked, calls, ended, result, says};
 use super::*;
-use crate::context::{Estimate, Sections, history};
+use crate::context::{Sections, Summary, history};
+use crate::tokens::Estimate;
 
 /// The entries of a turn as a driver writes them: some answers with calls, each call begun or not, results early or not; notes;
 /// answers that go back; an end.

@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 use talon_llm::model::{Answer, Finish, Thoughts, ToolCall, Usage};
 use talon_store::{Message, NewMessage, Role};
 
+use super::{JournalEntry, TurnOptions, TurnOutcome};
 use crate::context::Summary;
-use crate::driver::{JournalEntry, TurnOptions, TurnOutcome};
-use crate::loop_context::{CallOutcome, ToolResult};
+use crate::tool_result::{CallOutcome, ToolResult};
 
 /// The metadata of a message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,12 +4,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 use talon_llm::model::{Answer, Arguments, Finish, Message, Thinking, Thoughts, ToolCall, Usage};
-use talon_store::{Engine, Expected, NewMessage, NewSession, PageRequest, Role, Store, StoreOptions, View};
+use talon_store::{
+    Engine, Expected, NewMessage, NewSession, PageRequest, Role, SessionId, Sessions, Store, StoreOptions,
+    View,
+};
 use tempfile::TempDir;
 
 use super::*;
-use crate::driver::{TurnOptions, TurnOutcome};
-use crate::loop_context::{CallOutcome, ToolResult};
+use crate::context::Summary;
+use crate::tool_result::{CallOutcome, ToolResult};
 
 /// A session in a separate store.
 pub(super) struct TestSession {

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use talon_llm::model::{Message, ToolCall};
 
+use super::{JournalEntry, TurnOutcome};
 use crate::context::HistoryMessage;
-use crate::driver::{JournalEntry, TurnOutcome};
-use crate::loop_context::{CallOutcome, ToolResult};
+use crate::tool_result::{CallOutcome, ToolResult};
 use crate::tools;
 
 /// The result of a call that started and whose result is lost. It is not repeated, since it may have succeeded.

@@ -2,8 +2,7 @@
 
 use talon_store::{SessionId, Sessions};
 
-use super::log;
-use crate::driver::{Journal, JournalEntry, JournalError, TurnOptions, TurnOutcome};
+use super::{Journal, JournalEntry, JournalError, TurnOptions, TurnOutcome, log};
 
 /// An interrupted turn: the agent ended or was killed while it ran.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use talon_llm::model::Answer;
 
-use super::{AnswerVerdict, CallOutcome, Failure, LoopContext, NEVER_OFFERED, ToolResult};
-use crate::machine::{Event, State};
+use super::{Failure, LoopContext};
+use crate::answer::AnswerVerdict;
 use crate::progress::Fingerprint;
+use crate::tool_result::{CallOutcome, NEVER_OFFERED, ToolResult};
 
 impl LoopContext {
     /// Sets the time, as the driver reads it. It never decreases.
@@ -68,16 +69,16 @@ impl LoopContext {
         self.failure = Some(failure);
     }
 
-    /// Resets, after a transition, what holds for the previous question only.
-    pub(crate) fn record_transition(&mut self, event: Event, to: State) {
-        if event == Event::CompletionRetry {
-            self.retries = self.retries.saturating_add(1);
-        }
-        if to == State::AwaitLlm {
-            self.answer = None;
-            self.results = None;
-            self.verdict = None;
-            self.spent_before = self.spent;
-        }
+    /// Counts an answer that goes back to the model.
+    pub(crate) fn count_retry(&mut self) {
+        self.retries = self.retries.saturating_add(1);
+    }
+
+    /// Resets what holds for the previous question only, because the model is asked again.
+    pub(crate) fn begin_question(&mut self) {
+        self.answer = None;
+        self.results = None;
+        self.verdict = None;
+        self.spent_before = self.spent;
     }
 }

@@ -5,15 +5,6 @@ use talon_llm::model::Usage;
 use crate::answer::{AnswerError, FinalAnswer};
 use crate::budget::Limit;
 
-/// The result of checking an answer without calls.
-#[derive(Debug, Clone, PartialEq)]
-pub enum AnswerVerdict {
-    /// It is valid.
-    Accepted(FinalAnswer),
-    /// It is not valid.
-    Invalid(AnswerError),
-}
-
 /// What a client receives at the end of a turn with an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FinishedTurn {

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use talon_llm::model::ToolCall;
 
 use super::state::words;
+use crate::answer::AnswerVerdict;
 use crate::budget::{self, BudgetCheck};
-use crate::loop_context::{AnswerVerdict, FailureReport, FinishedTurn, LoopContext};
+use crate::loop_context::{FailureReport, FinishedTurn, LoopContext};
 
 words! {
-    /// The kind of an effect, as the table lists it. [`Deed::of`] makes the [`Effect`].
+    /// The kind of an effect, as the table lists it. [`EffectKind::of`] makes the [`Effect`].
     EffectKind {
         /// See [`Effect::PrepareContext`].
         PrepareContext = "prepare_context",
@@ -94,7 +95,7 @@ impl EffectKind {
             Self::RunTools => Effect::RunTools { calls: context.calls().to_vec() },
             Self::AppendResults => Effect::AppendResults,
             Self::CheckAnswer => Effect::CheckAnswer,
-            Self::Warn => match budget::judge(context) {
+            Self::Warn => match context.check_budgets() {
                 BudgetCheck::Within(warnings) if !warnings.is_empty() => {
                     Effect::Warn { note: budget::note(&warnings) }
                 }

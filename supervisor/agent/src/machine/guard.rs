@@ -1,8 +1,9 @@
 //! The conditions of transitions.
 
 use super::state::words;
-use crate::budget::{self, BudgetCheck};
-use crate::loop_context::{AnswerVerdict, LoopContext};
+use crate::answer::AnswerVerdict;
+use crate::budget::BudgetCheck;
+use crate::loop_context::LoopContext;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -45,13 +46,13 @@ impl Guard {
             Self::ResultsComplete => context
                 .answer()
                 .is_some_and(|answer| Some(answer.calls.len()) == context.results().map(<[_]>::len)),
-            Self::WithinBudgets => matches!(budget::judge(context), BudgetCheck::Within(_)),
-            Self::BudgetExceeded => matches!(budget::judge(context), BudgetCheck::Exceeded(_)),
+            Self::WithinBudgets => matches!(context.check_budgets(), BudgetCheck::Within(_)),
+            Self::BudgetExceeded => matches!(context.check_budgets(), BudgetCheck::Exceeded(_)),
             Self::InvalidRetriesLeft => {
                 matches!(context.verdict(), Some(AnswerVerdict::Invalid(_)))
                     && context.retries_left() > 0
                     && context.iterations_left() > 0
-                    && budget::exhausted_limit(context).is_none()
+                    && context.exhausted_limit().is_none()
             }
             Self::Accepted => matches!(context.verdict(), Some(AnswerVerdict::Accepted(_))),
             Self::FailureKnown => context.failure().is_some(),

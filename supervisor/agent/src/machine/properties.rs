@@ -7,8 +7,10 @@ use proptest::prelude::*;
 use super::tests::{calls, result, says};
 use super::*;
 use crate::answer;
+use crate::answer::AnswerVerdict;
 use crate::budget::{Budgets, Limit};
-use crate::loop_context::{AnswerVerdict, CallOutcome, Failure, ToolResult};
+use crate::loop_context::Failure;
+use crate::tool_result::{CallOutcome, ToolResult};
 
 /// What a driver might bring, sensible or not. Results are made to fit the calls only when they are used.
 #[derive(Debug, Clone)]

@@ -7,7 +7,8 @@ use talon_llm::model::{Answer, Arguments, Finish, ToolCall, Usage};
 use super::*;
 use crate::answer;
 use crate::budget::{Budgets, Limit};
-use crate::loop_context::{CallOutcome, Failure, ToolResult};
+use crate::loop_context::Failure;
+use crate::tool_result::{CallOutcome, ToolResult};
 
 const REWRITE: &str = "TALON_REWRITE_DOCS";
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 use talon_llm::model::Answer;
 
 use super::{Effect, Event, State, TransitionError, TransitionRecord, step, table};
-use crate::budget::{self, BudgetCheck, Budgets, Limit};
-use crate::loop_context::{AnswerVerdict, Failure, LoopContext, ToolResult};
+use crate::answer::AnswerVerdict;
+use crate::budget::{BudgetCheck, Budgets, Limit};
+use crate::loop_context::{Failure, LoopContext};
+use crate::tool_result::ToolResult;
 
 /// What the driver reports.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,7 +76,7 @@ impl Turn {
     /// clock since the turn started.
     ///
     /// # Errors
-    /// [`NotTaken`] if the turn does not expect this fact; the turn is unchanged.
+    /// [`TransitionError`] if the turn does not expect this fact; the turn is unchanged.
     pub fn apply(&mut self, fact: Fact, elapsed: Duration) -> Result<Advance, TransitionError> {
         let mut next = self.clone();
         let advance = next.advance(fact, elapsed)?;
@@ -97,7 +99,7 @@ impl Turn {
                 self.expect(Event::ToolsExecuted)?;
                 self.context.record_results(results);
                 self.send(Event::ToolsExecuted, &mut advance)?;
-                let event = match budget::judge(&self.context) {
+                let event = match self.context.check_budgets() {
                     BudgetCheck::Within(_) => Event::BudgetOk,
                     BudgetCheck::Exceeded(_) => Event::BudgetExceeded,
                 };
@@ -127,7 +129,7 @@ impl Turn {
         if self.context.calls().is_empty() {
             return self.send(Event::ResponseNoTool, advance);
         }
-        match budget::exhausted_limit(&self.context) {
+        match self.context.exhausted_limit() {
             Some(limit) => self.fail(Failure::Limit(limit), advance),
             None => self.send(Event::ResponseWithTools, advance),
         }
@@ -138,7 +140,7 @@ impl Turn {
         if self.context.retries_left() == 0 {
             return None;
         }
-        budget::exhausted_limit(&self.context).or_else(|| {
+        self.context.exhausted_limit().or_else(|| {
             (self.context.iterations_left() == 0)
                 .then(|| Limit::Iterations { most: self.context.budgets().iterations.get() })
         })
@@ -161,7 +163,12 @@ impl Turn {
 
     fn send(&mut self, event: Event, advance: &mut Advance) -> Result<(), TransitionError> {
         let (to, effects) = step(self.state, event, &self.context)?;
-        self.context.record_transition(event, to);
+        if event == Event::CompletionRetry {
+            self.context.count_retry();
+        }
+        if to == State::AwaitLlm {
+            self.context.begin_question();
+        }
         advance.records.push(TransitionRecord::of(self.state, event, to, &self.context));
         advance.effects.extend(effects);
         self.state = to;

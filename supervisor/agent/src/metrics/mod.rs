@@ -45,229 +45,89 @@ pub struct Metrics {
     pieces_lost: Family,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
-        use FamilyKind::{Counter, Gauge, Histogram};
-        let family = Family::new;
-        Self {
-            transitions: family(
-                Counter,
-                "talon_agent_transitions_total",
-                &["state", "event"],
-                "Transitions of the loop, by the state that was left and the event.",
-            ),
-            state_seconds: family(
-                Histogram,
-                "talon_agent_state_seconds",
-                &["state"],
-                "Time in each state of the loop.",
-            ),
-            turns: family(Counter, "talon_agent_turns_total", &["outcome"], "Turns, by how they ended."),
-            turn_seconds: family(
-                Histogram,
-                "talon_agent_turn_seconds",
-                &["outcome"],
-                "Time from a question to its answer.",
-            ),
-            running: family(Gauge, "talon_agent_turns_running", &[], "Turns that are under way."),
-            routed: family(
-                Counter,
-                "talon_agent_routed_total",
-                &["task", "complexity", "tier", "model"],
-                "Questions to models, by the model that was asked first.",
-            ),
-            attempts: family(
-                Counter,
-                "talon_agent_attempts_total",
-                &["provider", "model", "outcome"],
-                "Tries at models: ok, or the class of the error.",
-            ),
-            attempt_seconds: family(
-                Histogram,
-                "talon_agent_attempt_seconds",
-                &["provider", "model", "outcome"],
-                "Time from a question to the end of its answer, or to the error.",
-            ),
-            retries: family(
-                Counter,
-                "talon_agent_retries_total",
-                &["provider", "model", "class"],
-                "Questions that were asked again at the same model.",
-            ),
-            fallbacks: family(
-                Counter,
-                "talon_agent_fallbacks_total",
-                &["from", "to", "class"],
-                "Questions that another model was asked, by provider.",
-            ),
-            tokens: family(
-                Counter,
-                "talon_agent_tokens_total",
-                &["provider", "model", "kind"],
-                "Tokens: input and output, and of these those from a cache and those thought.",
-            ),
-            cost: family(
-                Counter,
-                "talon_agent_cost_usd_total",
-                &["provider", "model"],
-                "What models cost, in US dollars.",
-            ),
-            over_budget: family(
-                Counter,
-                "talon_agent_over_budget_total",
-                &["limit"],
-                "Questions that were not asked, since they would have gone beyond a budget.",
-            )
-            .counting_from_zero(&[&["session"], &["day"]]),
-            provider_up: family(
-                Gauge,
-                "talon_agent_provider_up",
-                &["provider"],
-                "1 if a provider can be asked, 0.5 while it recovers, 0 if it cannot.",
-            ),
-            breaker: family(
-                Counter,
-                "talon_agent_breaker_changes_total",
-                &["provider", "to"],
-                "Changes of a provider's breaker, by its new state.",
-            ),
-            probes: family(
-                Counter,
-                "talon_agent_probes_total",
-                &["provider", "outcome"],
-                "Probes of providers that were left alone.",
-            ),
-            tool_calls: family(
-                Counter,
-                "talon_agent_tool_calls_total",
-                &["plugin", "action", "outcome"],
-                "Calls of tools by models: ok or failed.",
-            ),
-            tool_seconds: family(
-                Histogram,
-                "talon_agent_tool_seconds",
-                &["plugin", "action", "outcome"],
-                "Time from a call to its result, without what it waited for a person.",
-            ),
-            approvals: family(
-                Counter,
-                "talon_agent_approvals_total",
-                &["state"],
-                "Calls that asked a person, and what became of them.",
-            )
-            .counting_from_zero(&[
-                &["pending"],
-                &["approved"],
-                &["denied"],
-                &["expired"],
-                &["cancelled"],
-            ]),
-            approvals_pending: family(
-                Gauge,
-                "talon_agent_approvals_pending",
-                &[],
-                "Calls that wait for a person.",
-            ),
-            subagents: family(
-                Counter,
-                "talon_agent_subagents_total",
-                &["agent", "outcome"],
-                "Tasks that were given to sub-agents.",
-            ),
-            subagent_seconds: family(
-                Histogram,
-                "talon_agent_subagent_seconds",
-                &["agent"],
-                "Time from a sub-agent's task to its result.",
-            ),
-            recalls: family(
-                Counter,
-                "talon_agent_recalls_total",
-                &["outcome"],
-                "Requests for which was looked what is remembered: found or nothing.",
-            )
-            .counting_from_zero(&[&["found"], &["nothing"]]),
-            recalled: family(
-                Counter,
-                "talon_agent_recalled_total",
-                &["kind"],
-                "Memories and workflows that were put into a prompt.",
-            )
-            .counting_from_zero(&[&["memory"], &["workflow"]]),
-            followers: family(Gauge, "talon_agent_followers", &[], "Clients that follow a turn."),
-            pieces_lost: family(
-                Counter,
-                "talon_agent_pieces_lost_total",
-                &[],
-                "Pieces of text that a follower did not get, since it read too slowly.",
-            ),
+/// Creates each family, and lists them all in this order.
+///
+/// An entry has a field of [`Metrics`], the kind, the name, the labels and the help text. `from_zero` starts these label
+/// values at 0, where all of them are known in advance.
+macro_rules! families {
+    ($($field:ident: $kind:ident $name:literal $labels:tt $help:literal $(from_zero $zero:tt)?;)*) => {
+        impl Default for Metrics {
+            fn default() -> Self {
+                Self {
+                    $($field: Family::new(FamilyKind::$kind, $name, &$labels, $help)$(.counting_from_zero(&$zero))?,)*
+                }
+            }
         }
-    }
+
+        impl Metrics {
+            /// All families as protocol messages.
+            pub(crate) fn families(&self) -> Vec<MetricFamily> {
+                vec![$(self.$field.to_wire(),)*]
+            }
+        }
+    };
+}
+
+families! {
+    transitions: Counter "talon_agent_transitions_total" ["state", "event"]
+        "Transitions of the loop, by the state that was left and the event.";
+    state_seconds: Histogram "talon_agent_state_seconds" ["state"]
+        "Time in each state of the loop.";
+    turns: Counter "talon_agent_turns_total" ["outcome"]
+        "Turns, by how they ended.";
+    turn_seconds: Histogram "talon_agent_turn_seconds" ["outcome"]
+        "Time from a question to its answer.";
+    running: Gauge "talon_agent_turns_running" []
+        "Turns that are under way.";
+    routed: Counter "talon_agent_routed_total" ["task", "complexity", "tier", "model"]
+        "Questions to models, by the model that was asked first.";
+    attempts: Counter "talon_agent_attempts_total" ["provider", "model", "outcome"]
+        "Tries at models: ok, or the class of the error.";
+    attempt_seconds: Histogram "talon_agent_attempt_seconds" ["provider", "model", "outcome"]
+        "Time from a question to the end of its answer, or to the error.";
+    retries: Counter "talon_agent_retries_total" ["provider", "model", "class"]
+        "Questions that were asked again at the same model.";
+    fallbacks: Counter "talon_agent_fallbacks_total" ["from", "to", "class"]
+        "Questions that another model was asked, by provider.";
+    tokens: Counter "talon_agent_tokens_total" ["provider", "model", "kind"]
+        "Tokens: input and output, and of these those from a cache and those thought.";
+    cost: Counter "talon_agent_cost_usd_total" ["provider", "model"]
+        "What models cost, in US dollars.";
+    over_budget: Counter "talon_agent_over_budget_total" ["limit"]
+        "Questions that were not asked, since they would have gone beyond a budget."
+        from_zero [&["session"], &["day"]];
+    provider_up: Gauge "talon_agent_provider_up" ["provider"]
+        "1 if a provider can be asked, 0.5 while it recovers, 0 if it cannot.";
+    breaker: Counter "talon_agent_breaker_changes_total" ["provider", "to"]
+        "Changes of a provider's breaker, by its new state.";
+    probes: Counter "talon_agent_probes_total" ["provider", "outcome"]
+        "Probes of providers that were left alone.";
+    tool_calls: Counter "talon_agent_tool_calls_total" ["plugin", "action", "outcome"]
+        "Calls of tools by models: ok or failed.";
+    tool_seconds: Histogram "talon_agent_tool_seconds" ["plugin", "action", "outcome"]
+        "Time from a call to its result, without what it waited for a person.";
+    approvals: Counter "talon_agent_approvals_total" ["state"]
+        "Calls that asked a person, and what became of them."
+        from_zero [&["pending"], &["approved"], &["denied"], &["expired"], &["cancelled"]];
+    approvals_pending: Gauge "talon_agent_approvals_pending" []
+        "Calls that wait for a person.";
+    subagents: Counter "talon_agent_subagents_total" ["agent", "outcome"]
+        "Tasks that were given to sub-agents.";
+    subagent_seconds: Histogram "talon_agent_subagent_seconds" ["agent"]
+        "Time from a sub-agent's task to its result.";
+    recalls: Counter "talon_agent_recalls_total" ["outcome"]
+        "Requests for which was looked what is remembered: found or nothing."
+        from_zero [&["found"], &["nothing"]];
+    recalled: Counter "talon_agent_recalled_total" ["kind"]
+        "Memories and workflows that were put into a prompt."
+        from_zero [&["memory"], &["workflow"]];
+    followers: Gauge "talon_agent_followers" []
+        "Clients that follow a turn.";
+    pieces_lost: Counter "talon_agent_pieces_lost_total" []
+        "Pieces of text that a follower did not get, since it read too slowly.";
 }
 
 impl Metrics {
-    /// All families as protocol messages.
-    pub(crate) fn families(&self) -> Vec<MetricFamily> {
-        let Self {
-            transitions,
-            state_seconds,
-            turns,
-            turn_seconds,
-            running,
-            routed,
-            attempts,
-            attempt_seconds,
-            retries,
-            fallbacks,
-            tokens,
-            cost,
-            over_budget,
-            provider_up,
-            breaker,
-            probes,
-            tool_calls,
-            tool_seconds,
-            approvals,
-            approvals_pending,
-            subagents,
-            subagent_seconds,
-            recalls,
-            recalled,
-            followers,
-            pieces_lost,
-        } = self;
-        [
-            transitions,
-            state_seconds,
-            turns,
-            turn_seconds,
-            running,
-            routed,
-            attempts,
-            attempt_seconds,
-            retries,
-            fallbacks,
-            tokens,
-            cost,
-            over_budget,
-            provider_up,
-            breaker,
-            probes,
-            tool_calls,
-            tool_seconds,
-            approvals,
-            approvals_pending,
-            subagents,
-            subagent_seconds,
-            recalls,
-            recalled,
-            followers,
-            pieces_lost,
-        ]
-        .map(Family::to_wire)
-        .into()
-    }
-
     /// Sets the gauges before they are read: running turns, waiting calls, and the state of each provider.
     pub(crate) fn set_gauges<'p>(
         &self,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use talon_agent_settings::PICOS_PER_DOLLAR;
 use talon_llm::route::breaker::BreakerState;
 use talon_llm::route::cost::BudgetScope;
 use talon_llm::route::fallback::{Event, EventObserver};
@@ -10,9 +11,6 @@ use talon_llm::route::retry;
 
 use super::Metrics;
 use crate::driver::{Caller, CompletedTurn, Recall, Recollection};
-
-/// Picodollars in a dollar.
-const DOLLAR: f64 = 1e12;
 
 impl EventObserver for Metrics {
     fn on_event(&self, event: &Event<'_>) {
@@ -44,7 +42,7 @@ impl EventObserver for Metrics {
                 ] {
                     self.tokens.add(&[&model.provider, &model.name, kind], tokens as f64);
                 }
-                let dollars = charge.cost.picodollars() as f64 / DOLLAR;
+                let dollars = charge.cost.picodollars() as f64 / PICOS_PER_DOLLAR as f64;
                 self.cost.add(&[&model.provider, &model.name], dollars);
             }
             Event::OverBudget { over, .. } => self.over_budget.increment(&[match over.limit {

@@ -6,8 +6,8 @@ use talon_proto::agent::chunk::Kind;
 
 use super::Metrics;
 use crate::driver::{Caller, TurnEnd, TurnObserver};
-use crate::loop_context::CallOutcome;
 use crate::machine::TransitionRecord;
+use crate::tool_result::CallOutcome;
 
 /// The tool label for calls of tools that were not offered.
 const UNKNOWN: &str = "(unknown)";

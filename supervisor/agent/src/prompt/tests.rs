@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::context::{Estimate, OpenAiTokenizer};
+use crate::tokens::{Estimate, OpenAiTokenizer};
 
 fn texts(prompt: &Prompt, tokens: usize) -> Vec<String> {
     let text = |message| match message {

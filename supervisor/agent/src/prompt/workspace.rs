@@ -87,17 +87,17 @@ fn visible_text(text: Option<&str>) -> Option<String> {
         let line = line.trim();
         !(line.is_empty() || line.starts_with('#') || (line.starts_with("<!--") && line.ends_with("-->")))
     };
-    let kept = &text[..text.floor_char_boundary(MAX_FILE_BYTES)];
-    if !kept.lines().any(says) {
+    let shown = &text[..text.floor_char_boundary(MAX_FILE_BYTES)];
+    if !shown.lines().any(says) {
         return None;
     }
-    if kept.len() == text.len() {
-        return Some(kept.to_owned());
+    if shown.len() == text.len() {
+        return Some(shown.to_owned());
     }
     Some(format!(
         "{}\n[truncated: the file is over its limit, {} bytes left out]",
-        kept.trim_end(),
-        text.len() - kept.len()
+        shown.trim_end(),
+        text.len() - shown.len()
     ))
 }
 

@@ -1,6 +1,6 @@
 //! Memory beyond a session: facts, preferences, workflows.
 //!
-//! - [`Remembering`] adds what matches a request to the prompt, as quoted data, and learns from a turn's end
+//! - [`StoreRecall`] adds what matches a request to the prompt, as quoted data, and learns from a turn's end
 //! - [`MemoryTools`] lets the model itself save and search: `memory.save`, `memory.search`
 //!
 //! The founding documents speak of a hybrid search by vectors and keywords. This search uses words alone: those that a
@@ -16,6 +16,7 @@
 //! again increase its count. A failed run marks the workflow that it followed, which then comes after all others and
 //! says so, until it works again.
 
+mod arguments;
 mod keywords;
 mod owner;
 mod save;

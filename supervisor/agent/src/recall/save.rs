@@ -5,18 +5,15 @@ use std::collections::BTreeMap;
 use talon_guard::Raw;
 use talon_store::{MemoryQuery, NewMemory, PageRequest, WORKFLOW_TAG};
 
+use super::arguments::{tags_argument, text_argument};
 use super::owner;
 use super::store_recall::source;
-use super::tools::{MemoryTools, ToolReply, tags_argument, text_argument};
+use super::tools::{MemoryTools, ToolReply};
 use crate::driver::Caller;
 
 /// The longest memory: a few sentences. The prompt has about 200 tokens for all memories; a document belongs into a
 /// file.
 const MAX_BYTES: usize = 2000;
-/// The most tags of a memory.
-pub(super) const MAX_TAGS: usize = 8;
-/// The longest tag.
-pub(super) const MAX_TAG_BYTES: usize = 64;
 /// The most memories that a session may save, so that a model that saves every sentence, or is made to, cannot fill the
 /// store.
 pub(super) const MAX_PER_SESSION: u32 = 50;
@@ -52,8 +49,8 @@ impl MemoryTools {
         }
         tags.push(own);
         let memory = NewMemory { content, tags: tags.into_iter().collect(), source, workflow: None };
-        let kept = self.memory.remember(memory).await.map_err(|error| unavailable_message(&error))?.memory;
-        Ok(format!("Remembered, as {}.", kept.id))
+        let stored = self.memory.remember(memory).await.map_err(|error| unavailable_message(&error))?.memory;
+        Ok(format!("Remembered, as {}.", stored.id))
     }
 
     /// Neutralizes what is stored, by the built-in rules and the operator's.

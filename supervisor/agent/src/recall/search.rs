@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use talon_guard::Raw;
 use talon_store::{MemoryQuery, PageRequest, StoredMemory, WORKFLOW_TAG};
 
+use super::arguments::{tags_argument, text_argument};
 use super::save::unavailable_message;
-use super::tools::{MemoryTools, ToolReply, tags_argument, text_argument};
+use super::tools::{MemoryTools, ToolReply};
 use super::{keywords, owner};
 use crate::driver::Caller;
 

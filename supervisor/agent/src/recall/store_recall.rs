@@ -12,8 +12,8 @@ use talon_store::{Memory, MemoryId, NewMemory, Step, StoredMemory, Workflow};
 use super::trigger::trigger;
 use super::workflow::{FAILURE, SUCCESS, followed_workflow, steps, steps_of};
 use super::{keywords, owner};
-use crate::context::{Estimate, TokenCounter as _, cut};
 use crate::driver::{Caller, CompletedTurn, Recall, Recollection, ShownWorkflow};
+use crate::tokens::{Estimate, TokenCounter as _, cut};
 
 /// A memory that would be truncated below this is left out: the beginning of a sentence helps no model.
 const MIN_TOKENS: usize = 24;
@@ -91,8 +91,8 @@ impl StoreRecall {
         let workflow = Workflow { trigger, steps: steps.collect(), outcome: outcome.to_owned() };
         let mut memory = NewMemory::workflow(workflow, source(&learned.caller));
         memory.tags.insert(owner::tag(&learned.caller.sender));
-        let kept = self.memory.remember(memory).await?.memory;
-        tracing::debug!(target: "agent", workflow = %kept.id, count = kept.count, outcome, "a workflow was recorded");
+        let stored = self.memory.remember(memory).await?.memory;
+        tracing::debug!(target: "agent", workflow = %stored.id, count = stored.count, outcome, "a workflow was recorded");
         Ok(())
     }
 }
@@ -162,8 +162,8 @@ impl Recall for StoreRecall {
 /// The session in which something was learned.
 pub(super) fn source(caller: &Caller) -> String {
     let id: String = caller.session.chars().filter(|c| !c.is_control()).collect();
-    let kept = id.floor_char_boundary(MAX_SOURCE_BYTES);
-    if kept == 0 { "agent".to_owned() } else { id[..kept].to_owned() }
+    let end = id.floor_char_boundary(MAX_SOURCE_BYTES);
+    if end == 0 { "agent".to_owned() } else { id[..end].to_owned() }
 }
 
 fn has_failed(workflow: &Workflow) -> bool {

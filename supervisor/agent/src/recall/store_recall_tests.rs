@@ -4,8 +4,8 @@ use talon_agent_settings::MemoryKeys;
 use talon_store::{Engine, Memory, MemoryQuery, NewMemory, PageRequest, Store, StoreOptions, StoredMemory};
 
 use super::StoreRecall;
-use crate::context::{Estimate, TokenCounter as _};
 use crate::driver::{Caller, CompletedTurn, Recall, Recollection};
+use crate::tokens::{Estimate, TokenCounter as _};
 
 struct Setting {
     _directory: tempfile::TempDir,

@@ -9,7 +9,7 @@ use super::save::MAX_PER_SESSION;
 use super::{MEMORY, MemoryTools};
 use crate::answer::Schema;
 use crate::driver::{BuiltinCall, BuiltinTools, Caller, NoListener};
-use crate::loop_context::{CallOutcome, ToolResult};
+use crate::tool_result::{CallOutcome, ToolResult};
 
 struct Setting {
     _directory: tempfile::TempDir,

@@ -161,27 +161,27 @@ pub fn trigger<'p>(request: &str, plugins: impl IntoIterator<Item = &'p str>) ->
 
 /// Shortens one part: removes fillers, plugins, and the prepositions before them.
 fn shorten(part: &[&str], plugins: &[String]) -> String {
-    let mut kept: Vec<&str> = Vec::new();
+    let mut words: Vec<&str> = Vec::new();
     for word in part {
         let lower = word.to_lowercase();
         if plugins.contains(&lower) {
-            if kept.last().is_some_and(|last| LEADS.contains(&last.to_lowercase().as_str())) {
-                kept.pop();
+            if words.last().is_some_and(|last| LEADS.contains(&last.to_lowercase().as_str())) {
+                words.pop();
             }
         } else if !FILLERS.contains(&lower.as_str()) || LEADS.contains(&lower.as_str()) {
-            kept.push(word);
+            words.push(word);
         }
     }
-    kept.truncate(MAX_WORDS);
+    words.truncate(MAX_WORDS);
     let is_lead = |word: &&str| LEADS.contains(&word.to_lowercase().as_str());
     // A preposition without its plugin.
-    while kept.last().is_some_and(&is_lead) {
-        kept.pop();
+    while words.last().is_some_and(&is_lead) {
+        words.pop();
     }
-    while kept.first().is_some_and(&is_lead) {
-        kept.remove(0);
+    while words.first().is_some_and(&is_lead) {
+        words.remove(0);
     }
-    kept.join(" ")
+    words.join(" ")
 }
 
 #[cfg(test)]

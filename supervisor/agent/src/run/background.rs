@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use talon_llm::route::fallback::{Event, EventObserver};
 use talon_store::Timestamp;
 use talon_store::limits::IDLE_AFTER;
-use tokio::sync::Notify;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
-use super::agent::Agent;
+use crate::agent::Agent;
 
 /// The shortest time between two checks for due probes, whatever the chain says.
 const MIN_PROBE_INTERVAL: Duration = Duration::from_millis(100);
@@ -18,25 +16,6 @@ const MIN_PROBE_INTERVAL: Duration = Duration::from_millis(100);
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// The most sessions marked idle per pass; the rest follow a minute later.
 const MAX_IDLE_PER_PASS: u32 = 1000;
-
-/// Notifies the probing task that providers have to be checked again.
-#[derive(Debug, Default)]
-pub(super) struct ProbeSignal(Notify);
-
-impl ProbeSignal {
-    /// Wakes the probing task.
-    pub(super) fn notify(&self) {
-        self.0.notify_one();
-    }
-}
-
-impl EventObserver for ProbeSignal {
-    fn on_event(&self, event: &Event<'_>) {
-        if let Event::Breaker { .. } = event {
-            self.notify();
-        }
-    }
-}
 
 /// Probes unavailable providers, for as long as it is polled.
 pub(super) async fn run_probes(agent: Arc<Agent>) {
@@ -50,7 +29,7 @@ pub(super) async fn run_probes(agent: Arc<Agent>) {
         };
         tokio::select! {
             () = due => {}
-            () = agent.probing.0.notified() => {}
+            () = agent.probing.notified() => {}
         }
         for probe in chain.due_probes(Instant::now()) {
             let probing = Arc::clone(&agent.probing);

@@ -41,9 +41,9 @@ impl SupervisorConnector {
     /// # Errors
     /// A sentence for the log, if no request has this id or the descriptor is no connection.
     pub(super) fn receive_connection(&self, id: u64, descriptor: Option<OwnedFd>) -> Result<(), String> {
-        let asked = self.lock().remove(&id);
+        let request = self.lock().remove(&id);
         let stream = connected(descriptor).map_err(|error| error.to_string())?;
-        let taken = asked.is_some_and(|asked| asked.send(stream).is_ok());
+        let taken = request.is_some_and(|request| request.send(stream).is_ok());
         if taken { Ok(()) } else { Err(format!("no request is waiting for the host connection {id}")) }
     }
 

@@ -17,10 +17,10 @@ use talon_store::Error;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::agent::Agent;
 use super::background;
 use super::configure::{ConfigReadError, read_config};
 use super::connector::{SupervisorConnector, SupervisorControl};
+use crate::agent::Agent;
 use crate::serve::{Client, ClientError, Server};
 
 /// How long requests may take to finish at shutdown; streams that follow a turn end at once. The supervisor waits

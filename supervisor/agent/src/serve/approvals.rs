@@ -66,6 +66,6 @@ fn decide_error_status(error: &DecideError) -> Status {
         | DecideError::Expired
         | DecideError::Cancelled
         | DecideError::OtherDigest => Status::failed_precondition(text),
-        DecideError::Store(error) => super::failure::store_error_status(error),
+        DecideError::Store(error) => crate::error_status::store_error_status(error),
     }
 }

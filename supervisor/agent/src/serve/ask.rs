@@ -14,12 +14,13 @@ use tokio::time::timeout;
 use tonic::Status;
 
 use super::client::Client;
-use super::failure::store_error_status;
 use super::limits::{CANCEL_WAIT, MAX_CHANNEL_BYTES, MAX_TEXT_BYTES};
 use super::service::{Chunks, Service};
 use super::sessions::{known_model, known_patterns, known_thinking};
+use crate::agent::TurnRequest;
 use crate::answer::Schema;
-use crate::turns::{RunningTurn, Subscription, TurnRequest};
+use crate::error_status::store_error_status;
+use crate::turns::{RunningTurn, Subscription};
 
 impl Service {
     pub(super) async fn ask(&self, client: &Client, request: AskRequest) -> Result<Chunks, Status> {

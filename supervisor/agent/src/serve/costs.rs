@@ -8,9 +8,9 @@ use talon_proto::agent::{Cost, GetCostsRequest, GetCostsResponse, NamedCost};
 use tonic::Status;
 
 use super::client::Client;
-use super::failure::store_error_status;
 use super::service::Service;
 use crate::costs::{CostTotals, today};
+use crate::error_status::store_error_status;
 
 impl Service {
     pub(super) async fn get_costs(

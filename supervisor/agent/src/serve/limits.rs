@@ -31,3 +31,5 @@ pub(super) const DEFAULT_SESSIONS: u32 = 50;
 /// How long to wait for a cancelled turn, which drops its connections and writes its end. A slower one continues in the
 /// background.
 pub(super) const CANCEL_WAIT: Duration = Duration::from_secs(5);
+/// Patterns of one list of what may be called. 64: more is a configuration, and belongs there (`agent.allow`).
+pub(super) const MAX_PATTERNS: usize = 64;

@@ -9,9 +9,9 @@ use talon_store::{ForgetSelector, MemoryId, MemoryQuery, StoredMemory, Timestamp
 use tonic::Status;
 
 use super::client::{Client, Origin};
-use super::failure::store_error_status;
 use super::service::{Service, page, token};
 use super::sessions::unix_ms;
+use crate::error_status::store_error_status;
 use crate::recall::{is_shared, is_visible_to};
 
 impl Service {

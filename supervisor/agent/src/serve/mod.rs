@@ -14,7 +14,6 @@ mod approvals;
 mod ask;
 mod client;
 mod costs;
-pub(crate) mod failure;
 mod limits;
 mod memories;
 mod models;

@@ -10,7 +10,7 @@ use tonic::Status;
 
 use super::client::Client;
 use super::service::Service;
-use crate::run::Setup;
+use crate::agent::Setup;
 
 impl Service {
     pub(super) async fn list_models(

@@ -21,7 +21,7 @@ use super::limits::{
 };
 use super::request_limiter::RequestLimiter;
 use super::service::Service;
-use crate::run::Agent;
+use crate::agent::Agent;
 
 static CROWDED: LogThrottle = LogThrottle::new();
 
@@ -78,7 +78,7 @@ impl Server {
     /// Serves one more connection.
     ///
     /// # Errors
-    /// [`BadClient::TooMany`]; it is closed then.
+    /// [`ClientError::TooMany`]; it is closed then.
     pub(crate) fn attach(&self, stream: UnixStream, client: Client) -> Result<(), ClientError> {
         tracing::debug!(client.uid, client.pid, sender = %client.sender, role = ?client.role, "a client connected");
         if self.open.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTIONS {

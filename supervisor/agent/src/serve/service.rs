@@ -18,8 +18,8 @@ use talon_store::{Error, PageRequest, PageToken, Session as Kept, SessionId};
 use tonic::{Request, Response, Status};
 
 use super::client::Client;
-use super::failure::{no_session, store_error_status};
-use crate::run::Agent;
+use crate::agent::Agent;
+use crate::error_status::{no_session, store_error_status};
 
 /// Serves all connections.
 pub(super) struct Service {

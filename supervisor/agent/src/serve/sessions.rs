@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use talon_agent_settings::Thinking;
+use talon_agent_settings::{Thinking, is_pattern};
 use talon_proto::agent::{
     CompactSessionRequest, CompactSessionResponse, CreateSessionRequest, DeleteSessionRequest,
     DeleteSessionResponse, GetSessionRequest, GetSessionResponse, ListSessionsRequest, ListSessionsResponse,
@@ -15,15 +15,14 @@ use tonic::Status;
 
 use super::client::Client;
 use super::costs::pico;
-use super::failure::{journal_error_status, no_session, store_error_status};
-use super::limits::{CANCEL_WAIT, DEFAULT_SESSIONS, MAX_SESSIONS};
+use super::limits::{CANCEL_WAIT, DEFAULT_SESSIONS, MAX_PATTERNS, MAX_SESSIONS};
 use super::service::{Service, page, token};
+use crate::agent::{OPEN_TURN, Setup, TITLE, TOOLS, sections, thinking, tools_of};
 use crate::compress::{CompactError, compact};
 use crate::context::history::KEPT_TURNS;
 use crate::driver::{CallApprover as _, Caller};
+use crate::error_status::{journal_error_status, no_session, store_error_status};
 use crate::journal::{StoreJournal, client_messages};
-use crate::run::Setup;
-use crate::turns::{MAX_PATTERNS, OPEN_TURN, TITLE, TOOLS, is_pattern, sections, thinking, tools_of};
 
 impl Service {
     pub(super) async fn create_session(
@@ -159,7 +158,7 @@ impl Service {
         };
         let journal = StoreJournal::new(self.agent.sessions.clone(), session.id);
         let context = sections(&setup.settings.agent.context);
-        let compacted = compact(&setup.environment, &journal, &id, &context, keep).await;
+        let compacted = compact(&setup.environment.chain, &journal, &id, &context, keep).await;
         self.agent.costs.flush().await;
         let compacted = compacted.map_err(|error| match &error {
             CompactError::Journal(error) => journal_error_status(error),

@@ -6,9 +6,9 @@ use tonic::Status;
 
 use super::client::Client;
 use super::service::Service;
+use crate::agent::tools_of;
 use crate::driver::{AllowedTools, Caller};
 use crate::tools::Offer;
-use crate::turns::tools_of;
 
 impl Service {
     pub(super) async fn list_tools(

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use talon_agent_settings::{SubAgentEntry, SubAgentKeys, ToolPattern};
+use talon_agent_settings::{SubAgentKeys, ToolPattern};
 use talon_guard::{Answer, EnvelopeMode, Guard, GuardSettings, Outcome as GuardOutcome, Raw, Sanitizer};
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{SubagentResult, SubagentStart};
 use talon_proto::plugin::PluginCapabilities;
 use tokio::sync::Semaphore;
 
+use super::definition::Definition;
 use super::outcome::SubAgentOutcome;
 use super::{SUBAGENT, built_in, offer};
-use crate::answer::Schema;
 use crate::context::Sections;
 use crate::driver::{BuiltinCall, BuiltinTools, Caller, TurnEnvironment, TurnRunner};
-use crate::loop_context::ToolResult;
+use crate::tool_result::ToolResult;
 use crate::tools::from_builtin;
 
 /// The most sub-agents that run at once in the whole agent; others wait. Each is a separate conversation with a
@@ -24,8 +24,6 @@ use crate::tools::from_builtin;
 pub const MAX_AT_ONCE: usize = 8;
 /// The most sub-agents that are defined; each is a tool that every question of the model carries.
 const MAX_AGENTS: usize = 32;
-/// The longest name, which is also a tool's.
-const MAX_NAME_BYTES: usize = 64;
 /// The longest answer that a model gets. The loop truncates it further if necessary.
 const MAX_ANSWER_BYTES: usize = 32 * 1024;
 /// How much of a task is shown to clients.
@@ -58,13 +56,6 @@ pub struct SubAgents {
     permits: Semaphore,
 }
 
-/// A defined sub-agent.
-#[derive(Debug)]
-pub(super) struct Definition {
-    pub(super) entry: SubAgentEntry,
-    pub(super) schema: Arc<Schema>,
-}
-
 impl SubAgents {
     /// The built-in sub-agents and the operator's, and the problems of those, each with what to do. An unusable one is
     /// left out.
@@ -80,7 +71,7 @@ impl SubAgents {
             let built_in = built_in::all().map(|(name, entry)| (name.to_owned(), entry));
             let own = keys.agents.iter().map(|(name, entry)| (name.clone(), entry.clone()));
             for (name, entry) in built_in.into_iter().chain(own) {
-                match definition(&name, entry) {
+                match Definition::new(&name, entry) {
                     Ok(definition) if definitions.len() < MAX_AGENTS || definitions.contains_key(&name) => {
                         definitions.insert(name, definition);
                     }
@@ -193,19 +184,4 @@ impl BuiltinTools for SubAgents {
         }
         result
     }
-}
-
-fn definition(name: &str, entry: SubAgentEntry) -> Result<Definition, String> {
-    let is_name = (1..=MAX_NAME_BYTES).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    if !is_name {
-        return Err(format!(
-            "a name has 1 to {MAX_NAME_BYTES} of A-Z, a-z, 0-9, _ and -, since the model calls it by this; rename it"
-        ));
-    }
-    if entry.schema.get("type").and_then(serde_json::Value::as_str) != Some("object") {
-        return Err("schema: it has to be that of an object (\"type\": \"object\")".to_owned());
-    }
-    let schema = Schema::new(entry.schema.clone()).map_err(|error| format!("schema: {error}; correct it"))?;
-    Ok(Definition { schema: Arc::new(schema), entry })
 }

@@ -16,14 +16,12 @@
 //! is unknown how far they were.
 
 mod agents;
-mod bounds;
 mod built_in;
+mod definition;
 mod filtered_listener;
 mod offer;
 mod outcome;
 mod run;
-
-pub(crate) use bounds::{PatternIntersection, intersect};
 
 pub use agents::{EnvironmentSource, MAX_AT_ONCE, SubAgentContext, SubAgents};
 

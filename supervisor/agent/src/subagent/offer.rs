@@ -4,7 +4,7 @@ use serde_json::Value;
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 
 use super::SUBAGENT;
-use super::agents::Definition;
+use super::definition::Definition;
 
 /// The most of a task. What is longer is context, or two tasks.
 pub(super) const MAX_TASK_BYTES: usize = 4 * 1024;

@@ -4,24 +4,27 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use serde_json::Value;
-use talon_agent_settings::Money;
+use talon_agent_settings::{Money, PICOS_PER_MICRO};
 use talon_llm::model::Thinking;
 use talon_llm::route::Task;
 use talon_llm::route::router::Pins;
 use tokio_util::sync::CancellationToken;
 
 use super::SUBAGENT;
-use super::agents::{Definition, SubAgents};
-use super::bounds::{PatternIntersection, intersect};
+use super::agents::SubAgents;
+use super::definition::Definition;
 use super::filtered_listener::FilteredListener;
 use super::offer::MAX_TASK_BYTES;
 use super::outcome::SubAgentOutcome;
 use crate::answer::Schema;
 use crate::budget::Budgets;
-use crate::context::{Estimate, Sections, TokenCounter as _};
+use crate::context::Sections;
 use crate::driver::{BuiltinCall, Caller, TurnEnvironment, TurnSpec};
-use crate::prompt::{Prompt, Workspace, fence};
+use crate::fence;
+use crate::prompt::{Prompt, Workspace};
 use crate::recall::NoRecall;
+use crate::tokens::{Estimate, TokenCounter as _};
+use crate::tools::{PatternIntersection, intersect};
 
 /// The largest schema that a model may ask for; it is sent with every question.
 const MAX_SCHEMA_BYTES: usize = 8 * 1024;
@@ -143,7 +146,8 @@ impl SubAgents {
     }
 
     fn budgets(&self) -> Budgets {
-        let micro = |cost: Money| u64::try_from(cost.picodollars().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+        let micro =
+            |cost: Money| u64::try_from(cost.picodollars().div_ceil(PICOS_PER_MICRO)).unwrap_or(u64::MAX);
         let usual = Budgets::default();
         Budgets {
             iterations: NonZeroU32::new(self.keys.iterations).unwrap_or(NonZeroU32::MIN),

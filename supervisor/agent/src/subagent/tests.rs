@@ -17,14 +17,15 @@ use talon_proto::plugin::PluginCapabilities;
 use tokio::sync::{Notify, mpsc};
 
 use super::{MAX_AT_ONCE, SUBAGENT, SubAgentContext, SubAgents};
-use crate::context::{Estimate, Sections, TokenCounter as _};
+use crate::context::Sections;
 use crate::driver::{
     AllowedTools, BuiltinCall, BuiltinTools, CallApprover, Caller, Clock, Confirmation, Host, HostCall,
     HostError, Listener, NoListener, Progress, TurnEnd, TurnEnvironment, TurnRunner, TurnSpec,
 };
-use crate::loop_context::{CallOutcome, ToolResult};
 use crate::prompt::safety_rules;
 use crate::recall::NoRecall;
+use crate::tokens::{Estimate, TokenCounter as _};
+use crate::tool_result::{CallOutcome, ToolResult};
 
 /// Approves everything and has no plugins; records which turns have ended.
 #[derive(Default)]

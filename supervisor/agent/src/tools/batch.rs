@@ -6,7 +6,7 @@ use talon_llm::model::{Finish, Message, ToolCall};
 
 use super::{CheckedCall, Offer};
 use crate::budget::{self, Budgets};
-use crate::loop_context::{CallOutcome, ToolResult};
+use crate::tool_result::{CallOutcome, ToolResult};
 
 /// The results of one answer's calls. They arrive in any order, each with its call's index, and are returned in the
 /// calls' order. The index is used since models use the same id twice.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
+use talon_guard::nearest;
 use talon_llm::model::{Arguments, ToolCall};
 
-use super::nearest::nearest;
 use super::{Offer, Refusal, Tool};
 
 /// A call that can be made.

@@ -6,7 +6,7 @@ use talon_guard::Raw;
 use talon_llm::model::ToolCall;
 
 use crate::answer::{Mismatch, quoted};
-use crate::loop_context::{CallOutcome, ToolResult};
+use crate::tool_result::{CallOutcome, ToolResult};
 
 /// How much of a made-up name or text is shown back to the model.
 const MAX_SHOWN_CHARS: usize = 80;

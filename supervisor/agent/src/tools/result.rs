@@ -3,7 +3,7 @@
 use talon_guard::{Guarded, Outcome as GuardOutcome, Sanitizer, Wrapped};
 use talon_proto::host::{ExecuteResponse, Outcome};
 
-use crate::loop_context::{CallOutcome, ToolResult};
+use crate::tool_result::{CallOutcome, ToolResult};
 
 /// The result for an answer that is no guarded block. The supervisor sends none; but the agent cannot know what else is
 /// behind the socket, and only a block may reach a prompt.

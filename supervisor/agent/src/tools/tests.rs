@@ -7,7 +7,7 @@ use talon_proto::plugin::{Action, Parameter};
 
 use super::*;
 use crate::budget::Budgets;
-use crate::loop_context::{CallOutcome, ToolResult};
+use crate::tool_result::{CallOutcome, ToolResult};
 
 fn parameter(name: &str, r#type: &str, required: bool) -> Parameter {
     Parameter { name: name.to_owned(), r#type: r#type.to_owned(), required, ..Parameter::default() }

@@ -72,7 +72,7 @@ impl RunningTurn {
         self.turn.load(Ordering::Relaxed)
     }
 
-    pub(super) fn is_turn(&self, turn: u64) {
+    pub(crate) fn is_turn(&self, turn: u64) {
         self.turn.store(turn, Ordering::Relaxed);
     }
 }
@@ -144,7 +144,7 @@ impl RunningTurns {
     }
 
     /// Runs a turn in a new task, until its end or that of the agent. Its slot is free before its end is sent.
-    pub(super) fn spawn(&self, place: TurnSlot, turn: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(&self, place: TurnSlot, turn: impl Future<Output = ()> + Send + 'static) {
         let ending = self.ending.clone();
         self.inner.tasks.spawn(async move {
             tokio::select! {

@@ -1,6 +1,6 @@
 //! The workspace's current files.
 //!
-//! [`Watched`] reads `IDENTITY.md`, `SOUL.md`, `USER.md` and the days below `memory/`, and reads a changed file again.
+//! [`WorkspaceFiles`] reads `IDENTITY.md`, `SOUL.md`, `USER.md` and the days below `memory/`, and reads a changed file again.
 //! It checks on demand, by device, inode, size and times: six system calls per turn, which takes seconds anyway.
 //! Notifications from the kernel (inotify, through the crate `notify`) would save these calls, but need a thread and
 //! watches for directories that may not exist yet, miss changes on network file systems, and require the same check

@@ -18,7 +18,7 @@ fn decision(approval: &Approval, approve: bool) -> DecideRequest {
     DecideRequest { id: approval.id.clone(), approve, digest: approval.digest.clone(), reason: String::new() }
 }
 
-/// A call that is parked, as its asker sees it.
+/// A parked call, as the client sees it.
 async fn parked(client: &mut Client) -> (String, tonic::Streaming<talon_proto::agent::Chunk>, Approval) {
     let (session, mut stream) = ask(client, "", "write b").await;
     match until(&mut stream, |kind| matches!(kind, Kind::Approval(_))).await {
@@ -109,7 +109,7 @@ async fn a_parked_call_survives_a_killed_agent_and_runs_once() {
     let mut client = agent.client("alice").await;
     let waiting = pending(&mut client).await;
     assert_eq!(waiting.iter().map(|one| &one.digest).collect::<Vec<_>>(), [&approval.digest]);
-    // Its turn goes on by itself: it is followed, and nobody has to ask for that.
+    // Its turn resumes without a request of the client, who only follows it.
     let attached = client.attach(AttachRequest { session_id: session.clone() }).await.unwrap().into_inner();
     client.decide(decision(&waiting[0], true)).await.unwrap();
     assert_eq!(done(attached).await.text, "It was written.");

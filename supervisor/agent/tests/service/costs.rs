@@ -1,4 +1,4 @@
-//! What was spent counts over a restart.
+//! Costs survive a restart.
 
 use talon_proto::agent::{GetCostsRequest, GetSessionRequest};
 
@@ -41,8 +41,8 @@ async fn a_sessions_budget_holds_over_a_restart() {
     let mut client = agent.client("alice").await;
     let (session, first) = answer(&mut client, "", "hello").await;
     assert!(first.cost_pico_usd > 0);
-    agent.let_go().await;
-    // As little as was spent already.
+    agent.close_control().await;
+    // As much as was spent already.
     let dollars = first.cost_pico_usd as f64 / 1e12;
     let settings =
         SETTINGS.replace("models:\n", &format!("models:\n  budget: {{ per_session: {dollars:.12} }}\n"));

@@ -1,4 +1,4 @@
-//! A supervisor's door, behind which two plugins answer what a test wants.
+//! A fake of the supervisor's host service with two plugins that answer as a test needs.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,13 +23,13 @@ use tokio::net::UnixStream;
 use tokio::sync::{Notify, Semaphore};
 use tonic::{Request, Response, Status};
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct Plugins {
     guard: Guard,
-    /// What was called, in order.
+    /// The calls, in order.
     calls: Mutex<Vec<ExecuteRequest>>,
     called: Notify,
-    /// `slow.wait` takes one for each answer.
+    /// `slow.wait` takes one permit for each answer.
     pub(crate) answers: Semaphore,
 }
 
@@ -44,7 +44,7 @@ impl Plugins {
         })
     }
 
-    /// What was called so far, as `plugin.action`.
+    /// The calls so far, as `plugin.action`.
     pub(crate) fn called(&self) -> Vec<String> {
         self.requests().iter().map(|call| format!("{}.{}", call.plugin, call.action)).collect()
     }
@@ -53,7 +53,7 @@ impl Plugins {
         self.calls.lock().unwrap().clone()
     }
 
-    /// Returns when so many calls have come.
+    /// Waits until this many calls have arrived.
     pub(crate) async fn wait_for(&self, calls: usize) {
         loop {
             let more = self.called.notified();
@@ -102,7 +102,7 @@ fn capabilities(name: &str) -> PluginCapabilities {
     PluginCapabilities { name: name.to_owned(), actions, ..PluginCapabilities::default() }
 }
 
-/// Serves it on a connection, until its other end goes.
+/// Serves a connection until its other end disconnects.
 pub(crate) async fn serve(stream: UnixStream, plugins: Arc<Plugins>) {
     let incoming = stream::once(async { Ok::<_, io::Error>(stream) }).chain(stream::pending());
     let served = tonic::transport::Server::builder()
@@ -112,7 +112,7 @@ pub(crate) async fn serve(stream: UnixStream, plugins: Arc<Plugins>) {
 
 struct PluginHost(Arc<Plugins>);
 
-/// As the trait's own attribute writes such a method, which does not look into macros.
+/// Written as `async_trait` expands it, because the attribute does not look into macros.
 macro_rules! never {
     ($($method:ident: $request:ty => $response:ty;)*) => {
         $(fn $method<'s, 'f>(

@@ -1,4 +1,4 @@
-//! Killed in the middle of a turn: nothing that was acknowledged is lost, and nothing is done twice.
+//! After a kill in the middle of a turn, nothing acknowledged is lost and nothing is done twice.
 
 use talon_proto::agent::{AttachRequest, CancelRequest, GetSessionRequest, Message, ResumeSessionRequest};
 use tonic::Code;
@@ -55,7 +55,7 @@ async fn a_killed_turn_is_continued_by_resume() {
     assert!(resumed.continues, "{resumed:?}");
     match client.attach(AttachRequest { session_id: session.clone() }).await {
         Ok(attached) => assert_eq!(done(attached.into_inner()).await.text, "Nobody knows."),
-        // It may have ended by then.
+        // The turn may have ended by then.
         Err(status) => assert_eq!(status.code(), Code::NotFound),
     }
     let resumed = client.resume_session(resume).await.unwrap().into_inner();

@@ -1,4 +1,4 @@
-//! How the program begins and ends, and what it makes of what it is told.
+//! How the program starts, ends, and handles the messages of the supervisor.
 
 use std::process::{Command, Stdio};
 
@@ -44,7 +44,7 @@ async fn anything_but_a_configuration_first_is_a_protocol_error() {
     ];
     for what in senseless {
         let mut agent = Agent::start(&place);
-        agent.say(what.clone(), None).await;
+        agent.send(what.clone(), None).await;
         assert_eq!(agent.ended().code(), Some(70), "{what:?}: {}", agent.log());
     }
     assert!(!place.path("agent").exists());
@@ -78,10 +78,10 @@ async fn a_database_in_use_is_refused_for_now() {
 async fn it_ends_with_its_lifeline_and_on_request() {
     let place = TestDirectory::new();
     let mut agent = Agent::start(&place);
-    assert!(agent.let_go().await.success(), "{}", agent.log());
+    assert!(agent.close_control().await.success(), "{}", agent.log());
     let mut agent = Agent::at(&place).await;
-    assert!(agent.let_go().await.success(), "{}", agent.log());
-    // It was closed and not only left.
+    assert!(agent.close_control().await.success(), "{}", agent.log());
+    // It was closed properly.
     assert!(!place.path("agent/agent.db-wal").exists());
     let mut agent = Agent::at(&place).await;
     agent.terminate();
@@ -102,8 +102,8 @@ async fn a_client_that_cannot_be_meant_is_not_served_and_the_others_are() {
     let agent = Agent::at(&place).await;
     let attach =
         AttachClient { sender: "alice".to_owned(), role: "king".to_owned(), ..AttachClient::default() };
-    agent.say(to_agent::What::AttachClient(attach), None).await;
-    agent.say(to_agent::What::HostConnection(HostConnection { id: 99 }), None).await;
+    agent.send(to_agent::What::AttachClient(attach), None).await;
+    agent.send(to_agent::What::HostConnection(HostConnection { id: 99 }), None).await;
     let mut client = agent.client("alice").await;
     assert_eq!(answer(&mut client, "", "hello").await.1.text, "Hello to you, too.");
     assert!(agent.log().contains("was not obeyed"), "{}", agent.log());
@@ -160,14 +160,14 @@ async fn a_changed_configuration_is_taken_over_and_turns_under_way_keep_theirs()
     assert!(!ready.problems.is_empty());
     let ended = error(ask(&mut client, "", "hello").await.1).await;
     assert_eq!(ended.reason, "no_provider");
-    // The one that runs has its model still.
+    // The running turn still has its model.
     agent.plugins.answers.add_permits(1);
     assert_eq!(crate::support::done(stream).await.text, "It waited.");
     agent.configure(&place, SETTINGS).await;
     assert_eq!(answer(&mut client, &session, "hello").await.1.text, "Hello to you, too.");
-    // One that cannot be read changes nothing.
-    agent.tell_configuration(place.open(), b"{").await;
-    let Some(from_agent::What::Ready(ready)) = agent.hear().await else { panic!("{}", agent.log()) };
+    // An unreadable configuration changes nothing.
+    agent.send_configuration(place.open(), b"{").await;
+    let Some(from_agent::What::Ready(ready)) = agent.receive().await else { panic!("{}", agent.log()) };
     assert!(ready.problems.iter().any(|problem| problem.contains("the one before stays")), "{ready:?}");
     assert_eq!(answer(&mut client, &session, "hello").await.1.text, "Hello to you, too.");
 }
@@ -179,7 +179,7 @@ async fn at_its_end_streams_end_with_unavailable_and_the_turn_stays_interrupted(
     let mut client = agent.client("alice").await;
     let (session, mut stream) = ask(&mut client, "", "slow").await;
     agent.plugins.wait_for(1).await;
-    assert!(agent.let_go().await.success(), "{}", agent.log());
+    assert!(agent.close_control().await.success(), "{}", agent.log());
     let ended = loop {
         match stream.message().await {
             Ok(Some(_)) => {}

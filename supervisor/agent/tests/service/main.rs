@@ -1,4 +1,4 @@
-//! The real `talon-agent`, with a supervisor, plugins and clients that are the tests'.
+//! The real `talon-agent`, with fakes of supervisor, plugins and clients.
 
 #![expect(clippy::unwrap_used, reason = "a test: what cannot be unwrapped is its failure")]
 

@@ -58,7 +58,7 @@ async fn what_was_counted_is_told_to_operators() {
         .filter(|sample| sample.labels["provider"] == "scripted" && sample.labels["outcome"] == "ok")
         .map(|sample| sample.value);
     assert_eq!(well.sum::<f64>(), 2.0, "whichever of its models was asked");
-    // What has not happened is 0, so that a share of it is, too.
+    // A counter without events is 0, so that shares can be computed.
     assert_eq!(sample("talon_agent_fallbacks_total", &[]).value, 0.0);
     assert_eq!(sample("talon_agent_over_budget_total", &[("limit", "day")]).value, 0.0);
     assert!(sample("talon_agent_tokens_total", &[("kind", "input")]).value > 0.0);

@@ -1,4 +1,4 @@
-//! Sessions: who sees them, and what is said about them.
+//! Sessions: who sees them, and how they are described.
 
 use talon_proto::agent::{
     AttachRequest, CancelRequest, CompactSessionRequest, CreateSessionRequest, DecideRequest,
@@ -65,7 +65,7 @@ async fn everybody_sees_their_own_and_an_operator_everybodys_when_asked_for() {
     assert_eq!(list(&mut operator, all.clone()).await.0.len(), 2);
     assert_eq!(refused(alice.list_sessions(all).await).code(), Code::PermissionDenied);
     assert!(get(&mut operator, &of_alice).await.is_ok());
-    // For bob, it is not there, whatever he asks.
+    // To bob, it does not exist, whatever he requests.
     let id = || of_alice.clone();
     let answers: Vec<Option<Status>> = vec![
         get(&mut bob, &of_alice).await.err(),
@@ -103,7 +103,7 @@ async fn everybody_sees_their_own_and_an_operator_everybodys_when_asked_for() {
 async fn lists_come_in_pages_newest_first_and_by_channel() {
     let place = TestDirectory::new();
     let agent = Agent::at(&place).await;
-    // Whoever has only the role call is on one channel.
+    // The role call has one channel only.
     let mut client = agent.client_with("alice", "operate", "person").await;
     let mut made = Vec::new();
     for number in 0..5 {
@@ -150,7 +150,7 @@ async fn what_a_session_wants_otherwise_is_kept_and_holds_for_its_turns() {
         .tools;
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["slow__wait"]);
-    agent.let_go().await;
+    agent.close_control().await;
     let agent = Agent::at(&place).await;
     let mut client = agent.client("alice").await;
     let (_, answered) = answer(&mut client, &session.id, "read a").await;
@@ -192,7 +192,7 @@ async fn a_deleted_session_is_gone_with_the_turn_that_it_was_in() {
     agent.plugins.wait_for(1).await;
     let delete = DeleteSessionRequest { session_id: session.clone() };
     let compact = CompactSessionRequest { session_id: session.clone(), keep_turns: 1 };
-    // What is not cancelled by it says how a person ends the turn.
+    // The error says how a person ends the turn.
     let busy = refused(client.compact_session(compact).await);
     assert_eq!(busy.code(), Code::FailedPrecondition);
     assert!(busy.message().contains("Ctrl-C there ends it"), "{busy}");

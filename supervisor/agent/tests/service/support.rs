@@ -1,4 +1,4 @@
-//! A `talon-agent` of a test's own, with the supervisor's end of its control socket.
+//! Starts a `talon-agent` for one test, with the supervisor's end of its control socket.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -30,7 +30,7 @@ use crate::host::{self, Plugins};
 
 pub(crate) type Client = AgentClient<Channel>;
 
-/// What every test's model answers.
+/// The answers of the model in all tests.
 pub(crate) const SCRIPT: &str = r#"
 answers:
   - { when: { user: "^hello" }, say: "Hello to you, too." }
@@ -49,7 +49,7 @@ answers:
   - { say: "What?" }
 "#;
 
-/// A configuration in which that script answers.
+/// A configuration with that script.
 pub(crate) const SETTINGS: &str = r"
 models:
   providers:
@@ -67,7 +67,7 @@ pub(crate) fn handed(settings: &str) -> SettingsBundle {
     SettingsBundle { settings, files, ..SettingsBundle::default() }
 }
 
-/// Where a test's database is.
+/// The place of a test's database.
 pub(crate) struct TestDirectory {
     directory: TempDir,
 }
@@ -96,16 +96,16 @@ impl TestDirectory {
 pub(crate) struct Agent {
     child: Child,
     control: Option<Arc<Control<ToAgent, FromAgent>>>,
-    heard: mpsc::UnboundedReceiver<from_agent::What>,
+    messages: mpsc::UnboundedReceiver<from_agent::What>,
     listening: tokio::task::JoinHandle<()>,
-    /// The same socket as it is, for what no message says.
+    /// The same socket, for invalid messages.
     raw: Option<OwnedFd>,
     pub(crate) plugins: Arc<Plugins>,
     log: PathBuf,
 }
 
 impl Agent {
-    /// Starts it, and says nothing yet.
+    /// Starts it without sending a message.
     pub(crate) fn start(place: &TestDirectory) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let (ours, theirs) = talon_control::pair().unwrap();
@@ -115,12 +115,12 @@ impl Agent {
         let child = command.stderr(File::create(&log).unwrap()).spawn().unwrap();
         let raw = Some(ours.try_clone().unwrap());
         let (control, plugins) = (Arc::new(Control::new(ours).unwrap()), Plugins::new());
-        let (tells, heard) = mpsc::unbounded_channel();
-        let listening = tokio::spawn(listen(Arc::clone(&control), Arc::clone(&plugins), tells));
-        Self { child, control: Some(control), heard, listening, raw, plugins, log }
+        let (sender, messages) = mpsc::unbounded_channel();
+        let listening = tokio::spawn(listen(Arc::clone(&control), Arc::clone(&plugins), sender));
+        Self { child, control: Some(control), messages, listening, raw, plugins, log }
     }
 
-    /// Starts it with a new or earlier database at a place.
+    /// Starts it with a new or existing database.
     pub(crate) async fn at(place: &TestDirectory) -> Self {
         Self::with(place, SETTINGS).await.0
     }
@@ -131,43 +131,43 @@ impl Agent {
         (agent, ready)
     }
 
-    /// Tells it a configuration that it takes.
+    /// Sends a configuration that it accepts.
     pub(crate) async fn configure(&mut self, place: &TestDirectory, settings: &str) -> Ready {
         let bytes = handed(settings).to_bytes().unwrap();
-        self.tell_configuration(place.open(), &bytes).await;
-        match self.hear().await {
+        self.send_configuration(place.open(), &bytes).await;
+        match self.receive().await {
             Some(from_agent::What::Ready(ready)) => ready,
             other => panic!("{other:?}: {}", self.log()),
         }
     }
 
-    pub(crate) async fn tell_configuration(&self, open: Open, bytes: &[u8]) {
+    pub(crate) async fn send_configuration(&self, open: Open, bytes: &[u8]) {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(bytes).unwrap();
         let configure = Configure { open: Some(open), settings_bytes: bytes.len() as u64 };
-        self.say(to_agent::What::Configure(configure), Some(file.into())).await;
+        self.send(to_agent::What::Configure(configure), Some(file.into())).await;
     }
 
-    /// What it refuses, with how it ends.
+    /// Sends a configuration that it rejects. Returns its message and exit status.
     pub(crate) async fn refuses(mut self, place: &TestDirectory, bytes: &[u8]) -> (Refused, ExitStatus) {
-        self.tell_configuration(place.open(), bytes).await;
-        match self.hear().await {
+        self.send_configuration(place.open(), bytes).await;
+        match self.receive().await {
             Some(from_agent::What::Refused(refused)) => (refused, self.ended()),
             other => panic!("{other:?}: {}", self.log()),
         }
     }
 
-    pub(crate) async fn say(&self, what: to_agent::What, descriptor: Option<OwnedFd>) {
+    pub(crate) async fn send(&self, what: to_agent::What, descriptor: Option<OwnedFd>) {
         let message = ToAgent { what: Some(what) };
         let descriptor = descriptor.as_ref().map(AsFd::as_fd);
         self.control.as_ref().unwrap().send(&message, descriptor).await.unwrap();
     }
 
-    pub(crate) async fn hear(&mut self) -> Option<from_agent::What> {
-        self.heard.recv().await
+    pub(crate) async fn receive(&mut self) -> Option<from_agent::What> {
+        self.messages.recv().await
     }
 
-    /// A client of somebody's: a person with the role call.
+    /// A client with the role call, for a person.
     pub(crate) async fn client(&self, sender: &str) -> Client {
         self.client_with(sender, "call", "person").await
     }
@@ -182,7 +182,7 @@ impl Agent {
             role: role.to_owned(),
             origin: origin.to_owned(),
         };
-        self.say(to_agent::What::AttachClient(attach), Some(theirs.into())).await;
+        self.send(to_agent::What::AttachClient(attach), Some(theirs.into())).await;
         ours.set_nonblocking(true).unwrap();
         let mut stream = Some(UnixStream::from_std(ours).unwrap());
         let connector = tower::service_fn(move |_| {
@@ -194,33 +194,33 @@ impl Agent {
         )
     }
 
-    /// What it has logged so far.
+    /// The log so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Lets go of the lifeline, and waits for its end.
-    pub(crate) async fn let_go(&mut self) -> ExitStatus {
-        // Both hold it.
+    /// Closes the control socket, and waits for its end.
+    pub(crate) async fn close_control(&mut self) -> ExitStatus {
+        // The listening task holds it, too.
         self.listening.abort();
         let _aborted = (&mut self.listening).await;
         (self.control, self.raw) = (None, None);
         self.ended()
     }
 
-    /// Asks it to end, as a service manager does.
+    /// Sends SIGTERM, as a service manager does.
     pub(crate) fn terminate(&self) {
         let pid = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
     }
 
-    /// Sends what is no message.
+    /// Sends an invalid message.
     pub(crate) fn garbage(&self) {
         let raw = self.raw.as_ref().unwrap().try_clone().unwrap();
         net::UnixDatagram::from(raw).send(&[0xff; 9]).unwrap();
     }
 
-    /// As the power does.
+    /// Kills it, as a power failure would.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.ended();
@@ -239,11 +239,11 @@ impl Drop for Agent {
     }
 }
 
-/// Hands connections to the host in, and passes everything else on.
+/// Answers requests for host connections, and forwards all other messages.
 async fn listen(
     control: Arc<Control<ToAgent, FromAgent>>,
     plugins: Arc<Plugins>,
-    tells: mpsc::UnboundedSender<from_agent::What>,
+    messages: mpsc::UnboundedSender<from_agent::What>,
 ) {
     while let Ok(Some(packet)) = control.receive().await {
         match packet.message.what {
@@ -254,7 +254,7 @@ async fn listen(
                 let what = Some(to_agent::What::HostConnection(HostConnection { id: need.id }));
                 let _gone = control.send(&ToAgent { what }, Some(theirs.as_fd())).await;
             }
-            Some(other) => drop(tells.send(other)),
+            Some(other) => drop(messages.send(other)),
             None => {}
         }
     }
@@ -265,7 +265,7 @@ pub(crate) fn question(session: &str, text: &str) -> AskRequest {
     AskRequest { session_id: session.to_owned(), text: text.to_owned(), ..AskRequest::default() }
 }
 
-/// Asks, and gives the session's id with what comes after it.
+/// Asks. Returns the session's id and the chunks after it.
 pub(crate) async fn ask(client: &mut Client, session: &str, text: &str) -> (String, Streaming<Chunk>) {
     let mut stream = client.ask(question(session, text)).await.unwrap().into_inner();
     match next(&mut stream).await {
@@ -278,7 +278,7 @@ pub(crate) async fn next(stream: &mut Streaming<Chunk>) -> Option<Kind> {
     stream.message().await.unwrap().map(|chunk| chunk.kind.unwrap())
 }
 
-/// All that comes until this.
+/// Reads chunks until one matches, and returns it.
 pub(crate) async fn until(stream: &mut Streaming<Chunk>, is_it: impl Fn(&Kind) -> bool) -> Kind {
     loop {
         match next(stream).await {
@@ -319,7 +319,7 @@ pub(crate) async fn answer(client: &mut Client, session: &str, text: &str) -> (S
     (session, done(stream).await)
 }
 
-/// The error that a request got.
+/// The error of a request.
 pub(crate) fn refused<T: std::fmt::Debug>(answer: Result<T, Status>) -> Status {
     answer.expect_err("it is refused")
 }

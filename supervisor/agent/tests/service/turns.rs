@@ -1,4 +1,4 @@
-//! Questions: their turns, who follows them, and how they end.
+//! Turns: followers, and how they end.
 
 use talon_proto::agent::chunk::Kind;
 use talon_proto::agent::{
@@ -73,7 +73,7 @@ async fn a_session_has_one_turn_at_once_and_others_are_not_concerned() {
     assert_eq!(status.turns_running, 1);
     agent.plugins.answers.add_permits(1);
     done(stream).await;
-    // Its place is free as soon as its end was told.
+    // Its slot is free as soon as its end was sent.
     answer(&mut client, &session, "hello").await;
 }
 
@@ -93,7 +93,7 @@ async fn a_turn_can_be_followed_by_others_who_see_first_where_it_is() {
     );
     let at = other.get_loop(GetLoopRequest { session_id: session.clone() }).await.unwrap().into_inner();
     assert_eq!(at.state, "process_tools");
-    // Who attached lets go, and the turn goes on.
+    // The follower disconnects, and the turn continues.
     drop(other.attach(request.clone()).await.unwrap());
     agent.plugins.answers.add_permits(1);
     assert_eq!(done(attached).await.text, done(stream).await.text);
@@ -124,7 +124,7 @@ async fn a_cancelled_turn_ends_and_what_it_did_stays() {
     agent.plugins.wait_for(1).await;
     let cancel = CancelRequest { session_id: session.clone() };
     assert!(client.cancel(cancel.clone()).await.unwrap().into_inner().cancelled);
-    // When that is answered, the session is free.
+    // Once the cancellation is answered, the session is free.
     answer(&mut client, &session, "hello").await;
     assert_eq!(error(stream).await.reason, "cancelled");
     assert!(!client.cancel(cancel).await.unwrap().into_inner().cancelled);

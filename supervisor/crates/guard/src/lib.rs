@@ -210,7 +210,7 @@ pub mod wrap;
 #[cfg(test)]
 mod testing;
 
-pub use talon_sanitize::{Raw, Sanitized, Sanitizer};
+pub use talon_sanitize::{Raw, Sanitized, Sanitizer, nearest};
 
 pub use admission::{Admission, AdmissionError, AdmissionGauge, AdmissionLayer, AdmissionSettings};
 pub use answer::{Answer, Outcome, RawAnswer};

@@ -41,7 +41,6 @@ use crate::error::CallError;
 mod actions;
 mod arguments;
 mod error;
-mod nearest;
 mod schema;
 
 pub use actions::Actions;

@@ -99,6 +99,7 @@ mod fold;
 mod invisible;
 mod json;
 mod names;
+mod nearest;
 mod non_ascii;
 mod patterns;
 mod prefilter;
@@ -122,6 +123,7 @@ pub use compose::shown;
 pub use family_counts::FamilyCounts;
 pub use flags::Flags;
 pub use json::{MAX_JSON_BYTES, MAX_JSON_DEPTH};
+pub use nearest::nearest;
 pub use patterns::{
     BadPattern, MAX_COMPILED_BYTES, MAX_PATTERN_BYTES, MAX_PATTERNS, NOTICE, PatternProblem, SettingsError,
 };

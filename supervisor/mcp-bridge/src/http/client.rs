@@ -152,21 +152,21 @@ async fn refused(
     let retry = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
     let retry = retry.map(|after| format!(" (try again after {})", cut(after, 40))).unwrap_or_default();
     let bytes = body(response, MAX_ERROR_BYTES).await.unwrap_or_default();
-    let told = match serde_json::from_slice::<ServerJsonRpcMessage>(&bytes) {
+    let error = match serde_json::from_slice::<ServerJsonRpcMessage>(&bytes) {
         Ok(ServerJsonRpcMessage::Error(error)) => Some(error.error),
         _ => None,
     };
     let text = cut(&String::from_utf8_lossy(&bytes), MAX_SHOWN_BYTES);
     if let ClientJsonRpcMessage::Request(request) = message {
         let probe = matches!(request.request, ClientRequest::DiscoverRequest(_)) && status.is_client_error();
-        let told = match told {
-            Some(told) => Some(told),
+        let error = match error {
+            Some(error) => Some(error),
             // A server of an older revision may refuse the probe with any text: `initialize` is tried then.
             None if probe => Some(ErrorData::invalid_request(format!("HTTP {status}: {text}"), None)),
             None => None,
         };
-        if let Some(told) = told {
-            let answer = ServerJsonRpcMessage::error(told, Some(request.id.clone()));
+        if let Some(error) = error {
+            let answer = ServerJsonRpcMessage::error(error, Some(request.id.clone()));
             return Ok(StreamableHttpPostResponse::Json(answer, None));
         }
     }

@@ -38,9 +38,9 @@ fn limit_cost(mut event: Sse) -> Sse {
     scan.feed(data.as_bytes());
     if scan.is_costly() {
         let why = format!("the MCP server's answer is too large: {} bytes; ask for less at once", data.len());
-        let told = ServerJsonRpcMessage::error(ErrorData::internal_error(why, None), scan.answered());
+        let message = ServerJsonRpcMessage::error(ErrorData::internal_error(why, None), scan.answered());
         // If it answers no call it becomes an event without data, which is skipped.
-        event.data = scan.answered().and_then(|_| serde_json::to_string(&told).ok());
+        event.data = scan.answered().and_then(|_| serde_json::to_string(&message).ok());
     }
     event
 }

@@ -140,14 +140,14 @@ async fn supervise(
         status = process.wait() => (status, false),
         () = closing.closed() => terminate(&mut process).await,
     };
-    let told = match (status, closing.why.get().filter(|_| by_us)) {
+    let report = match (status, closing.why.get().filter(|_| by_us)) {
         (Ok(status), Some(why)) => format!("{why}, and {}", described(status)),
         (Ok(status), None) => described(status),
         (Err(error), _) => format!("ended, and its exit status is unknown: {error}"),
     };
     // Its last output is passed on before our message about it, unless another process holds its standard error.
     let _ = timeout(STDERR_DRAIN_TIMEOUT, passed_on.cancelled()).await;
-    ended.send_replace(Some(told));
+    ended.send_replace(Some(report));
 }
 
 /// How it ended, and whether it had to be forced.

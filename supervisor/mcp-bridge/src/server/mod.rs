@@ -4,6 +4,6 @@ pub(crate) mod child;
 mod environment;
 pub(crate) mod lines;
 pub(crate) mod message_filter;
-mod progress;
+pub(crate) mod progress;
 pub(crate) mod scan;
 pub(crate) mod stdio;

@@ -9,34 +9,39 @@ use talon_sdk::{Context, Output, Tool, ToolError};
 
 use super::offer::OfferedTool;
 use super::{result_value, results};
-use crate::session::Session;
+use crate::server_handle::ServerHandle;
 use crate::text::error_chain;
 
 /// The reason that a server gets with a cancelled request.
 const CANCEL_REASON: &str = "the caller does not wait any more";
 
 /// An SDK tool for an offered tool.
-pub(crate) fn tool(offer: OfferedTool, session: Session) -> Tool {
+pub(crate) fn tool(offer: OfferedTool, server: ServerHandle) -> Tool {
     let OfferedTool { tool, action, reader } = offer;
     Tool::dynamic(action, move |args: BTreeMap<String, String>, cx: Context| {
-        let (tool, session) = (tool.clone(), session.clone());
+        let (tool, server) = (tool.clone(), server.clone());
         let read = reader.read(args);
-        async move { call(&session, tool, read.map_err(ToolError::new)?, &cx).await }
+        async move { call(&server, tool, read.map_err(ToolError::new)?, &cx).await }
     })
 }
 
-async fn call(session: &Session, tool: String, args: JsonObject, cx: &Context) -> Result<Output, ToolError> {
+async fn call(
+    server: &ServerHandle,
+    tool: String,
+    args: JsonObject,
+    cx: &Context,
+) -> Result<Output, ToolError> {
     let params = CallToolRequestParams::new(tool).with_arguments(args);
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-    let sent = session.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+    let sent = server.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
     let handle = match sent {
         Ok(handle) => handle,
-        Err(error) => return Err(transport_error(session, &error).await),
+        Err(error) => return Err(transport_error(server, &error).await),
     };
-    let _watching = session.news.progress.watch(handle.progress_token.clone(), cx.clone());
+    let _watching = server.progress.watch(handle.progress_token.clone(), cx.clone());
     let mut given_up = CancelOnDrop(Some(handle));
     let Some(handle) = given_up.0.as_mut() else {
-        return Err(transport_error(session, &ServiceError::TransportClosed).await);
+        return Err(transport_error(server, &ServiceError::TransportClosed).await);
     };
     let answered = match cx.deadline() {
         Some(deadline) => match tokio::time::timeout_at(deadline, &mut handle.rx).await {
@@ -53,24 +58,24 @@ async fn call(session: &Session, tool: String, args: JsonObject, cx: &Context) -
     match answered {
         Ok(Ok(result)) => match result_value(result) {
             Ok(value) => results::answer(value),
-            Err(error) => Err(transport_error(session, &error).await),
+            Err(error) => Err(transport_error(server, &error).await),
         },
         Ok(Err(ServiceError::McpError(error))) => Err(results::refusal(&error)),
-        Ok(Err(error)) => Err(transport_error(session, &error).await),
-        Err(_) => Err(transport_error(session, &ServiceError::TransportClosed).await),
+        Ok(Err(error)) => Err(transport_error(server, &error).await),
+        Err(_) => Err(transport_error(server, &ServiceError::TransportClosed).await),
     }
 }
 
 /// A failure of the transport, as the caller reads it.
-async fn transport_error(session: &Session, error: &ServiceError) -> ToolError {
+async fn transport_error(server: &ServerHandle, error: &ServiceError) -> ToolError {
     match error {
         ServiceError::TransportClosed => {
-            session.server_ended().await;
+            server.ended().await;
             ToolError::new("the MCP server ended its answer before it was complete")
         }
         ServiceError::TransportSend(error) => {
-            if session.is_a_process() {
-                session.server_ended().await;
+            if server.is_process {
+                server.ended().await;
             }
             ToolError::new(format!("the MCP server cannot be reached: {}", error_chain(error.error.as_ref())))
         }

@@ -76,7 +76,7 @@ impl<'a> Inliner<'a> {
         depth: usize,
     ) -> Result<Map<String, Value>, InlineError> {
         self.spend(VALUE_BYTES)?;
-        let mut kept = Map::new();
+        let mut inlined = Map::new();
         for (key, value) in fields {
             // Definitions are inlined where they are used, and a part is not a document.
             if matches!(key.as_str(), "$defs" | "definitions" | "$schema" | "$id" | "$comment") {
@@ -87,9 +87,9 @@ impl<'a> Inliner<'a> {
                 }
             }
             self.spend(key.len() + VALUE_BYTES)?;
-            kept.insert(key.clone(), self.value(value, depth + 1)?);
+            inlined.insert(key.clone(), self.value(value, depth + 1)?);
         }
-        Ok(kept)
+        Ok(inlined)
     }
 
     /// The target of a reference, merged with the fields next to it.
@@ -238,8 +238,8 @@ mod tests {
                 defs.insert(format!("d{i}"), body);
             }
             let root = json!({ "$defs": defs });
-            if let Ok(kept) = inline(&json!({"$ref": "#/$defs/d0"}), &root) {
-                let text = kept.to_string();
+            if let Ok(inlined) = inline(&json!({"$ref": "#/$defs/d0"}), &root) {
+                let text = inlined.to_string();
                 prop_assert!(text.len() <= 2 * MAX_PIECE_BYTES);
                 prop_assert!(!text.contains("$ref"), "{}", text);
             }

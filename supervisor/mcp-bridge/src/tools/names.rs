@@ -58,8 +58,8 @@ fn shortened(name: &str, tool: &str) -> String {
         end = mark;
     }
     // And the kept part must not end with the beginning of an escape.
-    let kept = name[..end].trim_end_matches('_');
-    format!("{kept}{MARK}h{}", &digest[..DIGITS])
+    let start = name[..end].trim_end_matches('_');
+    format!("{start}{MARK}h{}", &digest[..DIGITS])
 }
 
 /// The tool's name of an action, if the action's name alone determines it.

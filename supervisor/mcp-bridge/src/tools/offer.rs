@@ -149,7 +149,7 @@ fn description(tool: &Value) -> String {
 
 fn output_schema(name: &str, tool: &Value) -> String {
     let Some(schema) = tool.get("outputSchema") else { return String::new() };
-    match inline(schema, schema).map(|kept| kept.to_string()) {
+    match inline(schema, schema).map(|inlined| inlined.to_string()) {
         Ok(text) if text.len() <= MAX_OUTPUT_SCHEMA_BYTES => text,
         Ok(text) => {
             let (tool, bytes) = (cut(name, 64), text.len());

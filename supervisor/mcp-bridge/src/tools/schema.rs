@@ -98,17 +98,17 @@ fn is_name(name: &str) -> bool {
 fn parameter(name: &str, piece: &Value, root: &Value, required: bool) -> Parameter {
     let text = |piece: &Value, key: &str| piece.get(key).and_then(Value::as_str).map(str::to_owned);
     let (description, kind, schema) = match inline(piece, root) {
-        Ok(kept) => {
-            let mut fields = kept.as_object().cloned().unwrap_or_default();
+        Ok(inlined) => {
+            let mut fields = inlined.as_object().cloned().unwrap_or_default();
             drop_null(&mut fields);
             let title = fields.shift_remove("title");
             let description = fields.shift_remove("description").or(title);
             let description =
                 description.and_then(|text| text.as_str().map(str::to_owned)).unwrap_or_default();
             let says_more = fields.iter().any(|(key, value)| key != "type" || !value.is_string());
-            let kept = Value::Object(fields);
-            let schema = if says_more { kept.to_string() } else { String::new() };
-            (cut(&description, MAX_DESCRIPTION_BYTES), Kind::of_schema(&kept), schema)
+            let inlined = Value::Object(fields);
+            let schema = if says_more { inlined.to_string() } else { String::new() };
+            (cut(&description, MAX_DESCRIPTION_BYTES), Kind::of_schema(&inlined), schema)
         }
         Err(why) => {
             let said = text(piece, "description").or_else(|| text(piece, "title")).unwrap_or_default();

@@ -53,13 +53,13 @@ impl Check<'_> {
     /// Checks that a name refers to a model. Without a valid catalog this is unknown, and not reported.
     pub(super) fn model(&mut self, name: &str, catalog: Option<&Catalog>, path: &KeyPath) {
         let Some(Err(unknown)) = catalog.map(|catalog| catalog.find(name)) else { return };
-        let UnknownModelError { asked, ambiguous, nearest } = unknown;
+        let UnknownModelError { requested, ambiguous, nearest } = unknown;
         if !ambiguous.is_empty() {
-            let message = format!("several models are called {asked:?}: {}", ambiguous.join(", "));
+            let message = format!("several models are called {requested:?}: {}", ambiguous.join(", "));
             return self.problem(path, message, "write the provider with it");
         }
         let list = || "list it under models.catalog".to_owned();
         let help = nearest.first().map_or_else(list, |near| format!("did you mean {near}?"));
-        self.problem(path, format!("no model is called {asked:?}"), &help);
+        self.problem(path, format!("no model is called {requested:?}"), &help);
     }
 }

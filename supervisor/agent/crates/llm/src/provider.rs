@@ -26,7 +26,8 @@ pub trait Provider: Send + Sync {
     ///
     /// # Errors
     /// [`ProviderError`]; the pieces received before it are part of no answer.
-    async fn ask(&self, request: &Request, heard: &mut dyn ChunkListener) -> Result<Answer, ProviderError>;
+    async fn ask(&self, request: &Request, listener: &mut dyn ChunkListener)
+    -> Result<Answer, ProviderError>;
 
     /// Checks that the provider is reachable and accepts the key, as cheaply as possible; no model is asked.
     ///

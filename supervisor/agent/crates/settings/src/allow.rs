@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 /// `plugin.action` or `plugin.*`.
 pub type ToolPattern = String;
 
-/// Which actions may be called, by whom. The host refuses what is not among them (`not_granted`), whatever the agent asks for. Who is
-/// not named may call everything that the agent may.
+/// Which actions a sender, a channel or a sub-agent may call. The supervisor refuses all other calls with `not_granted`, whatever the
+/// agent requests. Without a list, everything is allowed that the agent may call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AllowKeys {
-    /// By who talks: a user's name, or `uid:NUMBER` for a user that has none.
+    /// By sender: a user's name, or `uid:NUMBER` for a user without a name.
     #[schemars(example = allow_example())]
     pub senders: BTreeMap<String, Vec<ToolPattern>>,
-    /// By where they talk: `cli`, and later the gateway's channels.
+    /// By channel: `cli`, and later the gateway's channels.
     pub channels: BTreeMap<String, Vec<ToolPattern>>,
-    /// By sub-agent. One that is not named may call what the session may.
+    /// By sub-agent. A sub-agent without a list may call what the session may.
     pub subagents: BTreeMap<String, Vec<ToolPattern>>,
 }
 
@@ -30,7 +30,7 @@ fn allow_example() -> BTreeMap<&'static str, [ToolPattern; 2]> {
 pub const SENDER_KEY: &str = "sender";
 /// See [`SENDER_KEY`].
 pub const CHANNEL_KEY: &str = "channel";
-/// See [`SENDER_KEY`]; not there if the session's own agent calls.
+/// See [`SENDER_KEY`]; absent if the session's own agent calls.
 pub const SUBAGENT_KEY: &str = "subagent";
 
 /// The longest name of an action, as everywhere.

@@ -6,21 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{TimeSpan, ToolPattern};
 
-/// Which calls wait for a person's word. Actions that declare `read_only` do only where a rule that names them says `always`.
+/// Which calls wait for a person's approval. A call of an action that declares `read_only` waits only if a rule that names the action
+/// says `always`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConfirmKeys {
-    /// What holds for actions that no rule names.
+    /// The mode of actions that no rule names.
     pub default: ConfirmMode,
-    /// What holds for those that one names; of several that do, the first.
+    /// The modes of the actions that they name. If several rules name an action, the first applies.
     pub rules: Vec<ConfirmRule>,
-    /// Regular expressions over an argument's text, beside the built-in ones (`rm -rf` and the like): a call that one of them finds is
-    /// destructive, whatever its action declares.
+    /// Regular expressions for the text of an argument, in addition to the built-in ones (`rm -rf` and the like). A call that one of
+    /// them matches counts as destructive, whatever its action declares.
     #[schemars(example = pattern_example())]
     pub patterns: Vec<String>,
-    /// How long a call waits. After that it is as if it had been denied.
+    /// How long a call waits. After that it counts as denied.
     ///
-    /// 24h: the next day somebody has looked.
+    /// 24h: somebody looks at least once a day.
     pub expires_after: TimeSpan,
 }
 
@@ -32,38 +33,38 @@ fn pattern_example() -> [&'static str; 1] {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConfirmRule {
-    /// Which actions: `plugin.action` or `plugin.*`.
+    /// The actions: `plugin.action` or `plugin.*`.
     #[schemars(example = &"shell.*")]
     pub tool: ToolPattern,
-    /// When they ask.
+    /// When they need approval.
     pub ask: ConfirmMode,
 }
 
-/// The largest program that an expression may become. 1 MiB: what anybody writes has some KiB; a larger one is one with counted
-/// repetitions that multiply, and is refused.
+/// The largest compiled expression. 1 MiB: usual expressions take some KiB; a larger one has nested counted repetitions, and is
+/// rejected.
 const MAX_PROGRAM_BYTES: usize = 1 << 20;
 
-/// An expression of [`ConfirmKeys::patterns`], compiled.
+/// Compiles an expression of [`ConfirmKeys::patterns`].
 ///
 /// # Errors
-/// What is wrong with it, in one line.
+/// The problem, in one line.
 pub fn confirm_pattern(expression: &str) -> Result<Regex, String> {
     let limited =
         RegexBuilder::new(expression).size_limit(MAX_PROGRAM_BYTES).dfa_size_limit(MAX_PROGRAM_BYTES).build();
     limited.map_err(|error| {
         let message = error.to_string();
-        // The library draws the expression first, and says what is wrong last.
+        // The library prints the expression first and the problem last.
         message.lines().last().unwrap_or_default().trim_start_matches("error: ").trim().to_owned()
     })
 }
 
-/// When a call asks first.
+/// When a call needs approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConfirmMode {
-    /// Always; as the default, unless the action declares `read_only`.
+    /// Always. As the default mode: unless the action declares `read_only`.
     Always,
-    /// When it may destroy something: its action declares so or declares nothing, or a pattern finds it.
+    /// If it may destroy something: its action declares so or declares nothing, or a pattern matches the call.
     #[default]
     Destructive,
     /// Never.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What of a session a model gets to see, in tokens by section. The safety rules belong to none, and are never cut.
+/// How much of a session a model sees, in tokens by section. The safety rules belong to no section and are never cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ContextKeys {
@@ -13,13 +13,13 @@ pub struct ContextKeys {
     /// The running summary of what is no longer shown.
     #[schemars(range(min = 50, max = 1_000_000))]
     pub summary: u32,
-    /// Turns that are shown as they were, with the one that is going on.
+    /// Turns that are shown verbatim, including the current one.
     #[schemars(range(min = 200, max = 1_000_000))]
     pub recent: u32,
     /// The latest results of tools.
     #[schemars(range(min = 50, max = 1_000_000))]
     pub tool_results: u32,
-    /// What the tools are and how to call them.
+    /// The declarations of the tools.
     #[schemars(range(min = 50, max = 1_000_000))]
     pub tools: u32,
 }

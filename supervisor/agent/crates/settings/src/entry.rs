@@ -9,52 +9,52 @@ use serde::{Deserialize, Serialize};
 use crate::secret::{KeySource, Secret};
 use crate::timeouts::Timeouts;
 
-/// One provider: where it is, what it speaks, and who asks.
+/// One provider: its address, its protocol and its keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderEntry {
-    /// What it speaks.
+    /// The protocol.
     pub kind: ProviderKind,
-    /// Where it is; paths are added to it. Default: OpenAI's `https://api.openai.com/v1`, Anthropic's
+    /// The base URL, to which paths are appended. Default: OpenAI's `https://api.openai.com/v1`, Anthropic's
     /// `https://api.anthropic.com`, `http://127.0.0.1:11434` for `ollama`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"https://openrouter.ai/api/v1")]
     pub base_url: Option<String>,
-    /// How it departs from OpenAI's format, for `openai`. Default: by the host of `base_url`, and `plain` for others.
+    /// How its format differs from OpenAI's, for `openai`. Default: chosen by the host of `base_url`, and `plain` for unknown hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<Dialect>,
-    /// The variable of the supervisor's environment with its key.
+    /// The variable in the supervisor's environment with the key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"OPENAI_API_KEY")]
     pub api_key_env: Option<String>,
-    /// The file with its key, or with one on each line. Others must not be able to read it.
+    /// The file with the key, or with one key per line. It must not be readable by other users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "path"))]
     pub api_key_file: Option<PathBuf>,
-    /// More keys, used in turn: each is `env: NAME` or `file: PATH`. Without any key it is asked without one.
+    /// Further keys, used in turn: each is `env: NAME` or `file: PATH`. Without any key, requests carry none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub api_keys: Vec<KeySource>,
-    /// Headers that every request carries. Their values are not shown.
+    /// Headers of every request. Their values are never shown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, Secret>,
     /// How long each step may take.
     #[serde(default)]
     pub timeouts: Timeouts,
-    /// The proxy to it: a URL, or `direct` for none. Default: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` of the
-    /// environment, which do not hold for loopback.
+    /// The proxy: a URL, or `direct` for none. Default: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` of the
+    /// environment, which do not apply to loopback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(example = &"http://proxy.example.org:3128")]
     pub proxy: Option<Secret>,
-    /// A PEM file with certificates of authorities that are believed beside the machine's own.
+    /// A PEM file with certificates of authorities that are trusted in addition to the machine's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "path"))]
     pub ca_file: Option<PathBuf>,
-    /// The context that a model is loaded with, in tokens, for `ollama`. Default: Ollama's own, often 4,096, and what does not
-    /// fit is cut off there without a word.
+    /// The context with which a model is loaded, in tokens, for `ollama`. Default: Ollama's own, often 4,096. Ollama silently cuts
+    /// off what does not fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 512))]
     pub num_ctx: Option<u32>,
-    /// The file with the answers, for `scripted`. Default: one that is built in.
+    /// The file with the answers, for `scripted`. Default: a built-in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("format" = "path"))]
     pub file: Option<PathBuf>,
@@ -80,7 +80,7 @@ impl ProviderEntry {
         }
     }
 
-    /// Everywhere that it has keys.
+    /// The sources of all its keys.
     #[must_use]
     pub fn sources(&self) -> Vec<KeySource> {
         let env = self.api_key_env.iter().cloned().map(KeySource::Env);
@@ -89,11 +89,11 @@ impl ProviderEntry {
     }
 }
 
-/// What a provider speaks.
+/// The protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderKind {
-    /// OpenAI's chat completions, which most providers and local servers speak.
+    /// OpenAI's chat completions, which most providers and local servers support.
     Openai,
     /// Anthropic's Messages.
     Anthropic,
@@ -103,19 +103,19 @@ pub enum ProviderKind {
     Scripted,
 }
 
-/// How a server departs from OpenAI's format where it matters.
+/// How a server's format differs from OpenAI's.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
-    /// OpenAI itself: `max_completion_tokens`, since its thinking models refuse `max_tokens`.
+    /// OpenAI itself: `max_completion_tokens`, since its thinking models reject `max_tokens`.
     Openai,
-    /// DeepSeek: `thinking` as a switch, thoughts that have to go back, JSON answers without a schema.
+    /// DeepSeek: `thinking` as a switch, thoughts that have to be sent back, JSON answers without a schema.
     Deepseek,
-    /// OpenRouter: `reasoning`, and thoughts that have to go back.
+    /// OpenRouter: `reasoning`, and thoughts that have to be sent back.
     Openrouter,
-    /// vLLM: `reasoning_effort`, and the switch of the chat template for models that have no levels.
+    /// vLLM: `reasoning_effort`, and the chat template's switch for models without levels.
     Vllm,
-    /// What all others understand.
+    /// What all other servers understand.
     #[default]
     Plain,
 }

@@ -1,68 +1,68 @@
-//! `models.fallback`: what an operator may say about retries, fallback and breakers.
+//! `models.fallback`: retries, fallback and breakers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::span::TimeSpan;
 
-/// The most retries: with a wait of 10 s each, ten take longer than anybody waits.
+/// The most retries: with a wait of 10 s each, ten take longer than a person waits.
 pub const MAX_RETRIES: u32 = 10;
 
 /// What happens when a model fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FallbackKeys {
-    /// All tries and waits of a request together; retries end at half of it where another model can be asked.
+    /// The time for all attempts and waits of a request. Retries end at half of it if another model can be asked.
     ///
     /// 10m: the longest answers take no longer.
     pub patience: TimeSpan,
-    /// How long a try may be without a piece of an answer.
+    /// How long an attempt may go without a piece of an answer.
     ///
-    /// 5m: a provider's own `timeouts` end a try before that; this is for the case that they do not. It should be above all of
-    /// them, and not above `patience`.
+    /// 5m: a provider's `timeouts` usually end an attempt earlier; this is a second limit. It should be longer than all of them, and not
+    /// longer than `patience`.
     pub silence: TimeSpan,
     /// How often a model is asked again after a network error or a timeout. At most 10.
     #[schemars(range(max = 10))]
     pub retries: u32,
     /// The wait before the first retry; doubles with each.
     pub backoff_initial: TimeSpan,
-    /// The longest wait between two tries, without what a provider asks for.
+    /// The longest wait between two attempts, unless a provider asks for more.
     pub backoff_max: TimeSpan,
-    /// Up to this is added to a wait by chance, so that those who failed together do not come back together.
+    /// A random time up to this is added to each wait, so that requests that failed together are not retried together.
     pub jitter: TimeSpan,
     /// The longest `Retry-After` for which a request waits.
     ///
-    /// 30s: about what a person waits without a sign.
+    /// 30s: about as long as a person waits without feedback.
     pub retry_after_max: TimeSpan,
-    /// How long a model rests that has had too many requests and does not say for how long.
+    /// How long a rate-limited model is not asked if the provider gives no time.
     ///
-    /// 30s: limits are by the minute nearly everywhere.
+    /// 30s: nearly all providers limit by the minute.
     pub rate_limit_rest: TimeSpan,
-    /// How long a provider rests without credit.
+    /// How long a provider without credit is not asked.
     ///
-    /// 10m: credit comes back by a person's hand.
+    /// 10m: a person has to add credit.
     pub billing_rest: TimeSpan,
-    /// The longest rest, whatever a provider asks for.
+    /// The longest time for which a model is not asked, whatever its provider requests.
     pub rest_max: TimeSpan,
-    /// When a provider is left alone.
+    /// When a failing provider is not asked.
     pub breaker: BreakerKeys,
 }
 
-/// When a provider is left alone, and how it comes back.
+/// When a failing provider is not asked, and how it recovers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BreakerKeys {
-    /// Requests in a row that failed, each with all its retries.
+    /// The consecutive failures that open the breaker, each with all its retries.
     #[schemars(range(min = 1, max = 1000))]
     pub failures: u32,
-    /// How long it is left alone for the first time; doubles with each probe that fails.
+    /// How long the provider is not asked at first; doubles with each failed probe.
     pub open_for: TimeSpan,
-    /// How long it is left alone at most.
+    /// The longest time for which the provider is not asked.
     pub open_max: TimeSpan,
-    /// Probes in a row that have to go well until it is what it was before.
+    /// The consecutive successful probes that close the breaker.
     #[schemars(range(min = 1, max = 100))]
     pub successes: u32,
-    /// The time between two probes of one that is coming back.
+    /// The time between two probes of a recovering provider.
     pub probe_every: TimeSpan,
     /// How long a probe may take.
     pub probe_timeout: TimeSpan,
@@ -100,7 +100,7 @@ impl Default for BreakerKeys {
 }
 
 impl FallbackKeys {
-    /// Checks beyond the types: sentences, each with its key and what to do.
+    /// Checks beyond the types. Returns one sentence for each problem, with its key and what to do.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let Self { patience, silence, retries, backoff_initial, backoff_max, breaker, .. } = *self;

@@ -2,7 +2,7 @@
 //!
 //! The supervisor reads them with the rest of the configuration, and sends them to the agent; both use these types.
 //! This crate has only types, their defaults, and checks beyond the types: no network, no clock, and no files except
-//! those that [`Handed`] collects.
+//! those that [`SettingsBundle`] collects.
 //!
 //! | key | type |
 //! |---|---|
@@ -52,11 +52,11 @@ pub use fallback::{BreakerKeys, FallbackKeys, MAX_RETRIES};
 pub use memory::MemoryKeys;
 pub use model::{CatalogKeys, Cost, Model};
 pub use models::{ModelKeys, ProviderKeys, Thinking};
-pub use money::{DOLLARS_FORMAT, Money, ParseMoneyError, Price};
+pub use money::{DOLLARS_FORMAT, Money, PICOS_PER_DOLLAR, PICOS_PER_MICRO, ParseMoneyError, Price};
 pub use orchestrator::OrchestratorKeys;
 pub use secret::{HIDDEN, KeySource, Secret};
 pub use settings::Settings;
-pub use span::TimeSpan;
+pub use span::{TimeSpan, milliseconds};
 pub use spending::Budget;
 pub use subagents::{BUILT_IN_SUBAGENTS, SubAgentEntry, SubAgentKeys};
 pub use tier::Tier;

@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemoryKeys {
-    /// Whether the model is offered `memory.save` and `memory.search`, and recalled what goes with a request.
+    /// Whether the model can use `memory.save` and `memory.search`, and whether memories that match a request are put into its prompt.
     pub enabled: bool,
-    /// Facts and preferences that are recalled into a prompt at most.
+    /// The most facts and preferences in a prompt.
     #[schemars(range(max = 50))]
     pub recalled: u32,
-    /// Whether turns that succeeded with two or more calls are recorded as workflows, and recalled for similar requests.
+    /// Whether successful turns with two or more calls are recorded as workflows and suggested for similar requests.
     pub workflows: bool,
-    /// Workflows that are recalled into a prompt at most.
+    /// The most workflows in a prompt.
     #[schemars(range(max = 10))]
     pub workflows_recalled: u32,
-    /// Tokens of both together in a prompt.
+    /// The most tokens of both together in a prompt.
     #[schemars(range(max = 10_000))]
     pub tokens: u32,
 }

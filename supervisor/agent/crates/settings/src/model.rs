@@ -10,8 +10,7 @@ use crate::tier::Tier;
 
 /// The models, by provider and name with a slash between them: `openai/gpt-4o-mini`.
 ///
-/// The provider is one of those that are configured; the name is the provider's own and may have slashes of its own, as those
-/// of OpenRouter do.
+/// The provider has to be configured. The name is the provider's own and may contain slashes, as those of OpenRouter do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct CatalogKeys(pub BTreeMap<String, Model>);
@@ -20,31 +19,31 @@ pub struct CatalogKeys(pub BTreeMap<String, Model>);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// A short name for it, by which hooks, sub-agents and people may call it: `small`.
+    /// A short name that hooks, sub-agents and people can use: `small`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    /// Its class: `cheap`, `mid` or `premium`.
+    /// The class: `cheap`, `mid` or `premium`.
     pub tier: Tier,
-    /// How many tokens question and answer may have together.
+    /// The most tokens of question and answer together.
     #[schemars(range(min = 1))]
     pub context_window: u64,
-    /// How many tokens an answer may have. Without it, as many as the window has room for.
+    /// The most tokens of an answer. Default: as many as the window has room for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_output_tokens: Option<u32>,
     /// Whether it can call tools.
     #[serde(default)]
     pub tools: bool,
-    /// Whether it can look at pictures.
+    /// Whether it can process images.
     #[serde(default)]
     pub vision: bool,
-    /// What it costs. Needed unless it is `free`, since a cost that nobody knows can be neither shown nor limited.
+    /// What it costs. Required unless `free` is set, since an unknown cost can be neither shown nor limited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
-    /// It costs nothing: a model of your own, or one that is given away.
+    /// It costs nothing: your own model, or a free offer.
     #[serde(default)]
     pub free: bool,
-    /// Of several that cost the same, the heaviest is asked first.
+    /// Of several models with the same cost, the one with the highest weight is asked first.
     ///
     /// 100 leaves room on both sides. From 1 to 1000.
     #[serde(default = "default_weight")]
@@ -60,17 +59,17 @@ fn default_weight() -> u32 {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
-    /// Of the question.
+    /// The question.
     pub input: Price,
-    /// Of the part of the question that the provider had in its cache. Without it, as the rest.
+    /// The part of the question that the provider had in its cache. Default: as `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_input: Option<Price>,
-    /// Of the answer, and of what was thought for it.
+    /// The answer, including thinking.
     pub output: Price,
 }
 
 impl Model {
-    /// Its prices; nothing for a free one.
+    /// Its prices; zero for a free model.
     #[must_use]
     pub fn prices(&self) -> Cost {
         self.cost.unwrap_or_default()

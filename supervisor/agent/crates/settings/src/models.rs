@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Budget, CatalogKeys, FallbackKeys, ProviderEntry};
 
-/// Whom the agent asks.
+/// The models that the agent asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelKeys {
-    /// Who has models, each under the name by which the catalog and all messages call it. [providers.md](providers.md) has examples.
+    /// The providers, by name. The catalog and all messages use this name. [providers.md](providers.md) has examples.
     ///
-    /// The supervisor's own user reads the files that are named here, and looks the variables up in its environment, when it starts and at
-    /// each reload; it hands them to the agent, which can read neither.
+    /// At its start and at each reload, the supervisor reads the files and variables that are named here, as its own user and from its own
+    /// environment. It passes them to the agent, which can read neither.
     #[schemars(extend("x-key" = "provider"))]
     pub providers: ProviderKeys,
-    /// The models, by provider and name with a slash between them: `openai/gpt-4o-mini`. The name is the provider's own and may have slashes
-    /// of its own. [models.md](models.md) tells how one is chosen.
+    /// The models, by provider and name with a slash between them: `openai/gpt-4o-mini`. The name is the provider's own and may contain
+    /// slashes. [models.md](models.md) explains how a model is chosen.
     pub catalog: CatalogKeys,
     /// What happens when a model fails.
     pub fallback: FallbackKeys,
-    /// The most that may be spent. Without a limit nothing is stopped.
+    /// The most that may be spent. Default: no limit.
     ///
-    /// A limit stops: it never chooses another model. A request whose estimate goes beyond what is left is not asked. What costs nothing is
-    /// never stopped.
+    /// A request whose estimate exceeds what is left is not sent; a limit never chooses another model. Requests that cost nothing are
+    /// always sent.
     pub budget: Budget,
-    /// The model that answers, by provider/name or alias, where a session does not choose. Without it, the cheapest that can.
+    /// The model for sessions that do not choose one, by provider/name or alias. Default: the cheapest suitable model.
     pub default: Option<String>,
     /// How long models think.
     pub thinking: Thinking,
 }
 
-/// The providers, each under the name by which routes and messages call it.
+/// The providers, by name. Routes and messages use this name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ProviderKeys(pub BTreeMap<String, ProviderEntry>);
@@ -44,12 +44,12 @@ pub struct ProviderKeys(pub BTreeMap<String, ProviderEntry>);
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Thinking {
-    /// Not at all, where that can be had.
+    /// Not at all, if the model supports that.
     #[default]
     Off,
-    /// Shortly.
+    /// Briefly.
     Low,
-    /// As long as it takes for most things.
+    /// Enough for most tasks.
     Medium,
     /// Long.
     High,

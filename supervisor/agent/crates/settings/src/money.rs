@@ -1,8 +1,8 @@
 //! Money and prices, exact.
 //!
-//! The unit is the picodollar, a millionth of a millionth of a dollar: a price of so many dollars a million tokens with at most
-//! six decimals is then a whole number for each token, so that nothing is ever divided, rounded or lost in a sum. Numbers with
-//! a point exist at the edges alone, and are read by their decimal digits.
+//! The unit is the picodollar, a millionth of a millionth of a dollar. A price in dollars per million tokens with at most six
+//! decimals is then a whole number per token, so that nothing is ever divided, rounded or lost in a sum. Decimal numbers exist only
+//! at the edges, and are parsed by their digits.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,80 +12,83 @@ use std::str::FromStr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Picodollars of a dollar.
-const DOLLAR: u128 = 1_000_000_000_000;
+/// Picodollars in a dollar.
+pub const PICOS_PER_DOLLAR: u128 = 1_000_000_000_000;
 
-/// Decimals of a dollar that a picodollar has.
+/// Picodollars in a millionth of a dollar.
+pub const PICOS_PER_MICRO: u128 = 1_000_000;
+
+/// The decimals of a dollar in picodollars.
 const MONEY_DECIMALS: usize = 12;
 
-/// Decimals of a price: with six of them a token's price is whole in picodollars. The cheapest models on the market have four.
+/// The decimals of a price: with six, the price of a token is a whole number of picodollars. The cheapest models have four.
 const PRICE_DECIMALS: usize = 6;
 
-/// The most dollars that can be written: whoever writes more has slipped a unit.
+/// The largest amount in dollars. A larger one is a typing error.
 const MAX_DOLLARS: u32 = 1_000_000;
 
-/// The schema format of a [`Money`] and a [`Price`], by which a config's checks know one.
+/// The schema format by which the configuration's checks recognize a [`Money`] or a [`Price`].
 pub const DOLLARS_FORMAT: &str = "dollars";
 
-/// An amount of US dollars, never below zero. Written as a decimal number of dollars, `0.00045`.
+/// An amount of US dollars, never negative. Written as a decimal number of dollars: `0.00045`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Money(u128);
 
-/// What a million tokens cost in US dollars, with at most six decimals: `0.15`.
+/// The price of a million tokens in US dollars, with at most six decimals: `0.15`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Price {
-    /// Fits: the most that can be written is a million dollars a million tokens, a dollar a token.
+    /// It fits: the largest price is a million dollars per million tokens, which is a dollar per token.
     picodollars_a_token: u64,
 }
 
-/// Why a text is no amount.
+/// Why a text is not an amount.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ParseMoneyError {
-    /// It is no decimal number.
+    /// It is not a decimal number.
     #[error("{shown:?} is no amount of dollars: write it like 2, 0.15 or 0.0375, without a sign or a unit")]
     Malformed {
-        /// The text, cut to a bounded length.
+        /// The text, truncated.
         shown: String,
     },
     /// It has too many decimals.
     #[error("{shown:?} has more than {decimals} decimals")]
     TooFine {
-        /// The text, cut to a bounded length.
+        /// The text, truncated.
         shown: String,
-        /// As many as there can be.
+        /// The most decimals.
         decimals: usize,
     },
     /// It is above a million dollars.
     #[error("{shown:?} is more than a million dollars")]
     TooMuch {
-        /// The text, cut to a bounded length.
+        /// The text, truncated.
         shown: String,
     },
 }
 
 impl Money {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
-    /// So many picodollars (10⁻¹² dollars).
+    /// An amount in picodollars (10⁻¹² dollars).
     #[must_use]
     pub const fn from_picodollars(picodollars: u128) -> Self {
         Self(picodollars)
     }
 
-    /// In picodollars (10⁻¹² dollars).
+    /// The amount in picodollars (10⁻¹² dollars).
     #[must_use]
     pub const fn picodollars(self) -> u128 {
         self.0
     }
 
-    /// Both together. Stays at the largest amount (10²⁶ dollars) instead of wrapping.
+    /// The sum, at most the largest amount (10²⁶ dollars).
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// What is left of it without the other: nothing if that is more.
+    /// The difference, at least zero.
     #[must_use]
     pub const fn less(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -99,10 +102,10 @@ impl Sum for Money {
 }
 
 impl Price {
-    /// Nothing.
+    /// Zero.
     pub const FREE: Self = Self { picodollars_a_token: 0 };
 
-    /// What so many tokens cost.
+    /// The cost of a number of tokens.
     #[must_use]
     pub fn of(self, tokens: u64) -> Money {
         Money(u128::from(self.picodollars_a_token) * u128::from(tokens))
@@ -113,12 +116,12 @@ impl Price {
     }
 }
 
-/// Dollars with two decimals at least, and no more than are needed: `2.00`, `0.00045`.
+/// Dollars with at least two decimals, and no more than necessary: `2.00`, `0.00045`.
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = format!("{:012}", self.0 % DOLLAR);
-        let kept = parts.trim_end_matches('0').len().max(2);
-        write!(f, "{}.{}", self.0 / DOLLAR, &parts[..kept])
+        let parts = format!("{:012}", self.0 % PICOS_PER_DOLLAR);
+        let digits = parts.trim_end_matches('0').len().max(2);
+        write!(f, "{}.{}", self.0 / PICOS_PER_DOLLAR, &parts[..digits])
     }
 }
 
@@ -157,7 +160,7 @@ impl FromStr for Price {
     }
 }
 
-/// Picodollars of a decimal number of dollars.
+/// Parses a decimal number of dollars into picodollars.
 fn decimal(text: &str, decimals: usize) -> Result<u128, ParseMoneyError> {
     let malformed = || ParseMoneyError::Malformed { shown: cut(text) };
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
@@ -176,17 +179,17 @@ fn decimal(text: &str, decimals: usize) -> Result<u128, ParseMoneyError> {
     if whole > most || (whole == most && part > 0) {
         return Err(too_much());
     }
-    Ok(whole * DOLLAR + part)
+    Ok(whole * PICOS_PER_DOLLAR + part)
 }
 
-/// So much of a text is repeated in an error.
+/// How much of a text an error repeats.
 const MAX_SHOWN_CHARS: usize = 40;
 
 fn cut(text: &str) -> String {
     text.chars().take(MAX_SHOWN_CHARS).collect()
 }
 
-/// Reads what YAML and JSON make of a written number.
+/// Deserializes a number as YAML and JSON represent it.
 struct Amount<T>(std::marker::PhantomData<T>);
 
 impl<T: FromStr<Err = ParseMoneyError>> de::Visitor<'_> for Amount<T> {

@@ -46,7 +46,7 @@ fn floats_keep_the_digits_that_were_written() {
 
 proptest! {
     #[test]
-    fn what_is_written_reads_as_the_same_again(picodollars in 0..=1_000_000 * DOLLAR) {
+    fn what_is_written_reads_as_the_same_again(picodollars in 0..=1_000_000 * PICOS_PER_DOLLAR) {
         let amount = Money(picodollars);
         prop_assert_eq!(money(&amount.to_string()), amount);
         let json = serde_json::to_string(&amount).expect("a string");

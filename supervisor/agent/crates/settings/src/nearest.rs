@@ -1,28 +1,28 @@
-//! The names that look most like one that does not exist.
+//! The names most similar to one that does not exist.
 
-/// So many are named: more of them help nobody to see the slip.
+/// The most suggestions: enough to contain the intended name, few enough to read.
 const MAX_NEAREST: usize = 3;
 
-/// Compared up to here. A longer text is no slip of a name, and comparing takes time by the product of the lengths.
+/// The longest name that is compared: comparing is quadratic in the length, and a longer text is no typing error.
 const MAX_COMPARED_CHARS: usize = 200;
 
-/// The nearest of the names, the nearest first; none if nothing is near.
+/// The nearest of the names, nearest first; empty if none is near.
 ///
-/// Near is what a third of the letters separates, or what begins with or holds the word: people know a model by the middle of
-/// its name.
-pub(crate) fn nearest<'n>(asked: &str, names: impl Iterator<Item = &'n str>) -> Vec<String> {
-    let asked = fold(asked);
-    let length = asked.chars().count();
+/// A name is near if at most a third of the letters differ, or if it contains the text: people know a model by the middle
+/// of its name.
+pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let text = fold(text);
+    let length = text.chars().count();
     if length == 0 || length > MAX_COMPARED_CHARS {
         return Vec::new();
     }
     let mut near: Vec<(usize, &str)> = names
         .filter_map(|name| {
             let folded = fold(name);
-            let distance = strsim::osa_distance(&asked, &folded);
-            // Of a single letter nothing is told by what holds it.
-            let held = length >= 3 && folded.contains(&asked);
-            (held || distance <= length.div_ceil(3)).then_some((distance, name))
+            let distance = strsim::osa_distance(&text, &folded);
+            // Most names contain any one or two letters.
+            let contained = length >= 3 && folded.contains(&text);
+            (contained || distance <= length.div_ceil(3)).then_some((distance, name))
         })
         .collect();
     near.sort_unstable();
@@ -30,7 +30,7 @@ pub(crate) fn nearest<'n>(asked: &str, names: impl Iterator<Item = &'n str>) -> 
     near.into_iter().take(MAX_NEAREST).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// As people mix them up.
+/// Case and separators make no difference.
 fn fold(name: &str) -> String {
     name.to_lowercase().replace(['_', ':', ' '], "-")
 }
@@ -43,7 +43,7 @@ mod tests {
     fn slips_and_parts_of_names_are_near() {
         let names =
             ["openai/gpt-4o", "openai/gpt-4o-mini", "small", "anthropic/claude-sonnet-4", "ollama/qwen3:8b"];
-        let near = |asked| nearest(asked, names.into_iter());
+        let near = |text| nearest(text, names.into_iter());
         assert_eq!(near("openai/gpt4o-mini")[0], "openai/gpt-4o-mini");
         assert_eq!(near("smal"), ["small"]);
         assert_eq!(near("sonnet"), ["anthropic/claude-sonnet-4"]);

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the model is told beforehand.
+/// Instructions for the model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OrchestratorKeys {
-    /// Rules of the operator. They come after the safety rules, in every session, and cannot change or precede them.
+    /// The operator's rules. In every session they follow the safety rules, which they cannot change.
     #[schemars(example = rule_example())]
     pub rules: Vec<String>,
 }

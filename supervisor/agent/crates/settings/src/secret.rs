@@ -1,4 +1,4 @@
-//! What nobody is to see, and where an operator keeps it.
+//! Secrets, and the sources of keys.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,11 +8,11 @@ use std::sync::Arc;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What stands for a secret wherever one would be shown.
+/// The text that is shown in place of a secret.
 pub const HIDDEN: &str = "[hidden]";
 
-/// A text that nobody is to see: a key, a header's value, a proxy's URL with a password. It goes to the provider and
-/// nowhere else: shown or written as a value of the configuration it is `[hidden]`.
+/// A secret text: a key, a header's value, a proxy's URL with a password. It is sent to the provider and nowhere else. Wherever the
+/// configuration is shown or written, it is `[hidden]`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
@@ -22,7 +22,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// What is hidden: for who sends it to whom it is for.
+    /// The secret itself, to send it to its provider.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -47,7 +47,7 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
-/// Marked, so that who reads a configuration by its schema repeats no such value.
+/// The schema marks secrets, so that a reader of the configuration does not repeat the value.
 impl JsonSchema for Secret {
     fn inline_schema() -> bool {
         true
@@ -62,14 +62,14 @@ impl JsonSchema for Secret {
     }
 }
 
-/// Where keys come from.
+/// The source of a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KeySource {
     /// An environment variable that holds one key.
     Env(String),
-    /// A file with a key on each line, which others must not be able to read. Empty lines, and those that start with
-    /// `#`, are passed over.
+    /// A file with one key per line, which must not be readable by other users. Empty lines and lines that start with `#`
+    /// are ignored.
     #[schemars(extend("format" = "path"))]
     File(PathBuf),
 }

@@ -1,4 +1,4 @@
-//! Everything that the agent is told.
+//! All settings of the agent.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,10 +8,10 @@ use crate::{AgentKeys, ModelKeys, OrchestratorKeys};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// How it works.
+    /// The agent.
     pub agent: AgentKeys,
-    /// Whom it asks.
+    /// The models.
     pub models: ModelKeys,
-    /// What it is told beforehand.
+    /// Instructions for the model.
     pub orchestrator: OrchestratorKeys,
 }

@@ -7,36 +7,42 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The longest, a day: no answer is waited for longer, and sums of some stay far from the end of any clock.
+/// The longest: a day. No answer takes longer, and sums of several stay far below the limits of any clock.
 const MAX_SPAN: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A length of time that is written with its unit: `500ms`, `30s`, `1m30s`; more than none and at most a day.
+/// A duration with its unit: `500ms`, `30s`, `1m30s`; more than zero and at most a day.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TimeSpan(Duration);
 
 impl TimeSpan {
-    /// So many seconds.
+    /// A duration in seconds.
     #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self(Duration::from_secs(seconds))
     }
 
-    /// So many milliseconds.
+    /// A duration in milliseconds.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(Duration::from_millis(millis))
     }
 
-    /// As the standard library's type.
+    /// The duration as the standard library's type.
     #[must_use]
     pub const fn get(self) -> Duration {
         self.0
     }
 }
 
+/// Whole milliseconds, at most [`u64::MAX`].
+#[must_use]
+pub fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 impl fmt::Display for TimeSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The configuration knows a day by one letter.
+        // The configuration writes a day as one letter.
         f.pad(&humantime::format_duration(self.0).to_string().replace("day", "d"))
     }
 }

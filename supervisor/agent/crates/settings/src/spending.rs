@@ -5,18 +5,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::Money;
 
-/// The most that may be spent, in US dollars. Without a limit nothing is stopped.
+/// The most that may be spent, in US dollars. Default: no limit.
 ///
-/// A limit stops: it never chooses another model. A request whose estimate goes beyond what is left is not asked, so a limit can
-/// be exceeded by as much as the true costs of the requests under way are above their estimates. What costs nothing is never
-/// stopped.
+/// A request whose estimate exceeds what is left is not sent; a limit never chooses another model. A limit can be exceeded by the
+/// amount by which the true costs of the running requests exceed their estimates. Requests that cost nothing are always sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
-    /// For one session, from its beginning to its end.
+    /// For one session in total.
     #[serde(default)]
     pub per_session: Option<Money>,
-    /// For all sessions together, from midnight to midnight UTC.
+    /// For all sessions together in one day, from midnight to midnight UTC.
     #[serde(default)]
     pub per_day: Option<Money>,
 }

@@ -8,29 +8,29 @@ use serde_json::Value;
 
 use crate::{Money, TimeSpan};
 
-/// Helpers that the model may give a task to: each with a prompt of its own, some 500 tokens of context, a cheap model and a small
-/// budget. A sub-agent starts no other.
+/// Helpers to which the model can delegate a task, each with its own prompt, some 500 tokens of context, a cheap model and a small
+/// budget. A sub-agent cannot start another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SubAgentKeys {
-    /// Whether there are any.
+    /// Whether the model can use sub-agents.
     pub enabled: bool,
-    /// Questions to the model for one task.
+    /// The most questions to the model for one task.
     #[schemars(range(min = 1, max = 100))]
     pub iterations: u32,
-    /// From task to result.
+    /// The most time from task to result.
     pub wall_time: TimeSpan,
-    /// What one task may cost, in US dollars.
+    /// The most that one task may cost, in US dollars.
     pub cost: Option<Money>,
-    /// Tokens of the context that comes with a task; more is cut, with a notice.
+    /// The most tokens of the context of a task. A longer context is cut, with a notice.
     #[schemars(range(min = 50, max = 100_000))]
     pub context: u32,
-    /// Your own, by name. One that is called as a built-in one (`ResearchAgent`, `PlannerAgent`, `WriterAgent`, `CriticAgent`,
-    /// `SummarizerAgent`) takes its place.
+    /// Your own sub-agents, by name. One with the name of a built-in sub-agent (`ResearchAgent`, `PlannerAgent`, `WriterAgent`,
+    /// `CriticAgent`, `SummarizerAgent`) replaces it.
     pub agents: BTreeMap<String, SubAgentEntry>,
 }
 
-/// Those that are always there.
+/// The built-in sub-agents.
 pub const BUILT_IN_SUBAGENTS: [&str; 5] =
     ["ResearchAgent", "PlannerAgent", "WriterAgent", "CriticAgent", "SummarizerAgent"];
 
@@ -38,13 +38,13 @@ pub const BUILT_IN_SUBAGENTS: [&str; 5] =
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubAgentEntry {
-    /// What it is for, in a sentence: by this the model chooses it.
+    /// Its purpose, in a sentence. The model chooses it by this.
     pub description: String,
-    /// What it is told. The safety rules come before it.
+    /// Its system prompt. The safety rules come before it.
     pub prompt: String,
-    /// JSON Schema of what it answers: an object.
+    /// The JSON Schema of its answer, which has to be an object.
     pub schema: Value,
-    /// A model by provider/name or alias. Without it, the cheapest that can do it.
+    /// The model, by provider/name or alias. Default: the cheapest suitable one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Whether it may call tools.

@@ -13,18 +13,18 @@ pub enum Tier {
     Cheap,
     /// Follows instructions over many steps.
     Mid,
-    /// The best there is, for what takes thought.
+    /// The best models, for difficult tasks.
     Premium,
 }
 
 impl Tier {
-    /// All of them, from the cheapest up.
+    /// All tiers, the cheapest first.
     pub const ALL: [Self; 3] = [Self::Cheap, Self::Mid, Self::Premium];
 
-    /// Where a model is looked for if this tier has none that can be asked, this tier first.
+    /// The order in which tiers are searched for a model that can be asked, this tier first.
     ///
-    /// Up before down: a better model does the same work for more money, which a budget bounds; a lesser one may not manage
-    /// it, and is still better than no answer.
+    /// Higher tiers come before lower ones: a better model does the same work for more money, which a budget limits. A weaker one may
+    /// fail, which is still better than no answer.
     #[must_use]
     pub const fn ladder(self) -> [Self; 3] {
         match self {
@@ -34,7 +34,7 @@ impl Tier {
         }
     }
 
-    /// The word for programs: `cheap`, `mid` or `premium`.
+    /// The name for programs: `cheap`, `mid` or `premium`.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -1,30 +1,30 @@
-//! How long a provider may take.
+//! Timeouts of a provider.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::span::TimeSpan;
 
-/// How long each step of an answer may take. At the end of one the connection is closed, and the error is of the class
+/// How long each step of an answer may take. When a timeout passes, the connection is closed and the error has the class
 /// `timeout`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Timeouts {
-    /// To connect, with DNS, TLS and the proxy.
+    /// To connect, including DNS, TLS and the proxy.
     ///
-    /// 10s: a connection takes less than one even around the world, and a dead address should not hold a turn up.
+    /// 10s: a connection takes less than one second even around the world, and a dead address should not delay a turn.
     pub connect: TimeSpan,
-    /// From the question to the first word, thought or call.
+    /// From the question to the first text, thought or call.
     ///
     /// 2m: a local model may have to be loaded from disk first, and models that think silently answer late.
     pub first_token: TimeSpan,
-    /// Between two pieces of an answer, after the first. Signs of life without content count as pieces.
+    /// Between two pieces of an answer, after the first. Keep-alive messages count as pieces.
     ///
-    /// 1m: thinking models pause, but not for longer.
+    /// 1m: thinking models pause, but no longer than that.
     pub between: TimeSpan,
-    /// For the whole answer, with every key that is tried.
+    /// For the whole answer, including all keys that are tried.
     ///
-    /// 10m: more than the longest answers take. Anthropic gives up then, too.
+    /// 10m: more than the longest answers take. Anthropic has the same limit.
     pub total: TimeSpan,
 }
 

@@ -5,36 +5,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Money, TimeSpan};
 
-/// What one turn, which is all that follows on one message of a person, may use. At a limit it ends with a sentence and with what
-/// there is of an answer.
+/// The limits of one turn. A turn is everything between a person's message and its answer. At a limit it ends with a message and with
+/// the partial answer, if there is one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TurnKeys {
-    /// Questions to the model.
+    /// The most questions to the model.
     ///
-    /// 10: more seldom help, and each carries the whole context.
+    /// 10: more rarely help, and each carries the whole context.
     #[schemars(range(min = 1, max = 1000))]
     pub iterations: u32,
-    /// Calls of one answer that run, all of them at once. What an answer calls beyond that is not run, and the model is told.
+    /// The most calls of one answer, which run concurrently. Further calls of an answer are rejected, and the model is notified.
     #[schemars(range(min = 1, max = 100))]
     pub calls_at_once: u32,
-    /// Errors of one tool. A success takes one back.
+    /// The most errors of one tool. A success cancels one error.
     #[schemars(range(min = 1, max = 1000))]
     pub tool_errors: u32,
-    /// Successes of one tool in a row that are the same in arguments and result.
+    /// The most consecutive successes of one tool with the same arguments and result.
     #[schemars(range(min = 1, max = 1000))]
     pub identical_successes: u32,
-    /// How often a batch of calls may bring the same in a row.
+    /// How often in a row a batch of calls may return the same.
     #[schemars(range(min = 1, max = 1000))]
     pub no_progress: u32,
-    /// How often an answer that does not fit the asked schema goes back to the model.
+    /// How often an answer that does not fit the requested schema goes back to the model.
     #[schemars(range(max = 10))]
     pub structured_retries: u32,
-    /// From the message to the answer, without the time for which it waits for a person's word.
+    /// The most time from message to answer, without the time spent waiting for a person's approval.
     pub wall_time: TimeSpan,
-    /// The most that its questions may cost together, in US dollars. What a model without a known price uses is not counted.
+    /// The most that its questions may cost together, in US dollars. Models without a known price are not counted.
     ///
-    /// 1 dollar: some ten times what ten questions of 6,000 tokens cost on a mid-tier model.
+    /// 1 dollar: about ten times the cost of ten questions of 6,000 tokens on a mid-tier model.
     pub cost: Option<Money>,
 }
 

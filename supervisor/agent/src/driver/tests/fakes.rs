@@ -14,7 +14,7 @@ use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 use super::setting::lock;
 use crate::context::{HistoryMessage, Summary};
 use crate::driver::*;
-use crate::journal::Transcript;
+use crate::journal::{Journal, JournalEntry, JournalError, Transcript, TurnOutcome};
 
 pub(super) type Answers =
     dyn Fn(HostCall) -> BoxFuture<'static, Result<ExecuteResponse, HostError>> + Send + Sync;
@@ -268,14 +268,14 @@ impl BuiltinTools for FakeBuiltinTools {
         })
     }
 
-    async fn call(&self, call: BuiltinCall) -> crate::loop_context::ToolResult {
+    async fn call(&self, call: BuiltinCall) -> crate::tool_result::ToolResult {
         call.listener.on_chunk(Kind::SubagentResult(agent::SubagentResult {
             agent: "A".to_owned(),
             cost_pico_usd: 5_000_000_000,
             ..agent::SubagentResult::default()
         }));
-        crate::loop_context::ToolResult {
-            ran: crate::loop_context::CallOutcome::Succeeded,
+        crate::tool_result::ToolResult {
+            ran: crate::tool_result::CallOutcome::Succeeded,
             block: "kept".to_owned(),
             said: "kept".to_owned(),
         }

@@ -6,8 +6,7 @@ use talon_llm::model::Message;
 
 use super::fakes::Memory;
 use super::setting::{Setting, lock};
-use crate::driver::JournalEntry;
-use crate::journal::UNKNOWN;
+use crate::journal::{JournalEntry, UNKNOWN};
 
 const SCRIPT: &str = "
 answers:

@@ -7,7 +7,8 @@ use talon_proto::agent::chunk::Kind;
 
 use super::setting::{Setting, lock};
 use crate::answer::Schema;
-use crate::driver::{JournalEntry, Recollection, ShownWorkflow, TurnOutcome, TurnRunner as _};
+use crate::driver::{Recollection, ShownWorkflow, TurnRunner as _};
+use crate::journal::{JournalEntry, TurnOutcome};
 
 const TWO_STEPS: &str = r#"
 answers:

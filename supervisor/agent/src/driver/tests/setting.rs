@@ -23,7 +23,7 @@ use super::fakes::{Answers, FakeApprover, FakeHost, FakeRecall, Memory, says};
 use crate::budget::Budgets;
 use crate::context::Sections;
 use crate::driver::*;
-use crate::journal::UnfinishedTurn;
+use crate::journal::{JournalEntry, UnfinishedTurn};
 use crate::prompt::{Prompt, Workspace};
 
 /// Two providers, the first of which is cheaper, and a cheap one for summaries alone, for it has no tools.
@@ -138,7 +138,7 @@ impl TurnObserver for CountingObserver {
         _: &Caller,
         plugin: &str,
         action: &str,
-        ran: crate::loop_context::CallOutcome,
+        ran: crate::tool_result::CallOutcome,
         _: Duration,
     ) {
         lock(&self.tools).push(format!("{plugin}.{action} {ran:?}"));

@@ -6,9 +6,9 @@ use std::fmt;
 
 use serde_json::Value;
 use talon_proto::plugin::{Action, Parameter};
+use talon_sanitize::nearest;
 
 use super::actions::ActionRef;
-use super::nearest::nearest;
 use super::schema::{Budget, Patterns, Schema, is_integer};
 use crate::text::Quoted;
 use talon_sanitize::prefix;

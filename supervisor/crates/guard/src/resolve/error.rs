@@ -3,10 +3,10 @@
 use std::fmt;
 
 use talon_proto::plugin::Action;
+use talon_sanitize::nearest;
 
 use super::actions::Actions;
 use super::arguments::{Problems, signature};
-use super::nearest::nearest;
 use crate::call::Call;
 use crate::error::CallError;
 use crate::reason;

@@ -167,8 +167,8 @@ impl Counts {
             return;
         }
         let set = |count: &mut u64, path: &str| {
-            if let Some(told) = value.pointer(path).and_then(Value::as_u64) {
-                *count = told;
+            if let Some(reported) = value.pointer(path).and_then(Value::as_u64) {
+                *count = reported;
             }
         };
         set(&mut self.plain, "/input_tokens");

@@ -31,7 +31,7 @@ pub struct Problem {
 }
 
 /// Builds all providers from the configuration and the files and variables that it names: in the agent a
-/// [`talon_agent_settings::Handed`].
+/// [`talon_agent_settings::SettingsBundle`].
 ///
 /// Keys are read only here, so a changed key needs new providers.
 #[must_use]

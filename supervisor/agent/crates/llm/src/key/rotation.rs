@@ -33,10 +33,10 @@ struct Slot {
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Ready,
-    /// It reached a rate limit. `told`: the provider named the time.
+    /// It reached a rate limit. `by_provider`: the provider named the time.
     Cooling {
         until: Instant,
-        told: bool,
+        by_provider: bool,
     },
     /// It was rejected. Only a person can change that, so it is not used again until the configuration is reloaded.
     Refused,
@@ -73,7 +73,7 @@ impl Keys {
     /// The next key that is not in `tried`.
     ///
     /// # Errors
-    /// [`NoKey`] if each of the others rests or was rejected.
+    /// [`KeyUnavailableError`] if each of the others rests or was rejected.
     pub(crate) fn take(&self, tried: &[usize]) -> Result<Lease, KeyUnavailableError> {
         let now = Instant::now();
         let mut slots = self.lock();
@@ -88,7 +88,7 @@ impl Keys {
         let ready = order.clone().find(|index| state(index) == State::Ready);
         // If the provider named no time, the rest is a guess: other keys are preferred, but the key can still be used.
         let guessed = |index: &usize| match state(index) {
-            State::Cooling { until, told: false } => Some((until, *index)),
+            State::Cooling { until, by_provider: false } => Some((until, *index)),
             _ => None,
         };
         let chosen =
@@ -111,7 +111,7 @@ impl Keys {
     pub(crate) fn cool(&self, lease: &Lease, retry_after: Option<Duration>) {
         let rest = retry_after.unwrap_or(DEFAULT_COOLDOWN).min(MAX_COOLDOWN);
         let until = Instant::now() + rest;
-        self.lock().all[lease.index].state = State::Cooling { until, told: retry_after.is_some() };
+        self.lock().all[lease.index].state = State::Cooling { until, by_provider: retry_after.is_some() };
     }
 
     /// A key was rejected. A provider without keys is asked again all the same.

@@ -9,75 +9,23 @@ mod body;
 mod classify;
 mod endpoint;
 mod failure;
+mod protocol;
 mod report;
 
 use async_trait::async_trait;
-use reqwest::header::{HeaderName, HeaderValue};
-use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::key::{KeyUnavailableError, Lease, Secret};
+use crate::key::{KeyUnavailableError, Lease};
 use crate::model::{Answer, ErrorClass, ProviderError, Request};
 use crate::provider::{ChunkListener, Provider};
-use crate::wire::{Frame, Framing};
 
 pub(crate) use assembly::{Assembly, Fragment};
 pub(crate) use body::Clock;
 pub(crate) use classify::reported;
 pub(crate) use endpoint::Endpoint;
 pub(crate) use failure::{Failure, Quote};
+pub(crate) use protocol::{Protocol, Reader, Step};
 pub(crate) use report::Report;
-
-/// One provider's format.
-pub(crate) trait Protocol: Send + Sync + 'static {
-    /// Reads one answer.
-    type Reader: Reader;
-
-    /// The path of a question.
-    const ASK: &'static str;
-    /// What an answer's `Content-Type` starts with.
-    const STREAM: &'static str;
-    /// The path of a cheap request that only succeeds if the provider can be used.
-    fn probe(&self) -> &'static str;
-    /// The question.
-    fn body(&self, request: &Request) -> Value;
-    /// The header with the key.
-    fn key_header(&self, key: &Secret) -> Option<(HeaderName, HeaderValue)>;
-    /// Headers of every request.
-    fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
-        Vec::new()
-    }
-    /// Splits an answer into frames.
-    fn framing(&self) -> Box<dyn Framing>;
-    /// Reads the answer to a request.
-    fn reader(&self, request: &Request) -> Self::Reader;
-}
-
-/// Reads one answer, frame by frame.
-pub(crate) trait Reader: Send {
-    /// Reads a frame.
-    ///
-    /// # Errors
-    /// [`Failure`] if it cannot be read or says that there is no answer.
-    fn read(&mut self, frame: &Frame, answer: &mut Assembly<'_>) -> Result<Step, Failure>;
-
-    /// Reads an answer that came as one JSON document, for providers that sometimes do that.
-    ///
-    /// # Errors
-    /// [`Failure`]
-    fn read_whole(&mut self, _: &Value, _: &mut Assembly<'_>) -> Result<(), Failure> {
-        Err(Failure::unexpected("it answered with one JSON document instead of a stream: check base_url"))
-    }
-}
-
-/// Whether an answer continues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// There is more.
-    More,
-    /// This was the last frame.
-    Last,
-}
 
 /// The most keys named in the error if all were rejected; the first ones say where to look.
 const MAX_NAMED_KEYS: usize = 3;
@@ -100,14 +48,18 @@ impl<P: Protocol> Provider for Remote<P> {
         self.endpoint.name()
     }
 
-    async fn ask(&self, request: &Request, heard: &mut dyn ChunkListener) -> Result<Answer, ProviderError> {
+    async fn ask(
+        &self,
+        request: &Request,
+        listener: &mut dyn ChunkListener,
+    ) -> Result<Answer, ProviderError> {
         let endpoint = &self.endpoint;
         let total = Instant::now() + endpoint.timeouts().total.get();
         let body = bytes::Bytes::from(self.protocol.body(request).to_string());
         let mut tour = KeyAttempts::new(endpoint);
         loop {
             let lease = tour.next()?;
-            let mut assembly = Assembly::new(request, heard);
+            let mut assembly = Assembly::new(request, listener);
             match attempt::ask(endpoint, &self.protocol, &lease, request, body.clone(), total, &mut assembly)
                 .await
             {

@@ -15,14 +15,17 @@ pub mod complexity;
 pub mod cost;
 pub mod fallback;
 mod keys;
+mod requirements;
 pub mod retry;
 pub mod router;
 pub mod show;
 mod task;
 
+pub use self::requirements::Requirements;
 pub use self::task::{Complexity, Task, Tier, tier_for};
-pub use talon_agent_settings::catalog;
-pub use talon_agent_settings::{BreakerKeys, DOLLARS_FORMAT, FallbackKeys, Money, ParseMoneyError, Price};
+pub use talon_agent_settings::{
+    BreakerKeys, DOLLARS_FORMAT, FallbackKeys, Money, ParseMoneyError, Price, catalog,
+};
 
 #[cfg(test)]
 mod page_tests;

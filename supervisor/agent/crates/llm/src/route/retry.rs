@@ -135,8 +135,8 @@ impl RetrySettings {
         let doublings = retry.saturating_sub(1).min(31);
         let backoff = self.backoff_initial.saturating_mul(1 << doublings).min(self.backoff_max);
         let jitter = self.jitter.mul_f64(f64::from(drawn.0) / f64::from(u32::MAX)).min(self.jitter);
-        let asked = retry_after.unwrap_or_default();
-        (asked <= self.retry_after_max).then(|| backoff.max(asked).saturating_add(jitter))
+        let requested = retry_after.unwrap_or_default();
+        (requested <= self.retry_after_max).then(|| backoff.max(requested).saturating_add(jitter))
     }
 
     /// How long a model or a provider rests after such an error; `None` if it does not.

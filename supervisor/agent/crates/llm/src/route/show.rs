@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use super::catalog::ModelRef;
 use super::cost::estimate;
 use super::fallback::{Chain, ProviderState};
-use super::router::Requirements;
+use super::requirements::Requirements;
 use super::task::{Task, Tier};
 use crate::route::{Money, Price};
 

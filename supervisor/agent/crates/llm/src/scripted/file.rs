@@ -33,7 +33,7 @@ pub struct ScriptedAnswer {
     /// How often it is played before it fits no longer. Default: always.
     #[serde(default)]
     pub times: Option<u32>,
-    /// It waits before its first word until the program says so (`Scripted::tell`).
+    /// It waits before its first word until the program says so (`Scripted::release`).
     #[serde(default)]
     pub wait_for: Option<String>,
     /// It waits before its first word until somebody writes into this named pipe.

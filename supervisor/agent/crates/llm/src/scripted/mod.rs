@@ -2,24 +2,23 @@
 //! every answer's model says so.
 
 mod file;
+mod gates;
 mod matching;
 mod play;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
-use tokio::sync::watch;
 
 use crate::config::{Environment, Timeouts};
 use crate::model::{Answer, ErrorClass, ProviderError, Request};
 use crate::provider::{ChunkListener, Provider};
 use crate::remote::{Assembly, Failure, Quote};
+use gates::Gates;
 use matching::{Pattern, TranscriptPosition};
 
 pub use file::{Fault, MatchCondition, Script, ScriptedAnswer, ScriptedCall};
@@ -39,7 +38,7 @@ pub struct Scripted {
     answers: Vec<LoadedAnswer>,
     probes: Vec<Fault>,
     probed: AtomicU32,
-    gates: Mutex<BTreeMap<String, watch::Sender<bool>>>,
+    gates: Gates,
 }
 
 /// An answer with its compiled condition.
@@ -72,7 +71,7 @@ impl Scripted {
     /// Reads a script from a file, YAML or JSON, or takes the one that is built in.
     ///
     /// # Errors
-    /// [`BadScript`]
+    /// [`ScriptError`]
     pub fn load(
         name: &str,
         file: Option<&Path>,
@@ -90,7 +89,7 @@ impl Scripted {
     /// Reads a script from a text.
     ///
     /// # Errors
-    /// [`BadScript`]
+    /// [`ScriptError`]
     pub fn parse(name: &str, place: &str, text: &str, timeouts: Timeouts) -> Result<Self, ScriptError> {
         let script: Script = serde_saphyr::from_str(text).map_err(|error| ScriptError::Unreadable {
             place: place.to_owned(),
@@ -102,7 +101,7 @@ impl Scripted {
     /// A provider that plays a script.
     ///
     /// # Errors
-    /// [`BadScript`] if a pattern is none.
+    /// [`ScriptError`] if a pattern is none.
     pub fn new(name: &str, place: &str, script: Script, timeouts: Timeouts) -> Result<Self, ScriptError> {
         let ready = |(index, prepared): (usize, ScriptedAnswer)| {
             let pattern = Pattern::new(&prepared.when).map_err(|error| ScriptError::Unreadable {
@@ -119,19 +118,13 @@ impl Scripted {
             answers: script.answers.into_iter().enumerate().map(ready).collect::<Result<_, _>>()?,
             probes: script.probes,
             probed: AtomicU32::new(0),
-            gates: Mutex::default(),
+            gates: Gates::default(),
         })
     }
 
     /// Releases every answer that waits for `name`, now and later.
     pub fn release(&self, name: &str) {
-        self.gate(name).send_replace(true);
-    }
-
-    /// The gate that answers waiting for `name` watch.
-    fn gate(&self, name: &str) -> watch::Sender<bool> {
-        let mut told = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        told.entry(name.to_owned()).or_insert_with(|| watch::channel(false).0).clone()
+        self.gates.open(name);
     }
 
     /// The first answer that matches and is not used up.
@@ -155,7 +148,11 @@ impl Provider for Scripted {
         &self.name
     }
 
-    async fn ask(&self, request: &Request, heard: &mut dyn ChunkListener) -> Result<Answer, ProviderError> {
+    async fn ask(
+        &self,
+        request: &Request,
+        listener: &mut dyn ChunkListener,
+    ) -> Result<Answer, ProviderError> {
         let place = TranscriptPosition::of(request);
         let Some(prepared) = self.choose(&place) else {
             let message = format!(
@@ -167,9 +164,9 @@ impl Provider for Scripted {
             );
             return Err(self.error(Failure::new(ErrorClass::Request, message)));
         };
-        let mut assembly = Assembly::new(request, heard);
+        let mut assembly = Assembly::new(request, listener);
         assembly.set_model(&self.model);
-        play::play(self, prepared, request, &place, &mut assembly)
+        play::play(&self.timeouts, &self.gates, prepared, request, &place, &mut assembly)
             .await
             .map_err(|failure| self.error(failure))?;
         assembly.finish().map_err(|failure| self.error(failure))

@@ -6,8 +6,10 @@ use serde_json::{Map, Value};
 use tokio::net::unix::pipe;
 use tokio::time::{Instant, timeout_at};
 
+use super::file::ScriptedAnswer;
+use super::gates::Gates;
 use super::matching::TranscriptPosition;
-use super::{Scripted, ScriptedAnswer};
+use crate::config::Timeouts;
 use crate::model::{ErrorClass, Finish, Message, Request, Usage};
 use crate::remote::{Assembly, Clock, Failure, Fragment};
 
@@ -19,14 +21,15 @@ const MAX_INSERTED_CHARS: usize = 2000;
 const CHARS_PER_TOKEN: usize = 4;
 
 pub(super) async fn play(
-    scripted: &Scripted,
+    timeouts: &Timeouts,
+    gates: &Gates,
     prepared: &ScriptedAnswer,
     request: &Request,
     place: &TranscriptPosition<'_>,
     assembly: &mut Assembly<'_>,
 ) -> Result<(), Failure> {
-    let clock = Clock::new(&scripted.timeouts, Instant::now() + scripted.timeouts.total.get());
-    within(&clock, false, wait(scripted, prepared)).await??;
+    let clock = Clock::new(timeouts, Instant::now() + timeouts.total.get());
+    within(&clock, false, wait(gates, prepared)).await??;
     let piece = prepared.piece_chars.unwrap_or(PIECE_CHARS).max(1);
     for part in pieces(&fill_template(&prepared.think, place), piece) {
         assembly.add_thinking(&part)?;
@@ -71,12 +74,9 @@ async fn within<T>(clock: &Clock, spoke: bool, what: impl Future<Output = T>) ->
     timeout_at(deadline, what).await.map_err(|_| clock.timeout_failure(late))
 }
 
-async fn wait(scripted: &Scripted, prepared: &ScriptedAnswer) -> Result<(), Failure> {
+async fn wait(gates: &Gates, prepared: &ScriptedAnswer) -> Result<(), Failure> {
     if let Some(name) = &prepared.wait_for {
-        let gate = scripted.gate(name);
-        // It cannot close: this provider owns the sender.
-        let mut told = gate.subscribe();
-        drop(told.wait_for(|told| *told).await);
+        gates.wait(name).await;
     }
     if let Some(path) = &prepared.wait_for_pipe {
         let failed = |error: std::io::Error| {

@@ -32,9 +32,9 @@ fn plain(text: &str, max_bytes: usize) -> Cow<'_, str> {
     // next request is the same, and the provider's cache stays valid.
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
-    let kept: String =
+    let start: String =
         text.chars().map(|c| if fits(c) { c } else { '_' }).take(max_bytes.saturating_sub(9)).collect();
-    Cow::Owned(format!("{kept}_{:08x}", hasher.finish() >> 32))
+    Cow::Owned(format!("{start}_{:08x}", hasher.finish() >> 32))
 }
 
 #[cfg(test)]

@@ -14,12 +14,12 @@ pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     if let Some(millis) = headers.get(RETRY_AFTER_MS).and_then(text).and_then(|text| number(&text)) {
         return Duration::try_from_secs_f64(millis / 1000.0).ok();
     }
-    let told = headers.get(RETRY_AFTER).and_then(text)?;
+    let value = headers.get(RETRY_AFTER).and_then(text)?;
     // Some send fractions, which the standard does not have.
-    if let Some(seconds) = number(&told) {
+    if let Some(seconds) = number(&value) {
         return Duration::try_from_secs_f64(seconds).ok();
     }
-    let date = httpdate::parse_http_date(&told).ok()?;
+    let date = httpdate::parse_http_date(&value).ok()?;
     Some(date.duration_since(now).unwrap_or_default())
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of the answers of each provider.
+//! How the answers of each provider are read.
 
 use serde_json::json;
 use talon_llm::config::{Dialect, ProviderEntry, ProviderKind};
@@ -18,7 +18,7 @@ async fn answer(kind: ProviderKind, path: &str) -> Answer {
     answered(kind, path).await.0.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Name and arguments of each call; text stands for arguments that are none.
+/// Name and arguments of each call; unreadable arguments are a text.
 fn calls(answer: &Answer) -> Vec<(String, serde_json::Value)> {
     let arguments = |arguments: &Arguments| match arguments {
         Arguments::Object(object) => serde_json::Value::Object(object.clone()),
@@ -125,7 +125,7 @@ async fn a_call_that_the_limit_cut_off_is_never_given() {
     let (openai, chunks) = answered(ProviderKind::Openai, "openai/length-in-call.sse").await;
     let openai = openai.expect("an answer");
     assert_eq!(openai.finish, Finish::Length);
-    // Its arguments could be read, and still nobody knows whether they are all.
+    // Its arguments can be read, but may be incomplete.
     assert_eq!(calls(&openai), [pair("weather", json!({ "city": "Bern" }))]);
     assert_eq!(openai.cut_call.as_deref(), Some("notes_add"));
     assert_eq!(openai.text, "I write it down.");
@@ -186,7 +186,7 @@ async fn ollamas_lines_are_read() {
     assert_eq!(answer(ProviderKind::Ollama, "ollama/length.ndjson").await.finish, Finish::Length);
 }
 
-/// Asks twice: with the answer to the first question, and a result for each of its calls. Gives the second request.
+/// Asks twice, the second time with the first answer and a result for each of its calls. Returns the second request.
 async fn second_request(entry: ProviderEntry, server: &mut Server) -> serde_json::Value {
     let provider = build(entry);
     let mut request = question("What is the weather?");

@@ -1,4 +1,4 @@
-//! What providers' error bodies mean.
+//! How providers' error bodies are classified.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +13,7 @@ async fn failed(kind: ProviderKind, reply: Reply) -> ProviderError {
     ask(&build(entry(kind, &server.url))).await.0.expect_err("no answer")
 }
 
-/// Every fixture below `errors/`, what it means, and a word of what to do.
+/// Every fixture below `errors/`, its class, and a word of its advice.
 const MEANINGS: &[(&str, ErrorClass, &str)] = &[
     ("openai-401-key", ErrorClass::Auth, "give it one that holds"),
     ("openai-429-rate", ErrorClass::RateLimit, "add a key"),

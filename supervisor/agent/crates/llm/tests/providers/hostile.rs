@@ -1,4 +1,4 @@
-//! Providers that hang, break off, answer with something else, or do not stop.
+//! Providers that hang, disconnect, send something else, or never stop.
 
 use talon_llm::config::{ProviderKind, TimeSpan};
 use talon_llm::limits;
@@ -148,7 +148,7 @@ fn text_event(bytes: usize) -> String {
     )
 }
 
-/// A server that would send for ever is left as soon as a limit is reached.
+/// The connection to a server that sends forever is closed at a limit.
 async fn refused(reply: Reply) -> ProviderError {
     let mut server = Server::start(vec![reply.ends(BodyEnd::Endless)]).await;
     let error = ask(&build(entry(ProviderKind::Openai, &server.url))).await.0.expect_err("too large");
@@ -163,7 +163,7 @@ async fn fifty_megabytes_are_not_taken() {
     assert!(text.message.contains(&limits::MAX_TEXT_BYTES.to_string()), "{text}");
     let event = refused(Reply::events("x".repeat(10_000))).await;
     assert!(event.message.contains(&limits::MAX_EVENT_BYTES.to_string()), "{event}");
-    // Nothing that would be kept: only the bytes themselves are too many.
+    // Nothing of this would be stored: only the number of bytes is too large.
     let noise = refused(Reply::events(format!(": {}\n\n", "x".repeat(60_000)))).await;
     assert!(noise.message.contains(&limits::MAX_ANSWER_BYTES.to_string()), "{noise}");
     let document = refused(Reply::json(200, " ".repeat(60_000))).await;
@@ -184,7 +184,7 @@ async fn the_arguments_of_a_call_are_bounded() {
 async fn the_number_of_calls_is_bounded() {
     let mut body = String::new();
     for index in 0..=limits::MAX_CALLS {
-        // Far apart: the numbers are no places in a list.
+        // Far apart: the numbers are not indices of a list.
         let index = index * 1_000_000_007;
         body.push_str(&format!(
             "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{{\"index\":{index},\"function\":{{\"name\":\"weather\",\"arguments\":\"\"}}}}]}}}}]}}\n\n"

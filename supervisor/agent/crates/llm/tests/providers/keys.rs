@@ -1,4 +1,4 @@
-//! Keys: sent where they belong, used in turn, and never shown.
+//! Keys are sent only to their provider, used in turn, and never shown.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;

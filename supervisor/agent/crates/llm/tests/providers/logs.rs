@@ -1,4 +1,4 @@
-//! What is logged, at the most talkative level.
+//! The log at the most verbose level.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use talon_llm::config::{ProviderEntry, ProviderKind};
 use crate::server::{Reply, Server};
 use crate::{ask, build_with, entry, fixture};
 
-/// Used by no other test, since the log is the whole process's.
+/// Used by one test only, since the log belongs to the whole process.
 const KEY: &str = "sk-never-in-a-log-7351";
 const HEADER: &str = "hunter-never-in-a-log-7352";
 const PASSWORD: &str = "proxy-never-in-a-log-7353";
@@ -32,7 +32,7 @@ impl Write for Log {
 async fn no_secret_is_in_any_log() {
     let log = Log::default();
     let writer = log.clone();
-    // Takes what libraries write with the older facade as well.
+    // Also receives what libraries log through the older facade.
     tracing_subscriber::fmt()
         .with_max_level(tracing::Level::TRACE)
         .with_writer(move || writer.clone())

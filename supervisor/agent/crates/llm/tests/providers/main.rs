@@ -1,4 +1,4 @@
-//! The providers against a server on a real socket that answers with recorded exchanges.
+//! The providers against a server on a real socket that replays recorded exchanges.
 
 mod answers;
 mod errors;
@@ -29,7 +29,7 @@ fn entry(kind: ProviderKind, url: &str) -> ProviderEntry {
     ProviderEntry { base_url: Some(url.to_owned()), ..ProviderEntry::new(kind) }
 }
 
-/// The providers of a configuration, on this machine with these variables.
+/// The providers of a configuration, with these environment variables.
 fn providers(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> Providers {
     let models = ModelKeys { providers: config.clone(), ..ModelKeys::default() };
     let settings = Settings { models, ..Settings::default() };
@@ -46,14 +46,14 @@ fn build_with(entry: ProviderEntry, env: &dyn Fn(&str) -> Option<String>) -> Arc
     made.ready.remove("local").unwrap_or_else(|| panic!("{:?}", made.problems))
 }
 
-/// An entry that does not wait for a first word.
+/// An entry with a short timeout for the first piece.
 fn impatient(kind: ProviderKind, url: &str) -> ProviderEntry {
     let mut entry = entry(kind, url);
     entry.timeouts.first_token = TimeSpan::from_millis(300);
     entry
 }
 
-/// An entry that does not wait for more. What does come has to come in one piece, or a busy machine is too late for it.
+/// An entry with a short timeout between pieces. The server has to send everything at once, or a busy machine is too late.
 fn restless(kind: ProviderKind, url: &str) -> ProviderEntry {
     let mut entry = entry(kind, url);
     entry.timeouts.between = TimeSpan::from_millis(300);
@@ -78,7 +78,7 @@ fn question(text: &str) -> Request {
     }
 }
 
-/// Asks, and keeps what was heard.
+/// Asks, and records the pieces.
 async fn ask(provider: &Arc<dyn Provider>) -> (Result<Answer, ProviderError>, Vec<Chunk>) {
     ask_for(provider, &question("What is the weather?")).await
 }

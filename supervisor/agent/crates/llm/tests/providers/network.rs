@@ -1,4 +1,4 @@
-//! The way to a provider: connections, proxies, and giving up.
+//! Connections, proxies, and cancellation.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ async fn a_server_that_closes_at_once_is_a_network_error() {
 
 #[tokio::test]
 async fn what_does_not_take_connections_is_a_timeout() {
-    // TLS is part of connecting, and nobody answers to it here.
+    // The TLS handshake is part of connecting, and this server does not answer it.
     let server = Server::start(vec![Reply::mute()]).await;
     let mut entry = entry(ProviderKind::Openai, &format!("https://127.0.0.1:{}", server.port));
     entry.timeouts.connect = TimeSpan::from_millis(300);
@@ -201,7 +201,7 @@ async fn a_connection_is_used_again_after_a_whole_answer() {
         let reply = if kind == ProviderKind::Ollama { Reply::lines } else { Reply::events };
         let mut server = Server::start(vec![reply(fixture(path).into_bytes())]).await;
         let provider = build(entry(kind, &server.url));
-        // On a busy machine the end of a body may come too late once.
+        // On a busy machine the end of a body may arrive too late once.
         loop {
             ask(&provider).await.0.expect("an answer");
             if server.asked().await.again {

@@ -1,4 +1,4 @@
-//! What each provider is sent.
+//! The requests to each provider.
 
 use serde_json::{Value, json};
 use talon_llm::config::{Dialect, ProviderEntry, ProviderKind};
@@ -36,7 +36,7 @@ fn result(id: &str, content: &str, is_error: bool) -> Message {
     Message::Tool { call_id: id.to_owned(), content: content.to_owned(), is_error }
 }
 
-/// A turn with two calls, of which one failed and one could not be read.
+/// A turn with two calls: one failed, one was unreadable.
 fn transcript() -> Request {
     let mut request = question("What is the weather?");
     request.messages.push(Message::Assistant {
@@ -79,7 +79,7 @@ async fn openai_gets_messages_tools_and_options() {
             "name": "weather", "arguments": "{\"city\":\"Bern\"}",
         }})
     );
-    // A name and an id that it would refuse, and arguments that some servers parse.
+    // A name and an id that it would reject, and arguments that some servers parse.
     assert_eq!(calls[1]["function"]["arguments"], "{\"unreadable_arguments\":\"{oops\"}");
     let plain = |value: &Value| {
         value.as_str().expect("text").chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
@@ -182,7 +182,7 @@ async fn thoughts_of_another_model_are_not_sent() {
     }
     let anthropic = sent_to(ProviderKind::Anthropic, &request).await;
     assert!(!anthropic.to_string().contains("secret"), "{anthropic}");
-    // It would be refused: calls without the thoughts before them.
+    // The provider rejects calls without the thoughts before them.
     assert_eq!(anthropic["thinking"], Value::Null);
     let deepseek = sent_in(Dialect::Deepseek, &request).await;
     assert_eq!(deepseek["messages"][2]["reasoning_content"], "");

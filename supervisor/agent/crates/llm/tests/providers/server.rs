@@ -1,4 +1,4 @@
-//! A server that answers as it is told, byte for byte.
+//! A server that sends prepared bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,16 +9,16 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
-/// What a request looked like.
+/// A received request.
 #[derive(Debug)]
 pub(crate) struct ReceivedRequest {
     /// The request line and the headers.
     pub(crate) head: String,
-    /// `Null` if there was none.
+    /// The body; `Null` without one.
     pub(crate) body: Value,
-    /// The bytes of it.
+    /// The body's bytes.
     pub(crate) text: String,
-    /// Whether another request came over this connection before.
+    /// Whether the connection had an earlier request.
     pub(crate) again: bool,
 }
 
@@ -38,13 +38,13 @@ impl ReceivedRequest {
 /// How an answer ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyEnd {
-    /// As it should.
+    /// Completely.
     Whole,
     /// The connection breaks.
     Cut,
-    /// Nothing comes any more, and the server tells when the client has gone.
+    /// Nothing more is sent, and the server reports when the client disconnects.
     Hang,
-    /// The last piece is sent again and again until the client has gone.
+    /// The last piece is repeated until the client disconnects.
     Endless,
 }
 
@@ -53,10 +53,10 @@ pub(crate) enum BodyEnd {
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
-    /// Each is an HTTP chunk of its own.
+    /// Each is a separate HTTP chunk.
     pub(crate) pieces: Vec<Vec<u8>>,
     pub(crate) end: BodyEnd,
-    /// Not even a head is sent.
+    /// Not even headers are sent.
     pub(crate) mute: bool,
 }
 
@@ -96,7 +96,7 @@ impl Reply {
     }
 }
 
-/// A server on loopback; it ends with this.
+/// A server on loopback; it ends on drop.
 pub(crate) struct Server {
     pub(crate) url: String,
     pub(crate) port: u16,
@@ -122,7 +122,7 @@ impl Server {
         let next = Arc::new(AtomicUsize::new(0));
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                // Or each small piece waits for the confirmation of the one before it.
+                // Otherwise each small piece waits for the acknowledgement of the previous one.
                 stream.set_nodelay(true).expect("a socket");
                 let (replies, next) = (Arc::clone(&replies), Arc::clone(&next));
                 tokio::spawn(serve(stream, replies, next, asked_to.clone(), gone_to.clone()));
@@ -131,12 +131,12 @@ impl Server {
         Self { url: format!("http://127.0.0.1:{port}"), port, asked, gone, task }
     }
 
-    /// The next request that came.
+    /// The next received request.
     pub(crate) async fn asked(&mut self) -> ReceivedRequest {
         self.asked.recv().await.expect("the server runs")
     }
 
-    /// How many requests have come that nobody looked at.
+    /// The number of received requests that were not read by the test.
     pub(crate) fn unseen(&mut self) -> usize {
         std::iter::from_fn(|| self.asked.try_recv().ok()).count()
     }
@@ -147,7 +147,7 @@ impl Server {
     }
 }
 
-/// One connection. Errors of writing mean that the client has gone, which is what some tests want.
+/// One connection. A write error means that the client disconnected, as some tests expect.
 pub(crate) async fn serve(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     replies: Arc<Vec<Reply>>,

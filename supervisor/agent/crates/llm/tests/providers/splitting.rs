@@ -1,4 +1,4 @@
-//! Answers that are cut anywhere on their way mean the same.
+//! An answer is read the same however the network splits it.
 
 use std::sync::Arc;
 
@@ -31,12 +31,12 @@ async fn read(provider: &Arc<dyn Provider>) -> (Answer, Vec<Chunk>) {
 }
 
 fn local(kind: ProviderKind, url: &str) -> ProviderEntry {
-    // The dialect that keeps the most.
+    // The dialect with the most state.
     let dialect = (kind == ProviderKind::Openai).then_some(Dialect::Openrouter);
     ProviderEntry { dialect, ..entry(kind, url) }
 }
 
-/// How far apart the cuts of one answer are. With one answer for each offset every byte is cut before once.
+/// The distance between two splits of one answer. With one answer per offset, each byte is split before once.
 const CUT_EVERY: usize = 17;
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! TLS: the machine's authorities, and one's own by `ca_file`.
+//! TLS: the machine's authorities, and private ones from `ca_file`.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use crate::server::{Reply, serve};
 use crate::{ask, build, entry, fixture};
 
-/// A server with a certificate that nobody knows, and the certificate.
+/// A server with a self-signed certificate, and the certificate.
 async fn server() -> (String, String) {
     let CertifiedKey { cert, signing_key } =
         generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");

@@ -53,11 +53,11 @@ struct Incoming {
 }
 
 impl SettingsBundle {
-    /// Encodes the bundle for [`Handed::from_bytes`]. The bytes contain all secrets: they are for the agent's process,
+    /// Encodes the bundle for [`SettingsBundle::from_bytes`]. The bytes contain all secrets: they are for the agent's process,
     /// and must not be stored.
     ///
     /// # Errors
-    /// [`BadHanded::TooLong`] if [`Handed::from_bytes`] would reject them.
+    /// [`BundleError::TooLong`] if [`SettingsBundle::from_bytes`] would reject them.
     pub fn to_bytes(&self) -> Result<Vec<u8>, BundleError> {
         let outgoing = Outgoing {
             settings: revealed(&self.settings),
@@ -69,10 +69,10 @@ impl SettingsBundle {
         if bytes.len() > MAX_BUNDLE_BYTES { Err(BundleError::TooLong(bytes.len())) } else { Ok(bytes) }
     }
 
-    /// Decodes what [`Handed::to_bytes`] wrote.
+    /// Decodes what [`SettingsBundle::to_bytes`] wrote.
     ///
     /// # Errors
-    /// [`BadHanded`]; it contains nothing of the bytes.
+    /// [`BundleError`]; it contains nothing of the bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, BundleError> {
         if bytes.len() > MAX_BUNDLE_BYTES {
             return Err(BundleError::TooLong(bytes.len()));

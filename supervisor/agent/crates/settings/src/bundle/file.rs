@@ -5,8 +5,11 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{MAX_FILES, MAX_FILES_BYTES};
-
+/// The most files. 256: one for each provider and some with keys. Further ones are left out, with a problem.
+pub(super) const MAX_FILES: usize = 256;
+/// The most bytes of all files. 8 MiB: some scripts or certificate bundles of the largest size; an ordinary
+/// configuration has some KiB. A file beyond that is left out, with a problem.
+pub(super) const MAX_FILES_BYTES: usize = 8 << 20;
 /// The largest file with keys. 64 KiB: some hundred keys; more is another file, named by mistake.
 const MAX_KEYS_BYTES: usize = 64 << 10;
 /// The largest file with certificates. 1 MiB: all authorities that a browser knows are a quarter of that.

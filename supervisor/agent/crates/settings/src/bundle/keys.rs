@@ -44,7 +44,7 @@ pub struct FoundKey {
 /// Reads all keys of a source.
 ///
 /// # Errors
-/// [`BadKey`] if there is none, or an invalid one; never with the key in it.
+/// [`KeyError`] if there is none, or an invalid one; never with the key in it.
 pub fn find_keys(source: &KeySource, around: &dyn Environment) -> Result<Vec<FoundKey>, KeyError> {
     match source {
         KeySource::Env(name) => {

@@ -23,7 +23,7 @@ pub use file::{NamedFile, NamedFileError, read_file};
 pub use keys::{FoundKey, KeyError, find_keys};
 pub use lookup::Environment;
 
-use file::FileUse;
+use file::{FileUse, MAX_FILES, MAX_FILES_BYTES};
 
 /// The variables for proxies. They replace a library's own lookup, and include both spellings.
 pub const PROXY_VARIABLES: [&str; 8] = [
@@ -42,15 +42,9 @@ pub const PROXY_VARIABLES: [&str; 8] = [
 const MAX_VARIABLE_BYTES: usize = 16 << 10;
 /// The most variables. 512: far more than anyone has keys. Further ones are left out, with a problem.
 const MAX_VARIABLES: usize = 512;
-/// The most files. 256: one for each provider and some with keys. Further ones are left out, with a problem.
-const MAX_FILES: usize = 256;
-/// The most bytes of all files. 8 MiB: some scripts or certificate bundles of the largest size; an ordinary
-/// configuration has some KiB. A file beyond that is left out, with a problem.
-const MAX_FILES_BYTES: usize = 8 << 20;
-
 /// Everything that the agent is given: its settings, and the environment variables and files that they name.
 ///
-/// Providers are built from it alone. Its `Debug` output shows neither values nor contents; see [`Handed::to_bytes`].
+/// Providers are built from it alone. Its `Debug` output shows neither values nor contents; see [`SettingsBundle::to_bytes`].
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct SettingsBundle {
     /// The operator's settings.

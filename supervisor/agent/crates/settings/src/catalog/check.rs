@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{CatalogEntry, CatalogKeys, Model, ModelRef};
+use super::entry::{CatalogEntry, ModelRef};
+use crate::model::{CatalogKeys, Cost, Model};
 use crate::nearest::nearest;
 
 /// The most models. The router considers each of them for each request; an aggregator's whole list has some hundreds.
@@ -158,7 +159,7 @@ impl Check<'_> {
                     "write cost: { input: …, output: … } in dollars for a million tokens, or free: true";
                 self.problem(&[key, "cost"], "what it costs is not said", help);
             }
-            (Some(cost), true) if *cost != super::Cost::default() => {
+            (Some(cost), true) if *cost != Cost::default() => {
                 self.problem(
                     &[key, "free"],
                     "it is free and costs something",

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::CatalogEntry;
+use super::entry::CatalogEntry;
 use crate::nearest::nearest;
 
 /// No model has this name, or several have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownModelError {
     /// The requested name, truncated.
-    pub asked: String,
+    pub requested: String,
     /// All matches, if there are several.
     pub ambiguous: Vec<String>,
     /// The most similar names, the nearest first.
@@ -21,14 +21,15 @@ const MAX_SHOWN_CHARS: usize = 80;
 
 pub(super) fn find<'c>(
     entries: &'c [CatalogEntry],
-    asked: &str,
+    requested: &str,
 ) -> Result<&'c CatalogEntry, UnknownModelError> {
-    if let Some(entry) =
-        entries.iter().find(|entry| is_id(entry, asked) || entry.model.alias.as_deref() == Some(asked))
+    if let Some(entry) = entries
+        .iter()
+        .find(|entry| is_id(entry, requested) || entry.model.alias.as_deref() == Some(requested))
     {
         return Ok(entry);
     }
-    let same_name: Vec<&CatalogEntry> = entries.iter().filter(|entry| entry.id.name == asked).collect();
+    let same_name: Vec<&CatalogEntry> = entries.iter().filter(|entry| entry.id.name == requested).collect();
     if let [entry] = same_name[..] {
         return Ok(entry);
     }
@@ -40,25 +41,25 @@ pub(super) fn find<'c>(
         .chain(aliases)
         .chain(entries.iter().map(|entry| entry.id.name.as_str()));
     Err(UnknownModelError {
-        asked: asked.chars().take(MAX_SHOWN_CHARS).collect(),
+        requested: requested.chars().take(MAX_SHOWN_CHARS).collect(),
         ambiguous: same_name.iter().map(|entry| entry.id.to_string()).collect(),
-        nearest: nearest(asked, names),
+        nearest: nearest(requested, names),
     })
 }
 
-fn is_id(entry: &CatalogEntry, asked: &str) -> bool {
-    asked
+fn is_id(entry: &CatalogEntry, requested: &str) -> bool {
+    requested
         .split_once('/')
         .is_some_and(|(provider, name)| provider == entry.id.provider && name == entry.id.name)
 }
 
 impl fmt::Display for UnknownModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { asked, ambiguous, nearest } = self;
+        let Self { requested, ambiguous, nearest } = self;
         if ambiguous.is_empty() {
-            write!(f, "no model is called {asked:?}")?;
+            write!(f, "no model is called {requested:?}")?;
         } else {
-            write!(f, "several models are called {asked:?}: {}", ambiguous.join(", "))?;
+            write!(f, "several models are called {requested:?}: {}", ambiguous.join(", "))?;
         }
         match nearest[..] {
             _ if !ambiguous.is_empty() => write!(f, "; write the provider with it"),

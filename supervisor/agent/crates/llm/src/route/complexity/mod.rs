@@ -81,13 +81,13 @@ pub struct ComplexityEstimate {
 /// Estimates a request. The estimate depends on the request alone.
 #[must_use]
 pub fn judge(request: &Request) -> ComplexityEstimate {
-    let asked = request.messages.iter().rposition(|message| matches!(message, Message::User { .. }));
-    let message = match asked.and_then(|index| request.messages.get(index)) {
+    let last_question = request.messages.iter().rposition(|message| matches!(message, Message::User { .. }));
+    let message = match last_question.and_then(|index| request.messages.get(index)) {
         Some(Message::User { text }) => text.as_str(),
         _ => "",
     };
-    let before = request.messages.get(..asked.unwrap_or_default()).unwrap_or_default();
-    let since = request.messages.get(asked.map_or(0, |index| index + 1)..).unwrap_or_default();
+    let before = request.messages.get(..last_question.unwrap_or_default()).unwrap_or_default();
+    let since = request.messages.get(last_question.map_or(0, |index| index + 1)..).unwrap_or_default();
     let seen = text::extract_features(cut(message));
     let results = since.iter().filter(|message| matches!(message, Message::Tool { .. })).count();
     let code = if seen.code_lines >= MANY_CODE_LINES { seen.fences.max(FENCES[1]) } else { seen.fences };

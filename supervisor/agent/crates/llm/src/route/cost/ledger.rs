@@ -278,7 +278,7 @@ impl Ledgers {
     /// Reserves a request's estimate.
     ///
     /// # Errors
-    /// [`OverBudget`]
+    /// [`OverBudgetError`]
     pub fn reserve(&self, session: &str, day: Day, estimate: Money) -> Result<Reservation, OverBudgetError> {
         self.lock().reserve(&self.budget, session, day, estimate)?;
         Ok(Reservation { ledgers: self.clone(), session: session.to_owned(), day, estimate })

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use self::budget::{Budget, BudgetScope, OverBudgetError};
 pub use self::ledger::{Day, Ledger, Ledgers, MAX_SESSIONS, Reservation, UsageTotals};
 use super::catalog::Model;
-use super::router::Requirements;
+use super::requirements::Requirements;
 use crate::model::Usage;
 use crate::route::Money;
 

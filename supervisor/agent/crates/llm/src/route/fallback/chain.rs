@@ -6,22 +6,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::attempt::Answered;
-use super::event::{Event, EventObserver};
-use super::exhausted::{ExhaustedError, ExhaustedReason};
+use super::event::EventObserver;
 use super::health::{Health, Probe, ProviderState};
-use super::listener::AnswerListener;
-use super::run::Run;
 use crate::model::Request;
 use crate::provider::Provider;
 use crate::route::breaker::BreakerSettings;
 use crate::route::catalog::{Catalog, ModelRef};
 use crate::route::complexity::{self, ComplexityEstimate};
 use crate::route::cost::{Day, Ledgers};
+use crate::route::requirements::Requirements;
 use crate::route::retry::RetrySettings;
-use crate::route::router::{
-    self, Availability, Outage, Pins, RejectionReason, Requirements, Route, RouteError, RouteQuery,
-};
+use crate::route::router::{self, Availability, Outage, Pins, Route, RouteError, RouteQuery};
 use crate::route::task::{Complexity, Task};
 
 /// The time for a whole request: a provider's longest answer; or half for a model that hangs, with its retries, and
@@ -192,61 +187,6 @@ impl Chain {
         Ok((judgement, route))
     }
 
-    /// Asks one model after the other until one answers. Dropping the future cancels the request; the pieces received
-    /// until then are charged.
-    ///
-    /// # Errors
-    /// [`Exhausted`], with all attempts.
-    pub async fn ask(
-        &self,
-        ask: &ChainRequest<'_>,
-        listener: &mut dyn AnswerListener,
-    ) -> Result<Answered, ExhaustedError> {
-        let started = Instant::now();
-        let (judgement, route) = match self.route(ask) {
-            Ok(routed) => routed,
-            Err(error) => self.route_after_rest(ask, error, started).await?,
-        };
-        self.observer.on_event(&Event::Routed {
-            session: ask.session,
-            task: ask.task,
-            judgement: &judgement,
-            route: &route,
-        });
-        Run::new(self, ask, listener, started, judgement.complexity).try_candidates(&route).await
-    }
-
-    /// Routes a request. If every model rests, but one only for an acceptable time, waits once.
-    async fn route_after_rest(
-        &self,
-        ask: &ChainRequest<'_>,
-        error: RouteError,
-        started: Instant,
-    ) -> Result<(ComplexityEstimate, Route), ExhaustedError> {
-        let longest = self.settings.retry.retry_after_max.min(self.settings.patience);
-        let error = match shortest_rest(&error).filter(|rest| *rest <= longest) {
-            Some(rest) => {
-                tokio::time::sleep(rest).await;
-                match self.route(ask) {
-                    Ok(routed) => return Ok(routed),
-                    Err(error) => error,
-                }
-            }
-            None => error,
-        };
-        let passed_over = match &error {
-            RouteError::NoneFits { passed_over } => passed_over.clone(),
-            _ => Vec::new(),
-        };
-        let total_latency_ms = millis(started.elapsed());
-        Err(ExhaustedError {
-            reason: ExhaustedReason::NoRoute(Box::new(error)),
-            attempts: Vec::new(),
-            skipped: passed_over,
-            total_latency_ms,
-        })
-    }
-
     pub(super) fn provider(&self, name: &str) -> Option<&Arc<dyn Provider>> {
         self.providers.get(name)
     }
@@ -293,21 +233,4 @@ impl Chain {
 
 fn by_name(providers: impl IntoIterator<Item = Arc<dyn Provider>>) -> BTreeMap<String, Arc<dyn Provider>> {
     providers.into_iter().map(|provider| (provider.name().to_owned(), provider)).collect()
-}
-
-/// The shortest rest of a model that could answer otherwise.
-fn shortest_rest(error: &RouteError) -> Option<Duration> {
-    let rest = |why: &RejectionReason| match why {
-        RejectionReason::Out(Outage::RateLimited { retry_in }) => Some(*retry_in),
-        _ => None,
-    };
-    match error {
-        RouteError::PinUnfit { why, .. } => rest(why),
-        RouteError::NoneFits { passed_over } => passed_over.iter().filter_map(|one| rest(&one.why)).min(),
-        RouteError::UnknownPin(_) | RouteError::NoModels => None,
-    }
-}
-
-pub(super) fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -135,8 +135,8 @@ impl Health {
     /// When the next probe is due.
     pub(super) fn next_probe(&self, providers: &BTreeMap<String, Arc<dyn Provider>>) -> Option<Instant> {
         self.with(|state| {
-            let asked = state.breakers.iter().filter(|(name, _)| providers.contains_key(*name));
-            asked.filter_map(|(_, breaker)| breaker.next_probe()).min()
+            let configured = state.breakers.iter().filter(|(name, _)| providers.contains_key(*name));
+            configured.filter_map(|(_, breaker)| breaker.next_probe()).min()
         })
     }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use talon_agent_settings::milliseconds;
 use tokio::time::Instant;
 
 use crate::model::{Chunk, ErrorClass};
@@ -27,7 +28,7 @@ pub enum AnswerEvent {
 /// Receives the pieces of an answer as they arrive. Must not block.
 pub trait AnswerListener: Send {
     /// Receives a piece or a withdrawal.
-    fn on_event(&mut self, heard: AnswerEvent);
+    fn on_event(&mut self, event: AnswerEvent);
 
     /// Whether pieces can be withdrawn: false for a pipe, true for a screen and for a listener that collects first.
     fn can_withdraw(&self) -> bool {
@@ -36,8 +37,8 @@ pub trait AnswerListener: Send {
 }
 
 impl<F: FnMut(AnswerEvent) + Send> AnswerListener for F {
-    fn on_event(&mut self, heard: AnswerEvent) {
-        self(heard);
+    fn on_event(&mut self, event: AnswerEvent) {
+        self(event);
     }
 }
 
@@ -80,7 +81,7 @@ impl AttemptProgress {
         };
         self.chars.fetch_add(u64::try_from(chars).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.pieces.fetch_add(1, Ordering::Relaxed);
-        let millis = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let millis = milliseconds(self.started.elapsed());
         self.last_millis.store(millis, Ordering::Relaxed);
     }
 }

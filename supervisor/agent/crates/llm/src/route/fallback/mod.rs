@@ -2,16 +2,17 @@
 //!
 //! # Pieces of an attempt that fails
 //!
-//! Pieces are passed on as they arrive. [`Heard::Withdrawn`] withdraws them when their attempt fails: the next attempt
+//! Pieces are passed on as they arrive. [`AnswerEvent::Withdrawn`] withdraws them when their attempt fails: the next attempt
 //! starts a new answer. The alternatives are to hold an answer back until it is complete, which is no streaming, or not
 //! to retry after the first piece, which loses a turn to each broken connection. A listener that cannot withdraw pieces
-//! says so ([`Listen::can_withdraw`]); the chain then ends with the error of an attempt that had sent any.
+//! says so ([`AnswerListener::can_withdraw`]); the chain then ends with the error of an attempt that had sent any.
 //!
 //! # Limits
 //!
 //! [`ChainSettings::patience`] limits the whole request, [`ChainSettings::silence`] the time without a piece,
 //! [`MAX_ATTEMPTS`] the attempts. Dropping the future drops the attempt in flight, and its connection.
 
+mod ask;
 mod attempt;
 mod chain;
 mod event;

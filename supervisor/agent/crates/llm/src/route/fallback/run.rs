@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_agent_settings::milliseconds;
 use tokio::time::{Instant, sleep};
 
 use super::attempt::{Answered, Attempt};
-use super::chain::{Chain, ChainRequest, millis};
+use super::chain::{Chain, ChainRequest};
 use super::event::Event;
 use super::exhausted::{ExhaustedError, ExhaustedReason};
 use super::in_flight::InFlightAttempt;
@@ -109,7 +110,7 @@ impl<'a> Run<'a> {
             reason: why,
             attempts,
             skipped: passed_over,
-            total_latency_ms: millis(self.started.elapsed()),
+            total_latency_ms: milliseconds(self.started.elapsed()),
         }
     }
 
@@ -273,7 +274,7 @@ impl<'a> Run<'a> {
             patience: chain.settings.patience,
         };
         let said = ask_with_timeouts(provider, &self.request, &mut *self.listener, &signs, bounds).await;
-        let latency_ms = millis(started.elapsed());
+        let latency_ms = milliseconds(started.elapsed());
         let (charge, attempt) = match &said {
             Ok(answer) => {
                 let charge = under_way.charge_for(answer);
@@ -294,7 +295,7 @@ impl<'a> Run<'a> {
                 tier: *tier,
                 complexity: self.complexity,
                 attempts: std::mem::take(&mut self.attempts),
-                total_latency_ms: millis(self.started.elapsed()),
+                total_latency_ms: milliseconds(self.started.elapsed()),
                 estimate: *estimate,
                 charge,
             }),

@@ -47,10 +47,10 @@ pub(super) async fn ask_with_timeouts(
         out_of_patience,
     };
     let mut relay = Relay { listener, signs };
-    let mut asked = std::pin::pin!(provider.ask(request, &mut relay));
+    let mut answer = std::pin::pin!(provider.ask(request, &mut relay));
     loop {
         let until = (signs.last() + silence).min(deadline);
-        if let Ok(said) = timeout_at(until, &mut asked).await {
+        if let Ok(said) = timeout_at(until, &mut answer).await {
             return said.map_err(|error| BrokenAttempt { error, out_of_patience: false });
         }
         let now = Instant::now();

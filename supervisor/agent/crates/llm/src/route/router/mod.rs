@@ -12,30 +12,18 @@
 //! session. A pinned model that is unsuitable is an error that says so, never another model.
 
 mod error;
-
-use std::time::Duration;
+mod rejection;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::error::RouteError;
-pub(super) use self::error::{WholeSeconds, reasons};
+pub use self::rejection::{Outage, RejectionReason, SkippedCandidate};
+pub(super) use self::rejection::{WholeSeconds, reasons};
 use super::catalog::{Catalog, CatalogEntry, ModelRef};
 use super::cost::estimate;
+use super::requirements::Requirements;
 use super::task::{Complexity, Task, Tier, tier_for};
 use crate::route::Money;
-
-/// What a request requires of a model.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Requirements {
-    /// Tool calls.
-    pub tools: bool,
-    /// Vision.
-    pub vision: bool,
-    /// The tokens of the question.
-    pub input_tokens: u64,
-    /// The estimated tokens of the answer.
-    pub output_tokens: u64,
-}
 
 /// Models that are selected explicitly, by provider and name, alias, or name alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,39 +43,6 @@ pub enum Availability {
     Recovering,
     /// It cannot be asked.
     Out(Outage),
-}
-
-/// Why a model cannot be asked now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "reason", rename_all = "snake_case")]
-pub enum Outage {
-    /// Its provider needs a key and has none, or is not set up.
-    NotSetUp {
-        /// What to do, for people.
-        what: String,
-    },
-    /// Its provider failed repeatedly.
-    Failing {
-        /// How long it is not asked.
-        #[serde(rename = "retry_in_ms", serialize_with = "as_millis")]
-        retry_in: Duration,
-    },
-    /// It reached its rate limit.
-    RateLimited {
-        /// How long it is not asked.
-        #[serde(rename = "retry_in_ms", serialize_with = "as_millis")]
-        retry_in: Duration,
-    },
-    /// The account has no credit.
-    NoCredit {
-        /// How long it is not asked.
-        #[serde(rename = "retry_in_ms", serialize_with = "as_millis")]
-        retry_in: Duration,
-    },
-}
-
-fn as_millis<S: serde::Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// The input of the router.
@@ -132,35 +87,6 @@ pub struct Candidate {
     pub why: SelectionReason,
     /// The estimated cost of the request.
     pub estimate: Money,
-}
-
-/// Why a model is no candidate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "reason", rename_all = "snake_case")]
-pub enum RejectionReason {
-    /// It does not support tools.
-    NoTools,
-    /// It does not support images.
-    NoVision,
-    /// The request does not fit in its window.
-    Window {
-        /// Its window, in tokens.
-        takes: u64,
-        /// The tokens needed.
-        needed: u64,
-    },
-    /// It cannot be asked now.
-    Out(Outage),
-}
-
-/// A model that is no candidate.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SkippedCandidate {
-    /// The model.
-    pub model: ModelRef,
-    /// The reason.
-    #[serde(flatten)]
-    pub why: RejectionReason,
 }
 
 /// The result of the router.

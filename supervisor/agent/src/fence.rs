@@ -14,7 +14,7 @@
 
 use talon_guard::{QUOTE_MARK, Raw};
 
-use crate::context::{TokenCounter, fit};
+use crate::tokens::{TokenCounter, fit};
 
 /// How often to retry with less text, if marks and notice take more tokens than estimated.
 const MAX_TRIES: usize = 6;
@@ -41,10 +41,10 @@ pub fn within(
     }
     let mut room = tokens.saturating_sub(counter.count(&fenced(name, introduction, "", text.len())));
     for _ in 0..MAX_TRIES {
-        let kept = fit(counter, &text, room);
+        let end = fit(counter, &text, room);
         // Truncation may leave the first half of a token, but cannot complete one.
-        let start = neutralize(&text[..kept]);
-        let shorter = fenced(name, introduction, start.trim_end(), text.len() - kept);
+        let start = neutralize(&text[..end]);
+        let shorter = fenced(name, introduction, start.trim_end(), text.len() - end);
         let count = counter.count(&shorter);
         if count <= tokens || room == 0 {
             return shorter;

@@ -1,4 +1,12 @@
-//! The agent's shared state, on which requests work.
+//! The agent: its shared state, on which requests work.
+//!
+//! | file | content |
+//! |---|---|
+//! | `setup` | models, host client, tools and workspace, built from a configuration |
+//! | `limits` | the configured limits, in the types of the loop |
+//! | `start` | starts and resumes turns |
+//! | `spec` | the specification of a turn, from configuration, session and request |
+//! | `session_metadata` | a session's open turn, title and tools |
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -11,14 +19,27 @@ use talon_store::{Memory, Sessions, Store, Timestamp};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::background::ProbeSignal;
-use super::setup::{Setup, SharedParts};
 use crate::approval::ApprovalQueue;
 use crate::costs::Costs;
 use crate::driver::{Driver, TurnRunner};
 use crate::host_client::{HostClient, HostConnector};
 use crate::metrics::Metrics;
 use crate::turns::RunningTurns;
+
+mod limits;
+mod probe_signal;
+mod session_metadata;
+mod setup;
+mod spec;
+mod start;
+
+use probe_signal::ProbeSignal;
+use setup::SharedParts;
+
+pub(crate) use limits::sections;
+pub(crate) use session_metadata::{OPEN_TURN, TITLE, TOOLS, tools_of};
+pub(crate) use setup::Setup;
+pub(crate) use spec::{TurnRequest, thinking};
 
 /// How long a status request waits for each part of the agent. The supervisor allows 5 s for the answer, and kills an
 /// agent that misses three.
@@ -35,7 +56,7 @@ pub(crate) struct Agent {
     pub(crate) turns: RunningTurns,
     pub(crate) runner: Arc<dyn TurnRunner>,
     pub(crate) started: Timestamp,
-    pub(super) probing: Arc<ProbeSignal>,
+    pub(crate) probing: Arc<ProbeSignal>,
     setup: RwLock<Arc<Setup>>,
     parts: SharedParts,
 }
@@ -45,7 +66,7 @@ impl Agent {
     ///
     /// # Errors
     /// The message for the supervisor, if the store cannot be read.
-    pub(super) async fn new(
+    pub(crate) async fn new(
         store: Store,
         handed: &SettingsBundle,
         connect: Arc<dyn HostConnector>,
@@ -100,7 +121,7 @@ impl Agent {
     }
 
     /// Applies a new configuration. Running turns keep theirs.
-    pub(super) fn configure(&self, handed: &SettingsBundle) {
+    pub(crate) fn configure(&self, handed: &SettingsBundle) {
         let setup = Arc::new(Setup::new(handed, &self.parts, Some(&self.setup())));
         self.desk.configure(&handed.settings.agent.confirm);
         *self.setup.write().unwrap_or_else(PoisonError::into_inner) = setup;
@@ -108,7 +129,7 @@ impl Agent {
     }
 
     /// The `Ready` message for the supervisor; within [`PROBLEM_WAIT`], however slow the disk is.
-    pub(super) async fn ready(&self) -> Ready {
+    pub(crate) async fn ready(&self) -> Ready {
         let setup = self.setup();
         let mut problems = setup.problems.clone();
         problems.extend(setup.workspace.problems_within(PROBLEM_WAIT).await);

@@ -1,4 +1,4 @@
-//! What a sub-agent may call: the intersection of the session's patterns and the operator's grant.
+//! What may be called where two lists of patterns hold: the intersection of both.
 
 use talon_agent_settings::covers;
 

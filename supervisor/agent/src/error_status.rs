@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use talon_agent_settings::milliseconds;
 use talon_child::{error_chain, truncate};
 use talon_listen::LogThrottle;
 use talon_store::Error;
 use tonic::metadata::MetadataValue;
 use tonic::{Code, Status};
 
-use crate::driver::JournalError;
+use crate::journal::JournalError;
 
 /// The header with the milliseconds until a retry makes sense, which gRPC's own retries read.
 const RETRY_HEADER: &str = "grpc-retry-pushback-ms";
@@ -51,14 +52,14 @@ pub(crate) fn journal_error_status(error: &JournalError) -> Status {
 }
 
 /// The session does not exist, or the client may not see it.
-pub(super) fn no_session(id: &str) -> Status {
+pub(crate) fn no_session(id: &str) -> Status {
     let shown: String = id.chars().take(40).filter(|c| !c.is_control()).collect();
     Status::not_found(format!("there is no session {shown}: `talon session list` shows those there are"))
 }
 
 fn retry_later_status(code: Code, text: String, retry_in: Duration) -> Status {
     let mut status = Status::new(code, text);
-    let wait = u64::try_from(retry_in.as_millis()).unwrap_or(u64::MAX).max(1);
+    let wait = milliseconds(retry_in).max(1);
     status.metadata_mut().insert(RETRY_HEADER, MetadataValue::from(wait));
     status
 }

@@ -12,14 +12,14 @@ use talon_llm::route::fallback::{Chain, ChainSettings, EventObserver, Log, Provi
 use talon_store::Memory;
 use tokio::time::Instant;
 
-use super::background::ProbeSignal;
+use super::limits::sections;
+use super::probe_signal::ProbeSignal;
 use crate::approval::ApprovalQueue;
 use crate::costs::Costs;
 use crate::driver::{Host, Recall, TurnEnvironment, TurnRunner};
 use crate::metrics::{CountingRecall, Metrics};
 use crate::recall::{MemoryTools, StoreRecall};
 use crate::subagent::{EnvironmentSource, SubAgentContext, SubAgents};
-use crate::turns::sections;
 use crate::workspace::WorkspaceFiles;
 
 /// The parts that do not depend on the configuration.

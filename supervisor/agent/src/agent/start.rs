@@ -9,42 +9,28 @@ use talon_store::{Session, SessionChange, SessionId};
 use tonic::Status;
 use tracing::Instrument as _;
 
-use super::hub::Subscription;
-use super::registry::{RunningTurn, TurnSlot};
+use super::Agent;
+use super::session_metadata::{OPEN_TURN, TITLE, title};
+use super::setup::Setup;
 use super::spec::{TurnRequest, spec};
 use crate::driver::{CallApprover as _, Caller, TurnSpec};
+use crate::error_status::{journal_error_status, store_error_status};
 use crate::journal::{StoreJournal, UnfinishedTurn, close, session_position};
-use crate::run::{Agent, Setup};
-use crate::serve::failure::{journal_error_status, store_error_status};
-
-/// The metadata key for the number of a turn without an end.
-pub(crate) const OPEN_TURN: &str = "open_turn";
-/// The metadata key for the title: the beginning of the first message.
-pub(crate) const TITLE: &str = "title";
-/// The metadata key for what may be called in the session, as a JSON list.
-pub(crate) const TOOLS: &str = "tools";
-
-/// The longest title: one line of a list.
-const MAX_TITLE_CHARS: usize = 80;
+use crate::turns::{RunningTurn, Subscription, TurnSlot};
 
 /// The message for a turn that was interrupted and replaced by another question.
 const SUPERSEDED_MESSAGE: &str = "this turn was interrupted when the agent ended, and was not gone on with, since you asked something else; what it did stays";
-
-/// What may be called in a session; empty for everything that its sender may call.
-pub(crate) fn tools_of(session: &Session) -> Vec<String> {
-    session.metadata.get(TOOLS).and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
-}
 
 impl Agent {
     /// Starts a turn, and follows it from the first chunk. An interrupted turn is closed: what it did stays in the
     /// session.
     ///
     /// # Errors
-    /// As [`super::Turns::take`], and when the database cannot be read or written.
+    /// As [`RunningTurns::reserve`](crate::turns::RunningTurns::reserve), and when the database cannot be read or written.
     pub(crate) async fn ask(
         self: &Arc<Self>,
         session: &Session,
-        wish: TurnRequest,
+        request: TurnRequest,
     ) -> Result<(Arc<RunningTurn>, Subscription), Status> {
         let place = self.turns.reserve(session.id, &session.sender, &self.metrics)?;
         let journal = Arc::new(StoreJournal::new(Arc::clone(&self.sessions), session.id));
@@ -60,8 +46,8 @@ impl Agent {
         }
         place.running.is_turn(before.last_turn + 1);
         let setup = self.setup();
-        self.open(session, &place, &setup, Some(&wish.text)).await?;
-        let spec = spec(&setup, session, &place.running, wish, journal, None).await;
+        self.open(session, &place, &setup, Some(&request.text)).await?;
+        let spec = spec(&setup, session, &place.running, request, journal, None).await;
         let started = Kind::Started(Started {
             session_id: session.id.to_string(),
             turn: place.running.turn(),
@@ -94,8 +80,8 @@ impl Agent {
         let setup = self.setup();
         self.open(session, &place, &setup, None).await?;
         let journal = Arc::new(StoreJournal::new(Arc::clone(&self.sessions), session.id));
-        let wish = TurnRequest { text: request.clone(), ..TurnRequest::default() };
-        let spec = spec(&setup, session, &place.running, wish, journal, Some(interrupted)).await;
+        let request = TurnRequest { text: request.clone(), ..TurnRequest::default() };
+        let spec = spec(&setup, session, &place.running, request, journal, Some(interrupted)).await;
         tracing::info!(session = %session.id, turn, "an interrupted turn goes on");
         Ok(Some(self.run_turn(place, setup, spec)))
     }
@@ -152,11 +138,11 @@ impl Agent {
         session: &Session,
         place: &TurnSlot,
         setup: &Setup,
-        asked: Option<&str>,
+        question: Option<&str>,
     ) -> Result<(), Status> {
         let mut metadata = BTreeMap::from([(OPEN_TURN.to_owned(), Some(place.running.turn().to_string()))]);
-        if let Some(asked) = asked.filter(|_| !session.metadata.contains_key(TITLE)) {
-            metadata.insert(TITLE.to_owned(), Some(title(asked)));
+        if let Some(question) = question.filter(|_| !session.metadata.contains_key(TITLE)) {
+            metadata.insert(TITLE.to_owned(), Some(title(question)));
         }
         let change = SessionChange { metadata, ..SessionChange::default() };
         self.sessions.update(session.id, change).await.map_err(|error| store_error_status(&error))?;
@@ -193,28 +179,5 @@ impl Agent {
         };
         self.turns.spawn(place, turn.instrument(span));
         running
-    }
-}
-
-/// The beginning of a message, as one line.
-fn title(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut title: String = line.chars().filter(|c| !c.is_control()).take(MAX_TITLE_CHARS).collect();
-    if title.chars().count() == MAX_TITLE_CHARS {
-        title.push('…');
-    }
-    title
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_title_is_one_short_line() {
-        assert_eq!(title("  What is\n\n new?\u{7} "), "What is new?");
-        let long = title(&"ä ".repeat(MAX_TITLE_CHARS));
-        assert!(long.ends_with('…') && long.chars().count() == MAX_TITLE_CHARS + 1, "{long}");
-        assert_eq!(title(""), "");
     }
 }

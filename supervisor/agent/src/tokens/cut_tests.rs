@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use talon_guard::{Answer, EnvelopeMode, Guard, GuardSettings};
 
 use super::*;
-use crate::context::{Estimate, OpenAiTokenizer};
+use crate::tokens::{Estimate, OpenAiTokenizer};
 
 fn wrapped(mode: EnvelopeMode, content: &str, structured: &str, error: &str) -> Wrapped {
     let guard =

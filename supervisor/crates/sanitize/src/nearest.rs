@@ -10,10 +10,13 @@ const MAX_CANDIDATES: usize = 1000;
 /// a typing error.
 const MAX_COMPARED_CHARS: usize = 80;
 
-/// The nearest names, nearest first; empty if none is near. Near means at most one edit in three characters; case does
-/// not matter, and `-` equals `_`.
-pub(super) fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Vec<String> {
-    if name.len() > MAX_COMPARED_CHARS {
+/// The nearest names, nearest first; empty if none is near.
+///
+/// Near means at most one edit in three characters. Case does not matter, and `-`, `_`, `.` and spaces are equal. Models
+/// also leave out the plugin's part of a tool's name (`plugin__action`), so a name with the same action is near, too.
+#[must_use]
+pub fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Vec<String> {
+    if name.is_empty() || name.len() > MAX_COMPARED_CHARS {
         return Vec::new();
     }
     let folded = fold(name);
@@ -22,7 +25,11 @@ pub(super) fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>)
         .take(MAX_CANDIDATES)
         .filter(|candidate| candidate.len() <= MAX_COMPARED_CHARS)
         .filter_map(|candidate| {
-            let distance = strsim::osa_distance(&folded, &fold(candidate));
+            let other = fold(candidate);
+            let distance = match other.split_once("__") {
+                Some((_, action)) if action == folded => 0,
+                _ => strsim::osa_distance(&folded, &other),
+            };
             (distance <= allowed).then_some((distance, candidate))
         })
         .collect();
@@ -32,7 +39,7 @@ pub(super) fn nearest<'n>(name: &str, candidates: impl Iterator<Item = &'n str>)
 }
 
 fn fold(name: &str) -> String {
-    name.chars().map(|c| if c == '-' { '_' } else { c.to_ascii_lowercase() }).collect()
+    name.chars().map(|c| if matches!(c, '-' | '.' | ' ') { '_' } else { c.to_ascii_lowercase() }).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@ use std::time::Duration;
 use talon_llm::model::{Answer, Arguments, Finish, ToolCall, Usage};
 
 use super::*;
-use crate::loop_context::{CallOutcome, LoopContext, NEVER_OFFERED, ToolResult};
+use crate::budget::Budgets;
+use crate::tool_result::{CallOutcome, NEVER_OFFERED, ToolResult};
 
 /// One question with one call, which went like this.
 fn round(context: &mut LoopContext, tool: &str, ran: CallOutcome, said: &str) {
@@ -55,15 +56,15 @@ fn a_tool_that_fails_too_often_ends_the_turn_and_a_success_takes_one_error_back(
     for n in 0..7 {
         round(&mut context, "a", CallOutcome::Failed, &format!("no {n}"));
     }
-    let BudgetCheck::Within(warnings) = judge(&context) else { panic!("seven of eight") };
+    let BudgetCheck::Within(warnings) = context.check_budgets() else { panic!("seven of eight") };
     assert_eq!(warnings, [Warning::ToolErrors { tool: "a".to_owned(), errors: 7 }]);
     round(&mut context, "a", CallOutcome::Succeeded, "yes");
     assert_eq!(context.tool_stats()["a"].errors(), 6);
-    assert_eq!(judge(&context), BudgetCheck::Within(vec![]));
+    assert_eq!(context.check_budgets(), BudgetCheck::Within(vec![]));
     round(&mut context, "a", CallOutcome::Failed, "no 8");
     round(&mut context, "a", CallOutcome::Failed, "no 9");
     let limit = Limit::ToolErrors { tool: "a".to_owned(), errors: 8 };
-    assert_eq!(judge(&context), BudgetCheck::Exceeded(limit));
+    assert_eq!(context.check_budgets(), BudgetCheck::Exceeded(limit));
 }
 
 #[test]
@@ -74,10 +75,10 @@ fn errors_are_counted_by_tool_and_made_up_names_together() {
         round(&mut context, &format!("real-{n}"), CallOutcome::Failed, "no");
     }
     assert_eq!(context.tool_stats()[NEVER_OFFERED].errors(), 7);
-    assert!(matches!(judge(&context), BudgetCheck::Within(_)));
+    assert!(matches!(context.check_budgets(), BudgetCheck::Within(_)));
     round(&mut context, "another", CallOutcome::NotOffered, "no such tool");
     assert!(
-        matches!(judge(&context), BudgetCheck::Exceeded(Limit::ToolErrors { tool, .. }) if tool == NEVER_OFFERED)
+        matches!(context.check_budgets(), BudgetCheck::Exceeded(Limit::ToolErrors { tool, .. }) if tool == NEVER_OFFERED)
     );
 }
 
@@ -86,15 +87,18 @@ fn only_the_same_success_in_a_row_is_a_repetition() {
     let mut context = context(many());
     for said in ["x", "x", "y", "y", "x"] {
         round(&mut context, "a", CallOutcome::Succeeded, said);
-        assert!(matches!(judge(&context), BudgetCheck::Within(_)), "{said}");
+        assert!(matches!(context.check_budgets(), BudgetCheck::Within(_)), "{said}");
     }
     round(&mut context, "a", CallOutcome::Failed, "no");
     for _ in 0..2 {
         round(&mut context, "a", CallOutcome::Succeeded, "x");
-        assert!(matches!(judge(&context), BudgetCheck::Within(_)));
+        assert!(matches!(context.check_budgets(), BudgetCheck::Within(_)));
     }
     round(&mut context, "a", CallOutcome::Succeeded, "x");
-    assert!(matches!(judge(&context), BudgetCheck::Exceeded(Limit::IdenticalSuccesses { times: 3, .. })));
+    assert!(matches!(
+        context.check_budgets(),
+        BudgetCheck::Exceeded(Limit::IdenticalSuccesses { times: 3, .. })
+    ));
 }
 
 #[test]
@@ -103,22 +107,25 @@ fn the_same_error_three_times_is_no_progress() {
     for _ in 0..2 {
         round(&mut context, "a", CallOutcome::Failed, "no");
     }
-    assert_eq!(judge(&context), BudgetCheck::Within(vec![Warning::NoProgress { times: 2 }]));
+    assert_eq!(context.check_budgets(), BudgetCheck::Within(vec![Warning::NoProgress { times: 2 }]));
     round(&mut context, "a", CallOutcome::Failed, "no");
-    assert_eq!(judge(&context), BudgetCheck::Exceeded(Limit::NoProgress { times: 3 }));
+    assert_eq!(context.check_budgets(), BudgetCheck::Exceeded(Limit::NoProgress { times: 3 }));
 }
 
 #[test]
 fn time_and_money_warn_once_and_then_end() {
     let mut context = context(Budgets { wall_time: Duration::from_secs(10), ..many() });
     context.advance_clock(Duration::from_secs(8));
-    assert_eq!(judge(&context), BudgetCheck::Within(vec![Warning::WallTime { left_seconds: 2 }]));
-    context.record_transition(crate::machine::Event::BudgetOk, crate::machine::State::AwaitLlm);
-    assert_eq!(judge(&context), BudgetCheck::Within(vec![]));
+    assert_eq!(context.check_budgets(), BudgetCheck::Within(vec![Warning::WallTime { left_seconds: 2 }]));
+    context.begin_question();
+    assert_eq!(context.check_budgets(), BudgetCheck::Within(vec![]));
     // A clock that goes back gives nothing back.
     context.advance_clock(Duration::from_secs(10));
     context.advance_clock(Duration::from_secs(1));
-    assert_eq!(judge(&context), BudgetCheck::Exceeded(Limit::WallTime { most: Duration::from_secs(10) }));
+    assert_eq!(
+        context.check_budgets(),
+        BudgetCheck::Exceeded(Limit::WallTime { most: Duration::from_secs(10) })
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The session in the store, as a turn sees it.
+//! The entries of a journal, and the journal as a turn sees it.
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use talon_llm::model::{Answer, Thinking};
 
 use crate::context::{HistoryMessage, Summary};
-use crate::loop_context::ToolResult;
+use crate::tool_result::ToolResult;
 
 /// What a turn makes durable, in order. An interrupted turn is rebuilt from these entries.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,10 +55,10 @@ pub enum JournalEntry {
 /// more than before.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TurnOptions {
-    /// See [`super::TurnSpec::within`].
+    /// See [`TurnSpec::within`](crate::driver::TurnSpec::within).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<String>,
-    /// See [`super::TurnSpec::no_tools`].
+    /// See [`TurnSpec::no_tools`](crate::driver::TurnSpec::no_tools).
     #[serde(default)]
     pub no_tools: bool,
     /// The JSON Schema that the answer has to fit.

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use talon_guard::{QUOTE_MARK, Sanitizer, Wrapped};
 
-use super::tokens::{TokenCounter, fit};
+use super::counter::{TokenCounter, fit};
 
 /// How often to retry with less, if the notice and the sanitizer's truncation still leave too many tokens.
 const MAX_TRIES: usize = 6;

@@ -1,27 +1,22 @@
 //! Builds a turn's specification from the configuration, the session, and the request.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use talon_agent_settings::{ContextKeys, Thinking, TurnKeys};
+use talon_agent_settings::Thinking;
 use talon_llm::route::Task;
 use talon_llm::route::router::Pins;
 use talon_store::Session;
 
-use super::registry::RunningTurn;
-use super::tools_of;
+use super::limits::{budgets, sections};
+use super::session_metadata::tools_of;
+use super::setup::Setup;
 use crate::answer::Schema;
-use crate::budget::Budgets;
-use crate::context::Sections;
-use crate::driver::{AllowedTools, Caller, Journal, TurnSpec};
-use crate::journal::UnfinishedTurn;
+use crate::driver::{AllowedTools, Caller, TurnSpec};
+use crate::journal::{Journal, UnfinishedTurn};
 use crate::prompt::{Note, Prompt};
-use crate::run::Setup;
-use crate::subagent::{PatternIntersection, intersect};
+use crate::tools::{PatternIntersection, intersect};
+use crate::turns::RunningTurn;
 use crate::workspace::REFRESH_TIMEOUT;
-
-/// Picodollars in a millionth of a dollar.
-const MICRO: u128 = 1_000_000;
 
 /// A client's request for a turn.
 #[derive(Debug, Clone, Default)]
@@ -45,13 +40,13 @@ pub(super) async fn spec(
     setup: &Setup,
     session: &Session,
     running: &RunningTurn,
-    wish: TurnRequest,
+    request: TurnRequest,
     journal: Arc<dyn Journal>,
     resumes: Option<UnfinishedTurn>,
 ) -> TurnSpec {
     let settings = &setup.settings;
-    let asked = (!wish.tools.is_empty()).then_some(&wish.tools[..]);
-    let (within, nothing) = match intersect(&tools_of(session), asked) {
+    let requested = (!request.tools.is_empty()).then_some(&request.tools[..]);
+    let (within, nothing) = match intersect(&tools_of(session), requested) {
         PatternIntersection::Patterns(patterns) => (patterns, false),
         PatternIntersection::Nothing => (Vec::new(), true),
     };
@@ -65,18 +60,18 @@ pub(super) async fn spec(
             subagent: String::new(),
             correlation_id: running.correlation_id.clone(),
         },
-        request: wish.text,
+        request: request.text,
         budgets: budgets(&settings.agent.turn),
         sections: sections(&settings.agent.context),
         prompt: prompt(setup).await,
         task: Task::Chat,
         pins: Pins {
-            request: wish.model,
+            request: request.model,
             session: session.overrides.model.clone().or_else(|| settings.models.default.clone()),
         },
-        thinking: wish.thinking.or(wanted).unwrap_or(settings.models.thinking),
-        schema: wish.schema,
-        no_tools: wish.no_tools || nothing,
+        thinking: request.thinking.or(wanted).unwrap_or(settings.models.thinking),
+        schema: request.schema,
+        no_tools: request.no_tools || nothing,
         within,
         allowed: AllowedTools::new(&settings.agent.allow, &session.sender, &session.channel),
         journal: Some(journal),
@@ -116,42 +111,9 @@ pub(crate) fn thinking(word: &str) -> Option<Thinking> {
     }
 }
 
-/// The configured limits. The supervisor rejects a 0 where it is invalid; if one arrives, it counts as 1.
-fn budgets(keys: &TurnKeys) -> Budgets {
-    let number = |n| NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN);
-    Budgets {
-        iterations: number(keys.iterations),
-        calls_at_once: number(keys.calls_at_once),
-        tool_errors: number(keys.tool_errors),
-        identical_successes: number(keys.identical_successes),
-        no_progress: number(keys.no_progress),
-        structured_retries: keys.structured_retries,
-        wall_time: keys.wall_time.get(),
-        micro_usd: keys.cost.map(|cost| u64::try_from(cost.picodollars() / MICRO).unwrap_or(u64::MAX)),
-    }
-}
-
-/// The configured sections of the window.
-pub(crate) fn sections(keys: &ContextKeys) -> Sections {
-    let of = |tokens: u32| usize::try_from(tokens).unwrap_or(usize::MAX);
-    Sections {
-        system: of(keys.system),
-        summary: of(keys.summary),
-        recent: of(keys.recent),
-        tool_results: of(keys.tool_results),
-        tools: of(keys.tools),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_configurations_defaults_are_those_of_the_loop() {
-        assert_eq!(budgets(&TurnKeys::default()), Budgets::default());
-        assert_eq!(sections(&ContextKeys::default()), Sections::default());
-    }
 
     #[test]
     fn the_words_for_thinking_are_those_of_the_configuration() {

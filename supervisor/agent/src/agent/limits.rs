@@ -1,0 +1,48 @@
+//! The configured limits, in the types of the loop.
+
+use std::num::NonZeroU32;
+
+use talon_agent_settings::{ContextKeys, PICOS_PER_MICRO, TurnKeys};
+
+use crate::budget::Budgets;
+use crate::context::Sections;
+
+/// The configured limits. The supervisor rejects a 0 where it is invalid; if one arrives, it counts as 1.
+pub(super) fn budgets(keys: &TurnKeys) -> Budgets {
+    let number = |n| NonZeroU32::new(n).unwrap_or(NonZeroU32::MIN);
+    Budgets {
+        iterations: number(keys.iterations),
+        calls_at_once: number(keys.calls_at_once),
+        tool_errors: number(keys.tool_errors),
+        identical_successes: number(keys.identical_successes),
+        no_progress: number(keys.no_progress),
+        structured_retries: keys.structured_retries,
+        wall_time: keys.wall_time.get(),
+        micro_usd: keys
+            .cost
+            .map(|cost| u64::try_from(cost.picodollars() / PICOS_PER_MICRO).unwrap_or(u64::MAX)),
+    }
+}
+
+/// The configured sections of the window.
+pub(crate) fn sections(keys: &ContextKeys) -> Sections {
+    let of = |tokens: u32| usize::try_from(tokens).unwrap_or(usize::MAX);
+    Sections {
+        system: of(keys.system),
+        summary: of(keys.summary),
+        recent: of(keys.recent),
+        tool_results: of(keys.tool_results),
+        tools: of(keys.tools),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_configurations_defaults_are_those_of_the_loop() {
+        assert_eq!(budgets(&TurnKeys::default()), Budgets::default());
+        assert_eq!(sections(&ContextKeys::default()), Sections::default());
+    }
+}

@@ -1,0 +1,66 @@
+//! The journal of a session in the store.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use talon_store::{Compaction, Expected, SessionId, Sessions};
+
+use super::entry::{Journal, JournalEntry, JournalError};
+use super::log::{self, store_error};
+use super::record;
+use super::transcript::Transcript;
+use crate::context::{HistoryMessage, Summary};
+
+/// The journal of a session in the store.
+pub struct StoreJournal {
+    sessions: Arc<dyn Sessions>,
+    id: SessionId,
+}
+
+impl StoreJournal {
+    /// Opens the journal of an existing session.
+    #[must_use]
+    pub fn new(sessions: Arc<dyn Sessions>, id: SessionId) -> Self {
+        Self { sessions, id }
+    }
+}
+
+#[async_trait]
+impl Journal for StoreJournal {
+    async fn add(&self, turn: u64, entry: JournalEntry) -> Result<(), JournalError> {
+        let messages = record::encode(turn, entry);
+        self.sessions.append(self.id, Expected::Any, messages).await.map_err(store_error)?;
+        Ok(())
+    }
+
+    async fn past(&self) -> Result<(Vec<HistoryMessage>, Summary), JournalError> {
+        let log = log::read(&*self.sessions, self.id).await?;
+        let mut transcript = Transcript::default();
+        for record in &log.records {
+            transcript.apply(record.turn, &record.entry);
+        }
+        Ok((transcript.finish(), log.summary))
+    }
+
+    async fn summarized(&self, messages: usize, summary: Summary) -> Result<(), JournalError> {
+        let log = log::read(&*self.sessions, self.id).await?;
+        let mut transcript = Transcript::default();
+        for record in &log.records {
+            transcript.apply(record.turn, &record.entry);
+        }
+        let past = transcript.finish();
+        let refused = |why: &str| JournalError { why: why.to_owned() };
+        let last = messages.checked_sub(1).and_then(|last| past.get(last));
+        let last = last.ok_or_else(|| refused("there are not so many messages to summarize"))?.turn;
+        if past.get(messages).is_some_and(|next| next.turn == last) {
+            return Err(refused(
+                "a summary stands for whole turns, and this one would end in the middle of one",
+            ));
+        }
+        let through = log.records.iter().rfind(|record| record.turn <= last).map(|record| record.sequence);
+        let through = through.ok_or_else(|| refused("there is nothing to summarize"))?;
+        let with = Compaction { through, summary: record::summary(last, &summary) };
+        self.sessions.compact(self.id, Expected::Any, with).await.map_err(store_error)?;
+        Ok(())
+    }
+}

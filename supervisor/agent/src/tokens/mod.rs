@@ -1,0 +1,11 @@
+//! Texts measured in tokens: counting, cutting to a budget, dividing a budget.
+
+mod counter;
+pub mod cut;
+mod shares;
+
+pub use counter::{Accuracy, Estimate, OpenAiTokenizer, TokenCounter, counter_for, fit};
+pub use shares::shares;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! The result of a call, as the loop counts it and the model sees it.
+
+use serde::{Deserialize, Serialize};
+
+/// The name under which calls of tools that were never offered are counted together: if each name counted separately, a
+/// model that makes up a new name each time would never reach the limit. The space makes it different from any tool's
+/// name.
+pub const NEVER_OFFERED: &str = "tools that do not exist";
+
+/// The result of one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The call's outcome, as the host reports it. It is not guessed from words like "failed" in the text, which a page
+    /// about failures contains, too.
+    pub ran: CallOutcome,
+    /// The text for the model: the guarded block, or a message of the agent.
+    pub block: String,
+    /// The tool's output without its envelope, for comparing results: delimiters may contain a nonce and the call's id,
+    /// so that no two blocks would be equal.
+    pub said: String,
+}
+
+/// The outcome of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallOutcome {
+    /// The tool succeeded.
+    Succeeded,
+    /// The tool failed, was not allowed, or its arguments did not fit.
+    Failed,
+    /// There is no such tool.
+    NotOffered,
+    /// Not run, because the answer has more calls than may run at once. Not an error.
+    OverTheLimit,
+}
