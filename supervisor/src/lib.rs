@@ -26,4 +26,4 @@ pub mod serve;
 pub mod service;
 pub mod state;
 mod status_summary;
-pub use talon_plugin::units;
+pub use talon_plugin_config::units;

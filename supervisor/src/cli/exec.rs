@@ -9,8 +9,8 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Map, Value};
 use talon_guard::{Call, Origin};
-use talon_plugin::spec::PluginSpec;
 use talon_plugin::{Events, Plugin, Registry, State};
+use talon_plugin_config::spec::PluginSpec;
 use talon_sanitize::{Sanitizer, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 

@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `types`, `schema` | the keys, their defaults and their documentation |
-//! | `layers`, `substitute` | file, environment and flags, each checked against the schema by [`talon_plugin::document`] |
+//! | `layers`, `substitute` | file, environment and flags, each checked against the schema by [`talon_plugin_config::document`] |
 //! | `merge` | merges them with figment |
 //! | `check` | checks that no schema can express |
 //! | `show`, `reference` | output for people |
@@ -28,7 +28,7 @@ mod types;
 
 use std::path::PathBuf;
 
-use talon_plugin::document::origin::{Origin, Origins};
+use talon_plugin_config::document::origin::{Origin, Origins};
 
 use self::merge::Merge;
 
@@ -44,9 +44,9 @@ pub use self::types::{
     Guard, Host, Lifecycle, Log, LogFormat, Origin as PeerOrigin, Override as PluginOverride, Oversize,
     Pages, Peer, Plugins, Quarantine, Quota, QuotaOverride, Reload, Role, Sandbox, State, Tools, Traces,
 };
-pub use talon_plugin::document::origin::{KeyPath, Source};
-pub use talon_plugin::document::problem::{Problem, Problems as ConfigErrors};
-pub use talon_plugin::entry::SandboxMode;
+pub use talon_plugin_config::document::origin::{KeyPath, Source};
+pub use talon_plugin_config::document::problem::{Problem, Problems as ConfigErrors};
+pub use talon_plugin_config::entry::SandboxMode;
 
 /// The sources of a configuration.
 #[derive(Debug, Clone)]

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use talon_plugin::entry::SandboxMode;
-use talon_plugin::name::RESERVED_NAME;
-use talon_plugin::spec::{ChangedTools, Dialect};
 use talon_plugin::{Desired, InstanceSnapshot, Plugin, ReviewedCapability, State};
+use talon_plugin_config::entry::SandboxMode;
+use talon_plugin_config::name::RESERVED_NAME;
+use talon_plugin_config::spec::{ChangedTools, Dialect};
 use talon_proto::host;
 use talon_proto::host::{
     GetPluginRequest, GetPluginResponse, ListPluginsRequest, ListPluginsResponse, PluginCounters, Settings,

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use futures_util::stream::BoxStream;
 use talon_guard::ResolveError;
 use talon_guard::resolve::Suggestions;
-use talon_plugin::name::RESERVED_NAME;
 use talon_plugin::{Events, Plugin, Registry};
+use talon_plugin_config::name::RESERVED_NAME;
 use talon_proto::host::host_server::Host;
 use talon_proto::host::{
     ApproveRequest, ApproveResponse, Event, ExecuteRequest, ExecuteResponse, ExecuteUpdate, GetPluginRequest,

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use talon_plugin::discover::RejectedPlugin;
 use talon_plugin::{Events, Plugin, Registry, State};
+use talon_plugin_config::discover::RejectedPlugin;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::task::AbortOnDropHandle;
 

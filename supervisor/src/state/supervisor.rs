@@ -8,7 +8,8 @@ use std::os::unix::net;
 use std::sync::Arc;
 use std::time::Duration;
 
-use talon_plugin::{AttachedSocket, Events, PluginName, ServiceHooks, StateSockets};
+use talon_plugin::{AttachedSocket, Events, ServiceHooks, StateSockets};
+use talon_plugin_config::PluginName;
 use talon_proto::state::Open;
 use talon_sanitize::Sanitized;
 use tokio::time::{Instant, timeout_at};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use talon_plugin::name::PluginName;
+use talon_plugin_config::name::PluginName;
 use talon_sanitize::inert;
 
 use super::failure::Failure;

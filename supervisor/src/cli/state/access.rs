@@ -4,8 +4,8 @@ use std::error::Error as _;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use talon_plugin::PluginName;
 use talon_plugin::service::Home;
+use talon_plugin_config::PluginName;
 use talon_proto::host::GetStatusRequest;
 use talon_proto::state::operator_client::OperatorClient;
 use talon_proto::state::{Layers, Open};

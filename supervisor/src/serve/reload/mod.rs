@@ -25,10 +25,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use talon_plugin::discover::RejectedPlugin;
-use talon_plugin::{
-    DownPolicy, EventKind, Events, NewEvent, PluginName, Registry, ReplaceError, Replacement,
-};
+use talon_plugin::{DownPolicy, EventKind, Events, NewEvent, Registry, ReplaceError, Replacement};
+use talon_plugin_config::PluginName;
+use talon_plugin_config::discover::RejectedPlugin;
 use talon_sanitize::{Raw, Sanitized};
 
 pub(crate) use self::outcome::{PluginOutcome, ReloadOutcome};
