@@ -11,7 +11,7 @@ command -v c++ >/dev/null 2>&1 || {
 host=$(rustc -vV | sed -n 's/^host: //p')
 flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"
-for crate in supervisor/crates/plugin supervisor/crates/sanitize; do
+for crate in supervisor/crates/plugin-client supervisor/crates/sanitize; do
   for source in "$crate"/fuzz/fuzz_targets/*.rs; do
     target=$(basename "$source" .rs)
     corpus=target/fuzz/corpus/$target

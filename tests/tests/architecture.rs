@@ -44,6 +44,15 @@ fn never_with(package: &str, options: &[&str], forbidden: &[&str]) {
 fn crates_depend_in_one_direction() {
     never("talon-guard", &["talon-plugin", "talon-jail", "talon-supervisor", "talon"]);
     never("talon-plugin", &["talon-guard", "talon-supervisor", "talon"]);
+    never(
+        "talon-plugin-config",
+        &["talon-proto", "talon-plugin", "talon-plugin-client", "talon-egress", "tokio", "tonic"],
+    );
+    never("talon-plugin-client", &["talon-plugin", "talon-egress", "talon-guard", "talon-supervisor", "talon"]);
+    never(
+        "talon-egress",
+        &["talon-proto", "talon-plugin", "talon-plugin-client", "talon-guard", "talon-supervisor", "talon", "tonic"],
+    );
     never("talon-sanitize", &["talon-proto", "talon-guard", "tokio"]);
     never("talon-jail", &["talon-proto", "talon-plugin", "tokio", "tonic"]);
     never("talon-audit", &["talon-plugin", "talon-guard", "talon-jail", "talon-supervisor", "talon"]);
@@ -148,7 +157,10 @@ fn nobody_reckons_with_the_wall_clock() {
         "supervisor/src/reload",
         "supervisor/src/socket",
         "supervisor/src/usage",
+        "supervisor/crates/egress/src",
         "supervisor/crates/plugin/src",
+        "supervisor/crates/plugin-client/src",
+        "supervisor/crates/plugin-config/src",
         "supervisor/crates/guard/src",
         "supervisor/crates/jail/src",
         "supervisor/crates/control/src",

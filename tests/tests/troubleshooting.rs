@@ -16,10 +16,10 @@ const FEWEST_ENTRIES: usize = 50;
 
 /// Where all of a plugin's start is judged: whatever is said there has an entry.
 const COMPLETE: [&str; 9] = [
-    "supervisor/crates/plugin/src/handshake.rs",
+    "supervisor/crates/plugin-client/src/handshake.rs",
     "supervisor/crates/plugin/src/launch/error.rs",
-    "supervisor/crates/plugin/src/connect/mod.rs",
-    "supervisor/crates/plugin/src/discover/check.rs",
+    "supervisor/crates/plugin-client/src/connect/error.rs",
+    "supervisor/crates/plugin-config/src/discover/check.rs",
     "supervisor/framed-bridge/src/child.rs",
     "supervisor/framed-bridge/src/exchange.rs",
     "supervisor/framed-bridge/src/frame.rs",

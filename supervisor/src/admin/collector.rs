@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use talon_guard::trace::UNKNOWN_PLUGIN_LABEL;
-use talon_plugin::name::RESERVED_NAME;
 use talon_plugin::{Desired, State};
+use talon_plugin_config::name::RESERVED_NAME;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 

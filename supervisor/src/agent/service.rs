@@ -6,10 +6,9 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use talon_jail::{Limits, Mode};
-use talon_plugin::PluginName;
-use talon_plugin::entry::NetworkAccess;
 use talon_plugin::service::{Home, ServiceSpec};
-use talon_plugin::spec::SandboxSettings;
+use talon_plugin_config::PluginName;
+use talon_plugin_config::spec::{NetworkAccess, SandboxSettings};
 
 use super::blocking_pool::BlockingPool;
 use crate::service::database_paths;

@@ -1,18 +1,18 @@
 //! Checks that no schema can express: whether values fit together, and whether the machine has what they
-//! name. Settings of single plugins are checked by [`talon_plugin::entry`], as for manifests.
+//! name. Settings of single plugins are checked by [`talon_plugin_config::entry`], as for manifests.
 
 mod agent;
 mod machine;
 mod models;
 mod uids;
 
-use talon_plugin::document::Findings;
-use talon_plugin::document::origin::{KeyPath, Origins};
-use talon_plugin::entry::{
+use talon_plugin_config::document::Findings;
+use talon_plugin_config::document::origin::{KeyPath, Origins};
+use talon_plugin_config::entry::{
     CallLimits, PluginSandbox, check_backoff, check_call_timeout, check_health, check_variable,
 };
-use talon_plugin::spec::LifecycleSettings;
-use talon_plugin::units::ByteSize;
+use talon_plugin_config::spec::LifecycleSettings;
+use talon_plugin_config::units::ByteSize;
 
 use super::environment::Environment;
 use super::types::{Config, Engine, Grants, Guard, Lifecycle, State, Tools};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use talon_agent_settings::AgentKeys;
-use talon_plugin::document::origin::KeyPath;
+use talon_plugin_config::document::origin::KeyPath;
 
 use super::types::{Config, Grants, Log, Plugins, Sandbox, Tools};
 

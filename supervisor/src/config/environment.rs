@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use talon_plugin::document::yaml::MAX_TEXT_BYTES;
+use talon_plugin_config::document::yaml::MAX_TEXT_BYTES;
 
 /// The process's environment and identity, as one value, so that loading a configuration is a pure function.
 #[derive(Debug, Clone)]

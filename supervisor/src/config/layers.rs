@@ -10,12 +10,12 @@ use std::sync::Arc;
 use figment::value::{Dict, Map as Profiles, Value as FigmentValue};
 use figment::{Metadata, Profile, Provider};
 use serde_json::{Map, Value};
-use talon_plugin::document::names::{check_key, unknown_key};
-use talon_plugin::document::origin::{KeyPath, Source};
-use talon_plugin::document::problem::Problem;
-use talon_plugin::document::shape::{KeyKind, Shape, ShapeKind};
-use talon_plugin::document::walk::{InputSource, ResolveContext, SchemaWalker, VariableExpander, WalkResult};
-use talon_plugin::document::yaml::{self, MAX_TEXT_BYTES, Mark, Node};
+use talon_plugin_config::document::names::{check_key, unknown_key};
+use talon_plugin_config::document::origin::{InputSource, KeyPath, Mark, Source};
+use talon_plugin_config::document::problem::Problem;
+use talon_plugin_config::document::shape::{KeyKind, Shape, ShapeKind};
+use talon_plugin_config::document::walk::{ResolveContext, SchemaWalker, VariableExpander, WalkResult};
+use talon_plugin_config::document::yaml::{self, MAX_TEXT_BYTES, Node};
 
 use super::environment::Environment;
 use super::options::{LoadOptions, Override};

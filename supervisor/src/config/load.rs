@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use talon_plugin::document::origin::{KeyPath, Origin, Origins, Source};
-use talon_plugin::document::problem::{Problem, Problems as ConfigErrors};
+use talon_plugin_config::document::origin::{KeyPath, Origin, Origins, Source};
+use talon_plugin_config::document::problem::{Problem, Problems as ConfigErrors};
 
 use super::environment::DefaultPaths;
 use super::merge::Merge;

@@ -3,11 +3,11 @@
 use figment::Figment;
 use figment::providers::Serialized;
 use serde_json::{Map, Value};
-use talon_plugin::document::origin::{KeyPath, Origins};
-use talon_plugin::document::problem::Problem;
-use talon_plugin::document::remove_incomplete;
-use talon_plugin::document::shape::Shape;
-use talon_plugin::document::walk::WalkResult;
+use talon_plugin_config::document::origin::{KeyPath, Origins};
+use talon_plugin_config::document::problem::Problem;
+use talon_plugin_config::document::remove_incomplete;
+use talon_plugin_config::document::shape::Shape;
+use talon_plugin_config::document::walk::WalkResult;
 
 use super::layers::ConfigLayer;
 use super::types::Config;

@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `types`, `schema` | the keys, their defaults and their documentation |
-//! | `layers`, `substitute` | file, environment and flags, each checked against the schema by [`talon_plugin::document`] |
+//! | `layers`, `substitute` | file, environment and flags, each checked against the schema by [`talon_plugin_config::document`] |
 //! | `merge` | merges them with figment |
 //! | `options`, `load` | from the sources to the checked configuration |
 //! | `check` | checks that no schema can express |
@@ -38,14 +38,10 @@ pub use self::reference::{EXAMPLE, write_reference};
 pub use self::schema::json_schema;
 pub use self::secret::{REDACTED, Secret, sounds_secret};
 pub use self::specs::{CallPolicy, GuardStores};
-pub use self::types::{
-    Admin, Audit, AuditArguments, Breaker, Config, ConfiguredPlugin, Credential, Engine, Envelope, Grants,
-    Guard, Host, Lifecycle, Log, LogFormat, Origin as PeerOrigin, Override as PluginOverride, Oversize,
-    Pages, Peer, Plugins, Quarantine, Quota, QuotaOverride, Reload, Role, Sandbox, State, Tools, Traces,
-};
-pub use talon_plugin::document::origin::{KeyPath, Source};
-pub use talon_plugin::document::problem::{Problem, Problems as ConfigErrors};
-pub use talon_plugin::entry::SandboxMode;
+pub use self::types::{Admin, Audit, AuditArguments, Breaker, Config, ConfiguredPlugin, Credential, Engine, Envelope, Grants, Guard, Host, Lifecycle, Log, LogFormat, Origin as PeerOrigin, Override as PluginOverride, Oversize, Pages, Peer, Plugins, Quarantine, Quota, QuotaOverride, Reload, Role, Sandbox, State, Tools, Traces};
+pub use talon_plugin_config::document::origin::{KeyPath, Source};
+pub use talon_plugin_config::document::problem::{Problem, Problems as ConfigErrors};
+pub use talon_plugin_config::entry::SandboxMode;
 
 #[cfg(test)]
 mod agent_tests;

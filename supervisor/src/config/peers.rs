@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use nix::unistd::{Group, User};
 use talon_guard::Grant;
-use talon_plugin::ActionPattern;
-use talon_plugin::name::RESERVED_NAME;
+use talon_plugin_config::ActionPattern;
+use talon_plugin_config::name::RESERVED_NAME;
 
 use super::types::{Config, Host, Origin, Peer, Role};
 

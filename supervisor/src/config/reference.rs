@@ -4,8 +4,8 @@ use std::fmt::{self, Write};
 use std::path::PathBuf;
 
 use serde_json::Value;
-use talon_plugin::document::origin::KeyPath;
-use talon_plugin::document::shape::{Field, KeyKind, Shape, ShapeKind};
+use talon_plugin_config::document::origin::KeyPath;
+use talon_plugin_config::document::shape::{Field, KeyKind, Shape, ShapeKind};
 
 use super::environment::{DefaultPath, DefaultPaths};
 use super::layers::{HANDSHAKE_PREFIX, OTHER_VARIABLES};
@@ -38,7 +38,7 @@ pub fn write_reference(out: &mut impl Write) -> fmt::Result {
 const INTRODUCTION: &str = "\
 # Configuration
 
-<!-- Written by `talon config reference`. Change the doc comments in supervisor/src/config/types/, supervisor/crates/plugin/src/entry/ and supervisor/agent/crates/settings/src/, not this page. -->
+<!-- Written by `talon config reference`. Change the doc comments in supervisor/src/config/types/, supervisor/crates/plugin-config/src/ and supervisor/agent/crates/settings/src/, not this page. -->
 
 Everything has a default; a supervisor without a config file runs no plugin, and is otherwise complete. The file
 is the one named by `--config`, else by `TALON_CONFIG`, else `/etc/talon/talon.yaml` (root) or

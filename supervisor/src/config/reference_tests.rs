@@ -48,8 +48,8 @@ fn every_key_is_documented() {
 #[test]
 fn every_example_of_a_key_is_one() {
     fn check(shape: &Shape, root: &Shape, path: &KeyPath) {
-        use talon_plugin::document::walk::InputSource;
-        use talon_plugin::document::yaml;
+        use talon_plugin_config::document::origin::InputSource;
+        use talon_plugin_config::document::yaml;
 
         use crate::config::environment::Environment;
         use crate::config::layers::walk;

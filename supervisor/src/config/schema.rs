@@ -1,7 +1,7 @@
 //! The schema of [`Config`], derived from its types.
 
 use serde_json::Value;
-use talon_plugin::document::shape::{Shape, file_schema};
+use talon_plugin_config::document::shape::{Shape, file_schema};
 
 use super::types::Config;
 
@@ -18,7 +18,7 @@ pub fn json_schema() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use talon_plugin::document::shape::{KeyKind, ShapeKind};
+    use talon_plugin_config::document::shape::{KeyKind, ShapeKind};
 
     use super::*;
 

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
-use talon_plugin::document::origin::{KeyPath, Source};
-use talon_plugin::document::scalar;
-use talon_plugin::document::shape::{Shape, ShapeKind};
+use talon_plugin_config::document::origin::{KeyPath, Source};
+use talon_plugin_config::document::scalar;
+use talon_plugin_config::document::shape::{Shape, ShapeKind};
 
 use super::load::Loaded;
 use super::schema;

@@ -1,6 +1,6 @@
 //! The configuration in the form that plugins and the guard stack need.
 //!
-//! Values from several places are resolved here and in [`talon_plugin::discover`], the most specific first:
+//! Values from several places are resolved here and in [`talon_plugin_config::discover`], the most specific first:
 //! `overrides.<plugin>`, then the plugin's entry under `plugins`, then its manifest, then `defaults`, then
 //! `guard`. The operator's settings have precedence over the author's: a plugin-wide timeout of the operator
 //! also replaces the action timeouts of a manifest.
@@ -13,11 +13,12 @@ use talon_guard::breaker::BreakerSettings;
 use talon_guard::deadline::Timeouts;
 use talon_guard::resolve::ContextGrants;
 use talon_guard::{EnvelopeMode, PagesSettings, QuarantineSettings, quarantine};
-use talon_plugin::discover::{self, RejectedPlugin, SpecDefaults};
-use talon_plugin::name::PluginName;
-use talon_plugin::spec::PluginSpec;
-use talon_plugin::units::ByteSize;
-use talon_plugin::{Bridges, LogLimits, Settings, default_start_concurrency};
+use talon_plugin::{LogLimits, Settings, default_start_concurrency};
+use talon_plugin_config::Bridges;
+use talon_plugin_config::discover::{self, RejectedPlugin, SpecDefaults};
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::PluginSpec;
+use talon_plugin_config::units::ByteSize;
 
 use crate::program_lookup;
 

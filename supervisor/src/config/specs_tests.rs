@@ -8,7 +8,7 @@ fn found(config: &Config, manifests: &[(&str, &str)]) -> discover::ScanResult {
     let dir = tempfile::tempdir().unwrap();
     for (name, manifest) in manifests {
         std::fs::create_dir(dir.path().join(name)).unwrap();
-        let path = dir.path().join(name).join(talon_plugin::spec::MANIFEST_FILE);
+        let path = dir.path().join(name).join(talon_plugin_config::spec::MANIFEST_FILE);
         std::fs::write(path, format!("command: /bin/true\n{manifest}")).unwrap();
     }
     discover::scan(dir.path(), &config.spec_defaults())
@@ -146,7 +146,7 @@ plugins:
     let [web] = plugins.as_slice() else { panic!("{plugins:?}") };
     assert_eq!(web.source, "plugins.tools.plugins.web");
     assert_eq!(web.args, ["a"]);
-    assert_eq!(web.dialect, talon_plugin::spec::Dialect::OpenTalon);
+    assert_eq!(web.dialect, talon_plugin_config::spec::Dialect::OpenTalon);
     assert_eq!(web.instances, 3);
     assert_eq!((&*web.env["A"], &*web.env["B"]), ("own", "over"));
     assert_eq!((&web.config["x"], &web.config["y"]), (&"own".into(), &"over".into()));
@@ -186,5 +186,5 @@ fn our_defaults_are_those_of_the_crates_they_are_for() {
     assert_eq!(defaults.max_message_bytes, theirs.max_message_bytes);
     assert_eq!(config.talon_plugin_settings().log_limits, LogLimits::default());
     assert_eq!(config.talon_plugin_settings().env_allow_list, ["PATH", "LANG", "LC_*", "TZ"]);
-    assert_eq!(talon_plugin::entry::MAX_CALL_TIMEOUT, talon_guard::deadline::MAX_TIMEOUT);
+    assert_eq!(talon_plugin_config::entry::MAX_CALL_TIMEOUT, talon_guard::deadline::MAX_TIMEOUT);
 }

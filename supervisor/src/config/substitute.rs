@@ -2,7 +2,7 @@
 //!
 //! Works on scalars after parsing, never on the raw text, so that a variable's value cannot become YAML.
 
-use talon_plugin::document::yaml::MAX_TEXT_BYTES;
+use talon_plugin_config::document::yaml::MAX_TEXT_BYTES;
 
 use super::environment::Environment;
 

@@ -378,7 +378,7 @@ plugins:
     let loaded = scene.load();
     let jail = loaded.config.spec_defaults().sandbox;
     assert_eq!((&*jail.profile, jail.profile_dir), ("ports", Some(scene.path().join("profiles"))));
-    assert_eq!(jail.network, talon_plugin::entry::NetworkAccess::Proxy);
+    assert_eq!(jail.network, talon_plugin_config::spec::NetworkAccess::Proxy);
     assert_eq!((jail.ports.connect, jail.ports.bind), (Some(vec![443]), None));
     assert_eq!(jail.allow, ["*.example.org:443"]);
     assert_eq!(jail.fs.read.unwrap(), [scene.path().join("code"), "/srv/data".into()]);

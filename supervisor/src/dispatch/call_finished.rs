@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use talon_guard::{Call, Guarded};
-use talon_plugin::name::PluginName;
 use talon_plugin::{EventKind, Events, NewEvent};
+use talon_plugin_config::name::PluginName;
 use tokio::time::Instant;
 
 /// Maximum length of an action's name in the event. Callers can invent names, so longer ones are cut.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use talon_guard::trace::UNKNOWN_PLUGIN_LABEL;
 use talon_guard::{Quarantine, QuarantineSettings, Stack, TraceLayer};
 use talon_plugin::Registry;
-use talon_plugin::name::PluginName;
+use talon_plugin_config::name::PluginName;
 use talon_proto::plugin::PluginCapabilities;
 use talon_sanitize::{Sanitizer, Settings, SettingsError};
 

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use talon_guard::{Actions, Answer, Call, CallError, Directory, Outcome, Pages, Readiness, Target};
 use talon_plugin::Registry;
-use talon_plugin::name::RESERVED_NAME;
+use talon_plugin_config::name::RESERVED_NAME;
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 use tower::Service;
 

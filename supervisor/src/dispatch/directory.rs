@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use talon_guard::{Actions, Directory, Readiness, Target};
-use talon_plugin::{Capability, Desired, Plugin, Registry, ReviewedCapability, State};
+use talon_plugin::{Desired, Plugin, Registry, ReviewedCapability, State};
+use talon_plugin_client::Capability;
 
 /// The directory for one plugin's stack: it resolves that plugin only.
 #[derive(Clone)]

@@ -24,9 +24,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use talon_guard::{Call, Guarded, Quarantine, QuarantineInfo, RawStore, Stack, TraceLayer};
-use talon_plugin::name::{PluginName, RESERVED_NAME};
-use talon_plugin::spec::PluginSpec;
-use talon_plugin::{Capability, EventKind, Events, NewEvent, Plugin, Registry};
+use talon_plugin::{EventKind, Events, NewEvent, Plugin, Registry};
+use talon_plugin_client::Capability;
+use talon_plugin_config::name::{PluginName, RESERVED_NAME};
+use talon_plugin_config::spec::PluginSpec;
 use talon_proto::host::PluginCounters;
 use talon_proto::plugin::PluginCapabilities;
 use talon_sanitize::{Sanitizer, SettingsError};

@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use talon_guard::{Call, CallError, CallFields, RawAnswer, reason};
-use talon_plugin::{ExecuteError, ExecuteRequest, Executor, Metadata, ProgressObserver};
+use talon_plugin::{ExecuteRequest, Executor, Metadata, ProgressObserver};
+use talon_plugin_client::ExecuteError;
 use talon_proto::plugin::ToolCallRequest;
 use tower::Service;
 

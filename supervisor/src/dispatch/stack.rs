@@ -134,7 +134,7 @@ where
     // Long texts are cut and not stored again: the pages they come from are stored already.
     let guard = shared.guard(&policy, Oversize::Cut);
     let stack = ServiceBuilder::new()
-        .layer(TraceLayer::new(talon_plugin::name::RESERVED_NAME))
+        .layer(TraceLayer::new(talon_plugin_config::name::RESERVED_NAME))
         .option_layer(shared.taint_layer())
         .layer(guard.wrap_layer())
         .layer(guard.truncate_layer())

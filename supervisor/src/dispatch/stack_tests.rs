@@ -39,7 +39,7 @@ impl Directory for Two {
 
 fn policy() -> CallPolicy {
     let config = Config::built_in(&Environment::of_process().default_paths());
-    let name = talon_plugin::PluginName::new("hello").unwrap();
+    let name = talon_plugin_config::PluginName::new("hello").unwrap();
     config.call_policy("hello", &config.spec_defaults().spec(name, "test", "/bin/true"))
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use talon_guard::trace::UNKNOWN_PLUGIN_LABEL;
-use talon_plugin::name::RESERVED_NAME;
+use talon_plugin_config::name::RESERVED_NAME;
 
 use super::counters::{Counters, OutcomeCounts};
 use super::{CallGauge, Dispatcher};

@@ -11,7 +11,7 @@ use talon_agent_settings::{
     AllowKeys, CHANNEL_KEY, SENDER_KEY, SUBAGENT_KEY, ToolPattern, covers, covers_some, is_pattern,
 };
 use talon_guard::{ArcById, Grant, SESSION_KEY};
-use talon_plugin::name::RESERVED_NAME;
+use talon_plugin_config::name::RESERVED_NAME;
 use talon_proto::host::ExecuteRequest;
 use tonic::Status;
 

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use talon_guard::ResolveError;
 use talon_guard::resolve::Suggestions;
-use talon_plugin::name::RESERVED_NAME;
+use talon_plugin_config::name::RESERVED_NAME;
 use talon_plugin::{Events, Plugin, Registry};
 use tokio::sync::Semaphore;
 use tonic::{Request, Status};

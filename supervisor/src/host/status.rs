@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use talon_plugin::discover::RejectedPlugin;
+use talon_plugin_config::discover::RejectedPlugin;
 use talon_proto::host::{
     AgentProvider, AgentStatus, GetStatusRequest, GetStatusResponse, RefusedPlugin, StateStatus,
 };

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use talon_plugin::PluginName;
-use talon_plugin::discover::{RejectedPlugin, ScanResult};
-use talon_plugin::spec::PluginSpec;
+use talon_plugin_config::PluginName;
+use talon_plugin_config::discover::{RejectedPlugin, ScanResult};
+use talon_plugin_config::spec::PluginSpec;
 
 use crate::config::Config;
 use crate::discover::is_about;

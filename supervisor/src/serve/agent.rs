@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talon_plugin::service::{Home, Service, ServiceSpec};
-use talon_plugin::{Events, PluginName, Registry, SetupError};
+use talon_plugin::{Events, Registry, SetupError};
+use talon_plugin_config::PluginName;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::agent::{

@@ -4,7 +4,8 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use talon_plugin::service::{Home, Service, ServiceSpec};
-use talon_plugin::{Events, PluginName, Registry, Settings, StateSockets};
+use talon_plugin::{Events, Registry, Settings, StateSockets};
+use talon_plugin_config::PluginName;
 
 use super::ServeFailure;
 use super::signals::Signals;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talon_plugin::discover::RejectedPlugin;
+use talon_plugin_config::discover::RejectedPlugin;
 use talon_plugin::status_summary::{self, PluginStatus};
 use talon_plugin::{Events, Plugin, Registry, State};
 use tokio::sync::broadcast::error::RecvError;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use talon_control::ControlError;
-use talon_plugin::PluginName;
+use talon_plugin_config::PluginName;
 use talon_proto::state::{
     AttachOperator, AttachPlugin, Availability, DetachPlugin, FromState, Open, Ready, Refused, ToState,
     from_state, to_state,

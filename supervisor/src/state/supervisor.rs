@@ -8,7 +8,8 @@ use std::os::unix::net;
 use std::time::Duration;
 
 use talon_listen::{FRAME_BYTES, WINDOW_BYTES};
-use talon_plugin::{AttachedSocket, Events, PluginName, ServiceHooks, StateSockets};
+use talon_plugin::{AttachedSocket, Events, ServiceHooks, StateSockets};
+use talon_plugin_config::PluginName;
 use talon_proto::state::Open;
 use talon_sanitize::Sanitized;
 use tokio::time::{Instant, timeout_at};
@@ -16,9 +17,7 @@ use tonic::transport::{Channel, Endpoint};
 
 use super::control::{QuotaLookup, StateService};
 use crate::config::Quota;
-use crate::service::{
-    self, Connector, ManagedService, ManagedServiceState, ManagedServiceStatus, RetryHint, ServiceHandle,
-};
+use crate::service::{self, Connector, ManagedService, ManagedServiceState, ManagedServiceStatus, RetryHint, ServiceHandle};
 
 /// How long the first start may take until the database is open. Checking a large one takes up to 5 s, and an
 /// earlier supervisor's process may still be ending. What takes longer is stuck; then the start fails with

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use talon_conformance::{NamedAction, Options, Outcome, Progress, Report, Verdict, page, report, run};
 use talon_plugin::Events;
 use talon_plugin::probe::Prober;
-use talon_plugin::spec::PluginSpec;
+use talon_plugin_config::spec::PluginSpec;
 use talon_sanitize::inert;
 use talon_supervisor::config::Config;
 use talon_supervisor::serve::state_service;

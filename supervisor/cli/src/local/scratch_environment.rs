@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use talon_plugin::discover;
-use talon_plugin::name::PluginName;
-use talon_plugin::spec::{MANIFEST_FILE, PluginSpec};
+use talon_plugin_config::discover;
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::{MANIFEST_FILE, PluginSpec};
 use talon_supervisor::config::{Config, Engine};
 use tempfile::TempDir;
 

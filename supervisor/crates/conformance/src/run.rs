@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use talon_jail::{Mode, Status};
 use talon_plugin::probe::{ProbeError, Prober};
-use talon_plugin::spec::{DEFAULT_PROFILE, PluginSpec};
+use talon_plugin_config::spec::{DEFAULT_PROFILE, PluginSpec};
 use talon_sanitize::{Raw, Sanitized, inert};
 
 use crate::check::{Check, Test};

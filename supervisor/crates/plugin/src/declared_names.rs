@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::name::PluginName;
+use talon_plugin_config::name::PluginName;
 use talon_sanitize::{Sanitized, inert};
 
 /// Which plugin declared which name; shared by a registry and its plugins.

@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use crate::bridge::{Bridge, URL_VARIABLE};
-use crate::egress::SOCKET_VARIABLE;
-use crate::rundir::PrivateDir;
-use crate::spec::{Cookie, PluginSpec};
-use crate::state_sockets;
+use talon_plugin_config::bridge::{Bridge, URL_VARIABLE};
+use talon_plugin_config::environment::{
+    LISTEN_VARIABLE, PROXY_SOCKET_VARIABLE, STATE_SOCKET_VARIABLE, is_reserved,
+};
+use talon_plugin_config::spec::{Cookie, PluginSpec};
 
-/// What plugins inherit from the supervisor's environment unless the operator configures otherwise: the
-/// program search path, the language, the time zone. A name may end in `*`.
-pub const DEFAULT_ENV_ALLOW_LIST: [&str; 4] = ["PATH", "LANG", "LC_*", "TZ"];
+use crate::rundir::PrivateDir;
 
 /// The `PATH` of plugins if the supervisor itself has none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -21,62 +19,8 @@ const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// The TCP port range offered to go-plugin programs, as its own host offers it.
 const TCP_PORT_RANGE: (&str, &str) = ("10000", "25000");
 
-/// The most variables, and the most bytes of one, that the operator may add: enough for any configuration,
-/// and far below the kernel's limit.
-const MAX_VARIABLES: usize = 1024;
-const MAX_VARIABLE_BYTES: usize = 128 << 10;
-
-/// Reserved: names with these prefixes belong to the handshake.
-const RESERVED_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
-/// Reserved: the writable directory and the passed sockets are part of the handshake, too.
-const RESERVED: [&str; 4] = ["TMPDIR", LISTEN_VARIABLE, SOCKET_VARIABLE, state_sockets::SOCKET_VARIABLE];
-
-/// Tells a program the number of the listening socket that was passed to it: 0, its standard input, because
-/// that is the only descriptor that every language passes on by default. A program that ignores it creates
-/// its own socket.
-const LISTEN_VARIABLE: &str = "TALON_LISTEN_FD";
-
 /// The log filter of Talon's own programs: `info`, `talon_state=debug`.
 const LOG_VARIABLE: &str = "TALON_LOG";
-
-/// Names that the cookie's variable cannot have, because every program interprets them differently.
-const FORBIDDEN_COOKIE_KEYS: [&str; 6] = ["PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_PRELOAD"];
-
-fn is_reserved(name: &str, cookie_key: &str) -> bool {
-    name == cookie_key || RESERVED.contains(&name) || RESERVED_PREFIXES.iter().any(|p| name.starts_with(p))
-}
-
-fn is_name(name: &str) -> bool {
-    !name.is_empty() && !name.contains(['=', '\0'])
-}
-
-/// Checks what the operator adds.
-pub(crate) fn check(spec: &PluginSpec) -> Result<(), String> {
-    if spec.env.len() > MAX_VARIABLES {
-        return Err(format!("{} variables, and at most {MAX_VARIABLES} are taken", spec.env.len()));
-    }
-    for (name, value) in &spec.env {
-        if !is_name(name) || value.contains('\0') {
-            return Err(format!("{name:?} is no variable: a name holds no '=', and neither part a NUL"));
-        }
-        if name.len() + value.len() > MAX_VARIABLE_BYTES {
-            return Err(format!("{name} is longer than {MAX_VARIABLE_BYTES} bytes: pass a file instead"));
-        }
-        if is_reserved(name, &spec.cookie.key) {
-            return Err(format!("{name} belongs to the handshake, which Talon sets itself: remove it"));
-        }
-    }
-    let cookie = &spec.cookie;
-    let handshake = cookie.key.starts_with("PLUGIN_");
-    if !is_name(&cookie.key)
-        || cookie.value.contains('\0')
-        || FORBIDDEN_COOKIE_KEYS.contains(&cookie.key.as_str())
-        || handshake
-    {
-        return Err(format!("{:?} cannot be the cookie's variable: choose another cookie.key", cookie.key));
-    }
-    Ok(())
-}
 
 /// The supervisor's sockets that one process gets.
 #[derive(Debug, Clone, Copy)]
@@ -115,10 +59,10 @@ pub(super) fn build(
         env.insert(LISTEN_VARIABLE.into(), "0".into());
     }
     if sockets.proxied {
-        env.insert(SOCKET_VARIABLE.into(), dir.proxy_path().into());
+        env.insert(PROXY_SOCKET_VARIABLE.into(), dir.proxy_path().into());
     }
     if sockets.state {
-        env.insert(state_sockets::SOCKET_VARIABLE.into(), dir.state_path().into());
+        env.insert(STATE_SOCKET_VARIABLE.into(), dir.state_path().into());
     }
     // A bridge is built with the Talon SDK and expects its cookie, whatever the program behind it expects.
     let cookie =
@@ -170,12 +114,13 @@ fn is_allowed(name: &OsStr, allow_list: &[String]) -> bool {
 mod tests {
     use std::sync::Arc;
 
+    use talon_plugin_config::discover::SpecDefaults;
+    use talon_plugin_config::environment::check;
+    use talon_plugin_config::name::PluginName;
+    use talon_plugin_config::spec::{Dialect, NetworkAccess};
+
     use super::*;
-    use crate::discover::SpecDefaults;
-    use crate::entry::NetworkAccess;
-    use crate::name::PluginName;
     use crate::rundir::RuntimeDir;
-    use crate::spec::Dialect;
 
     fn spec() -> PluginSpec {
         SpecDefaults::default().spec(PluginName::new("p").unwrap(), "test", "/bin/true")
@@ -244,7 +189,7 @@ mod tests {
     #[test]
     fn only_whose_key_values_are_served_is_told_where() {
         let mut spec = spec();
-        let variable = state_sockets::SOCKET_VARIABLE;
+        let variable = STATE_SOCKET_VARIABLE;
         assert!(!built(&spec, &["*"]).contains_key(variable));
         spec.dialect = Dialect::OpenTalon;
         assert!(built(&spec, &["PATH"])[variable].ends_with("/k"));

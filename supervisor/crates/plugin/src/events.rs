@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use talon_sanitize::{Raw, Sanitized};
 use tokio::sync::broadcast;
 
-use crate::name::PluginName;
+use talon_plugin_config::name::PluginName;
 
 /// How many events a slow subscriber may lag behind before it loses the oldest: a burst of a few calls and
 /// state changes for each of a hundred plugins. A subscriber sees the loss as a gap in the sequence numbers.

@@ -13,12 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
-use rustix::thread::CapabilitySet;
 use serde::{Deserialize, Serialize};
 use talon_jail::Identity;
 
-use crate::name::{PluginName, is_well_formed};
 use crate::settings::SetupError;
+use talon_plugin_config::name::{PluginName, is_well_formed};
 use talon_sanitize::Raw;
 
 const FILE: &str = "identities.json";
@@ -28,14 +27,6 @@ const VERSION: u32 = 1;
 
 /// The largest file that is read: room for a hundred thousand plugins.
 const MAX_FILE_BYTES: u64 = 16 << 20;
-
-/// Whether this process has the capabilities to give other processes their own uids.
-pub(crate) fn may_change_uid() -> bool {
-    rustix::thread::capabilities(None).is_ok_and(|held| {
-        let needed = CapabilitySet::CHOWN | CapabilitySet::SETUID | CapabilitySet::SETGID;
-        held.effective.contains(needed)
-    })
-}
 
 /// Allocates uids.
 #[derive(Debug)]

@@ -8,16 +8,17 @@ use std::time::{Duration, SystemTime};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use bytes::Bytes;
+use talon_plugin_client::ExecuteError;
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::{Dialect, PluginSpec};
 use talon_sanitize::{Sanitized, inert};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::execute::{ExecuteError, ExecuteRequest};
+use crate::execute::ExecuteRequest;
 use crate::lifecycle::reason::format_duration;
 use crate::lifecycle::{Desired, State};
 use crate::live_process::{InFlight, LiveProcess};
-use crate::name::PluginName;
-use crate::spec::{Dialect, PluginSpec};
 use crate::traits::ProcessHandle;
 use crate::usage::InstanceReading;
 

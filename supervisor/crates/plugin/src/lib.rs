@@ -12,35 +12,23 @@
 //! their key-value store ([`state_sockets`]).
 
 mod approvals;
-mod bridge;
-pub mod capability;
-mod client;
-mod connect;
 mod declared_names;
-pub mod discover;
-pub mod document;
 mod driver;
-pub mod egress;
-pub mod entry;
 mod environment;
 pub mod events;
 mod execute;
-pub mod grant;
 pub mod handover;
-pub mod handshake;
 mod identity;
 mod instances;
 mod launch;
 mod lifecycle;
 mod live_process;
 pub mod logs;
-pub mod name;
 mod notices;
 mod overdue_call;
 mod plugin;
 mod plugin_context;
 pub mod probe;
-mod profile;
 mod progress_throttle;
 mod registry;
 mod rundir;
@@ -48,29 +36,22 @@ mod safe_display;
 pub mod service;
 mod settings;
 mod snapshot;
-pub mod spec;
 pub mod state_sockets;
 pub mod status_summary;
 mod stdio;
 mod traits;
-pub mod units;
 mod usage;
 mod view;
 
 pub use approvals::PLUGIN_TEXTS;
-pub use bridge::Bridges;
-pub use capability::Capability;
-pub use environment::DEFAULT_ENV_ALLOW_LIST;
 pub use events::{Event, EventKind, Events, NewEvent};
 pub use execute::{
-    CallProgress, ExecuteError, ExecuteRequest, MAX_METADATA_BYTES, MAX_METADATA_PAIRS,
-    MAX_PROGRESS_MESSAGE_BYTES, MAX_STATUS_MESSAGE_CHARS, Metadata, ProgressObserver,
+    CallProgress, ExecuteRequest, MAX_METADATA_BYTES, MAX_METADATA_PAIRS, MAX_PROGRESS_MESSAGE_BYTES,
+    Metadata, ProgressObserver,
 };
-pub use grant::ActionPattern;
 pub use instances::{Executor, MAX_WAITING_CALLS};
 pub use lifecycle::{Desired, State};
 pub use logs::{Level, LogLine, LogTail, Stream};
-pub use name::PluginName;
 pub use plugin::{ApproveFailure, OperateError, Plugin, ReviewedCapability};
 pub use registry::{
     DownPolicy, MAX_PLUGINS, RegisterError, Registry, ReplaceError, ReplaceOutcome, Replacement,
@@ -78,6 +59,5 @@ pub use registry::{
 pub use service::{Home, Service, ServiceHooks, ServiceSpec, ServiceStatus};
 pub use settings::{LogLimits, Settings, SetupError, default_start_concurrency};
 pub use snapshot::{InstanceSnapshot, Snapshot};
-pub use spec::{MAX_INSTANCES, PluginSpec};
 pub use state_sockets::{AttachedSocket, StateSockets};
 pub use usage::{InstanceReading, Reading};

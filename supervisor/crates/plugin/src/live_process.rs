@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use slab::Slab;
+use talon_plugin_client::{ExecuteError, PendingCall};
+use talon_plugin_config::name::PluginName;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -13,12 +15,11 @@ use tonic::metadata::MetadataMap;
 use tracing::{Instrument, Span};
 
 use crate::execute::CallProgress;
-use crate::execute::{ExecuteError, ExecuteRequest};
+use crate::execute::ExecuteRequest;
 use crate::lifecycle::event::CallFailure;
-use crate::name::PluginName;
 use crate::overdue_call::{OverdueCall, StreamGuard};
 use crate::progress_throttle::{ProgressThrottle, ProgressUpdate};
-use crate::traits::{PendingCall, PluginClient};
+use crate::traits::PluginClient;
 
 /// How long a call whose connection broke waits for the report that its process died: the kernel closes a dying
 /// process's sockets shortly before its exit is reported. Without that report the call fails as a broken connection.

@@ -23,9 +23,6 @@ use crate::plugin::REFRESH_TIMEOUT;
 use crate::plugin_context::PluginContext;
 use crate::progress_throttle::ProgressUpdate;
 
-/// The largest accepted notice, in bytes: a message of 1 KiB, a call's id, and enough for later fields. A
-/// larger one ends the stream, which is reopened after [`RETRY`].
-pub(crate) const MAX_NOTICE_BYTES: usize = 16 << 10;
 /// How many notices of one process are handled within a [`WINDOW`]: ten a second for each of some twenty
 /// calls, which is more than a plugin may run at once by default. Further ones are dropped and counted.
 const MAX_HANDLED: u32 = 256;

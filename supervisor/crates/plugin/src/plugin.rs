@@ -5,21 +5,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use talon_plugin_client::Capability;
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::PluginSpec;
 use talon_sanitize::{Sanitized, inert};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::approvals::ApproveError;
-use crate::capability::Capability;
 use crate::driver::{COMMAND_QUEUE, Command, Driver, ReadyProcess};
 use crate::instances::{Executor, InstanceStatus};
 use crate::lifecycle::event::MachineEvent;
 use crate::lifecycle::{Desired, State};
 use crate::logs::LogTail;
-use crate::name::PluginName;
 use crate::plugin_context::PluginContext;
 use crate::snapshot::Snapshot;
-use crate::spec::PluginSpec;
 use crate::traits::Launch;
 use crate::usage::InstanceReading;
 

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use talon_plugin_client::Capability;
+use talon_plugin_config::spec::{ChangedTools, PluginSpec};
 use talon_sanitize::Sanitized;
 use tokio::sync::watch;
 
 use crate::approvals::{Approvals, ApproveError, ChangeNotice};
-use crate::capability::Capability;
 use crate::declared_names::DeclaredNames;
 use crate::events::{EventKind, Events, NewEvent};
 use crate::instances::InstancePool;
 use crate::launch::LastGoodCache;
 use crate::logs::LogSink;
 use crate::snapshot;
-use crate::spec::{ChangedTools, PluginSpec};
 
 /// The state that the handle and the drivers of one plugin share.
 pub(crate) struct PluginContext {

@@ -10,22 +10,22 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use futures_util::future::join_all;
+use talon_plugin_client::Capability;
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::{ChangedTools, MAX_INSTANCES, PluginSpec};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::approvals::{self, Approvals};
-use crate::capability::Capability;
 use crate::declared_names::DeclaredNames;
 use crate::events::{EventKind, Events, NewEvent};
 use crate::instances::{Executor, InstancePool};
 use crate::launch::{LastGoodCache, Launcher};
 use crate::logs::LogSink;
-use crate::name::PluginName;
 use crate::plugin::Plugin;
 use crate::plugin_context::{PluginContext, PluginRole};
 use crate::service::{Service, ServiceHooks, ServiceSpec};
 use crate::settings::{Settings, SetupError};
-use crate::spec::{ChangedTools, MAX_INSTANCES, PluginSpec};
 use crate::traits::Launch;
 
 /// The most plugins of one supervisor: each has a task, a uid and a log, and a longer list is unreadable. More are

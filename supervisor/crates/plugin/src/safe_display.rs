@@ -3,17 +3,12 @@
 
 use talon_sanitize::SafeDisplay;
 
-impl SafeDisplay for crate::name::PluginName {}
 impl SafeDisplay for crate::lifecycle::Desired {}
 impl SafeDisplay for crate::lifecycle::State {}
 impl SafeDisplay for crate::logs::Level {}
 impl SafeDisplay for crate::logs::Stream {}
 impl SafeDisplay for crate::events::EventKind {}
 impl SafeDisplay for crate::launch::Exit {}
-impl SafeDisplay for crate::handshake::Handshake {}
-impl SafeDisplay for crate::handshake::HandshakeError {}
-impl SafeDisplay for crate::capability::CapabilityError {}
-impl SafeDisplay for crate::egress::Denial {}
 
 #[cfg(test)]
 #[path = "safe_display_tests.rs"]

@@ -2,17 +2,16 @@
 
 use proptest::prelude::*;
 use prost::Message;
+use talon_plugin_client::{Capability, handshake};
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::Dialect;
 use talon_proto::plugin::{Action, Parameter, PluginCapabilities};
 use talon_sanitize::{Raw, Sanitized, Sanitizer};
 
-use crate::capability::Capability;
 use crate::declared_names::DeclaredNames;
 use crate::events::{EventKind, Events, MAX_MESSAGE_BYTES, NewEvent};
-use crate::handshake;
 use crate::logs::{Level, LogSink, Stream};
-use crate::name::PluginName;
 use crate::settings::{LogLimits, Settings};
-use crate::spec::Dialect;
 use crate::stdio::{LastLines, LineSplitter, StreamLogger};
 
 fn name() -> PluginName {
@@ -103,7 +102,7 @@ proptest! {
     #[test]
     fn in_the_status_of_a_call(bytes in said(), code in 0..17) {
         let status = tonic::Status::new(tonic::Code::from(code), String::from_utf8_lossy(&bytes));
-        inert(&crate::client::describe(&status))?;
+        inert(&talon_plugin_client::describe_status(&status))?;
     }
 
     #[test]

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use talon_jail::Status;
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::Dialect;
 use talon_sanitize::{Raw, Sanitized, inert};
 
 use crate::instances::{InstanceStatus, summary};
 use crate::lifecycle::{Desired, State};
-use crate::name::PluginName;
 use crate::plugin_context::PluginContext;
-use crate::spec::Dialect;
 
 /// The state of a plugin. Text that the plugin wrote is sanitized.
 #[derive(Debug, Clone, PartialEq, Eq)]

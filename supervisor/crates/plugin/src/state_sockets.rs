@@ -11,10 +11,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use crate::name::PluginName;
-
-/// The environment variable that tells a plugin where its socket is.
-pub const SOCKET_VARIABLE: &str = "TALON_STATE_SOCKET";
+use talon_plugin_config::name::PluginName;
 
 /// Provides plugins with their key-value stores.
 pub trait StateSockets: fmt::Debug + Send + Sync + 'static {

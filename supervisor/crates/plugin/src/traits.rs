@@ -7,10 +7,12 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use talon_control::fd_bundle::Packer;
+use talon_plugin_client::{Capability, HealthStatus, PendingCall};
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::{Dialect, PluginSpec};
 use talon_proto::notices::Notice;
 use talon_proto::plugin::ToolCallRequest;
 use talon_sanitize::Sanitized;
@@ -18,14 +20,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
 
-use crate::capability::Capability;
-use crate::execute::ExecuteError;
 use crate::handover::{AdoptionCounts, HandoverDocument, HandoverError, InstanceCounters, ProcessRecord};
 use crate::launch::{LaunchProgress, ProgramChoice};
 use crate::logs::LogSink;
-use crate::name::PluginName;
 use crate::service::ServiceSpec;
-use crate::spec::{Dialect, PluginSpec};
 use crate::usage::Reading;
 
 /// Starts processes.
@@ -156,7 +154,7 @@ pub(crate) trait ProcessHandle: Send + Sync + 'static {
 
 /// The calls that a process serves. Dropping a call's future cancels it on the wire.
 pub(crate) trait PluginClient: Send + Sync + 'static {
-    /// Sends nothing until the answer is polled. At the deadline the answer is [`ExecuteError::TimedOut`].
+    /// Sends nothing until the answer is polled. At the deadline the answer is [`talon_plugin_client::ExecuteError::TimedOut`].
     fn execute(
         &self,
         message: &ToolCallRequest,
@@ -175,20 +173,4 @@ pub(crate) trait PluginClient: Send + Sync + 'static {
     fn notices(&self) -> BoxFuture<'_, Option<BoxStream<'static, Notice>>>;
     /// Asks the plugin to end itself. Returns whether it agreed.
     fn shutdown(&self, timeout: Duration) -> BoxFuture<'_, bool>;
-}
-
-/// One call in flight. Dropping both futures cancels it on the wire.
-pub(crate) struct PendingCall {
-    pub(crate) answer: BoxFuture<'static, Result<Bytes, ExecuteError>>,
-    /// For calls whose answer is no longer awaited: resolves when the plugin has ended the call in any way, and
-    /// immediately if it never received the call. Data that still arrives is discarded.
-    pub(crate) stream_end: BoxFuture<'static, ()>,
-}
-
-/// The result of a health check.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum HealthStatus {
-    Serving,
-    NotServing,
-    Failed(Sanitized),
 }

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
-use talon_plugin::discover::{SpecDefaults, scan};
-use talon_plugin::entry::NetworkAccess;
 use talon_plugin::{
-    DEFAULT_ENV_ALLOW_LIST, Events, ExecuteRequest, LogLimits, Plugin, PluginName, PluginSpec, Registry,
-    Settings, SetupError, State, StateSockets,
+    Events, ExecuteRequest, LogLimits, Plugin, Registry, Settings, SetupError, State, StateSockets,
 };
+use talon_plugin_config::discover::{SpecDefaults, scan};
+use talon_plugin_config::spec::NetworkAccess;
+use talon_plugin_config::{DEFAULT_ENV_ALLOW_LIST, PluginName, PluginSpec};
 use talon_proto::plugin::{ToolCallRequest, ToolResultResponse};
 
 #[path = "launch/handover.rs"]

@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use prost::Message;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
-use talon_plugin::discover::SpecDefaults;
-use talon_plugin::{
-    DEFAULT_ENV_ALLOW_LIST, EventKind, Events, ExecuteError, ExecuteRequest, LogLimits, Plugin, PluginName,
-    PluginSpec, Registry, Settings, State,
-};
+use talon_plugin::{EventKind, Events, ExecuteRequest, LogLimits, Plugin, Registry, Settings, State};
+use talon_plugin_client::ExecuteError;
+use talon_plugin_config::discover::SpecDefaults;
+use talon_plugin_config::{DEFAULT_ENV_ALLOW_LIST, PluginName, PluginSpec};
 use talon_proto::plugin::{ToolCallRequest, ToolResultResponse};
 use tokio::time::Instant;
 

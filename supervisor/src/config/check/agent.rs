@@ -12,9 +12,9 @@ use talon_agent_settings::{
     AgentKeys, AllowKeys, BUILT_IN_SUBAGENTS, ConfirmKeys, OrchestratorKeys, SubAgentEntry, ToolPattern,
     confirm_pattern, is_pattern,
 };
-use talon_plugin::document::names::nearest;
-use talon_plugin::document::origin::KeyPath;
-use talon_plugin::name::PluginName;
+use talon_plugin_config::document::names::nearest;
+use talon_plugin_config::document::origin::KeyPath;
+use talon_plugin_config::name::PluginName;
 
 use super::Check;
 use crate::config::peers::name_of;

@@ -4,8 +4,8 @@
 use std::error::Error;
 use std::path::Path;
 
-use talon_plugin::ActionPattern;
-use talon_plugin::document::origin::KeyPath;
+use talon_plugin_config::ActionPattern;
+use talon_plugin_config::document::origin::KeyPath;
 use talon_sanitize::{MAX_PATTERNS, PatternProblem, Sanitizer, Settings};
 use talon_telemetry::Endpoint;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use talon_agent_settings::catalog::{Catalog, UnknownModelError};
 use talon_agent_settings::{Budget, ModelKeys};
-use talon_plugin::document::origin::KeyPath;
+use talon_plugin_config::document::origin::KeyPath;
 
 use super::Check;
 

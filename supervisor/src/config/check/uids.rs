@@ -8,7 +8,7 @@ use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use talon_plugin::document::origin::KeyPath;
+use talon_plugin_config::document::origin::KeyPath;
 
 use super::Check;
 

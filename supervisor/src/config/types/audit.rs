@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talon_plugin::units::{ByteSize, Duration};
+use talon_plugin_config::units::{ByteSize, Duration};
 
 /// The audit log: one line for each call, each chained to the one before by its digest, so that `talon audit verify` shows
 /// what was changed, removed or put in between.

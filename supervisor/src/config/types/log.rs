@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talon_plugin::units::ByteSize;
+use talon_plugin_config::units::ByteSize;
 
 /// The supervisor's own log, and its plugins' logs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,6 @@
 //! The configuration as types. Their doc comments are the reference page: the first paragraph says what a key
 //! is, the next ones why its default is what it is and what happens at the limit. The settings of a single
-//! plugin are in [`talon_plugin::entry`], because a plugin's own manifest has the same keys.
+//! plugin are in [`talon_plugin_config::entry`], because a plugin's own manifest has the same keys.
 
 mod admin;
 mod audit;

@@ -4,11 +4,9 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talon_plugin::entry::{
-    NetworkAccess, PluginSandbox, SandboxFs, SandboxLimits, SandboxMode, SandboxPorts,
-};
-use talon_plugin::spec::SandboxSettings;
-use talon_plugin::units::{ByteSize, UidRange};
+use talon_plugin_config::entry::{PluginSandbox, SandboxLimits, SandboxMode};
+use talon_plugin_config::spec::{NetworkAccess, SandboxFs, SandboxPorts, SandboxSettings};
+use talon_plugin_config::units::{ByteSize, UidRange};
 
 /// The jail around every plugin: the defaults, and the most that a `plugin.yaml` may ask for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

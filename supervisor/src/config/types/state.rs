@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talon_plugin::units::ByteSize;
+use talon_plugin_config::units::ByteSize;
 
 use crate::config::secret::Secret;
 

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talon_plugin::DEFAULT_ENV_ALLOW_LIST;
-use talon_plugin::entry::{self, CallLimits, PluginSettings};
-use talon_plugin::spec::LifecycleSettings;
-use talon_plugin::units::Duration;
+use talon_plugin_config::DEFAULT_ENV_ALLOW_LIST;
+use talon_plugin_config::entry::{self, CallLimits, PluginSettings};
+use talon_plugin_config::spec::LifecycleSettings;
+use talon_plugin_config::units::Duration;
 
 use super::state::QuotaOverride;
 use crate::config::secret::Secret;

@@ -1,8 +1,9 @@
 //! Applies changes of files.
 
 use futures_util::future::join_all;
-use talon_plugin::discover::RejectedPlugin;
-use talon_plugin::{DownPolicy, EventKind, NewEvent, PluginName};
+use talon_plugin::{DownPolicy, EventKind, NewEvent};
+use talon_plugin_config::PluginName;
+use talon_plugin_config::discover::RejectedPlugin;
 use talon_sanitize::Raw;
 
 use super::subject::{Subject, SubjectState};

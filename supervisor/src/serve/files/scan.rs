@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use talon_plugin::discover::{self, RejectedPlugin, ScanResult};
-use talon_plugin::spec::PluginSpec;
-use talon_plugin::{Plugin, PluginName};
+use talon_plugin::Plugin;
+use talon_plugin_config::PluginName;
+use talon_plugin_config::discover::{self, RejectedPlugin, ScanResult};
+use talon_plugin_config::spec::PluginSpec;
 
 use super::subject::{Subject, SubjectState};
 use crate::blocking::blocking;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use talon_plugin::PluginName;
+use talon_plugin_config::PluginName;
 
 /// What is watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

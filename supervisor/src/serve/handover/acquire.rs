@@ -4,8 +4,9 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
+use talon_plugin::Registry;
 use talon_plugin::handover::ReceivedHandover;
-use talon_plugin::{PluginName, Registry};
+use talon_plugin_config::PluginName;
 use talon_proto::host::HandOverRequest;
 use talon_proto::host::host_client::HostClient;
 use tonic::Code;

@@ -5,8 +5,8 @@ use std::os::unix::net::UnixListener;
 
 use serde::{Deserialize, Serialize};
 use talon_control::fd_bundle::{self, FdIndex, MissingFdError, OpenError, Packer, SealError};
-use talon_plugin::PluginName;
 use talon_plugin::handover::{HandoverDocument, HandoverError, ReceivedHandover};
+use talon_plugin_config::PluginName;
 
 use crate::socket::FileIdentity;
 

@@ -96,7 +96,7 @@ fn facts(plugin: &Plugin, settings: Option<&Settings>, description: &str, out: &
         for grant in &settings.sandbox_grants {
             row("granted", grant.as_str().into());
         }
-        let timeout = talon_plugin::units::Duration::from_millis(settings.timeout_ms);
+        let timeout = talon_plugin_config::units::Duration::from_millis(settings.timeout_ms);
         row("timeout", timeout.into());
         row("answers up to", format!("{} bytes", settings.max_response_bytes).into());
         let deaths = match (settings.restart_on_failure, settings.max_restarts) {

@@ -73,7 +73,7 @@ pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
 
 /// A point in time: an age such as `1h`, or a date and time such as `2026-11-22T08:00:00Z`.
 pub(super) fn since(text: &str) -> Result<u64, String> {
-    let at = match text.parse::<talon_plugin::units::Duration>() {
+    let at = match text.parse::<talon_plugin_config::units::Duration>() {
         Ok(ago) => SystemTime::now().checked_sub(ago.get()).unwrap_or(SystemTime::UNIX_EPOCH),
         Err(_) => humantime::parse_rfc3339_weak(text).map_err(|_| {
             "how long ago, as 1h or 30m, or a time in UTC, as 2026-11-22T08:00:00Z".to_owned()

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 use talon_jail::{Machine, Mode, ProtectionSupport, Stage, StageError, Status};
-use talon_plugin::entry::SandboxMode;
+use talon_plugin_config::entry::SandboxMode;
 use talon_proto::host::{GetStatusResponse, Plugin};
 use talon_supervisor::config::Config;
 use talon_supervisor::serve::find_plugins;

@@ -7,11 +7,8 @@ use std::time::Duration;
 
 use clap::Args;
 use nix::unistd::{Uid, User, getegid, geteuid};
-use talon_jail::{
-    Access, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits, Machine, Network, Stage,
-    Status, View,
-};
-use talon_plugin::units::ByteSize;
+use talon_jail::{Access, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits, Machine, Network, Stage, Status, View};
+use talon_plugin_config::units::ByteSize;
 
 use super::exit::{JAIL_FAILED, code, spawn_failure};
 use super::options::{ModeArg, NetworkArg, ProfileParser, profile};

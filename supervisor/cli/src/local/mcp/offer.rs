@@ -12,7 +12,7 @@ use std::process::Command;
 use clap::Args;
 use rustix::process::geteuid;
 use sha2::{Digest, Sha256};
-use talon_plugin::grant::ActionPattern;
+use talon_plugin_config::grant::ActionPattern;
 use talon_proto::host::GetStatusRequest;
 use talon_supervisor::config::{KeyPath, LoadOptions, Loaded, Source};
 use talon_supervisor::host::SOCKET_NAME;

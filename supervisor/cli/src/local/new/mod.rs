@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
-use talon_plugin::name::PluginName;
+use talon_plugin_config::name::PluginName;
 use talon_sanitize::inert;
 
 use self::language::Language;

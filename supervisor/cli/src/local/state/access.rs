@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use talon_plugin::PluginName;
+use talon_plugin_config::PluginName;
 use talon_plugin::service::Home;
 use talon_proto::host::GetStatusRequest;
 use talon_proto::state::Open;

@@ -1,6 +1,6 @@
 //! Validates names of plugins, and formats keys and counts for messages.
 
-use talon_plugin::PluginName;
+use talon_plugin_config::PluginName;
 use talon_sanitize::{Raw, Sanitized};
 
 use crate::exit;

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use talon_jail::{Mode, Stage};
 use talon_plugin::service::{Home, Service};
-use talon_plugin::{Events, LogLimits, PluginName, Registry, Settings};
+use talon_plugin::{Events, LogLimits, Registry, Settings};
+use talon_plugin_config::PluginName;
 use talon_proto::state::{Open, Postgres, open};
 use talon_sanitize::Raw;
 use talon_supervisor::config::Quota;

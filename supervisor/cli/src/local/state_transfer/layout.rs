@@ -3,7 +3,7 @@
 //! When reading, the id in a file name may be another program's; `talon-state` decides what to do with it. A file is
 //! written only if its id is a ULID in canonical form, as all our ids are.
 
-use talon_plugin::PluginName;
+use talon_plugin_config::PluginName;
 use ulid::Ulid;
 
 use crate::local::state::part::StatePart;

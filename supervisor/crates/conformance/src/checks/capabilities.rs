@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
-use talon_plugin::Capability;
-use talon_plugin::capability::CapabilityError;
+use talon_plugin_client::Capability;
+use talon_plugin_client::capability::CapabilityError;
 use talon_proto::plugin::{Action, PluginCapabilities};
 use talon_sanitize::{Raw, Sanitized, inert};
 

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use prost::Message;
-use talon_plugin::ExecuteError;
 use talon_plugin::probe::CallOptions;
+use talon_plugin_client::ExecuteError;
 use talon_sanitize::{Sanitized, inert};
 use tonic::Code;
 use tonic_health::pb::health_check_response::ServingStatus;

@@ -9,7 +9,7 @@ mod start;
 mod stop;
 
 use talon_plugin::probe::Stage;
-use talon_plugin::spec::Dialect;
+use talon_plugin_config::spec::Dialect;
 
 use crate::check::{Applicability, Check, Test};
 use crate::harness::{Finding, Harness};

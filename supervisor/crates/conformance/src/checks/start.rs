@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use talon_plugin::handshake::{HandshakeError, parse};
 use talon_plugin::probe::Stage;
-use talon_plugin::spec::Dialect;
+use talon_plugin_client::handshake::{HandshakeError, parse};
+use talon_plugin_config::spec::Dialect;
 use talon_sanitize::{Sanitized, inert};
 
 use super::handshake;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use talon_plugin::probe::{StopMethod, StopOutcome};
-use talon_plugin::spec::Dialect;
+use talon_plugin_config::spec::Dialect;
 use talon_sanitize::{Sanitized, inert};
 
 use crate::harness::{Finding, Harness, InitResult, Session};

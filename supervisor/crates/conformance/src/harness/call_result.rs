@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use prost::Message;
-use talon_plugin::ExecuteError;
 use talon_plugin::probe::CallOptions;
+use talon_plugin_client::ExecuteError;
 use talon_proto::plugin::{ToolCallRequest, ToolResultResponse};
 use talon_sanitize::{Raw, Sanitized, inert};
 use tonic::Code;

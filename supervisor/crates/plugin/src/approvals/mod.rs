@@ -22,8 +22,8 @@ use talon_sanitize::{Raw, Sanitized, inert};
 use self::digest::{Digests, action_digests, texts_digest};
 use self::record::Record;
 pub(crate) use self::record::prepare;
-use crate::capability::Capability;
-use crate::name::PluginName;
+use talon_plugin_client::Capability;
+use talon_plugin_config::name::PluginName;
 
 /// How many changes of one declaration are reported one by one; the rest is only counted. 16 is what a person reads at
 /// once. A plugin that declares a thousand new actions must not fill the log.

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
+use talon_plugin_config::name::PluginName;
 
 use super::digest::{Digests, is_digest};
-use crate::name::PluginName;
 
 /// The directory below the data directory.
 const DIR: &str = "approved";

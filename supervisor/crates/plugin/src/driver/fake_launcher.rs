@@ -10,6 +10,9 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, StreamExt};
+use talon_plugin_client::{Capability, ExecuteError, HealthStatus, PendingCall};
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::{Cookie, Dialect, LifecycleSettings, PluginSpec, SandboxSettings};
 use talon_proto::notices::Notice;
 use talon_proto::plugin::{Action, PluginCapabilities, ToolCallRequest};
 use talon_sanitize::{Raw, Sanitized};
@@ -18,19 +21,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
 
-use crate::capability::Capability;
-use crate::execute::{ExecuteError, ExecuteRequest};
+use crate::execute::ExecuteRequest;
 use crate::launch::{LaunchProgress, ProgramChoice};
 use crate::logs::LogSink;
-use crate::name::PluginName;
 use crate::registry::Registry;
 use crate::service::ServiceSpec;
 use crate::settings::{LogLimits, Settings};
-use crate::spec::{Cookie, Dialect, LifecycleSettings, PluginSpec, SandboxSettings};
-use crate::traits::{
-    HealthStatus, Launch, PendingCall, PluginClient, ProcessHandle, StartFailure, StartedProcess,
-    StartedService,
-};
+use crate::traits::{Launch, PluginClient, ProcessHandle, StartFailure, StartedProcess, StartedService};
 
 /// The outcome of a launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -394,11 +391,11 @@ pub(crate) fn spec(name: &str) -> PluginSpec {
         args: Vec::new(),
         env: Default::default(),
         dialect: Dialect::Auto,
-        service: crate::spec::DEFAULT_SERVICE.to_owned(),
-        tls: crate::spec::Tls::Off,
+        service: talon_plugin_config::spec::DEFAULT_SERVICE.to_owned(),
+        tls: talon_plugin_config::spec::Tls::Off,
         url: None,
-        bridges: crate::bridge::Bridges::default(),
-        changed_tools: crate::spec::ChangedTools::Report,
+        bridges: talon_plugin_config::spec::Bridges::default(),
+        changed_tools: talon_plugin_config::spec::ChangedTools::Report,
         watch: false,
         config: serde_json::Map::new(),
         sha256: None,

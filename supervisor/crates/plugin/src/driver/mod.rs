@@ -21,6 +21,8 @@ use std::time::{Duration, SystemTime};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use talon_plugin_client::HealthStatus;
+use talon_plugin_config::spec::Dialect;
 use talon_sanitize::{Raw, inert};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -39,8 +41,7 @@ use crate::logs::Level;
 use crate::notices::NoticeListener;
 use crate::overdue_call::{MAX_WATCHED, OverdueCall};
 use crate::plugin_context::PluginContext;
-use crate::spec::Dialect;
-use crate::traits::{HealthStatus, Launch, ProcessHandle, StartFailure, StartedProcess};
+use crate::traits::{Launch, ProcessHandle, StartFailure, StartedProcess};
 
 /// The queue of commands for one driver; senders wait when it is full. An operator sends one at a time.
 pub(crate) const COMMAND_QUEUE: usize = 16;

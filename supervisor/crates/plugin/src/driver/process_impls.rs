@@ -9,6 +9,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use talon_control::fd_bundle::Packer;
+use talon_plugin_client::{Capability, Client, HealthStatus, PendingCall};
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::PluginSpec;
 use talon_proto::notices::Notice;
 use talon_proto::plugin::ToolCallRequest;
 use talon_sanitize::{Raw, Sanitized, inert};
@@ -16,18 +19,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
 
-use crate::capability::Capability;
-use crate::client::{Client, Health};
 use crate::handover::{AdoptionCounts, HandoverDocument, HandoverError, InstanceCounters, ProcessRecord};
 use crate::launch::{LaunchProgress, LaunchedProcess, Launcher, Process, ProgramChoice};
 use crate::logs::LogSink;
-use crate::name::PluginName;
 use crate::service::ServiceSpec;
-use crate::spec::PluginSpec;
-use crate::traits::{
-    HealthStatus, Launch, PendingCall, PluginClient, ProcessHandle, StartFailure, StartedProcess,
-    StartedService,
-};
+use crate::traits::{Launch, PluginClient, ProcessHandle, StartFailure, StartedProcess, StartedService};
 use crate::usage::Reading;
 
 impl Launch for Launcher {
@@ -155,14 +151,7 @@ impl PluginClient for Client {
         Client::execute(self, message, metadata, deadline, max_message_bytes)
     }
     fn health(&self, timeout: Duration) -> BoxFuture<'_, HealthStatus> {
-        async move {
-            match Client::health(self, timeout).await {
-                Health::Serving => HealthStatus::Serving,
-                Health::NotServing => HealthStatus::NotServing,
-                Health::Failed(cause) => HealthStatus::Failed(cause),
-            }
-        }
-        .boxed()
+        Client::health(self, timeout).boxed()
     }
     fn refresh_capabilities(
         &self,

@@ -4,15 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use talon_plugin_client::ExecuteError;
+use talon_plugin_config::spec::{Dialect, LifecycleSettings, PluginSpec};
 use tokio::time::Instant;
 
 use super::fake_launcher::{FakeBehavior, FakeLauncher, LaunchPlan, WELL_BEHAVED, call, registry, spec};
-use crate::execute::{ExecuteError, ExecuteRequest};
+use crate::execute::ExecuteRequest;
 use crate::lifecycle::State;
 use crate::overdue_call::MAX_WATCHED;
 use crate::plugin::{OperateError, Plugin};
 use crate::registry::Registry;
-use crate::spec::{Dialect, LifecycleSettings, PluginSpec};
 
 const SECOND: Duration = Duration::from_secs(1);
 

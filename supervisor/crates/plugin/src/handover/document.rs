@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize, de};
 use talon_control::fd_bundle::FdIndex;
 use talon_jail::ProcessIdentity;
 
-use crate::spec::Dialect;
+use talon_plugin_client::connect::IdentityRecord;
+use talon_plugin_config::spec::Dialect;
 
 /// The version of the document that is written and accepted.
 pub(crate) const VERSION: u32 = 1;
@@ -129,15 +130,6 @@ pub(crate) struct ViewRecord {
     pub(crate) gid: Option<u32>,
 }
 
-/// A certificate and its key.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct IdentityRecord {
-    /// DER, in hexadecimal digits.
-    pub(crate) certificate: String,
-    /// PKCS #8, in hexadecimal digits.
-    pub(crate) key: String,
-}
-
 /// Where a process listens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -170,13 +162,6 @@ fn bounded<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Proc
         return Err(de::Error::custom(format_args!("more than {MAX_PROCESSES} processes are handed over")));
     }
     Ok(processes)
-}
-
-/// Without the key, which must not appear in a log.
-impl std::fmt::Debug for IdentityRecord {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("IdentityRecord")
-    }
 }
 
 #[cfg(test)]

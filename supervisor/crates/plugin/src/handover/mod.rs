@@ -14,7 +14,6 @@
 //! killed and started fresh in the same launch: calls wait, as they do after any restart.
 
 mod document;
-mod fingerprint;
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -25,9 +24,8 @@ use crate::rundir::InheritedEntries;
 
 pub use self::document::HandoverDocument;
 pub(crate) use self::document::{
-    AddressRecord, DirRecord, IdentityRecord, MAX_PROCESSES, MonitorRecord, ProcessRecord, ViewRecord,
+    AddressRecord, DirRecord, MAX_PROCESSES, MonitorRecord, ProcessRecord, ViewRecord,
 };
-pub(crate) use self::fingerprint::fingerprint;
 
 /// What a supervisor received from its predecessor.
 #[derive(Debug)]

@@ -8,6 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use talon_jail::{Identity, Mode};
+use talon_plugin_client::connect::ClientIdentity;
+use talon_plugin_client::handshake::{Address, Handshake};
+use talon_plugin_client::{Capability, Client};
+use talon_plugin_config::fingerprint::fingerprint;
+use talon_plugin_config::spec::{Dialect, NetworkAccess, PluginSpec};
 use talon_sanitize::{Raw, Sanitized, inert};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -19,14 +24,8 @@ use super::last_good::{LastGoodProgram, ProgramChoice};
 use super::process::{HandoverState, ServedSockets};
 use super::program::PreparedProgram;
 use super::{LaunchProgress, LaunchedProcess, Launcher, Shared, flatten_join, framed, setup, spawn};
-use crate::capability::Capability;
-use crate::client::Client;
-use crate::connect::ClientIdentity;
-use crate::entry::NetworkAccess;
-use crate::handover::{self, AddressRecord, InstanceCounters, ProcessRecord};
-use crate::handshake::{Address, Handshake};
+use crate::handover::{AddressRecord, InstanceCounters, ProcessRecord};
 use crate::logs::{Level, LogSink, Stream};
-use crate::spec::{Dialect, PluginSpec};
 use crate::stdio::{LineSplitter, PipeReader, StreamLogger};
 
 /// The timeout for taking over a process, if the start timeout is not shorter. The process only has to answer
@@ -210,7 +209,7 @@ impl Shared {
 }
 
 fn same_settings(spec: &PluginSpec, handed: &ProcessRecord) -> Result<(), TakeoverError> {
-    match handover::fingerprint(spec) {
+    match fingerprint(spec) {
         Some(fingerprint) if fingerprint == handed.fingerprint => Ok(()),
         _ => Err(TakeoverError::Settings),
     }

@@ -10,11 +10,11 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use talon_control::fd_bundle::{FdIndex, MissingFdError, Unpacker};
 use talon_jail::{AdoptError, Group, Monitor, MonitorParts};
+use talon_plugin_client::connect::is_descendant;
+use talon_plugin_config::name::PluginName;
 
 use super::process::{Process, ProcessResources, ServedSockets};
-use crate::connect::is_descendant;
 use crate::handover::{AdoptionCounts, ProcessRecord};
-use crate::name::PluginName;
 use crate::rundir::{PrivateDir, RuntimeDir};
 use crate::view::Views;
 

@@ -7,17 +7,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use talon_jail::{GroupError, SpawnError};
+use talon_plugin_client::capability::CapabilityError;
+use talon_plugin_client::connect::{ConnectError, TlsError};
+use talon_plugin_client::handshake::HandshakeError;
+use talon_plugin_config::allow_list::AllowListError;
+use talon_plugin_config::discover::CheckError;
+use talon_plugin_config::name::PluginName;
 use talon_sanitize::Sanitized;
 
 use super::last_good::LastGoodUnavailable;
 use super::process::Exit;
-use crate::capability::CapabilityError;
-use crate::connect::{ConnectError, TlsError};
-use crate::discover::CheckError;
-use crate::egress::EgressError;
-use crate::handshake::HandshakeError;
 use crate::identity::IdentityError;
-use crate::name::PluginName;
 use crate::view::ViewError;
 
 /// The steps of a start, for the message about one that failed.
@@ -94,7 +94,7 @@ pub(crate) enum LaunchError {
     Group(#[from] GroupError),
     /// Its list of allowed hosts cannot be parsed.
     #[error(transparent)]
-    Egress(#[from] EgressError),
+    Egress(#[from] AllowListError),
     /// Its view of the files cannot be built.
     #[error("its view of the files cannot be built: {0}; correct its sandbox.fs")]
     Isolation(String),
@@ -230,8 +230,8 @@ impl LaunchError {
         match self {
             Self::Check(error) => !matches!(
                 error,
-                CheckError::Program(crate::view::ProgramError::Io { .. })
-                    | CheckError::Directory(crate::view::TreeError::Io { .. })
+                CheckError::Program(talon_plugin_config::files::ProgramError::Io { .. })
+                    | CheckError::Directory(talon_plugin_config::files::TreeError::Io { .. })
             ),
             Self::View(error) => !matches!(error, ViewError::Copy { .. }),
             Self::Identity(error) => !matches!(error, IdentityError::Io { .. }),

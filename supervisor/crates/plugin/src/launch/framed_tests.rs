@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
+use talon_plugin_client::handshake::Address;
+use talon_plugin_config::discover::SpecDefaults;
 use tokio::net::{UnixListener, UnixStream};
 
 use super::*;
-use crate::discover::SpecDefaults;
-use crate::handshake::Address;
 use crate::rundir::RuntimeDir;
 
 struct Scene {
@@ -20,7 +20,8 @@ fn scene() -> Scene {
     let path = private.tmp_dir().join("plugin.sock");
     let listener = UnixListener::bind(&path).unwrap();
     let uid = rustix::process::geteuid().as_raw();
-    let target = Target::new(&Address::Unix(path), &private, uid, std::process::id(), false).unwrap();
+    let target =
+        Target::new(&Address::Unix(path), private.sockets(), uid, std::process::id(), false).unwrap();
     Scene { _dir: dir, listener, target }
 }
 

@@ -1,9 +1,9 @@
 //! Waits for the handshake line in a plugin's output.
 
 use super::error::LaunchError;
-use crate::handshake::{self, Handshake, HandshakeError, MAX_LINE_BYTES};
-use crate::spec::PluginSpec;
 use crate::stdio::{Line, LineSplitter, PipeReader, StreamLogger};
+use talon_plugin_client::handshake::{self, Handshake, HandshakeError, MAX_LINE_BYTES};
+use talon_plugin_config::spec::PluginSpec;
 use talon_sanitize::Raw;
 
 /// The most lines and bytes before the handshake: a banner, a few warnings of an interpreter.

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use talon_jail::{Access, BindMount, Identity, Isolation, Mode, Network, PrivateTmpfs, Program, View};
+use talon_plugin_config::discover::CheckError;
+use talon_plugin_config::profile;
+use talon_plugin_config::spec::{PluginSpec, SandboxSettings};
 
 use super::error::LaunchError;
 use super::program::PreparedProgram;
-use crate::discover::CheckError;
-use crate::profile;
 use crate::rundir::{HOME_DIR, PrivateDir, SOCKET_DIR, TMP_DIR};
 use crate::service::{Home, ServiceSpec};
-use crate::spec::{PluginSpec, SandboxSettings};
 
 /// How many bytes of the private directory count for one file or directory: a page, which is what a small
 /// file takes. So inodes run out about when space would.

@@ -19,16 +19,17 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use talon_jail::Identity;
+use talon_plugin_config::bridge::Bridge;
+use talon_plugin_config::discover::check_digest;
+use talon_plugin_config::files::{digest, program};
+use talon_plugin_config::spec::{Dialect, PluginSpec};
 use talon_sanitize::{Sanitized, inert};
 
 use super::Shared;
 use super::error::LaunchError;
 use super::program::PreparedProgram;
-use crate::bridge::Bridge;
-use crate::discover::check_digest;
 use crate::logs::{Level, LogSink};
-use crate::spec::{Dialect, PluginSpec};
-use crate::view::{ViewSource, Views, digest, program};
+use crate::view::{ViewSource, Views};
 
 /// Stores the last program with which a plugin became ready, if any.
 #[derive(Default)]
@@ -237,10 +238,10 @@ mod tests {
     use std::io::Write;
 
     use talon_jail::Program;
+    use talon_plugin_config::discover::SpecDefaults;
+    use talon_plugin_config::name::PluginName;
 
     use super::*;
-    use crate::discover::SpecDefaults;
-    use crate::name::PluginName;
 
     fn prepared(program: Program, file: Option<File>, digest: &str) -> PreparedProgram {
         PreparedProgram {

@@ -53,16 +53,18 @@ use self::last_good::{LastGoodProgram, ProgramSource};
 use self::process::HandoverState;
 pub(crate) use self::process::{Exit, Process};
 pub(crate) use self::stepwise::StepwiseStart;
-use crate::capability::Capability;
-use crate::client::Client;
-use crate::connect::ClientIdentity;
-use crate::handover::{InstanceCounters, Leftovers, ReceivedHandover, fingerprint};
-use crate::handshake::MAX_LINE_BYTES;
-use crate::identity::{Identities, may_change_uid};
+use talon_plugin_client::connect::ClientIdentity;
+use talon_plugin_client::handshake::MAX_LINE_BYTES;
+use talon_plugin_client::{Capability, Client};
+use talon_plugin_config::fingerprint::fingerprint;
+use talon_plugin_config::privileges::may_change_uid;
+use talon_plugin_config::spec::{Dialect, PluginSpec};
+
+use crate::handover::{InstanceCounters, Leftovers, ReceivedHandover};
+use crate::identity::Identities;
 use crate::logs::{Level, LogSink, Stream};
 use crate::rundir::{PrivateDir, RuntimeDir, prepare_data_dir};
 use crate::settings::{Settings, SetupError};
-use crate::spec::{Dialect, PluginSpec};
 use crate::stdio::{LineSplitter, PipeReader, StreamLogger};
 use crate::view::Views;
 

@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use talon_control::fd_bundle::Packer;
+use talon_egress::Proxy;
 use talon_jail::{ExitStatus, Group, GroupError, Limits, Monitor, MonitorParts};
+use talon_plugin_client::connect::ClientIdentity;
+use talon_plugin_client::handshake::{Address, Handshake};
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::Dialect;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::connect::ClientIdentity;
-use crate::egress::Proxy;
 use crate::handover::{AddressRecord, DirRecord, InstanceCounters, MonitorRecord, ProcessRecord};
-use crate::handshake::{Address, Handshake};
-use crate::name::PluginName;
 use crate::rundir::PrivateDir;
-use crate::spec::Dialect;
 use crate::state_sockets::AttachedSocket;
 use crate::stdio::SharedPipe;
 use crate::usage::Reading;
@@ -292,7 +292,7 @@ impl Process {
         let standing = self.handover_state.get().ok_or(io::ErrorKind::NotFound)?;
         let HandoverState { handshake, .. } = standing;
         let MonitorParts { monitor, program, control, pidfd, program_pidfd } = held.monitor.share()?;
-        let (inside, listening) = held.dir.duplicate_fds()?;
+        let (inside, listening) = held.dir.sockets().duplicate_fds()?;
         let sockets = held.sockets();
         let proxy = sockets.proxy.as_ref().map(Proxy::socket).transpose()?;
         let state = sockets.state.as_ref().map(|state| state.socket()).transpose()?;

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use talon_jail::{Identity, Program};
+use talon_plugin_config::bridge::Bridge;
+use talon_plugin_config::discover::{CheckError, check_digest, check_script_location};
+use talon_plugin_config::files::program::{self, OpenProgram, ProgramKind};
+use talon_plugin_config::files::{ProgramError, tree};
+use talon_plugin_config::spec::PluginSpec;
 
 use super::error::LaunchError;
-use crate::bridge::Bridge;
-use crate::discover::{CheckError, check_digest, check_script_location};
-use crate::spec::PluginSpec;
-use crate::view::program::{self, OpenProgram, ProgramKind};
-use crate::view::{ProgramError, View, ViewError, ViewSource, Views, tree};
+use crate::view::{View, ViewError, ViewSource, Views};
 
 /// A program, ready to be passed to the jail.
 #[derive(Clone)]

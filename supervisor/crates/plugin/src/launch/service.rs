@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use talon_jail::{Group, InheritedFds, JailSpec, Mode, Program};
+use talon_plugin_config::discover::CheckError;
+use talon_plugin_config::files::program;
 use tokio::time::timeout;
 
 use super::attempt::LAST_OUTPUT_WAIT;
@@ -13,12 +15,10 @@ use super::error::LaunchError;
 use super::process::{Process, ProcessResources, ServedSockets};
 use super::spawn::uid_of;
 use super::{Launcher, Shared, flatten_join, isolation};
-use crate::discover::CheckError;
 use crate::logs::{LogSink, Stream};
 use crate::service::ServiceSpec;
 use crate::stdio::{LastLines, LineSplitter, PipeReader, StreamLogger};
 use crate::traits::StartedService;
-use crate::view::program;
 
 /// The timeout for building its jail: a thousand times what that needs. On a machine that is so busy, the
 /// start fails until the next try. A stop in the meantime waits for it, too.
@@ -95,7 +95,7 @@ impl Shared {
         // From now on only the service holds it, so that its end is noticed.
         drop(stdin);
         if let Some(private) = jailed.private {
-            dir.set_inside(private);
+            dir.sockets().set_inside(private);
         }
         // From here on the process dies with its handle.
         let process = Process::new(

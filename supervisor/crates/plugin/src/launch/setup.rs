@@ -4,21 +4,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use talon_jail::Mode;
+use talon_plugin_client::connect::{ClientIdentity, Target, TlsError};
+use talon_plugin_client::handshake::{Address, Handshake};
+use talon_plugin_client::{
+    Capability, Client, HealthStatus, InitOutcome, LinkError, Methods, RefreshError, StdioPiece,
+};
+use talon_plugin_config::bridge::Bridge;
+use talon_plugin_config::spec::{Dialect, NetworkAccess, PluginSpec};
 use talon_sanitize::{Raw, Sanitized};
 use tokio_util::task::TaskTracker;
 
 use super::error::{LaunchError, LaunchStep};
 use super::process::Process;
-use crate::bridge::Bridge;
-use crate::capability::Capability;
-use crate::client::{Client, Health, InitOutcome, LinkError, Methods, RefreshError};
-use crate::connect::{ClientIdentity, Target, TlsError};
-use crate::entry::NetworkAccess;
-use crate::handshake::{Address, Handshake};
 use crate::logs::{Level, LogSink, Stream};
 use crate::rundir::PrivateDir;
-use crate::spec::{Dialect, PluginSpec};
-use crate::stdio::{LastLines, StreamLogger};
+use crate::stdio::{LastLines, StreamLogGuard, StreamLogger};
 
 /// The interval between health checks of a plugin that does not serve yet. Polled, because most plugins do
 /// not implement the health service's Watch.
@@ -54,7 +54,7 @@ pub(super) fn target(
     {
         return Err(LaunchError::TcpInside { addr });
     }
-    Target::new(&handshake.address, dir, uid, monitor_pid, spec.allow_tcp)
+    Target::new(&handshake.address, dir.sockets(), uid, monitor_pid, spec.allow_tcp)
         .map(|target| target.with_tls(tls))
         .map_err(|error| LaunchError::Connect(Raw::of(&error).line(), Some(error)))
 }
@@ -131,9 +131,9 @@ pub(super) async fn wait_until_serving(
     *step = LaunchStep::Health;
     loop {
         match client.health(spec.lifecycle.health_check_timeout).await {
-            Health::Serving => return Ok(capability),
-            Health::NotServing => tokio::time::sleep(HEALTH_POLL).await,
-            Health::Failed(text) => return Err(LaunchError::Health(text)),
+            HealthStatus::Serving => return Ok(capability),
+            HealthStatus::NotServing => tokio::time::sleep(HEALTH_POLL).await,
+            HealthStatus::Failed(text) => return Err(LaunchError::Health(text)),
         }
     }
 }
@@ -147,7 +147,7 @@ pub(super) async fn drain_output(
 ) {
     let drain = async {
         let mut retry = RetryDelay::default();
-        while client.drain_stdio(&mut stdout, &mut stderr, line_bytes).await {
+        while log_stdio(&client, &mut stdout, &mut stderr, line_bytes).await {
             retry.pause().await;
         }
     };
@@ -155,6 +155,27 @@ pub(super) async fn drain_output(
         () = gone => {}
         () = drain => {}
     }
+}
+
+/// Logs one output stream to its end. False: the program has no such stream.
+async fn log_stdio(
+    client: &Client,
+    stdout: &mut StreamLogger,
+    stderr: &mut StreamLogger,
+    line_bytes: usize,
+) -> bool {
+    let mut output = client.stdio().await;
+    let (mut stdout, mut stderr) =
+        (StreamLogGuard::new(stdout, line_bytes), StreamLogGuard::new(stderr, line_bytes));
+    while let Some(piece) = output.next().await {
+        match piece {
+            StdioPiece::Stdout(bytes) => stdout.log_chunk(&bytes),
+            StdioPiece::Stderr(bytes) => stderr.log_chunk(&bytes),
+        }
+        stdout.throttle().await;
+        stderr.throttle().await;
+    }
+    output.is_served()
 }
 
 /// Holds a go-plugin program's broker open for as long as the program lives.

@@ -6,7 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
+use talon_egress::{Denial, Proxy};
 use talon_jail::{Access, BindMount, Group, Groups, Identity, InheritedFds, JailSpec, Mode, View};
+use talon_plugin_client::connect::ClientIdentity;
+use talon_plugin_config::allow_list::AllowList;
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::{Dialect, NetworkAccess, PluginSpec, SandboxSettings, Tls};
 use talon_sanitize::inert;
 use tokio::net::UnixListener;
 use tokio::time::Instant;
@@ -14,14 +19,9 @@ use tokio::time::Instant;
 use super::error::LaunchError;
 use super::process::{Process, ProcessResources, ServedSockets};
 use super::{Shared, SpawnedProcess, isolation, program};
-use crate::connect::ClientIdentity;
-use crate::egress::{AllowList, Denial, Proxy};
-use crate::entry::NetworkAccess;
 use crate::environment;
 use crate::logs::{Level, LogSink, Stream};
-use crate::name::PluginName;
 use crate::rundir::PrivateDir;
-use crate::spec::{Dialect, PluginSpec, SandboxSettings, Tls};
 use crate::state_sockets::AttachedSocket;
 use crate::stdio::PipeReader;
 
@@ -123,7 +123,7 @@ impl Shared {
     /// The identity of a plugin's processes.
     pub(super) fn identity(&self, spec: &PluginSpec) -> Result<Option<Identity>, LaunchError> {
         // Discovery checks specs already; this covers hosts that build their own.
-        crate::discover::check_settings(spec)?;
+        talon_plugin_config::discover::check_settings(spec)?;
         Ok(match (&self.identities, spec.sandbox.mode) {
             (Some(_), Mode::Enforce) if !self.may_change_uid => return Err(LaunchError::NoUid),
             // The jail's report says that it does not have its own uid.
@@ -207,7 +207,7 @@ impl Shared {
         // From now on only the plugin listens.
         drop(listening);
         if let Some(private) = jailed.private {
-            dir.set_inside(private);
+            dir.sockets().set_inside(private);
         }
         // From here on the process dies with its handle.
         let process = Process::new(

@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use talon_plugin_client::Client;
+use talon_plugin_client::connect::{ClientIdentity, Target};
+use talon_plugin_client::handshake::{Handshake, MAX_LINE_BYTES};
+use talon_plugin_config::spec::{Dialect, PluginSpec};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::attempt::{Attempt, AttemptFailure, LAST_OUTPUT_WAIT};
@@ -9,12 +13,8 @@ use super::error::{LaunchError, LaunchStep};
 use super::handshake_wait::{self, HandshakeOutput, HandshakeWait};
 use super::process::Process;
 use super::{Launcher, SpawnedProcess, framed, setup};
-use crate::client::Client;
-use crate::connect::{ClientIdentity, Target};
-use crate::handshake::{Handshake, MAX_LINE_BYTES};
 use crate::logs::{LogSink, Stream};
 use crate::rundir::PrivateDir;
-use crate::spec::{Dialect, PluginSpec};
 use crate::stdio::{LineSplitter, StreamLogger};
 
 /// A started process before its handshake. Dropping it kills the process and everything it started.

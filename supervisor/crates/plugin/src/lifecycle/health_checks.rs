@@ -8,11 +8,11 @@
 
 use std::time::Duration;
 
+use talon_plugin_config::spec::LifecycleSettings;
 use talon_sanitize::Sanitized;
 
 use super::MachineTime;
 use super::event::CheckResult;
-use crate::spec::LifecycleSettings;
 
 /// The shortest interval between checks, whatever is configured: each check is a call to the plugin.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);

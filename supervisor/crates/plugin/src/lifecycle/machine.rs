@@ -38,6 +38,7 @@
 
 use std::time::Duration;
 
+use talon_plugin_config::spec::LifecycleSettings;
 use talon_sanitize::{Sanitized, inert};
 
 use super::backoff;
@@ -46,7 +47,6 @@ use super::health_checks::{CheckVerdict, HealthChecks};
 use super::reason::{Reason, format_duration, truncate};
 use super::restart_counter::RestartCounter;
 use super::{Desired, MachineTime, State};
-use crate::spec::LifecycleSettings;
 
 /// The interval at which a kill is repeated while something is still running. SIGKILL works the first time,
 /// except for processes that were just being forked.

@@ -61,7 +61,7 @@ impl Story {
     }
 
     fn says(&self) -> Sanitized {
-        self.machine.reason().unwrap().describe(&crate::name::PluginName::new("x").unwrap())
+        self.machine.reason().unwrap().describe(&talon_plugin_config::name::PluginName::new("x").unwrap())
     }
 }
 

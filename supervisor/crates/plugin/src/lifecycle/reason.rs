@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use talon_sanitize::{Sanitized, inert};
 
-use crate::name::PluginName;
+use talon_plugin_config::name::PluginName;
 
 /// Reasons for which processes end other than by a stop: a closed set, used in metrics.
 pub(crate) mod restart_reason {

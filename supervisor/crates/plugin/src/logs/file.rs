@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use talon_plugin_config::name::PluginName;
 use tokio::sync::{mpsc, oneshot};
 
 use super::LogLine;
-use crate::name::PluginName;
 use crate::settings::LogLimits;
 
 /// The most lines that wait for the disk. Further lines are dropped from the file and counted.

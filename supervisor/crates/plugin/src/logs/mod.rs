@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 
+use talon_plugin_config::name::PluginName;
 use talon_sanitize::{Raw, Sanitized, inert};
 use tokio::sync::broadcast;
 use tokio::time::Instant;
@@ -25,7 +26,6 @@ use tokio::time::Instant;
 use self::file::FileLog;
 use self::rate::{RateLimiter, Verdict};
 use crate::events::{EventKind, Events, NewEvent};
-use crate::name::PluginName;
 use crate::settings::Settings;
 
 /// How many lines a live listener may lag behind before it loses the oldest ones.

@@ -1,11 +1,11 @@
 //! Why a start failed, and at which step.
 
+use talon_plugin_client::connect::ConnectError;
+use talon_plugin_client::handshake::HandshakeError;
+use talon_plugin_config::spec::PluginSpec;
 use talon_sanitize::{Raw, Sanitized, inert};
 
-use crate::connect::ConnectError;
-use crate::handshake::HandshakeError;
 use crate::launch::LaunchError;
-use crate::spec::PluginSpec;
 
 /// The steps of a start, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -25,13 +25,14 @@ use tokio::time::{Instant, timeout};
 pub use self::error::{ProbeError, Stage};
 pub use self::raw_client::{CallOptions, RawClient};
 pub use self::stop::{StopMethod, StopOutcome};
+use talon_plugin_client::handshake::{Address, Handshake};
+use talon_plugin_config::spec::PluginSpec;
+
 use crate::events::Events;
-use crate::handshake::{Address, Handshake};
 use crate::launch::{Launcher, StepwiseStart};
 use crate::logs::{LogLine, LogSink, Stream};
 use crate::registry::Registry;
 use crate::settings::{Settings, SetupError};
-use crate::spec::PluginSpec;
 
 /// How long killed processes may take to disappear. It is exceeded only on an extremely slow machine; the processes'
 /// own tasks keep cleaning up.
@@ -196,7 +197,7 @@ impl Probe {
             Address::Tcp(_) => return ListeningSocket::Tcp,
             Address::Unix(path) => path,
         };
-        let dir = self.launched.dir();
+        let dir = self.launched.dir().sockets();
         if dir.listening().is_some() && *path == dir.listening_path() {
             return ListeningSocket::Inherited;
         }

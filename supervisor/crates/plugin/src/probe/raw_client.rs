@@ -7,9 +7,8 @@ use http::uri::PathAndQuery;
 use talon_sanitize::inert;
 use tonic::Code;
 
-use crate::client::{Client, RawCall};
-use crate::execute::ExecuteError;
-use crate::spec::PluginSpec;
+use talon_plugin_client::{Client, ExecuteError, RawCall};
+use talon_plugin_config::spec::PluginSpec;
 
 /// The connections to one process. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -31,9 +30,9 @@ pub struct CallOptions {
 
 impl RawClient {
     pub(super) fn new(client: Client, spec: &PluginSpec) -> Self {
-        let service = match crate::bridge::Bridge::for_dialect(spec.dialect) {
+        let service = match talon_plugin_config::bridge::Bridge::for_dialect(spec.dialect) {
             // A bridge is built with our SDK, whatever program is behind it.
-            Some(_) => crate::spec::DEFAULT_SERVICE.to_owned(),
+            Some(_) => talon_plugin_config::spec::DEFAULT_SERVICE.to_owned(),
             None => spec.service.clone(),
         };
         Self { client, service }

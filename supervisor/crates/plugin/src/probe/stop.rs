@@ -10,6 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use talon_plugin_client::socket_dir::proc_fd_path;
 use talon_sanitize::{Raw, Sanitized, inert};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -17,7 +18,7 @@ use tokio::time::timeout;
 
 use super::Probe;
 use super::raw_client::RawClient;
-use crate::rundir::{SOCKET_DIR, TMP_DIR, proc_fd_path};
+use crate::rundir::{SOCKET_DIR, TMP_DIR};
 
 /// How many leftovers are named. Others are not counted, since one is too many.
 const MAX_NAMED: usize = 4;
@@ -107,7 +108,7 @@ impl Probe {
     fn sockets_in(&self, dir: &str) -> Vec<Sanitized> {
         use std::os::unix::fs::FileTypeExt;
 
-        let Ok(opened) = self.launched.dir().open(Path::new(dir)) else { return Vec::new() };
+        let Ok(opened) = self.launched.dir().sockets().open(Path::new(dir)) else { return Vec::new() };
         let entries = std::fs::read_dir(proc_fd_path(opened.as_fd())).into_iter().flatten().flatten();
         let sockets = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()));
         let name = |entry: std::fs::DirEntry| {

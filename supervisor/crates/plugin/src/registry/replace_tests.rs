@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use talon_plugin_client::ExecuteError;
+use talon_plugin_config::spec::ChangedTools;
 
 use super::*;
 use crate::driver::fake_launcher::{
     FakeBehavior, FakeLauncher, LaunchPlan, WELL_BEHAVED, call, registry, spec,
 };
-use crate::execute::ExecuteError;
-use crate::spec::ChangedTools;
 
 const GATED: FakeBehavior = FakeBehavior { gated: true, ..WELL_BEHAVED };
 

@@ -8,17 +8,17 @@
 //! | `k` | the connection to its key-value store; the plugin sees it, too |
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, chmodat, chownat, openat};
+use rustix::fs::{AtFlags, Gid, Mode, chmodat, chownat};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
 use talon_jail::Identity;
+use talon_plugin_client::socket_dir::LISTENING;
 
 use super::PrivateDir;
 
 /// Names that differ from those of the plugin's own sockets, which are in subdirectories.
-const LISTENING: &str = "l";
 const PROXY: &str = "x";
 const STATE: &str = "k";
 
@@ -31,21 +31,8 @@ impl PrivateDir {
     /// the plugin is gone.
     pub(crate) fn listen(&self) -> io::Result<OwnedFd> {
         let socket = self.bind(LISTENING, None)?;
-        let place =
-            openat(&self.fd, LISTENING, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-        // It is created once for each directory, so there is no earlier one.
-        let _ = self.listening.set(place);
+        self.sockets.remember_listening()?;
         Ok(socket)
-    }
-
-    /// The path of the listening socket.
-    pub(crate) fn listening_path(&self) -> PathBuf {
-        self.path.join(LISTENING)
-    }
-
-    /// The bound socket itself, to connect to; `None` if there is none.
-    pub(crate) fn listening(&self) -> Option<BorrowedFd<'_>> {
-        self.listening.get().map(AsFd::as_fd)
     }
 
     /// Creates the socket for the supervisor's proxy, to which the plugin may connect.
@@ -55,7 +42,7 @@ impl PrivateDir {
 
     /// The path where the plugin finds it.
     pub(crate) fn proxy_path(&self) -> PathBuf {
-        self.path.join(PROXY)
+        self.path().join(PROXY)
     }
 
     /// Creates the socket for the plugin's key-value store, to which the plugin may connect.
@@ -65,27 +52,28 @@ impl PrivateDir {
 
     /// The path where the plugin finds it.
     pub(crate) fn state_path(&self) -> PathBuf {
-        self.path.join(STATE)
+        self.path().join(STATE)
     }
 
     /// Binds a listening socket to which only `plugin` may connect, or only our uid if it is `None`.
     fn bind(&self, name: &str, plugin: Option<Identity>) -> io::Result<OwnedFd> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        let path: &Path = &self.path.join(name);
+        let path: &Path = &self.path().join(name);
         bind(&socket, &SocketAddrUnix::new(path)?)?;
         // Permissions are set before `listen`, so that no other process can connect earlier.
         if let Some(plugin) = plugin {
-            chownat(&self.fd, name, None, Some(Gid::from_raw(plugin.gid)), AtFlags::SYMLINK_NOFOLLOW)?;
+            chownat(
+                self.sockets.fd(),
+                name,
+                None,
+                Some(Gid::from_raw(plugin.gid)),
+                AtFlags::SYMLINK_NOFOLLOW,
+            )?;
         }
         let mode = if plugin.is_some() { 0o660 } else { 0o600 };
-        chmodat(&self.fd, name, Mode::from_raw_mode(mode), AtFlags::empty())?;
+        chmodat(self.sockets.fd(), name, Mode::from_raw_mode(mode), AtFlags::empty())?;
         listen(&socket, BACKLOG)?;
         Ok(socket)
     }
-}
-
-/// A path under which a descriptor can be connected to.
-pub(crate) fn proc_fd_path(fd: BorrowedFd<'_>) -> PathBuf {
-    format!("/proc/self/fd/{}", fd.as_raw_fd()).into()
 }

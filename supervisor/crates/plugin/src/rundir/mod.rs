@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A jailed plugin sees another directory at the same path: a file system in memory with `s`, `t` and `h` that exists
-//! only for this plugin. We hold a descriptor of it ([`PrivateDir::enter`]). So the paths that a plugin prints are the
+//! only for this plugin. We hold a descriptor of it ([`SocketDir::set_inside`]). So the paths that a plugin prints are the
 //! same with and without a jail. Our own directory contains `s`, `t` and `h` only for plugins without a jail.
 
 mod listen;
@@ -23,16 +23,16 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{AtFlags, Dir, FileType, Gid, Mode, OFlags, Uid, fchmod, fchown, mkdirat, openat, statat};
 use rustix::io::Errno;
 use talon_jail::Identity;
+use talon_plugin_client::socket_dir::SocketDir;
 
-pub(crate) use listen::proc_fd_path;
 pub(crate) use lock::{DirLock, LockError};
-pub(crate) use prepare::{OVERFLOW_UID, impassable_ancestor, prepare_data_dir, prepare_dir};
+pub(crate) use prepare::{impassable_ancestor, prepare_data_dir, prepare_dir};
 pub(crate) use remove::remove_tree;
 
 use crate::settings::SetupError;
@@ -172,8 +172,8 @@ impl RuntimeDir {
     pub(crate) fn allocate(self: &Arc<Self>, owner: Option<Identity>) -> io::Result<PrivateDir> {
         let dir = self.allocate_empty(owner)?;
         for inner in [SOCKET_DIR, TMP_DIR, HOME_DIR] {
-            mkdirat(&dir.fd, inner, Mode::from_raw_mode(PRIVATE_MODE))?;
-            let fd = openat(&dir.fd, inner, dir_flags(), Mode::empty())?;
+            mkdirat(dir.sockets.fd(), inner, Mode::from_raw_mode(PRIVATE_MODE))?;
+            let fd = openat(dir.sockets.fd(), inner, dir_flags(), Mode::empty())?;
             // Set while we are the owner: later only CAP_FOWNER could change the mode.
             fchmod(&fd, Mode::from_raw_mode(PRIVATE_MODE))?;
             if let Some(owner) = owner {
@@ -190,15 +190,12 @@ impl RuntimeDir {
         let dir = PrivateDir {
             runtime: self.clone(),
             name,
-            path,
-            fd,
-            inside: Mutex::default(),
-            listening: OnceLock::new(),
+            sockets: Arc::new(SocketDir::new(path, fd)),
             removed: AtomicBool::new(false),
         };
         if let Some(owner) = owner {
-            fchown(&dir.fd, None, Some(Gid::from_raw(owner.gid)))?;
-            fchmod(&dir.fd, Mode::from_raw_mode(GROUP_MODE))?;
+            fchown(dir.sockets.fd(), None, Some(Gid::from_raw(owner.gid)))?;
+            fchmod(dir.sockets.fd(), Mode::from_raw_mode(GROUP_MODE))?;
         }
         Ok(dir)
     }
@@ -215,13 +212,12 @@ impl RuntimeDir {
         if !ours {
             return Err(missing());
         }
+        let path = self.path.join(PLUGINS_DIR).join(name);
+        let fd = openat(&self.plugins, name, dir_flags(), Mode::empty())?;
         Ok(PrivateDir {
             runtime: self.clone(),
             name: name.to_owned(),
-            path: self.path.join(PLUGINS_DIR).join(name),
-            fd: openat(&self.plugins, name, dir_flags(), Mode::empty())?,
-            inside: Mutex::new(inside.map(Arc::new)),
-            listening: listening.map_or_else(OnceLock::new, OnceLock::from),
+            sockets: Arc::new(SocketDir::adopt(path, fd, inside, listening)),
             removed: AtomicBool::new(false),
         })
     }
@@ -259,19 +255,20 @@ impl RuntimeDir {
 pub(crate) struct PrivateDir {
     runtime: Arc<RuntimeDir>,
     name: String,
-    path: PathBuf,
-    fd: OwnedFd,
-    /// The directory that the plugin sees at this path, if it is another one.
-    inside: Mutex<Option<Arc<OwnedFd>>>,
-    /// The inherited listening socket, to connect to.
-    listening: OnceLock<OwnedFd>,
+    /// What its sockets are reached through. Connections hold it, too, but do not keep the directory.
+    sockets: Arc<SocketDir>,
     removed: AtomicBool,
 }
 
 impl PrivateDir {
     /// The path without symlinks.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.sockets.path()
+    }
+
+    /// What its sockets are reached through.
+    pub(crate) fn sockets(&self) -> &Arc<SocketDir> {
+        &self.sockets
     }
 
     /// Its name. It is unique as long as the directory exists.
@@ -279,44 +276,21 @@ impl PrivateDir {
         &self.name
     }
 
-    /// Sets the directory that the plugin sees at this path instead of ours.
-    pub(crate) fn set_inside(&self, inside: OwnedFd) {
-        *self.inside() = Some(Arc::new(inside));
-    }
-
     /// Whether another supervisor has taken it over, with the processes in it.
     pub(crate) fn is_released(&self) -> bool {
         self.runtime.released.load(Ordering::Acquire)
     }
 
-    /// Duplicates of the directory that the plugin sees and of its inherited socket, for another supervisor.
-    pub(crate) fn duplicate_fds(&self) -> io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
-        let inside = self.inside().as_ref().map(|inside| inside.try_clone()).transpose()?;
-        let listening = self.listening.get().map(OwnedFd::try_clone).transpose()?;
-        Ok((inside, listening))
-    }
-
-    /// Opens a path below it as the plugin sees it, even if the directory was renamed. No symlink is followed.
-    pub(crate) fn open(&self, below: &Path) -> rustix::io::Result<OwnedFd> {
-        let inside = self.inside().clone();
-        let dir = inside.as_ref().map_or(self.fd.as_fd(), |inside| inside.as_fd());
-        talon_jail::open_beneath(dir, below)
-    }
-
-    fn inside(&self) -> MutexGuard<'_, Option<Arc<OwnedFd>>> {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn socket_dir(&self) -> PathBuf {
-        self.path.join(SOCKET_DIR)
+        self.path().join(SOCKET_DIR)
     }
 
     pub(crate) fn tmp_dir(&self) -> PathBuf {
-        self.path.join(TMP_DIR)
+        self.path().join(TMP_DIR)
     }
 
     pub(crate) fn home_dir(&self) -> PathBuf {
-        self.path.join(HOME_DIR)
+        self.path().join(HOME_DIR)
     }
 
     /// Removes it with its content. Blocking.
@@ -325,9 +299,9 @@ impl PrivateDir {
             return;
         }
         // The file system in memory lives as long as a descriptor of it is open, so ours is closed here.
-        *self.inside() = None;
+        self.sockets.close_inside();
         if let Err(error) = remove_tree(self.runtime.plugins.as_fd(), &self.name) {
-            tracing::warn!(path = %self.path.display(), %error, "a plugin's private directory cannot be removed");
+            tracing::warn!(path = %self.path().display(), %error, "a plugin's private directory cannot be removed");
         }
     }
 }

@@ -7,13 +7,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, Stat, fchmod, fstat};
 use rustix::io::Errno;
+use talon_plugin_config::privileges::{OVERFLOW_UID, may_change_uid};
 
 use super::{PRIVATE_MODE, SHARED_MODE, open_dir};
-use crate::identity::may_change_uid;
 use crate::settings::SetupError;
-
-/// The uid that the kernel shows for an owner without a mapping in this user namespace; `nobody` on most systems.
-pub(crate) const OVERFLOW_UID: u32 = 65_534;
 
 const NOT_TRAVERSABLE: &str =
     "plugins run with their own uids and cannot pass through it; run chmod o+x on it";

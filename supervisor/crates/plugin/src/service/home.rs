@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, Gid, Mode, OFlags, Uid, chmod, chownat, fstat};
 use rustix::io::Errno;
 use talon_jail::Identity;
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::privileges::may_change_uid;
 
-use crate::identity::{Identities, IdentityError, may_change_uid};
-use crate::name::PluginName;
+use crate::identity::{Identities, IdentityError};
 use crate::rundir::{open_dir, prepare_data_dir};
 use crate::settings::SetupError;
 

@@ -26,8 +26,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use self::home::Home;
 pub use self::spec::{ServiceHooks, ServiceSpec};
+use talon_plugin_config::name::PluginName;
+
 use crate::logs::LogSink;
-use crate::name::PluginName;
 use crate::traits::Launch;
 
 /// A handle on a service. Cheap to clone. When the last one is dropped, including the registry's, the service is

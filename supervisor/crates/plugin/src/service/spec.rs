@@ -4,11 +4,11 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::SandboxSettings;
 use talon_sanitize::Sanitized;
 
 use super::Home;
-use crate::name::PluginName;
-use crate::spec::SandboxSettings;
 
 /// One service.
 #[derive(Debug, Clone)]

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
+use talon_plugin_config::spec::SandboxSettings;
 use tokio::time::Instant;
 
 use super::*;
@@ -11,7 +12,6 @@ use crate::driver::fake_launcher::{
     FakeBehavior, FakeLauncher, LaunchPlan, WELL_BEHAVED, registry, spec as plugin_spec,
 };
 use crate::registry::Registry;
-use crate::spec::SandboxSettings;
 
 const GRACE: Duration = Duration::from_secs(4);
 

@@ -2,11 +2,11 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 
 use proptest::prelude::*;
+use talon_plugin_config::name::PluginName;
 
 use super::*;
 use crate::events::Events;
 use crate::logs::Level;
-use crate::name::PluginName;
 use crate::settings::{LogLimits, Settings};
 
 fn classify(line: &str) -> (Level, Sanitized) {

@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{fdatasync, fstat, fstatfs};
 
-use super::digest;
+use talon_plugin_config::files::digest;
 
 /// The minimum time since the last change. A minute is thousands of clock steps. It also exceeds the kernel's
 /// write-back delay (a little over 30 s), so no start waits for write-back.

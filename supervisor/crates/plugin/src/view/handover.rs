@@ -6,9 +6,10 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use talon_plugin_config::name::PluginName;
+
 use super::{View, Views};
 use crate::handover::ViewRecord;
-use crate::name::PluginName;
 use crate::rundir::open_dir;
 
 impl View {

@@ -15,12 +15,8 @@
 //! Views are in the data directory, because `/run`, the usual place of the runtime directory, is in memory and often
 //! mounted noexec.
 
-pub(crate) mod digest;
 mod digest_cache;
 mod handover;
-pub(crate) mod program;
-pub(crate) mod tree;
-pub(crate) mod trust;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -36,15 +32,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::{Gid, Mode, OFlags, StatVfsMountFlags, fchmod, fchown, fstatvfs};
 use sha2::{Digest, Sha256};
 
-pub(crate) use program::ProgramError;
-pub(crate) use tree::TreeError;
+use talon_plugin_config::files::digest;
+use talon_plugin_config::files::tree::{TreeEntry, TreeError, walk};
+use talon_plugin_config::name::PluginName;
+use talon_plugin_config::spec::MANIFEST_FILE;
 
 use self::digest_cache::DigestCache;
-use crate::name::PluginName;
 use crate::rundir::{DirLock, InheritedEntries, LockError, impassable_ancestor, prepare_dir, remove_tree};
 use crate::settings::SetupError;
-use crate::spec::MANIFEST_FILE;
-use tree::{TreeEntry, walk};
 
 const VIEWS_DIR: &str = "views";
 const LOCK_FILE: &str = "lock";

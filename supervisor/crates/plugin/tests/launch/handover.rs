@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use talon_control::fd_bundle::{Packer, Unpacker};
-use talon_plugin::entry::NetworkAccess;
 use talon_plugin::handover::{AdoptionCounts, HandoverDocument, ReceivedHandover};
-use talon_plugin::{Events, Plugin, PluginSpec, Registry, Settings, StateSockets};
+use talon_plugin::{Events, Plugin, Registry, Settings, StateSockets};
+use talon_plugin_config::PluginSpec;
+use talon_plugin_config::spec::NetworkAccess;
 
 use super::state::tried;
 use super::{FIXTURE, Host, call, call_with, host, host_with, name, settings, spec};

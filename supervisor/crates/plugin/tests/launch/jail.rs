@@ -4,9 +4,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use talon_jail::Mode;
-use talon_plugin::discover::{SpecDefaults, scan};
-use talon_plugin::entry::{NetworkAccess, SandboxFs};
-use talon_plugin::{Plugin, PluginSpec};
+use talon_plugin::Plugin;
+use talon_plugin_config::PluginSpec;
+use talon_plugin_config::discover::{SpecDefaults, scan};
+use talon_plugin_config::spec::{NetworkAccess, SandboxFs};
 
 use super::{Host, call_with, host, name, spec};
 
@@ -112,7 +113,8 @@ async fn a_socket_that_is_handed_over_is_served_on() {
     plugin.stop().await.unwrap();
     // Those whose dialect has no such thing are not handed one.
     let mut without = named("without");
-    (without.args, without.dialect) = (vec!["handed".to_owned()], talon_plugin::spec::Dialect::OpenTalon);
+    (without.args, without.dialect) =
+        (vec!["handed".to_owned()], talon_plugin_config::spec::Dialect::OpenTalon);
     host.refused(without, &["exit code 1"]).await;
     host.done().await;
 }

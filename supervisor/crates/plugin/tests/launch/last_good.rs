@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-use talon_plugin::{DownPolicy, Plugin, PluginSpec, ReplaceError, State};
+use talon_plugin::{DownPolicy, Plugin, ReplaceError, State};
+use talon_plugin_config::PluginSpec;
 
 use super::handover::{ended, pid};
 use super::{FIXTURE, Host, call, host, name, sha256, spec};

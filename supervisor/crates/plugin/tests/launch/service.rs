@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use talon_control::Control;
-use talon_plugin::spec::SandboxSettings;
-use talon_plugin::{AttachedSocket, Home, PluginName, Service, ServiceHooks, ServiceSpec, StateSockets};
+use talon_plugin::{AttachedSocket, Home, Service, ServiceHooks, ServiceSpec, StateSockets};
+use talon_plugin_config::PluginName;
+use talon_plugin_config::spec::SandboxSettings;
 use talon_proto::state::{AttachPlugin, FromState, ToState, to_state};
 use talon_sanitize::Sanitized;
 use tokio::sync::mpsc;

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use talon_jail::Mode;
-use talon_plugin::spec::Dialect;
-use talon_plugin::{AttachedSocket, PluginName, PluginSpec, StateSockets};
+use talon_plugin::{AttachedSocket, StateSockets};
+use talon_plugin_config::spec::Dialect;
+use talon_plugin_config::{PluginName, PluginSpec};
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinHandle;
 

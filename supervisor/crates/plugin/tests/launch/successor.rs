@@ -9,8 +9,9 @@ use std::process::{Child, Command};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, Signal, kill_process};
 use talon_control::fd_bundle::Unpacker;
+use talon_plugin::State;
 use talon_plugin::handover::ReceivedHandover;
-use talon_plugin::{PluginSpec, State};
+use talon_plugin_config::PluginSpec;
 
 use super::handover::{ended, pid, successor};
 use super::{FIXTURE, Host, call, is_root, settings, spec};

@@ -7,7 +7,7 @@ mod quarantine;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talon_plugin::units::{ByteSize, Duration};
+use talon_plugin_config::units::{ByteSize, Duration};
 
 pub use self::breaker::Breaker;
 pub use self::envelope::Envelope;

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talon_plugin::units::{ByteSize, Duration};
+use talon_plugin_config::units::{ByteSize, Duration};
 
 /// What a caller gets of a text that is over its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talon_plugin::units::Duration;
+use talon_plugin_config::units::Duration;
 
 /// When a plugin is quarantined because its answers keep containing control syntax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

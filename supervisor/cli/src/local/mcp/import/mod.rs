@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use talon_plugin::name::PluginName;
+use talon_plugin_config::name::PluginName;
 use talon_sanitize::{Raw, inert};
 
 use self::entry::Entry;

@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use talon_plugin::document::yaml::{self, Node, NodeKind};
+use talon_plugin_config::document::yaml::{self, Node, NodeKind};
 use talon_supervisor::config::{self, LoadOptions};
 
 use super::entry::{Entry, HEAD};

@@ -1,7 +1,7 @@
 //! Valid calls and their answers.
 
 use serde_json::Value;
-use talon_plugin::spec::MIN_MESSAGE_BYTES;
+use talon_plugin_config::spec::MIN_MESSAGE_BYTES;
 use talon_sanitize::{Raw, inert};
 
 use super::NOTHING_TO_CALL;

@@ -1,0 +1,72 @@
+//! What an operator may put into a plugin's environment, and which variables are reserved.
+
+use crate::spec::PluginSpec;
+
+/// What plugins inherit from the supervisor's environment unless the operator configures otherwise: the
+/// program search path, the language, the time zone. A name may end in `*`.
+pub const DEFAULT_ENV_ALLOW_LIST: [&str; 4] = ["PATH", "LANG", "LC_*", "TZ"];
+
+/// The environment variable with the path of the egress proxy's socket.
+pub const PROXY_SOCKET_VARIABLE: &str = "TALON_PROXY_SOCKET";
+
+/// The environment variable that tells a plugin where the socket of its key-value store is.
+pub const STATE_SOCKET_VARIABLE: &str = "TALON_STATE_SOCKET";
+
+/// The most variables, and the most bytes of one, that the operator may add: enough for any configuration,
+/// and far below the kernel's limit.
+const MAX_VARIABLES: usize = 1024;
+const MAX_VARIABLE_BYTES: usize = 128 << 10;
+
+/// Reserved: names with these prefixes belong to the handshake.
+const RESERVED_PREFIXES: [&str; 2] = ["PLUGIN_", "TALON_PLUGIN_"];
+/// Reserved: the writable directory and the passed sockets are part of the handshake, too.
+const RESERVED: [&str; 4] = ["TMPDIR", LISTEN_VARIABLE, PROXY_SOCKET_VARIABLE, STATE_SOCKET_VARIABLE];
+
+/// Tells a program the number of the listening socket that was passed to it: 0, its standard input, because
+/// that is the only descriptor that every language passes on by default. A program that ignores it creates
+/// its own socket.
+pub const LISTEN_VARIABLE: &str = "TALON_LISTEN_FD";
+
+/// Names that the cookie's variable cannot have, because every program interprets them differently.
+const FORBIDDEN_COOKIE_KEYS: [&str; 6] = ["PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_PRELOAD"];
+
+/// Whether a variable of this name is part of the handshake.
+#[must_use]
+pub fn is_reserved(name: &str, cookie_key: &str) -> bool {
+    name == cookie_key || RESERVED.contains(&name) || RESERVED_PREFIXES.iter().any(|p| name.starts_with(p))
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['=', '\0'])
+}
+
+/// Checks what the operator adds.
+///
+/// # Errors
+/// What is wrong, and what to do.
+pub fn check(spec: &PluginSpec) -> Result<(), String> {
+    if spec.env.len() > MAX_VARIABLES {
+        return Err(format!("{} variables, and at most {MAX_VARIABLES} are taken", spec.env.len()));
+    }
+    for (name, value) in &spec.env {
+        if !is_name(name) || value.contains('\0') {
+            return Err(format!("{name:?} is no variable: a name holds no '=', and neither part a NUL"));
+        }
+        if name.len() + value.len() > MAX_VARIABLE_BYTES {
+            return Err(format!("{name} is longer than {MAX_VARIABLE_BYTES} bytes: pass a file instead"));
+        }
+        if is_reserved(name, &spec.cookie.key) {
+            return Err(format!("{name} belongs to the handshake, which Talon sets itself: remove it"));
+        }
+    }
+    let cookie = &spec.cookie;
+    let handshake = cookie.key.starts_with("PLUGIN_");
+    if !is_name(&cookie.key)
+        || cookie.value.contains('\0')
+        || FORBIDDEN_COOKIE_KEYS.contains(&cookie.key.as_str())
+        || handshake
+    {
+        return Err(format!("{:?} cannot be the cookie's variable: choose another cookie.key", cookie.key));
+    }
+    Ok(())
+}
