@@ -20,9 +20,8 @@ use std::task::{Context, Poll, ready};
 use rustix::io::Errno;
 use rustix::net::Shutdown;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
-use tokio::net::{TcpStream, UnixStream};
-use tokio_util::either::Either;
 
 /// A connected unix socket.
 #[derive(Debug)]
@@ -54,13 +53,10 @@ impl BusyFlag {
 }
 
 impl LazyWritable {
-<<<<<<<< HEAD:proto/wire/src/lazy_writable.rs
     /// A socket that is not busy.
     ///
     /// # Errors
     /// When the socket cannot be registered with the runtime.
-========
->>>>>>>> plugin:supervisor/crates/plugin-client/src/connect/lazy_writable.rs
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         let stream = OwnedFd::from(stream.into_std()?);
         Ok(Self {
@@ -140,9 +136,6 @@ impl AsyncWrite for LazyWritable {
         Poll::Ready(rustix::net::shutdown(&self.reader, Shutdown::Write).map_err(io::Error::from))
     }
 }
-
-/// A connection before encryption.
-pub(crate) type PlainStream = Either<LazyWritable, TcpStream>;
 
 #[cfg(test)]
 #[path = "lazy_writable_tests.rs"]

@@ -14,9 +14,10 @@ use h2::SendStream;
 use h2::client::{Builder, ResponseFuture, SendRequest};
 use http::Request;
 use talon_listen::{BusyPoll, CoalescingWriter};
+use talon_wire::BusyFlag;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::connect::{BusyFlag, ConnectError, Target};
+use crate::connect::{ConnectError, Target};
 
 /// HTTP/2 frames of up to 1 MiB: measured, an answer of 64 KiB takes half the time it takes in frames of the
 /// default 16 KiB, because it arrives in one buffer.

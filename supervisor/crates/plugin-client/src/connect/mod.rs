@@ -13,6 +13,7 @@ mod error;
 mod fs_rights;
 mod identity_record;
 mod peer;
+mod stream;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(not(feature = "tls"))]
@@ -30,8 +31,7 @@ use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use talon_sanitize::{Sanitized, inert};
-pub(crate) use talon_wire::BusyFlag;
-use talon_wire::LazyWritable;
+use talon_wire::{BusyFlag, LazyWritable};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_util::either::Either;
 
@@ -39,6 +39,7 @@ use self::error::TLS_HANDSHAKE;
 pub use self::error::{ConnectError, TlsError};
 pub use self::identity_record::IdentityRecord;
 pub use self::peer::is_descendant;
+use self::stream::PlainStream;
 use self::tls::EncryptedStream;
 pub use self::tls::{ClientIdentity, Tls};
 use crate::handshake::Address;

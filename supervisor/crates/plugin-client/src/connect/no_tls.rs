@@ -2,7 +2,7 @@
 
 use super::error::TlsError;
 use super::identity_record::IdentityRecord;
-use super::lazy_writable::PlainStream;
+use super::stream::PlainStream;
 
 /// An encrypted connection.
 pub(crate) type EncryptedStream = PlainStream;

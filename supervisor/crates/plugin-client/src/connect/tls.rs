@@ -29,7 +29,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::error::TlsError;
 use super::identity_record::IdentityRecord;
-use super::lazy_writable::PlainStream;
+use super::stream::PlainStream;
 
 /// The name in go-plugin's certificates; its programs expect it as the server name.
 const SERVER_NAME: &str = "localhost";

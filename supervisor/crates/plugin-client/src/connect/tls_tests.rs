@@ -135,7 +135,9 @@ async fn who_we_are_can_be_handed_over() {
 
 #[tokio::test]
 async fn every_connection_of_a_process_is_encrypted() {
-    use crate::connect::{BusyFlag, ConnectError, Target};
+    use talon_wire::BusyFlag;
+
+    use crate::connect::{ConnectError, Target};
     use crate::handshake::Address;
     use crate::socket_dir::testing::scratch;
 

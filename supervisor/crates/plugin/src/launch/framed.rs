@@ -13,7 +13,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
-use talon_plugin_client::connect::{BusyFlag, Target};
+use talon_plugin_client::connect::Target;
+use talon_wire::BusyFlag;
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::{Dialect, PluginSpec};
 
