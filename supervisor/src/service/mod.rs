@@ -28,7 +28,7 @@ mod session;
 mod status;
 
 pub(crate) use bounded_queue::BoundedQueue;
-pub(crate) use connect::{Connector, channel, connector};
+pub(crate) use connect::{channel, connector};
 pub(crate) use database_paths::database_paths;
 pub(crate) use handle::ServiceHandle;
 pub use health::HealthChecks;
