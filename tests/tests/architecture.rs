@@ -173,6 +173,31 @@ fn nobody_reckons_with_the_wall_clock() {
     assert!(looked_at > 100, "the sources are elsewhere now: {looked_at}");
 }
 
+/// `talon` has two kinds of verbs. Those in `client` ask a supervisor through its sockets, so they may not link what runs inside
+/// of it, nor reach it through the verbs in `local`, which do.
+#[test]
+fn client_verbs_know_the_supervisor_by_its_api_alone() {
+    let mut open = vec![repository().join("supervisor/cli/src/client")];
+    let mut looked_at = 0;
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(
+                path.read_dir().expect("it is there").map(|entry| entry.expect("it is whole").path()),
+            );
+            continue;
+        }
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).expect("it is text");
+        for forbidden in ["talon_supervisor", "crate::local"] {
+            assert!(!text.contains(forbidden), "{} names {forbidden}", path.display());
+        }
+        looked_at += 1;
+    }
+    assert!(looked_at > 30, "the client verbs are elsewhere now: {looked_at}");
+}
+
 /// The manifests of the workspace's members.
 fn members() -> Vec<String> {
     let root = read("Cargo.toml");

@@ -10,7 +10,7 @@
 //! | `answer`, `json`, `show` | the messages of the host API, for people and for programs |
 //! | `failure`, `exit` | why a verb failed, and the exit codes |
 //! | `global`, `arguments`, `input`, `confirm` | what verbs share of their options, inputs and questions |
-//! | `spinner` | that a verb still works |
+//! | `transient_bar` | bars and spinners while a verb works |
 //! | `runtime`, `signals` | how verbs run, and what ends them |
 
 mod answer;
@@ -31,8 +31,8 @@ mod output;
 mod runtime;
 mod show;
 mod signals;
-mod spinner;
 mod table;
+mod transient_bar;
 mod wrap;
 
 use std::process::ExitCode;

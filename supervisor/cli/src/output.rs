@@ -3,7 +3,7 @@
 //! The supervisor's messages may quote a plugin, and another program could be listening on the given socket. So
 //! plain strings are never written: the methods take [`Line`]s and [`Sanitized`] texts, or sanitize their input
 //! (tables, JSON, failures). Three things are written unchanged: the guarded block of an answer, which has a type that
-//! proves it, output that this program generates for other programs ([`Generated`]), and a plugin's raw message that an
+//! proves it, output that this program generates for other programs ([`GeneratedText`]), and a plugin's raw message that an
 //! administrator writes to a file.
 
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ const PAGE_COLUMNS: usize = 80;
 /// The output of a verb.
 ///
 /// If the reader closes the pipe, further output is dropped silently: the verb continues, and its exit code is not
-/// affected. Any other write error is stored and reported by [`Out::finish`].
+/// affected. Any other write error is stored and reported by [`Output::finish`].
 pub(crate) struct Output {
     writer: BufWriter<Stdout>,
     format: Format,
@@ -225,7 +225,7 @@ fn write_all_stderr(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes a line to stderr, also without an [`Out`].
+/// Writes a line to stderr, also without an [`Output`].
 pub(crate) fn write_stderr(line: impl Into<Line>, color: bool) {
     let mut text = line.into().render(color);
     text.push('\n');

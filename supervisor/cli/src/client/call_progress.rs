@@ -1,9 +1,9 @@
 //! The progress bar of a call, on stderr if that is a terminal.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use talon_proto::host::Progress;
 
 use crate::line::sanitized_line;
+use crate::transient_bar::TransientBar;
 
 /// Resolution of the bar; the plugin's amounts have any unit and may be fractions.
 const STEPS: u64 = 1000;
@@ -11,7 +11,7 @@ const STEPS: u64 = 1000;
 const MAX_SHOWN_CHARS: usize = 60;
 
 /// Appears with the first progress report and disappears when dropped, so that the answer starts on a fresh line.
-pub(crate) struct CallProgressBar(Option<ProgressBar>);
+pub(crate) struct CallProgressBar(Option<TransientBar>);
 
 impl CallProgressBar {
     pub(crate) fn new() -> Self {
@@ -19,28 +19,17 @@ impl CallProgressBar {
     }
 
     pub(crate) fn show(&mut self, progress: &Progress) {
-        let bar = self
-            .0
-            .get_or_insert_with(|| ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::stderr()));
         let template = match progress.total {
             Some(_) => "[{bar:20}] {percent}% {msg}",
             None => "{spinner} {prefix} {msg}",
         };
-        let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-        bar.set_style(style.progress_chars("=> "));
+        let bar = self.0.get_or_insert_with(|| TransientBar::new(Some(STEPS), template));
+        bar.set_template(template);
         bar.set_prefix(progress.progress.to_string().chars().take(MAX_SHOWN_CHARS).collect::<String>());
         bar.set_message(
             sanitized_line(&progress.message).to_string().chars().take(MAX_SHOWN_CHARS).collect::<String>(),
         );
         bar.set_position(position(progress));
-    }
-}
-
-impl Drop for CallProgressBar {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
-        }
     }
 }
 

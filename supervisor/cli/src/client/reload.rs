@@ -12,8 +12,8 @@ use crate::host_socket::HostSocket;
 use crate::line::sanitized_line;
 use crate::output::Output;
 use crate::show::counted;
-use crate::spinner::Spinner;
 use crate::table::Table;
+use crate::transient_bar::TransientBar;
 
 /// Make the supervisor reread its configuration, as SIGHUP does.
 ///
@@ -38,7 +38,7 @@ pub(crate) struct ReloadArgs {
 impl ReloadArgs {
     pub(crate) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(socket).await?;
-        let waiting = Spinner::with_text("reading the configuration anew");
+        let waiting = TransientBar::spinner("reading the configuration anew");
         let response = client.host.reload(ReloadRequest { dry_run: self.dry_run }).await;
         drop(waiting);
         let response = response.map_err(|status| client.failure(&status))?.into_inner();

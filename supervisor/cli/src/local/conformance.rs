@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Map, Value};
 use talon_conformance::{NamedAction, Options, Outcome, Progress, Report, Verdict, page, report, run};
 use talon_plugin::Events;
@@ -29,6 +28,7 @@ use crate::local::state::scratch;
 use crate::output::Output;
 use crate::signals::termination_signal;
 use crate::table::{Cell, Table};
+use crate::transient_bar::TransientBar;
 use crate::wrap::wrapped;
 
 /// The report contains everything relevant. `TALON_LOG` overrides this.
@@ -184,8 +184,9 @@ async fn run_checks(config: Arc<Config>, spec: PluginSpec, options: &Options) ->
     if let Some(keeper) = &keeper {
         state_service::run(&config, uids, &registry, keeper).map_err(|error| failed(&error))?;
     }
-    let bar = CheckProgressBar::new();
-    let mut progress = |progress: Progress<'_>| bar.show(&progress);
+    let bar = TransientBar::new(None, "{pos}/{len} {msg}");
+    bar.set_message("starting it");
+    let mut progress = |progress: Progress<'_>| show_progress(&bar, &progress);
     let name = spec.source.clone();
     let result = tokio::select! {
         result = run(&prober, spec, options, &mut progress) => {
@@ -199,32 +200,11 @@ async fn run_checks(config: Arc<Config>, spec: PluginSpec, options: &Options) ->
     result
 }
 
-/// A progress bar on stderr, if that is a terminal. Disappears when dropped.
-struct CheckProgressBar(ProgressBar);
-
-impl CheckProgressBar {
-    fn new() -> Self {
-        // indicatif hides the bar itself if stderr is not a terminal.
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{pos}/{len} {msg}");
-        Self(
-            bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
-                .with_message("starting it"),
-        )
-    }
-
-    fn show(&self, progress: &Progress<'_>) {
-        if let Progress::Started(check, number, of) = progress {
-            self.0.set_length(*of as u64);
-            self.0.set_position(*number as u64);
-            self.0.set_message(check.id);
-        }
-    }
-}
-
-impl Drop for CheckProgressBar {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
+fn show_progress(bar: &TransientBar, progress: &Progress<'_>) {
+    if let Progress::Started(check, number, of) = progress {
+        bar.set_length(*of as u64);
+        bar.set_position(*number as u64);
+        bar.set_message(check.id);
     }
 }
 

@@ -14,7 +14,7 @@ use crate::host_socket::HostSocket;
 use crate::json;
 use crate::line::sanitized_line;
 use crate::output::Output;
-use crate::spinner::Spinner;
+use crate::transient_bar::TransientBar;
 
 /// Start a plugin, including one that has failed; resets its restart counter.
 #[derive(Debug, Args)]
@@ -92,7 +92,7 @@ impl ReloadArgs {
     pub(super) async fn run(self, socket: &HostSocket<'_>, out: &mut Output) -> Result<u8, Failure> {
         let mut client = Client::connect(socket).await?;
         let waiting =
-            Spinner::with_text(format!("waiting until the new {} is ready", sanitized_line(&self.name)));
+            TransientBar::spinner(format!("waiting until the new {} is ready", sanitized_line(&self.name)));
         let response = client.host.reload_plugin(ReloadPluginRequest { name: self.name }).await;
         drop(waiting);
         let response = response.map_err(|status| client.failure(&status))?.into_inner();

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use talon_sanitize::inert;
 
 use super::language::Language;
@@ -12,6 +11,7 @@ use super::shell::quoted;
 use crate::failure::Failure;
 use crate::line::sanitized_line;
 use crate::output::Output;
+use crate::transient_bar::TransientBar;
 
 /// How many of the last lines of a failed program are shown.
 const MAX_LINES_SHOWN: usize = 12;
@@ -35,10 +35,6 @@ pub(super) struct Step {
 
 /// Refresh interval of the elapsed time.
 const TICK: Duration = Duration::from_millis(200);
-
-fn style() -> ProgressStyle {
-    ProgressStyle::with_template("{spinner} {elapsed}").unwrap_or_else(|_| ProgressStyle::default_spinner())
-}
 
 /// The steps of a language, in order.
 pub(super) fn steps(language: Language, name: &str) -> Vec<Step> {
@@ -109,10 +105,10 @@ impl Step {
             _ => self.program.clone(),
         };
         // Shown only on a terminal: some steps take minutes.
-        let clock = ProgressBar::new_spinner().with_style(style());
+        let clock = TransientBar::new(None, "{spinner} {elapsed}");
         clock.enable_steady_tick(TICK);
         let output = Command::new(program).args(&self.args).current_dir(dir).stdin(Stdio::null()).output();
-        clock.finish_and_clear();
+        drop(clock);
         let output = output.map_err(|error| {
             self.failed(dir, &format!("{} cannot be started: {error}", self.program.display()))
         })?;

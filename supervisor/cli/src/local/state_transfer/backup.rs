@@ -14,7 +14,7 @@ use talon_sanitize::inert;
 use tonic::Streaming;
 
 use super::archive::{BackupWriter, DatabaseCopy, Manifest};
-use super::progress::Progress;
+use super::progress;
 use super::tree::sync_dir;
 use crate::exit;
 use crate::failure::Failure;
@@ -24,6 +24,7 @@ use crate::local::state::access::{Purpose, StateAccess};
 use crate::local::state::operator::Operator;
 use crate::local::state::part::StatePart;
 use crate::output::Output;
+use crate::transient_bar::TransientBar;
 
 /// Write all state into one file, with a consistent snapshot of each database.
 ///
@@ -115,7 +116,7 @@ async fn write(
     name: &str,
 ) -> Result<Manifest, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("cannot write {name}: {error}"));
-    let progress = Progress::bytes("backing up", 0);
+    let progress = progress::bytes("backing up", 0);
     let mut writer = BackupWriter::new(to);
     for (part, operator) in operators {
         let copy = write_part(operator, *part, &mut writer, name, &progress).await?;
@@ -130,7 +131,7 @@ async fn write_part<W: Write + Seek>(
     part: StatePart,
     writer: &mut BackupWriter<'_, W>,
     name: &str,
-    progress: &Progress,
+    progress: &TransientBar,
 ) -> Result<DatabaseCopy, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::failed(format!("cannot write {name}: {error}"));
     let stream = operator.client.backup(BackupRequest {}).await;
@@ -140,7 +141,7 @@ async fn write_part<W: Write + Seek>(
         backup_chunk::What::Begin(begin) if begin.layers() == part.layers() => begin,
         _ => return Err(foreign()),
     };
-    progress.more(begin.bytes);
+    progress.inc_length(begin.bytes);
     let mut arrived = 0;
     let mut entry = writer.begin_database(part, begin.schema_version).map_err(|error| failed(&error))?;
     let end = loop {
@@ -152,7 +153,7 @@ async fn write_part<W: Write + Seek>(
             backup_chunk::What::Data(bytes) => {
                 arrived += bytes.len() as u64;
                 entry.write(&bytes).map_err(|error| failed(&error))?;
-                progress.done(bytes.len() as u64);
+                progress.inc(bytes.len() as u64);
             }
             backup_chunk::What::End(end) => break end,
             backup_chunk::What::Begin(_) => return Err(foreign()),

@@ -9,7 +9,7 @@ use talon_proto::state::{ExportRequest, export_chunk};
 use talon_sanitize::{Raw, inert};
 
 use super::layout;
-use super::progress::Progress;
+use super::progress;
 use super::tree::{Draft, Tree};
 use super::walk::{MAX_FILES, walk};
 use crate::exit;
@@ -21,6 +21,7 @@ use crate::local::state::operator::Operator;
 use crate::local::state::part::StatePart;
 use crate::output::Output;
 use crate::show::counted;
+use crate::transient_bar::TransientBar;
 
 /// Write all state as YAML: sessions/<id>.yaml, memory/memories.yaml, plugins/<id>/state.yaml.
 ///
@@ -73,7 +74,7 @@ impl ExportArgs {
             return Err(Failure::usage(text));
         }
         let mut written = ExportedFiles::default();
-        let progress = Progress::files("exporting");
+        let progress = progress::files("exporting");
         for (part, operator) in &mut operators {
             export(operator, *part, &tree, &mut written, &progress).await?;
         }
@@ -116,7 +117,7 @@ async fn export(
     part: StatePart,
     tree: &Tree,
     written: &mut ExportedFiles,
-    progress: &Progress,
+    progress: &TransientBar,
 ) -> Result<(), Failure> {
     let stream = operator.client.export(ExportRequest {}).await;
     let mut stream = stream.map_err(|status| operator.failure(&status))?.into_inner();
@@ -129,7 +130,7 @@ async fn export(
             return Err(Failure::failed("the export ended before its last file: try again"));
         };
         match (what, &mut open) {
-            (Some(export_chunk::What::Planned(planned)), None) => progress.more(planned.files),
+            (Some(export_chunk::What::Planned(planned)), None) => progress.inc_length(planned.files),
             (Some(export_chunk::What::Begin(file)), None) => {
                 let known = written.files.contains(&file.path);
                 if layout::part(&file.path) != Some(part) || known || written.files.len() >= MAX_FILES {
@@ -147,7 +148,7 @@ async fn export(
                     written.files.insert(path);
                 }
                 written.records = written.records.saturating_add(end.records);
-                progress.done(1);
+                progress.inc(1);
             }
             (Some(export_chunk::What::Done(_)), None) => return Ok(()),
             // Ignore messages of a newer service.

@@ -15,7 +15,7 @@ use talon_supervisor::state::IMPORTED_FILE;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::progress::Progress;
+use super::progress;
 use super::report::ImportSummary;
 use super::tree::Tree;
 use super::walk::{FoundFile, MAX_FILE_BYTES, SkippedFile, WalkError, walk};
@@ -28,6 +28,7 @@ use crate::local::state::access::{Purpose, StateAccess};
 use crate::local::state::operator::Operator;
 use crate::local::state::part::StatePart;
 use crate::output::Output;
+use crate::transient_bar::TransientBar;
 
 /// Import state that `talon export`, or an OpenTalon, wrote.
 ///
@@ -72,7 +73,7 @@ impl ImportArgs {
             return Err(unusable(exit::USAGE, &text));
         }
         let mut reach = StateAccess::find(global).await?;
-        let progress = Progress::bytes("importing", found.iter().map(|file| file.bytes).sum());
+        let progress = progress::bytes("importing", found.iter().map(|file| file.bytes).sum());
         let fresh = import_all(&mut reach, &tree, &found, self.dry_run, &mut report, &progress).await?;
         drop(progress);
         for part in fresh {
@@ -138,7 +139,7 @@ async fn import_all(
     found: &[FoundFile],
     dry_run: bool,
     report: &mut ImportSummary,
-    progress: &Progress,
+    progress: &TransientBar,
 ) -> Result<Vec<StatePart>, Failure> {
     let mut fresh = Vec::new();
     for part in StatePart::ALL {
@@ -164,7 +165,7 @@ async fn import_part(
     files: Vec<FoundFile>,
     dry_run: bool,
     report: &mut ImportSummary,
-    progress: &Progress,
+    progress: &TransientBar,
 ) -> Result<(), Failure> {
     let (to, chunks) = mpsc::channel(MAX_STREAMED);
     let (tree, count) = (Arc::clone(tree), progress.counter());

@@ -15,7 +15,7 @@ use tonic::Code;
 
 use super::archive::{self, DatabaseEntry, VerifiedBackup};
 use super::backup::refuse_postgres;
-use super::progress::Progress;
+use super::progress;
 use super::{CHUNK_BYTES, MAX_STREAMED};
 use crate::exit;
 use crate::failure::Failure;
@@ -25,6 +25,7 @@ use crate::local::state::access::{Purpose, StateAccess};
 use crate::local::state::operator::Operator;
 use crate::local::state::part::StatePart;
 use crate::output::Output;
+use crate::transient_bar::TransientBar;
 
 /// Replace all state by a backup of `talon backup`.
 ///
@@ -76,7 +77,7 @@ impl RestoreArgs {
         let rounds: &[bool] = if self.check { &[true] } else { &[true, false] };
         for &check_only in rounds.iter().filter(|check_only| self.check || places.len() > 1 || !**check_only)
         {
-            let progress = Progress::bytes(if check_only { "checking" } else { "restoring" }, total);
+            let progress = progress::bytes(if check_only { "checking" } else { "restoring" }, total);
             done.clear();
             for (operator, place) in operators.iter_mut().zip(&places) {
                 let sent = send(operator, &file, place, check_only, &progress).await;
@@ -99,7 +100,7 @@ impl RestoreArgs {
         if !about.is_file() {
             return Err(Failure::usage(format!("{name} is no file: name one that `talon backup` wrote")));
         }
-        let progress = Progress::bytes("reading", about.len());
+        let progress = progress::bytes("reading", about.len());
         let count = progress.counter();
         let checking = tokio::task::spawn_blocking(move || {
             let checked = archive::check(&mut file, &count);
@@ -183,7 +184,7 @@ async fn send(
     file: &File,
     place: &DatabaseEntry,
     check_only: bool,
-    progress: &Progress,
+    progress: &TransientBar,
 ) -> Result<RestoreResponse, Failure> {
     let file = file.try_clone().map_err(|error| Failure::failed(format!("cannot read the file: {error}")))?;
     let (to, chunks) = mpsc::channel(MAX_STREAMED);

@@ -4,12 +4,12 @@ use std::io::IsTerminal as _;
 
 use super::render::{DIM, DisplayItem, TextStream};
 use crate::output::Output;
-use crate::spinner::Spinner;
+use crate::transient_bar::TransientBar;
 
 /// The terminal, or the redirected output.
 pub(super) struct Screen<'o> {
     pub(super) out: &'o mut Output,
-    spinner: Option<Spinner>,
+    spinner: Option<TransientBar>,
     /// Whether to show a spinner: only for a person who watches.
     is_animated: bool,
     /// A line is incomplete. The spinner would draw over it; streamed text shows activity anyway.
@@ -49,8 +49,8 @@ impl<'o> Screen<'o> {
 
     fn show_status(&mut self, text: String) {
         match &self.spinner {
-            Some(waiting) => waiting.set_text(text),
-            None => self.spinner = Some(Spinner::with_text(text)),
+            Some(waiting) => waiting.set_message(text),
+            None => self.spinner = Some(TransientBar::spinner(text)),
         }
     }
 
