@@ -38,5 +38,6 @@ pub mod service;
 pub mod socket;
 pub mod state;
 mod status_summary;
+mod to_wire;
 pub mod usage;
 pub use talon_plugin::units;
