@@ -89,8 +89,7 @@ pub(super) fn accept(
 }
 
 impl AcceptedCall {
-    /// Executes the call and records its end. If the caller goes away, this future is dropped, which cancels
-    /// the call down to the plugin.
+    /// Executes the call and records its end. Dropping the future cancels the call down to the plugin.
     pub(super) async fn run(self, dispatcher: &Dispatcher) -> Result<ExecuteResponse, Status> {
         let Self { requested_id, call, target, recording } = self;
         let accepted = call.accepted;
