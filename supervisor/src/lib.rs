@@ -36,4 +36,5 @@ pub mod serve;
 pub mod service;
 pub mod socket;
 pub mod state;
+mod to_wire;
 pub mod usage;

@@ -16,6 +16,17 @@ pub struct NotInstalledError {
     beside: PathBuf,
 }
 
+/// The program that the configuration names, or the one of this name that is installed with `talon`.
+///
+/// # Errors
+/// [`NotInstalledError`] states where it was searched.
+pub(crate) fn configured_or_installed(
+    configured: Option<&Path>,
+    name: &'static str,
+) -> Result<PathBuf, NotInstalledError> {
+    configured.map_or_else(|| find(name), |program| Ok(program.to_owned()))
+}
+
 /// Looks for one of our programs beside this one, and where packages install them.
 ///
 /// # Errors

@@ -11,18 +11,12 @@ use talon_plugin_config::PluginName;
 use talon_plugin_config::spec::{NetworkAccess, SandboxSettings};
 
 use super::blocking_pool::BlockingPool;
-use crate::service::database_paths;
+use crate::service::{self, database_paths};
 
 static FILES: LazyLock<BlockingPool> = LazyLock::new(BlockingPool::new);
 
 /// The first wait before a restart: short, since a user may be waiting. It doubles with each early exit.
 const BACKOFF_INITIAL: Duration = Duration::from_millis(200);
-/// The longest such wait. More attempts do not help if its database or program is broken, but an operator who
-/// has repaired it should not wait longer.
-const BACKOFF_MAX: Duration = Duration::from_secs(10);
-/// How long it may take to stop: it allows itself 5 s for that. A running turn does not finish within such a
-/// time; it is in the journal, and continues at the next start.
-const GRACE: Duration = Duration::from_secs(8);
 
 /// Descriptors: 64 clients, as many connections to providers and to its database, and the rest for files.
 /// Beyond that, opening one fails.
@@ -73,17 +67,8 @@ pub fn service_spec(
         ..SandboxSettings::default()
     };
     let of_server = server.map(database_paths).unwrap_or_default();
-    ServiceSpec {
-        name,
-        program,
-        args: Vec::new(),
-        home,
-        sandbox,
-        readable_paths: workspace.into_iter().chain(of_server).collect(),
-        grace_period: GRACE,
-        backoff_initial: BACKOFF_INITIAL,
-        backoff_max: BACKOFF_MAX,
-    }
+    let readable_paths = workspace.into_iter().chain(of_server).collect();
+    service::service_spec(name, program, home, sandbox, readable_paths, BACKOFF_INITIAL)
 }
 
 /// Its resource limits. Its database may become as large as the disk.

@@ -1,38 +1,23 @@
-//! The dispatcher's state that depends on the configuration and not on a plugin. Each configuration gets a
-//! new one, which replaces the old one as a whole.
+//! Builds the stacks: those of a configuration, and each plugin's at its first call.
 
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use talon_guard::trace::UNKNOWN_PLUGIN_LABEL;
-use talon_guard::{Quarantine, QuarantineSettings, Stack, TraceLayer};
-use talon_plugin::Registry;
+use talon_guard::{Quarantine, QuarantineSettings, TraceLayer};
 use talon_plugin_config::name::PluginName;
-use talon_proto::plugin::PluginCapabilities;
+use talon_plugin::{Plugin, Registry};
 use talon_sanitize::{Sanitizer, Settings, SettingsError};
 
-use super::StackEntry;
 use super::core::{self, Core, CoreDirectory};
 use super::counters::Counters;
-use super::directory::UnknownPluginDirectory;
-use super::plugin_service::UnknownPluginService;
-use super::stack::{self, SharedLayers};
+use super::directory::PluginDirectory;
+use super::dispatcher::Dispatcher;
+use super::execute::{PluginService, core_stack, plugin_stack};
+use super::shared_layers::SharedLayers;
+use super::stack_entry::{ConfiguredStacks, CoreEntry, StackEntry};
+use super::unknown_plugin::{UnknownPluginDirectory, UnknownPluginService};
 use crate::config::{CallPolicy, Config};
-
-pub(super) struct ConfiguredStacks {
-    pub(super) config: Arc<Config>,
-    pub(super) shared: Arc<SharedLayers>,
-    /// The stack for calls to unknown plugins.
-    pub(super) unknown_plugin: StackEntry,
-    pub(super) core: Option<CoreEntry>,
-}
-
-/// The supervisor's own actions.
-pub(super) struct CoreEntry {
-    pub(super) stack: Stack,
-    pub(super) counters: Arc<Counters>,
-    pub(super) capabilities: Arc<PluginCapabilities>,
-}
 
 impl ConfiguredStacks {
     pub(super) fn new(config: Arc<Config>, sanitizer: Sanitizer, registry: &Registry) -> Self {
@@ -72,13 +57,13 @@ impl ConfiguredStacks {
     ) -> Self {
         let policy = unknown_plugin_policy(&config);
         let core_counters = before.and_then(|before| Some(Arc::clone(&before.core.as_ref()?.counters)));
-        let core = CoreEntry::new(policy.clone(), &shared, registry, core_counters.unwrap_or_default());
+        let core = core_entry(policy.clone(), &shared, registry, core_counters.unwrap_or_default());
         let counters = before.map(|before| Arc::clone(&before.unknown_plugin.counters)).unwrap_or_default();
         let directory = UnknownPluginDirectory { registry: registry.clone() };
         let trace = TraceLayer::for_unknown_plugins();
         let quarantine = Quarantine::new(UNKNOWN_PLUGIN_LABEL, QuarantineSettings::default());
         let (stack, gauges) =
-            stack::build(trace, policy.clone(), &shared, quarantine.clone(), directory, UnknownPluginService);
+            plugin_stack(trace, policy.clone(), &shared, quarantine.clone(), directory, UnknownPluginService);
         let unknown_plugin = StackEntry {
             spec: None,
             policy,
@@ -90,26 +75,24 @@ impl ConfiguredStacks {
             quarantine,
             capabilities: Mutex::default(),
         };
-        Self { config, shared, unknown_plugin, core }
+        Self { config, shared, unknown_plugin: Arc::new(unknown_plugin), core: core.map(Arc::new) }
     }
 }
 
-impl CoreEntry {
-    fn new(
-        policy: CallPolicy,
-        shared: &SharedLayers,
-        registry: &Registry,
-        counters: Arc<Counters>,
-    ) -> Option<Self> {
-        let pages = shared.pages.clone()?;
-        let directory = CoreDirectory::new(registry.clone());
-        let innermost = Core { pages, page_bytes: policy.max_response_bytes };
-        Some(Self {
-            stack: stack::build_core(policy, shared, directory, innermost),
-            counters,
-            capabilities: Arc::new(core::capabilities()),
-        })
-    }
+fn core_entry(
+    policy: CallPolicy,
+    shared: &SharedLayers,
+    registry: &Registry,
+    counters: Arc<Counters>,
+) -> Option<CoreEntry> {
+    let pages = shared.pages.clone()?;
+    let directory = CoreDirectory::new(registry.clone());
+    let innermost = Core { pages, page_bytes: policy.max_response_bytes };
+    Some(CoreEntry {
+        stack: core_stack(policy, shared, directory, innermost),
+        counters,
+        capabilities: Arc::new(core::capabilities()),
+    })
 }
 
 /// The limits of calls to unknown plugins: the defaults, without overrides.
@@ -117,4 +100,62 @@ fn unknown_plugin_policy(config: &Config) -> CallPolicy {
     let name = PluginName::new("nowhere").expect("it follows the rule for names");
     // No override has an empty name, so no plugin's override can apply here.
     config.call_policy("", &config.spec_defaults().spec(name, "", ""))
+}
+
+impl Dispatcher {
+    /// The stack of a plugin. It is built at the first call, and rebuilt when the spec or the configuration
+    /// has changed.
+    pub(super) fn entry(&self, plugin: &Plugin) -> Arc<StackEntry> {
+        let spec = plugin.spec();
+        let name = plugin.name().as_str();
+        let fresh = |entry: &&Arc<StackEntry>| {
+            let built_from = entry.spec.as_ref();
+            built_from.is_some_and(|built| Arc::ptr_eq(built, &spec)) && !entry.stale.load(Ordering::Acquire)
+        };
+        if let Some(entry) =
+            self.entries.read().unwrap_or_else(PoisonError::into_inner).get(name).filter(fresh)
+        {
+            return Arc::clone(entry);
+        }
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        // Another call may have built it meanwhile. A second stack would mean a second queue.
+        if let Some(entry) = entries.get(name).filter(fresh) {
+            return Arc::clone(entry);
+        }
+        let current = self.current.load();
+        let policy = current.config.call_policy(name, &spec);
+        // The counters survive a change of the spec; entries of removed plugins are deleted.
+        let before = entries.get(name);
+        let counters = before.map(|entry| Arc::clone(&entry.counters)).unwrap_or_default();
+        let quarantine = match before {
+            Some(entry) if entry.policy.quarantine == policy.quarantine => entry.quarantine.clone(),
+            before => {
+                let quarantine = Quarantine::new(name, policy.quarantine);
+                if let Some(quarantined) = before.and_then(|entry| entry.quarantine.quarantined()) {
+                    quarantine.impose(quarantined.neutralised);
+                }
+                quarantine
+            }
+        };
+        entries.retain(|name, _| self.registry.get(name).is_some());
+        let directory = PluginDirectory::new(plugin.clone(), self.registry.clone());
+        let innermost = PluginService { executor: plugin.executor() };
+        let trace = TraceLayer::new(name);
+        let (stack, gauges) =
+            plugin_stack(trace, policy.clone(), &current.shared, quarantine.clone(), directory, innermost);
+        let news = Mutex::new(quarantine.subscribe());
+        let entry = Arc::new(StackEntry {
+            spec: Some(spec),
+            policy,
+            stale: AtomicBool::new(false),
+            stack,
+            gauges,
+            counters,
+            quarantine,
+            quarantine_updates: news,
+            capabilities: Mutex::default(),
+        });
+        entries.insert(name.to_owned(), Arc::clone(&entry));
+        entry
+    }
 }

@@ -22,12 +22,6 @@ struct CachedActions {
     actions: Arc<Actions>,
 }
 
-/// Resolves no plugin. It knows the names of the existing ones, for the text of the refusal.
-#[derive(Clone)]
-pub(super) struct UnknownPluginDirectory {
-    pub(super) registry: Registry,
-}
-
 impl PluginDirectory {
     pub(super) fn new(plugin: Plugin, registry: Registry) -> Self {
         Self { plugin, registry, cached: Arc::default() }
@@ -68,16 +62,6 @@ impl Directory for PluginDirectory {
                 }
             }
         })
-    }
-
-    fn names(&self) -> Vec<String> {
-        names(&self.registry)
-    }
-}
-
-impl Directory for UnknownPluginDirectory {
-    fn target(&self, _: &str) -> Option<Target> {
-        None
     }
 
     fn names(&self) -> Vec<String> {

@@ -6,7 +6,7 @@ use talon_guard::trace::UNKNOWN_PLUGIN_LABEL;
 use talon_plugin_config::name::RESERVED_NAME;
 
 use super::counters::{Counters, OutcomeCounts};
-use super::{CallGauge, Dispatcher};
+use super::dispatcher::{CallGauge, Dispatcher};
 
 /// Statistics of the calls to a plugin, to the supervisor's own actions, or to unknown plugins.
 #[derive(Debug)]

@@ -13,13 +13,13 @@ use tonic::{Request, Status};
 
 use super::closing::StreamCloser;
 use super::exit_requests::ExitSender;
-use super::to_wire::status_text;
 use crate::agent;
 use crate::audit::{Audit, OperationRecording};
 use crate::dispatch::Dispatcher;
 use crate::peer::Peer;
 use crate::reload::Reloader;
 use crate::state::StateSupervisor;
+use crate::to_wire::status_text;
 use crate::usage::UsageReader;
 
 /// Static information about the supervisor, and handles to its parts.

@@ -9,9 +9,9 @@ use talon_proto::host::{HandOverRequest, HandOverResponse, ShutdownRequest, Shut
 use tokio::sync::{mpsc, oneshot};
 use tonic::{Request, Response, Status};
 
-use super::authorized_peer::require;
-use super::to_wire::status_text;
 use crate::config::Role;
+use crate::peer::require;
+use crate::to_wire::status_text;
 
 /// A client's request to end the supervisor.
 #[derive(Debug)]

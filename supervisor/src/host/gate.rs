@@ -18,10 +18,10 @@ use tonic::body::Body;
 use tonic::codegen::http;
 use tower::Service;
 
-use super::authorized_peer::authorize;
 use super::limits::{MAX_REQUESTS, MAX_REQUESTS_PER_UID};
 use super::state_proxy;
 use crate::config::Role;
+use crate::peer::authorize;
 
 type Request = http::Request<Body>;
 type Response = http::Response<Body>;

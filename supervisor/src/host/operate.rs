@@ -14,10 +14,10 @@ use talon_proto::host::{
 use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
 
-use super::authorized_peer::require;
 use super::context::HostContext;
-use super::to_wire::{draining, status_text};
 use crate::config::Role;
+use crate::peer::require;
+use crate::to_wire::{draining, status_text};
 
 pub(super) async fn start(
     context: &HostContext,

@@ -15,8 +15,8 @@ use talon_proto::host::{
 use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
 
-use super::authorized_peer::require;
 use crate::config::Role;
+use crate::peer::require;
 
 /// What the service observes of a call.
 #[derive(Debug, PartialEq, Eq)]

@@ -10,10 +10,10 @@ use talon_proto::plugin::PluginCapabilities;
 use talon_sanitize::{Raw, Sanitized};
 use tonic::{Request, Response, Status};
 
-use super::authorized_peer::{Visibility, require};
 use super::context::HostContext;
-use super::to_wire::{count, micros, status_text, unix_ms, wire};
 use crate::config::Role;
+use crate::peer::{Visibility, require};
+use crate::to_wire::{count, micros, status_text, unix_ms, wire};
 
 pub(super) fn list(
     context: &HostContext,

@@ -7,11 +7,11 @@ use talon_proto::host::{
 };
 use tonic::{Request, Response, Status};
 
-use super::authorized_peer::require;
-use super::call_id::requested_id;
 use super::context::HostContext;
-use super::to_wire::{status_text, unix_ms};
 use crate::config::Role;
+use crate::dispatch::requested_id;
+use crate::peer::require;
+use crate::to_wire::{status_text, unix_ms};
 
 pub(super) fn list(
     context: &HostContext,

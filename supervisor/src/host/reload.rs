@@ -7,11 +7,11 @@ use talon_proto::host::{
 use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
 
-use super::authorized_peer::require;
 use super::context::HostContext;
-use super::to_wire::{count, draining, status_text, wire};
 use crate::config::Role;
+use crate::peer::require;
 use crate::reload::{PluginOutcome, ReloadOutcome, ReplaceFailure};
+use crate::to_wire::{count, draining, status_text, wire};
 
 pub(super) async fn plugin(
     context: &HostContext,

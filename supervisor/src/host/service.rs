@@ -21,8 +21,8 @@ use super::closing::StreamCloser;
 use super::context::{HostContext, SupervisorInfo};
 use super::exit_requests::ExitSender;
 use super::limits::MAX_FOLLOWERS;
-use super::{execute, exit_requests, operate, plugins, raw_answers, reload, status, streams};
-use crate::dispatch::Dispatcher;
+use super::{exit_requests, operate, plugins, raw_answers, reload, status, streams};
+use crate::dispatch::{self, Dispatcher};
 
 /// `talon.host.v1.Host`. Cheap to clone.
 #[derive(Clone)]
@@ -69,14 +69,14 @@ impl Host for HostService {
     type LogsStream = BoxStream<'static, Result<LogLine, Status>>;
 
     async fn execute(&self, request: Request<ExecuteRequest>) -> Result<Response<ExecuteResponse>, Status> {
-        execute::execute(&self.context, request).await
+        dispatch::execute(&self.context.dispatcher, &self.context.info.audit, request).await
     }
 
     async fn execute_streaming(
         &self,
         request: Request<ExecuteRequest>,
     ) -> Result<Response<Self::ExecuteStreamingStream>, Status> {
-        execute::streaming(&self.context, request)
+        dispatch::execute_streaming(&self.context.dispatcher, &self.context.info.audit, request)
     }
 
     async fn approve(&self, request: Request<ApproveRequest>) -> Result<Response<ApproveResponse>, Status> {

@@ -12,11 +12,11 @@ use tonic::codegen::http;
 use tonic::transport::Channel;
 use tower::{Service, ServiceExt};
 
-use super::authorized_peer::authorize;
 use super::{FRAME_BYTES, WINDOW_BYTES};
 use crate::audit::Audit;
 use crate::config::Role;
 use crate::peer::Peer;
+use crate::peer::authorize;
 use crate::state::StateSupervisor;
 
 /// Path prefix of these requests.

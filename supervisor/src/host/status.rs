@@ -9,12 +9,12 @@ use talon_proto::host::{
 use talon_sanitize::Raw;
 use tonic::{Request, Response, Status};
 
-use super::authorized_peer::require;
 use super::context::HostContext;
-use super::to_wire::{unix_ms, wire};
 use crate::agent::{AgentReport, Provider};
 use crate::config::Role;
+use crate::peer::require;
 use crate::service::ManagedServiceStatus;
+use crate::to_wire::{unix_ms, wire};
 
 pub(super) fn status(
     context: &HostContext,

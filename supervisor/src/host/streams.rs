@@ -16,12 +16,12 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tonic::{Request, Response, Status};
 
-use super::authorized_peer::require;
-use super::call_id::requested_id;
 use super::context::HostContext;
 use super::limits::MAX_FOLLOWERS;
-use super::to_wire::{unix_ms, wire};
 use crate::config::Role;
+use crate::dispatch::requested_id;
+use crate::peer::require;
+use crate::to_wire::{unix_ms, wire};
 
 type ResponseStream<T> = BoxStream<'static, Result<T, Status>>;
 

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
+use crate::blocking::blocking;
+
 /// Prefix of the text about a protection that is replaced by a weaker one.
 pub const STAND_IN: &str = "only a stand-in: ";
 
 /// Takes some milliseconds, mostly in the kernel.
 pub(super) async fn probe_machine(stage: &Arc<talon_jail::Stage>) -> talon_jail::Machine {
     let stage = Arc::clone(stage);
-    match tokio::task::spawn_blocking(move || talon_jail::probe(&stage)).await {
-        Ok(machine) => machine,
-        Err(panic) => std::panic::resume_unwind(panic.into_panic()),
-    }
+    blocking(move || talon_jail::probe(&stage)).await
 }
 
 pub(super) fn log_protections(

@@ -13,6 +13,7 @@
 //! | `handle` | the state that outlives its processes |
 //! | `session` | one process, from start to end |
 //! | `status` | its status |
+//! | `spec` | how it is run |
 //! | `bounded_queue` | connections that wait to be passed to it |
 //! | `connect` | the supervisor's own connections to it |
 //! | `health` | health checks |
@@ -25,6 +26,7 @@ mod handle;
 mod health;
 mod managed_service;
 mod session;
+mod spec;
 mod status;
 
 pub(crate) use bounded_queue::BoundedQueue;
@@ -34,5 +36,6 @@ pub(crate) use handle::ServiceHandle;
 pub use health::HealthChecks;
 pub(crate) use health::watch;
 pub(crate) use managed_service::{ControlSocket, ManagedService};
+pub(crate) use spec::service_spec;
 pub use status::{ManagedServiceState, ManagedServiceStatus};
 pub(crate) use status::{RetryHint, sanitize_report};

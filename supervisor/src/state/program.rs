@@ -12,10 +12,7 @@ pub struct ProgramNotFoundError(#[from] NotInstalledError);
 /// The program that the configuration names, or the one installed with this `talon`.
 ///
 /// # Errors
-/// [`NoProgram`] states where it was searched.
+/// [`ProgramNotFoundError`] states where it was searched.
 pub fn find(configured: Option<&Path>) -> Result<PathBuf, ProgramNotFoundError> {
-    match configured {
-        Some(program) => Ok(program.to_owned()),
-        None => Ok(program_lookup::find("talon-state")?),
-    }
+    Ok(program_lookup::configured_or_installed(configured, "talon-state")?)
 }

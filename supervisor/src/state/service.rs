@@ -8,15 +8,10 @@ use talon_plugin::service::{Home, ServiceSpec};
 use talon_plugin_config::PluginName;
 use talon_plugin_config::spec::{NetworkAccess, SandboxSettings};
 
-use crate::service::database_paths;
+use crate::service::{self, database_paths};
 
 /// The first wait before a restart: short, since plugins wait meanwhile. It doubles with each early exit.
 const BACKOFF_INITIAL: Duration = Duration::from_millis(100);
-/// The longest such wait. More attempts do not help a database that cannot be opened, but an operator who has
-/// repaired it should not wait longer.
-const BACKOFF_MAX: Duration = Duration::from_secs(10);
-/// How long it may take to stop: it allows itself 5 s for that.
-const GRACE: Duration = Duration::from_secs(8);
 
 /// The service spec under `name`, with this `home`; if it uses a database server, it gets network access.
 #[must_use]
@@ -33,17 +28,8 @@ pub fn service(
         limits: limits(),
         ..SandboxSettings::default()
     };
-    ServiceSpec {
-        name,
-        program,
-        args: Vec::new(),
-        home,
-        sandbox,
-        readable_paths: server.map(database_paths).unwrap_or_default(),
-        grace_period: GRACE,
-        backoff_initial: BACKOFF_INITIAL,
-        backoff_max: BACKOFF_MAX,
-    }
+    let readable_paths = server.map(database_paths).unwrap_or_default();
+    service::service_spec(name, program, home, sandbox, readable_paths, BACKOFF_INITIAL)
 }
 
 /// Its resource limits. A thousand plugin processes may have 32 connections each. It bounds their requests

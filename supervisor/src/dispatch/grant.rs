@@ -189,5 +189,5 @@ impl Grant for CombinedGrant {
 }
 
 #[cfg(test)]
-#[path = "authorization_tests.rs"]
+#[path = "grant_tests.rs"]
 mod tests;

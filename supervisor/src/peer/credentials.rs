@@ -51,7 +51,7 @@ impl From<&Peer> for host::Peer {
 }
 
 /// The name of a role, as in the configuration.
-pub(crate) fn role_name(role: Role) -> &'static str {
+pub(super) fn role_name(role: Role) -> &'static str {
     match role {
         Role::Call => "call",
         Role::Operate => "operate",

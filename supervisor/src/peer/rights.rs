@@ -6,20 +6,20 @@ use talon_listen::LogThrottle;
 use tonic::codegen::http;
 use tonic::{Request, Status};
 
+use super::credentials::{Peer, role_name};
 use crate::config::{AllowedActions, Role};
-use crate::peer::{Peer, role_name};
 
 static DENIED: LogThrottle = LogThrottle::new();
 
 /// A peer that has the required role, with the origin of its calls.
-pub(super) struct AuthorizedPeer {
-    pub(super) peer: Peer,
-    pub(super) origin: Origin,
+pub(crate) struct AuthorizedPeer {
+    pub(crate) peer: Peer,
+    pub(crate) origin: Origin,
 }
 
 impl AuthorizedPeer {
     /// A peer sees only what it may call, unless it operates plugins.
-    pub(super) fn visibility(&self) -> Visibility<'_> {
+    pub(crate) fn visibility(&self) -> Visibility<'_> {
         let operates = self.peer.rights.is_some_and(|(role, _)| role >= Role::Operate);
         Visibility { only: self.peer.allowed.as_deref().filter(|_| !operates), is_operator: operates }
     }
@@ -27,38 +27,38 @@ impl AuthorizedPeer {
 
 /// Which plugins and actions a peer sees.
 #[derive(Clone, Copy)]
-pub(super) struct Visibility<'p> {
+pub(crate) struct Visibility<'p> {
     only: Option<&'p AllowedActions>,
     /// Whether it decides about plugins, and so has to see them.
-    pub(super) is_operator: bool,
+    pub(crate) is_operator: bool,
 }
 
 impl Visibility<'_> {
     /// Whether it sees this plugin.
-    pub(super) fn can_see_plugin(&self, name: &str) -> bool {
+    pub(crate) fn can_see_plugin(&self, name: &str) -> bool {
         self.only.is_none_or(|allowed| allowed.covers_any_action(name))
     }
 
     /// Whether it sees this action.
-    pub(super) fn can_see_action(&self, plugin: &str, action: &str) -> bool {
+    pub(crate) fn can_see_action(&self, plugin: &str, action: &str) -> bool {
         self.only.is_none_or(|allowed| allowed.covers(plugin, action))
     }
 
     /// Whether it sees everything.
-    pub(super) fn sees_all(&self) -> bool {
+    pub(crate) fn sees_all(&self) -> bool {
         self.only.is_none()
     }
 }
 
 /// Accepts a request if its peer has at least this role. Otherwise the error states the required role and the
 /// peer's identity.
-pub(super) fn require<T>(request: &Request<T>, needed: Role) -> Result<AuthorizedPeer, Status> {
+pub(crate) fn require<T>(request: &Request<T>, needed: Role) -> Result<AuthorizedPeer, Status> {
     let peer = request.extensions().get::<Peer>();
     check(peer, needed)
 }
 
 /// Like [`require`], for a request whose message was not read yet.
-pub(super) fn authorize(extensions: &http::Extensions, needed: Role) -> Result<AuthorizedPeer, Status> {
+pub(crate) fn authorize(extensions: &http::Extensions, needed: Role) -> Result<AuthorizedPeer, Status> {
     check(extensions.get::<Peer>(), needed)
 }
 

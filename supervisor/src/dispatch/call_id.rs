@@ -41,7 +41,7 @@ pub(super) fn call_id(asked: String) -> Result<CallId, Status> {
 }
 
 /// The caller's id for an internal id.
-pub(super) fn requested_id(unique: &str) -> &str {
+pub(crate) fn requested_id(unique: &str) -> &str {
     match unique.rsplit_once('.') {
         Some((asked, new)) if Ulid::from_string(new).is_ok() => asked,
         _ => unique,

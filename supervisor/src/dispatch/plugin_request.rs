@@ -1,66 +1,12 @@
-//! The bottom of the stack: translates between the guard's types and the plugin's.
+//! A call in the terms of a plugin, and a plugin's failure in the terms of a call.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use talon_guard::{Call, CallError, CallFields, RawAnswer, reason};
-use talon_plugin::{ExecuteRequest, Executor, Metadata, ProgressObserver};
+use talon_guard::{Call, CallError, CallFields, reason};
 use talon_plugin_client::ExecuteError;
+use talon_plugin::{ExecuteRequest, Metadata, ProgressObserver};
 use talon_proto::plugin::ToolCallRequest;
-use tower::Service;
 
-/// Sends calls to the instances of one plugin.
-#[derive(Clone)]
-pub(super) struct PluginService {
-    pub(super) executor: Executor,
-}
-
-/// The bottom of the stack for unknown plugins. `resolve` refuses those calls, so it is never reached.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct UnknownPluginService;
-
-/// `resolve` accepted a call to a plugin that does not exist.
-#[derive(Debug, thiserror::Error)]
-#[error("a call to the unknown plugin {0:?} came through resolve")]
-struct UnexpectedCallError(String);
-
-type AnswerFuture = Pin<Box<dyn Future<Output = Result<RawAnswer, CallError>> + Send>>;
-
-impl Service<Call> for PluginService {
-    type Response = RawAnswer;
-    type Error = CallError;
-    type Future = AnswerFuture;
-
-    /// Always ready: waiting for an instance is part of the call, inside its deadline.
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, call: Call) -> AnswerFuture {
-        let executor = self.executor.clone();
-        Box::pin(async move {
-            let plugin = call.plugin.clone();
-            executor.execute(request(call)).await.map(RawAnswer).map_err(|error| call_error(&plugin, error))
-        })
-    }
-}
-
-impl Service<Call> for UnknownPluginService {
-    type Response = RawAnswer;
-    type Error = CallError;
-    type Future = std::future::Ready<Result<RawAnswer, CallError>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, call: Call) -> Self::Future {
-        std::future::ready(Err(CallError::defect(UnexpectedCallError(call.plugin.to_string()))))
-    }
-}
-
-fn request(call: Call) -> ExecuteRequest {
+/// The request of a call, after `resolve`.
+pub(super) fn plugin_request(call: Call) -> ExecuteRequest {
     let call = CallFields::from(call);
     ExecuteRequest {
         message: ToolCallRequest {
@@ -89,7 +35,7 @@ fn request(call: Call) -> ExecuteRequest {
 ///
 /// An answer that was received and rejected is a refusal, as in the layers above. Everything else is a fault
 /// of the plugin and counts for its breaker.
-fn call_error(plugin: &str, error: ExecuteError) -> CallError {
+pub(super) fn call_error(plugin: &str, error: ExecuteError) -> CallError {
     let text = format!("plugin {plugin}: {error}");
     let retryable = error.retryable();
     match error {
@@ -153,11 +99,11 @@ mod tests {
     #[test]
     fn only_the_operators_deadline_counts_against_a_plugin() {
         let mut call = Call::new("id", "configured", "act", talon_guard::Origin::Person);
-        assert_eq!(request(call.clone()).configured_timeout, None);
+        assert_eq!(plugin_request(call.clone()).configured_timeout, None);
         call.deadline = Some(call.accepted + Duration::from_secs(30));
-        assert_eq!(request(call.clone()).configured_timeout, Some(Duration::from_secs(30)));
+        assert_eq!(plugin_request(call.clone()).configured_timeout, Some(Duration::from_secs(30)));
         call.timeout = Some(Duration::from_secs(30));
-        assert_eq!(request(call).configured_timeout, None);
+        assert_eq!(plugin_request(call).configured_timeout, None);
     }
 
     #[test]
@@ -165,7 +111,7 @@ mod tests {
         let mut call = Call::new("id", "configured", "act", talon_guard::Origin::Person);
         call.declared_name = "declared".into();
         call.args.insert("a".into(), "1".into());
-        let message = request(call).message;
+        let message = plugin_request(call).message;
         assert_eq!((message.plugin.as_str(), message.args["a"].as_str()), ("declared", "1"));
     }
 }

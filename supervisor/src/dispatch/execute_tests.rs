@@ -8,7 +8,7 @@ use bytes::Bytes;
 use prost::Message;
 use talon_guard::{Actions, Guarded, Origin, Outcome, Readiness, Target};
 use talon_proto::plugin::{Action, Parameter, ToolResultResponse};
-use talon_sanitize::Settings;
+use talon_sanitize::{Sanitizer, Settings};
 use tower::service_fn;
 
 use super::*;
@@ -51,7 +51,7 @@ where
     let stores = Config::built_in(&Environment::of_process().default_paths()).guard_stores();
     let shared = SharedLayers::new(&stores, Sanitizer::new(&Settings::default()).unwrap());
     let quarantine = Quarantine::new("hello", policy.quarantine);
-    build(TraceLayer::new("hello"), policy, &shared, quarantine, Two, innermost)
+    plugin_stack(TraceLayer::new("hello"), policy, &shared, quarantine, Two, innermost)
 }
 
 /// A stack whose innermost service answers with `answer`, and a counter of its calls.
@@ -198,4 +198,17 @@ async fn repeated_faults_open_the_breaker_of_all_clones() {
     let guarded = run(stack, call("hello", "greet", &[("name", "x")])).await;
     assert_eq!(refusal(&guarded), "breaker_open");
     assert_eq!(asked.load(Ordering::SeqCst), failures);
+}
+
+#[test]
+fn the_list_of_layers_has_the_order_of_the_guard() {
+    let text = include_str!("execute.rs");
+    let listed: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.contains("let below = shared"))
+        .flat_map(|line| line.split("(LayerKind::").nth(1))
+        .filter_map(|rest| rest.split(',').next())
+        .collect();
+    let order: Vec<String> = LayerKind::ALL.iter().map(|layer| format!("{layer:?}")).collect();
+    assert_eq!(listed, order);
 }

@@ -1,0 +1,295 @@
+//! One call, from the host API to the plugin and back.
+//!
+//! ```text
+//! host.sock ─► execute ─► accept: peer, grant, ids, origin, scope, target
+//!                 └─► AcceptedCall::run ─► Dispatcher::run: counters, event
+//!     audit record, response ◄──┘              └─► stack: trace ─► … ─► admission ─► PluginService ─► plugin
+//! ```
+//!
+//! The file has the order of the call. The registry and the grant are read once, in `target`.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use talon_guard::{AdmissionLayer, Answer, ArcById, BreakerLayer, Call, CallError, DeadlineLayer, Directory, Guard, Guarded, LayerKind, Origin, Oversize, ProgressObserver, Quarantine, QuarantineLayer, RawAnswer, RescueLayer, ResolveLayer, SanitizeLayer, Stack, TraceLayer, ValidateLayer};
+use talon_plugin_config::name::RESERVED_NAME;
+use talon_plugin::{Executor, Plugin};
+use talon_proto::host::{ExecuteRequest, ExecuteResponse};
+use tonic::{Request, Response, Status};
+use tower::{Layer, Service, ServiceBuilder};
+
+use super::call_finished::{CallFinishedEvent, CallSummary};
+use super::call_id::{CallId, call_id};
+use super::dispatcher::{Dispatcher, DrainingError};
+use super::executor::EXECUTOR;
+use super::grant::grant_for;
+use super::plugin_request::{call_error, plugin_request};
+use super::request_context::{log, scope, session, trace};
+use super::response::response;
+use super::shared_layers::SharedLayers;
+use super::stack_entry::{CoreEntry, StackEntry, StackGauges};
+use crate::audit::{Audit, CallRecording};
+use crate::config::{CallPolicy, Role};
+use crate::peer::require;
+use crate::to_wire::draining;
+
+/// `Execute`: one guarded call. Every outcome but a draining supervisor and a bad request is an answer.
+pub(crate) async fn execute(
+    dispatcher: &Dispatcher,
+    audit: &Audit,
+    request: Request<ExecuteRequest>,
+) -> Result<Response<ExecuteResponse>, Status> {
+    let accepted = accept(dispatcher, audit, request, None)?;
+    Ok(Response::new(accepted.run(dispatcher).await?))
+}
+
+/// A call that passed all checks of the request. Its recording in the audit log has begun.
+pub(super) struct AcceptedCall {
+    /// The id that the caller uses.
+    requested_id: String,
+    call: Call,
+    target: CallTarget,
+    recording: CallRecording,
+}
+
+/// What comes in: who calls, with which rights, for whom, and where to.
+pub(super) fn accept(
+    dispatcher: &Dispatcher,
+    audit: &Audit,
+    request: Request<ExecuteRequest>,
+    observer: Option<ArcById<dyn ProgressObserver>>,
+) -> Result<AcceptedCall, Status> {
+    let permitted = require(&request, Role::Call)?;
+    let trace = trace(&request);
+    let request = request.into_inner();
+    let granted = grant_for(&permitted.peer, &request, || dispatcher.config())?;
+    let CallId { requested: requested_id, unique } = call_id(request.call_id)?;
+    let origin = if request.for_model { Origin::Model } else { permitted.origin };
+    let mut call = Call::new(unique, request.plugin, request.action, origin);
+    call.args = request.args;
+    call.granted = granted;
+    call.progress_observer = observer;
+    call.trace = trace;
+    call.context = request.context;
+    call.scope = scope(permitted.peer.uid, &call.context);
+    call.timeout = (request.timeout_ms > 0).then(|| Duration::from_millis(request.timeout_ms));
+    log(&permitted.peer, &call);
+    let target = dispatcher.target(&mut call);
+    let plugin = target.plugin().filter(|_| audit.is_on());
+    let digest = plugin.and_then(Plugin::digest).unwrap_or_default();
+    let recording = audit.call(&permitted.peer, session(&call.context), &call, digest);
+    Ok(AcceptedCall { requested_id, call, target, recording })
+}
+
+impl AcceptedCall {
+    /// Executes the call and records its end. Dropping the future cancels the call down to the plugin.
+    pub(super) async fn run(self, dispatcher: &Dispatcher) -> Result<ExecuteResponse, Status> {
+        let Self { requested_id, call, target, recording } = self;
+        let accepted = call.accepted;
+        let Ok(guarded) = dispatcher.run(call, target).await else {
+            recording.discard();
+            return Err(draining());
+        };
+        recording.finish(&guarded).await;
+        Ok(response(requested_id, guarded, accepted.elapsed()))
+    }
+}
+
+/// Where a call goes. Found once, and passed along.
+enum CallTarget {
+    /// The supervisor's own actions.
+    Core(Arc<CoreEntry>),
+    Plugin(Plugin, Arc<StackEntry>),
+    /// No such plugin, or none that the caller may know of: a stack that refuses.
+    Unknown(Arc<StackEntry>),
+}
+
+impl CallTarget {
+    fn plugin(&self) -> Option<&Plugin> {
+        match self {
+            Self::Plugin(plugin, _) => Some(plugin),
+            Self::Core(_) | Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl Dispatcher {
+    /// Executes a call without a request. Dropping the future cancels the call, also in the plugin.
+    ///
+    /// # Errors
+    /// [`DrainingError`]: the call was not started, and another supervisor may take it.
+    pub async fn call(&self, mut call: Call) -> Result<Guarded, DrainingError> {
+        let target = self.target(&mut call);
+        self.run(call, target).await
+    }
+
+    fn target(&self, call: &mut Call) -> CallTarget {
+        if *call.plugin == *RESERVED_NAME
+            && let Some(core) = &self.current.load().core
+        {
+            return CallTarget::Core(Arc::clone(core));
+        }
+        // Calls that are not granted are refused before the lookup, so that neither the answer nor its timing
+        // reveals whether the plugin exists.
+        let plugin = if call.is_granted() { self.registry.get(&call.plugin) } else { None };
+        match plugin {
+            Some(plugin) => {
+                let entry = self.entry(&plugin);
+                CallTarget::Plugin(plugin, entry)
+            }
+            None => CallTarget::Unknown(Arc::clone(&self.current.load().unknown_plugin)),
+        }
+    }
+
+    /// Runs a call through its stack, counts it and emits its event.
+    async fn run(&self, call: Call, target: CallTarget) -> Result<Guarded, DrainingError> {
+        // The token is taken before the check, so that drain counts every call that passed it.
+        let _in_flight = self.in_flight.token();
+        if self.is_draining() {
+            return Err(DrainingError);
+        }
+        let (stack, counters) = match &target {
+            CallTarget::Core(core) => (&core.stack, &core.counters),
+            CallTarget::Plugin(_, entry) | CallTarget::Unknown(entry) => (&entry.stack, &entry.counters),
+        };
+        let plugin = target.plugin();
+        let summary = CallSummary::of(&call);
+        let counted = counters.begin(&summary, plugin);
+        let mut finished = CallFinishedEvent::watch(&self.events, &summary, plugin.map(Plugin::name));
+        if let Some(plugin) = plugin {
+            self.wait_for_capabilities(plugin, &call).await;
+        }
+        let answer = stack.call(call).await;
+        counted.finish(&answer);
+        finished.set_result(&answer);
+        if let CallTarget::Plugin(plugin, entry) = &target {
+            entry.report_quarantine(plugin, &self.events);
+        }
+        Ok(answer)
+    }
+}
+
+/// The layers of every stack, from the outermost. Calls pass them from top to bottom, answers from bottom to
+/// top. `below` are those around `innermost`, which differ: see [`plugin_stack`] and [`core_stack`].
+fn stack<L, S>(
+    trace: TraceLayer,
+    shared: &SharedLayers,
+    guard: &Guard,
+    sanitize: SanitizeLayer,
+    below: L,
+    innermost: S,
+) -> Stack
+where
+    L: Layer<S>,
+    L::Service:
+        Service<Call, Response = Answer, Error = CallError, Future: Send> + Clone + Send + Sync + 'static,
+{
+    // Layers are timed only while metrics are being read.
+    let watch = &shared.watch;
+    let layers = ServiceBuilder::new()
+        // Span and metrics: outermost, because it sees every outcome.
+        .layer(watch.layer(LayerKind::Trace, trace))
+        // Taint tracking of arguments: above the envelope, because it fingerprints the content that goes out.
+        .option_layer(shared.taint_layer().map(|taint| watch.layer(LayerKind::Taint, taint)))
+        // The envelope: the last change of the content, so that nothing inside can imitate it.
+        .layer(watch.layer(LayerKind::Wrap, guard.wrap_layer()))
+        // The size limit: on sanitized text, so that the limit is what the model gets.
+        .layer(watch.layer(LayerKind::Truncate, guard.truncate_layer()))
+        // Control syntax is neutralized: in content, error and structured content alike.
+        .layer(watch.layer(LayerKind::Sanitize, sanitize))
+        // Errors become answers: inside sanitize, because error texts come from plugins too.
+        .layer(watch.layer(LayerKind::Rescue, RescueLayer::new()))
+        .layer(below)
+        .service(innermost);
+    Stack::new(layers)
+}
+
+/// The stack of a plugin: below the common layers, those that accept, refuse and wait.
+pub(super) fn plugin_stack<S>(
+    trace: TraceLayer,
+    policy: CallPolicy,
+    shared: &SharedLayers,
+    quarantine: Quarantine,
+    directory: impl Directory,
+    innermost: S,
+) -> (Stack, StackGauges)
+where
+    S: Service<Call, Response = RawAnswer, Error = CallError, Future: Send> + Clone + Send + Sync + 'static,
+{
+    let guard = shared.guard(&policy, shared.pages.clone().map_or(Oversize::Cut, Oversize::Paged));
+    let validate = ValidateLayer::with_store(shared.raw.clone()).executor(EXECUTOR);
+    let resolve = ResolveLayer::new(directory, policy.grants).max_argument_bytes(policy.max_argument_bytes);
+    let (breaker, admission) = (BreakerLayer::new(policy.breaker), AdmissionLayer::new(policy.admission));
+    let gauges = StackGauges { admission: admission.gauge(), breaker: breaker.gauge() };
+    let watch = &shared.watch;
+    let below = ServiceBuilder::new()
+        // The answer's call id and types: on the raw message, before its text is touched.
+        .layer(watch.layer(LayerKind::Validate, validate))
+        // Plugin, action and arguments: refused calls never wake a plugin.
+        .layer(watch.layer(LayerKind::Resolve, resolve))
+        // Rejects calls to a quarantined plugin, before any waiting.
+        .layer(watch.layer(LayerKind::Quarantine, QuarantineLayer::new(quarantine.clone())))
+        // The deadline: above all layers that wait, so that waiting counts.
+        .layer(watch.layer(LayerKind::Deadline, DeadlineLayer::new(policy.timeouts)))
+        // Rejects calls to a plugin that keeps failing: above the queue, so that they do not queue.
+        .layer(watch.layer(LayerKind::Breaker, breaker))
+        // A bounded queue and a concurrency limit: right above the plugin that they protect.
+        .layer(watch.layer(LayerKind::Admission, admission));
+    let innermost = watch.service(LayerKind::Instance, innermost);
+    let sanitize = guard.sanitize_layer().reporting_to(quarantine);
+    (stack(trace, shared, &guard, sanitize, below, innermost), gauges)
+}
+
+/// The stack of the supervisor's own actions. They answer at once and from memory, so they need no layers for
+/// waiting and failing, and there is no message to validate.
+pub(super) fn core_stack<S>(
+    policy: CallPolicy,
+    shared: &SharedLayers,
+    directory: impl Directory,
+    innermost: S,
+) -> Stack
+where
+    S: Service<Call, Response = Answer, Error = CallError, Future: Send> + Clone + Send + Sync + 'static,
+{
+    // Long texts are cut and not stored again: the pages they come from are stored already.
+    let guard = shared.guard(&policy, Oversize::Cut);
+    let resolve = ResolveLayer::new(directory, policy.grants).max_argument_bytes(policy.max_argument_bytes);
+    let below = shared.watch.layer(LayerKind::Resolve, resolve);
+    stack(TraceLayer::new(RESERVED_NAME), shared, &guard, guard.sanitize_layer(), below, innermost)
+}
+
+/// The bottom of a plugin's stack: sends calls to the plugin's instances.
+#[derive(Clone)]
+pub(super) struct PluginService {
+    pub(super) executor: Executor,
+}
+
+impl Service<Call> for PluginService {
+    type Response = RawAnswer;
+    type Error = CallError;
+    type Future = Pin<Box<dyn Future<Output = Result<RawAnswer, CallError>> + Send>>;
+
+    /// Always ready: waiting for an instance is part of the call, inside its deadline.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), CallError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        let executor = self.executor.clone();
+        Box::pin(async move {
+            let plugin = call.plugin.clone();
+            executor
+                .execute(plugin_request(call))
+                .await
+                .map(RawAnswer)
+                .map_err(|error| call_error(&plugin, error))
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "execute_tests.rs"]
+mod tests;
