@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use talon_plugin_config::discover::{self, RejectedPlugin, ScanResult};
-use talon_plugin_config::spec::PluginSpec;
 use talon_plugin::{EventKind, Events, NewEvent, Registry};
 use talon_plugin_config::PluginName;
+use talon_plugin_config::discover::{self, RejectedPlugin, ScanResult};
+use talon_plugin_config::spec::PluginSpec;
 use talon_sanitize::{Raw, inert};
 
 use crate::blocking::blocking;

@@ -48,10 +48,21 @@ fn crates_depend_in_one_direction() {
         "talon-plugin-config",
         &["talon-proto", "talon-plugin", "talon-plugin-client", "talon-egress", "tokio", "tonic"],
     );
-    never("talon-plugin-client", &["talon-plugin", "talon-egress", "talon-guard", "talon-supervisor", "talon"]);
+    never(
+        "talon-plugin-client",
+        &["talon-plugin", "talon-egress", "talon-guard", "talon-supervisor", "talon"],
+    );
     never(
         "talon-egress",
-        &["talon-proto", "talon-plugin", "talon-plugin-client", "talon-guard", "talon-supervisor", "talon", "tonic"],
+        &[
+            "talon-proto",
+            "talon-plugin",
+            "talon-plugin-client",
+            "talon-guard",
+            "talon-supervisor",
+            "talon",
+            "tonic",
+        ],
     );
     never("talon-sanitize", &["talon-proto", "talon-guard", "tokio"]);
     never("talon-jail", &["talon-proto", "talon-plugin", "tokio", "tonic"]);

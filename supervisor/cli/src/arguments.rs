@@ -91,7 +91,8 @@ fn key_file(text: &str) -> Result<(String, PathBuf), String> {
 
 /// A duration of at least a millisecond, the unit of the wire format.
 pub(crate) fn timeout(text: &str) -> Result<Duration, String> {
-    let duration = text.parse::<talon_plugin_config::units::Duration>().map_err(|error| error.to_string())?.get();
+    let duration =
+        text.parse::<talon_plugin_config::units::Duration>().map_err(|error| error.to_string())?.get();
     if duration < Duration::from_millis(1) {
         return Err("at least 1ms".to_owned());
     }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use talon_guard::trace::UNKNOWN_PLUGIN_LABEL;
 use talon_guard::{Quarantine, QuarantineSettings, TraceLayer};
-use talon_plugin_config::name::PluginName;
 use talon_plugin::{Plugin, Registry};
+use talon_plugin_config::name::PluginName;
 use talon_sanitize::{Sanitizer, Settings, SettingsError};
 
 use super::core::{self, Core, CoreDirectory};

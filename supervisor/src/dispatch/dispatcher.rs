@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use talon_guard::{Call, RawStore};
+use talon_plugin::{Events, Plugin, Registry};
+use talon_plugin_client::Capability;
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::PluginSpec;
-use talon_plugin_client::Capability;
-use talon_plugin::{Events, Plugin, Registry};
 use talon_proto::host::PluginCounters;
 use talon_proto::plugin::PluginCapabilities;
 use talon_sanitize::{Sanitizer, SettingsError};

@@ -14,9 +14,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use talon_guard::{AdmissionLayer, Answer, ArcById, BreakerLayer, Call, CallError, DeadlineLayer, Directory, Guard, Guarded, LayerKind, Origin, Oversize, ProgressObserver, Quarantine, QuarantineLayer, RawAnswer, RescueLayer, ResolveLayer, SanitizeLayer, Stack, TraceLayer, ValidateLayer};
-use talon_plugin_config::name::RESERVED_NAME;
+use talon_guard::{
+    AdmissionLayer, Answer, ArcById, BreakerLayer, Call, CallError, DeadlineLayer, Directory, Guard, Guarded,
+    LayerKind, Origin, Oversize, ProgressObserver, Quarantine, QuarantineLayer, RawAnswer, RescueLayer,
+    ResolveLayer, SanitizeLayer, Stack, TraceLayer, ValidateLayer,
+};
 use talon_plugin::{Executor, Plugin};
+use talon_plugin_config::name::RESERVED_NAME;
 use talon_proto::host::{ExecuteRequest, ExecuteResponse};
 use tonic::{Request, Response, Status};
 use tower::{Layer, Service, ServiceBuilder};

@@ -1,8 +1,8 @@
 //! A call in the terms of a plugin, and a plugin's failure in the terms of a call.
 
 use talon_guard::{Call, CallError, CallFields, reason};
-use talon_plugin_client::ExecuteError;
 use talon_plugin::{ExecuteRequest, Metadata, ProgressObserver};
+use talon_plugin_client::ExecuteError;
 use talon_proto::plugin::ToolCallRequest;
 
 /// The request of a call, after `resolve`.

@@ -4,9 +4,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use talon_guard::{AdmissionGauge, BreakerGauge, Quarantine, QuarantineInfo, Stack};
-use talon_plugin_config::spec::PluginSpec;
-use talon_plugin_client::Capability;
 use talon_plugin::{EventKind, Events, NewEvent, Plugin};
+use talon_plugin_client::Capability;
+use talon_plugin_config::spec::PluginSpec;
 use talon_proto::plugin::PluginCapabilities;
 use tokio::sync::watch;
 

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use talon_guard::ResolveError;
 use talon_guard::resolve::Suggestions;
-use talon_plugin_config::name::RESERVED_NAME;
 use talon_plugin::{Events, Plugin, Registry};
+use talon_plugin_config::name::RESERVED_NAME;
 use tokio::sync::Semaphore;
 use tonic::{Request, Status};
 

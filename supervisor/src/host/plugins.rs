@@ -1,11 +1,13 @@
 //! `ListPlugins` and `GetPlugin`: plugins as clients see them.
 
+use talon_plugin::{Desired, InstanceSnapshot, Plugin, ReviewedCapability, State};
 use talon_plugin_config::entry::SandboxMode;
 use talon_plugin_config::name::RESERVED_NAME;
 use talon_plugin_config::spec::{ChangedTools, Dialect};
-use talon_plugin::{Desired, InstanceSnapshot, Plugin, ReviewedCapability, State};
 use talon_proto::host;
-use talon_proto::host::{GetPluginRequest, GetPluginResponse, ListPluginsRequest, ListPluginsResponse, PluginCounters, Settings};
+use talon_proto::host::{
+    GetPluginRequest, GetPluginResponse, ListPluginsRequest, ListPluginsResponse, PluginCounters, Settings,
+};
 use talon_proto::plugin::PluginCapabilities;
 use talon_sanitize::{Raw, Sanitized};
 use tonic::{Request, Response, Status};

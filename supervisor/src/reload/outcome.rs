@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use talon_plugin_config::PluginName;
 use talon_plugin::ReplaceError;
+use talon_plugin_config::PluginName;
 use talon_sanitize::{Raw, Sanitized};
 
 use super::plan::{PlanStep, StepAction};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use talon_plugin_config::discover::RejectedPlugin;
 use talon_plugin::{DownPolicy, Events, Registry, Replacement};
 use talon_plugin_config::PluginName;
+use talon_plugin_config::discover::RejectedPlugin;
 use talon_sanitize::{Raw, Sanitized};
 
 use super::outcome::{PluginOutcome, ReloadOutcome, ReplaceFailure};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
-use talon_plugin_config::discover::RejectedPlugin;
 use talon_plugin::{Events, Registry};
+use talon_plugin_config::discover::RejectedPlugin;
 use talon_sanitize::{Sanitizer, Settings};
 use tokio::sync::mpsc;
 

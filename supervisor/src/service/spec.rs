@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use talon_plugin_config::PluginName;
 use talon_plugin::service::{Home, ServiceSpec};
+use talon_plugin_config::PluginName;
 use talon_plugin_config::spec::SandboxSettings;
 
 /// The longest wait before a restart. More attempts do not help if its database or program is broken, but an

@@ -17,7 +17,9 @@ use tonic::transport::{Channel, Endpoint};
 
 use super::control::{QuotaLookup, StateService};
 use crate::config::Quota;
-use crate::service::{self, ManagedService, ManagedServiceState, ManagedServiceStatus, RetryHint, ServiceHandle};
+use crate::service::{
+    self, ManagedService, ManagedServiceState, ManagedServiceStatus, RetryHint, ServiceHandle,
+};
 
 /// How long the first start may take until the database is open. Checking a large one takes up to 5 s, and an
 /// earlier supervisor's process may still be ending. What takes longer is stuck; then the start fails with

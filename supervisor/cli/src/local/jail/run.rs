@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use clap::Args;
 use nix::unistd::{Uid, User, getegid, geteuid};
-use talon_jail::{Access, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits, Machine, Network, Stage, Status, View};
+use talon_jail::{
+    Access, Identity, InheritedFds, Isolation, JailSpec, JailedProgram, Limits, Machine, Network, Stage,
+    Status, View,
+};
 use talon_plugin_config::units::ByteSize;
 
 use super::exit::{JAIL_FAILED, code, spawn_failure};

@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use talon_plugin_config::PluginName;
 use talon_plugin::service::Home;
+use talon_plugin_config::PluginName;
 use talon_proto::host::GetStatusRequest;
 use talon_proto::state::Open;
 use talon_supervisor::config::{Engine, State};

@@ -14,9 +14,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 use talon_plugin_client::connect::Target;
-use talon_wire::BusyFlag;
 use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::{Dialect, PluginSpec};
+use talon_wire::BusyFlag;
 
 /// The connection preface of HTTP/2 with an empty SETTINGS frame; a server answers with its own SETTINGS immediately.
 const HTTP2_PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
