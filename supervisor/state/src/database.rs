@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use talon_child::error_chain;
-use talon_proto::state::{Availability, FromState, Layers, from_state};
+use talon_proto::state::{Availability, Layers, from_state};
 use talon_store::{Counters, Engine, Error, KeyValues, OpenedForRestore, Restored, Store};
 use tokio::sync::Notify;
 use tonic::Status;
 
+use crate::control_socket::{ControlSocket, message};
 use crate::failure::{Requester, status, truncate};
 use crate::gate::RequestBudgets;
-use crate::run::ControlSocket;
 
 /// The shortest wait between two checks of a database that does not answer. The store's own wait may be longer.
 const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -184,10 +184,10 @@ impl Database {
     /// Notifies the starter when the database stops answering and when it answers again. It polls only in between.
     pub(crate) async fn watch(&self, starter: &ControlSocket) {
         // `Ready` has reported a problem at the start.
-        let mut told = !self.problem().is_empty();
+        let mut reported = !self.problem().is_empty();
         loop {
             self.problem_changed.notified().await;
-            if !std::mem::take(&mut told) && !report_problem(starter, self.problem()).await {
+            if !std::mem::take(&mut reported) && !report_problem(starter, self.problem()).await {
                 return;
             }
             while let Err(error) = self.check().await {
@@ -208,8 +208,8 @@ impl Database {
 
 /// Returns whether the starter is still there.
 async fn report_problem(starter: &ControlSocket, problem: String) -> bool {
-    let message = FromState { what: Some(from_state::What::Availability(Availability { problem })) };
-    starter.send(&message, None).await.is_ok()
+    let problem = message(from_state::What::Availability(Availability { problem }));
+    starter.send(&problem, None).await.is_ok()
 }
 
 /// Counts a socket while it is served.

@@ -7,6 +7,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `run` | the lifecycle of the process: opens, serves the sockets that it gets, ends with its lifeline |
+//! | `control_socket` | the control socket to the starter, and the messages to it |
 //! | `opening` | opens the database that the starter asks for |
 //! | `database` | the open store, the layers it was opened for, and whether it answers |
 //! | `sockets` | the listening sockets of plugins and the connections of operators |
@@ -17,6 +18,7 @@
 //! | `limits` | every limit, with its reason |
 //! | `exchange` | export and import of the founding layout: YAML files |
 
+mod control_socket;
 mod database;
 pub mod exchange;
 mod failure;

@@ -11,8 +11,8 @@ use crate::database::Database;
 ///
 /// # Errors
 /// The refusal that the starter gets.
-pub(crate) async fn open(wanted: OpenRequest) -> Result<Database, Refused> {
-    let OpenRequest { engine, layers, open, for_restore } = wanted;
+pub(crate) async fn open(request: OpenRequest) -> Result<Database, Refused> {
+    let OpenRequest { engine, layers, open, for_restore } = request;
     let store = match open.clone().open().await {
         Ok(store) => store,
         Err(unusable @ (OpenError::Damaged { .. } | OpenError::Foreign { .. } | OpenError::Newer { .. }))

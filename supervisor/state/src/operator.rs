@@ -4,11 +4,11 @@ mod copies;
 mod entries;
 mod files;
 mod scratch;
+mod stream;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use futures_util::stream::BoxStream;
 use talon_child::error_chain;
 use talon_proto::state::operator_server::Operator;
 use talon_proto::state::{
@@ -23,9 +23,9 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::database::Database;
 use crate::failure::Requester;
-use crate::limits::MAX_PAUSE;
 
 pub(crate) use scratch::ScratchDir;
+use stream::ResponseStream;
 
 /// Serves one connection of an operator.
 pub(crate) struct Service {
@@ -33,9 +33,6 @@ pub(crate) struct Service {
     /// Ends the streams when the process ends; what they have done by then stays.
     closed: CancellationToken,
 }
-
-/// A streamed response to the operator.
-type ResponseStream<T> = BoxStream<'static, Result<T, Status>>;
 
 impl Service {
     pub(crate) fn new(database: Arc<Database>, closed: CancellationToken) -> Self {
@@ -45,13 +42,6 @@ impl Service {
     fn failed(&self, error: &Error) -> Status {
         self.database.failed(error, Requester::Operator)
     }
-}
-
-/// The next message of an operator's stream; `None` after the last.
-async fn next<T>(from: &mut Streaming<T>) -> Result<Option<T>, Status> {
-    tokio::time::timeout(MAX_PAUSE, from.message()).await.unwrap_or_else(|_late| {
-        Err(Status::deadline_exceeded(format!("nothing came for {} s", MAX_PAUSE.as_secs())))
-    })
 }
 
 #[tonic::async_trait]

@@ -7,22 +7,20 @@ use std::sync::Arc;
 
 use talon_child::inherited::{InheritedFdError, connected, listening};
 use talon_child::signals::Signals;
-use talon_child::{ExitReason, error_chain, open_request as words};
+use talon_child::{ExitReason, error_chain, open_request};
 use talon_control::{Control, ControlError, Packet};
-use talon_proto::state::{AttachPlugin, FromState, Open, Ready, Refused, ToState, from_state, to_state};
+use talon_proto::state::{AttachPlugin, Open, Ready, Refused, ToState, from_state, to_state};
 use talon_store::{Namespace, PluginId, Quota};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tonic::Status;
 
+use crate::control_socket::{ControlSocket, message};
 use crate::database::Database;
 use crate::limits::{CLOSE_GRACE, MAX_OPERATORS, MAX_SOCKETS};
 use crate::opening;
 use crate::operator::ScratchDir;
 use crate::sockets::{PluginSocket, serve_operator};
-
-/// The control socket to the process that started this one.
-pub(crate) type ControlSocket = Control<FromState, ToState>;
 
 /// Serves the process at the other end of `control`, until that is closed or SIGTERM comes.
 pub async fn run(control: OwnedFd) -> ExitReason {
@@ -59,7 +57,7 @@ pub async fn run(control: OwnedFd) -> ExitReason {
                 "the database is not opened"
             );
             // If the starter has gone, the log has the reason.
-            let _told = starter.send(&message(from_state::What::Refused(refused)), None).await;
+            let _sent = starter.send(&message(from_state::What::Refused(refused)), None).await;
             return ExitReason::Refused;
         }
     };
@@ -86,13 +84,13 @@ pub async fn run(control: OwnedFd) -> ExitReason {
 }
 
 enum OpenRequestError {
-    Invalid(words::InvalidOpenError),
+    Invalid(open_request::InvalidOpenError),
     Refused(Refused),
 }
 
 async fn open_database(open: Open) -> Result<Database, OpenRequestError> {
-    let wanted = words::parse(open).map_err(OpenRequestError::Invalid)?;
-    opening::open(wanted).await.map_err(OpenRequestError::Refused)
+    let request = open_request::parse(open).map_err(OpenRequestError::Invalid)?;
+    opening::open(request).await.map_err(OpenRequestError::Refused)
 }
 
 /// Handles the messages of the control socket, and waits for running requests at the end.
@@ -100,7 +98,7 @@ async fn serve(starter: &ControlSocket, signals: &mut Signals, database: &Arc<Da
     let mut serving = SocketSet::new(Arc::clone(database));
     let working = async {
         let watching = database.watch(starter);
-        let obeying = async {
+        let handling = async {
             loop {
                 match starter.receive().await {
                     Ok(Some(packet)) => serving.handle(packet),
@@ -110,7 +108,7 @@ async fn serve(starter: &ControlSocket, signals: &mut Signals, database: &Arc<Da
             }
         };
         tokio::select! {
-            end = obeying => end,
+            end = handling => end,
             // The watch ends when the starter has gone. The control socket reports that too.
             () = async { watching.await; std::future::pending().await } => ExitReason::Requested,
             () = signals.terminated() => ExitReason::Requested,
@@ -119,10 +117,6 @@ async fn serve(starter: &ControlSocket, signals: &mut Signals, database: &Arc<Da
     let end = working.await;
     serving.finish().await;
     end
-}
-
-fn message(what: from_state::What) -> FromState {
-    FromState { what: Some(what) }
 }
 
 fn protocol_mismatch(why: &dyn std::fmt::Display) -> ExitReason {
@@ -147,7 +141,7 @@ enum ControlMessageError {
     #[error("no socket {0} is attached")]
     NotAttached(u64),
     #[error("{0}")]
-    Plugin(talon_store::Error),
+    Plugin(talon_store::InvalidError),
     #[error("{0}")]
     Descriptor(#[from] InheritedFdError),
     #[error("{}", .0.message())]
@@ -179,14 +173,14 @@ impl SocketSet {
 
     fn handle(&mut self, packet: Packet<ToState>) {
         let Packet { message, descriptor } = packet;
-        let obeyed = match message.what {
+        let handled = match message.what {
             None => Err(ControlMessageError::Unknown),
             Some(to_state::What::Open(_)) => Err(ControlMessageError::AlreadyOpen),
             Some(to_state::What::AttachPlugin(attach)) => self.attach(&attach, descriptor),
             Some(to_state::What::DetachPlugin(detach)) => self.detach(detach.id),
             Some(to_state::What::AttachOperator(_)) => self.attach_operator(descriptor),
         };
-        if let Err(error) = obeyed {
+        if let Err(error) = handled {
             tracing::error!(%error, "a message on the control socket was not obeyed");
         }
     }

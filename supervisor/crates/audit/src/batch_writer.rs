@@ -3,9 +3,10 @@
 //! A write goes into the kernel's memory and takes microseconds. Handing it to a thread costs two context switches,
 //! each more expensive than the write. So the first call to record in a turn of the runtime writes for all of them.
 //! Everything that may wait for the disk is done by the thread: opening, syncing, beginning the next file, retrying and
-//! closing. While writes [take long](crate::pace), the thread does all of them.
+//! closing. While writes [take long](crate::disk_latency), the thread does all of them.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::disk_latency::{DiskLatency, WriteTimer};
-use crate::log::{FileState, LogEvent};
+use crate::log_event::LogEvent;
 use crate::queue::{Item, Queue, ThreadTask, WakeGuard};
 use crate::record::Body;
 use crate::writer::{OpenError, Settings, Writer};
@@ -24,6 +25,13 @@ const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 /// How many records are written at once. The calls of all of them wait for the batch.
 const BATCH_RECORDS: usize = 64;
+
+/// The part of a [`LogStatus`](crate::LogStatus) that describes the file.
+#[derive(Debug)]
+pub(crate) struct FileState {
+    pub(crate) file: PathBuf,
+    pub(crate) problem: Option<String>,
+}
 
 /// The state that the handles and the thread share.
 pub(crate) struct Shared {
@@ -98,16 +106,16 @@ impl Shared {
     /// Writes the queued records, unless that may take long: then it leaves them to the thread. `Err` if the thread
     /// holds the file at this moment.
     pub(crate) fn try_write<'w>(&self, wake: WakeGuard<'w>) -> Result<(), WakeGuard<'w>> {
-        let Ok(mut desk) = self.batch_writer.try_lock() else { return Err(wake) };
-        self.write_batches(&mut desk, wake);
+        let Ok(mut batch_writer) = self.batch_writer.try_lock() else { return Err(wake) };
+        self.write_batches(&mut batch_writer, wake);
         Ok(())
     }
 
     /// Every early return drops `wake`, which wakes the thread.
-    fn write_batches(&self, desk: &mut BatchWriter, wake: WakeGuard<'_>) {
-        let BatchWriter { writer, unacknowledged: untold, idle, latency: pace } = desk;
+    fn write_batches(&self, batch_writer: &mut BatchWriter, wake: WakeGuard<'_>) {
+        let BatchWriter { writer, unacknowledged, idle, latency } = batch_writer;
         let Some(writer) = writer.as_mut().filter(|writer| writer.has_room()) else { return };
-        if !pace.allows_inline_write(Instant::now()) {
+        if !latency.allows_inline_write(Instant::now()) {
             return;
         }
         wake.disarm();
@@ -116,15 +124,15 @@ impl Shared {
             if items.is_empty() {
                 break;
             }
-            let told = append(writer, items);
+            let waiters = append(writer, items);
             let timed = WriteTimer::begin();
             let written = writer.flush();
-            pace.observe(&timed);
+            latency.observe(&timed);
             match written {
-                Ok(()) => self.acknowledge(told),
+                Ok(()) => self.acknowledge(waiters),
                 Err(error) => {
                     // The thread retries until it works, and acknowledges them then.
-                    *untold = told;
+                    *unacknowledged = waiters;
                     self.report_failure(&self.io_error(error));
                     return self.queue.wake_thread();
                 }
@@ -144,9 +152,9 @@ impl Shared {
         }
     }
 
-    fn acknowledge(&self, told: Vec<oneshot::Sender<()>>) {
-        self.records.fetch_add(told.len() as u64, Ordering::Relaxed);
-        for written in told {
+    fn acknowledge(&self, waiters: Vec<oneshot::Sender<()>>) {
+        self.records.fetch_add(waiters.len() as u64, Ordering::Relaxed);
+        for written in waiters {
             // An error only means that the call no longer waits.
             let _ = written.send(());
         }
@@ -206,19 +214,19 @@ impl Shared {
             match next {
                 ThreadTask::Write | ThreadTask::SyncDue => {
                     // The rest of an unfinished write goes before the queued records.
-                    let mut desk = self.settle(self.batch_writer())?;
-                    self.acknowledge(std::mem::take(&mut desk.unacknowledged));
+                    let mut batch_writer = self.settle(self.batch_writer())?;
+                    self.acknowledge(std::mem::take(&mut batch_writer.unacknowledged));
                     let items = self.queue.take_batch(BATCH_RECORDS);
-                    let writer = desk.writer.as_mut()?;
+                    let writer = batch_writer.writer.as_mut()?;
                     idle = items.is_empty() && !writer.is_unsynced();
-                    let told = append(writer, items);
-                    desk = self.settle(desk)?;
-                    self.acknowledge(told);
-                    desk.idle = idle;
+                    let waiters = append(writer, items);
+                    batch_writer = self.settle(batch_writer)?;
+                    self.acknowledge(waiters);
+                    batch_writer.idle = idle;
                     let mut found = None;
                     if Instant::now() >= sync_at {
                         sync_at = Instant::now() + SYNC_INTERVAL;
-                        let writer = desk.writer.as_mut()?;
+                        let writer = batch_writer.writer.as_mut()?;
                         match writer.sync() {
                             Ok(None) => {}
                             Ok(Some(finding)) => {
@@ -236,7 +244,7 @@ impl Shared {
                         }
                     }
                     // The notification may be slow; calls may write meanwhile.
-                    drop(desk);
+                    drop(batch_writer);
                     if let Some(finding) = found {
                         (self.notify)(LogEvent::Finding(finding));
                     }
@@ -265,10 +273,13 @@ impl Shared {
 
     /// Writes the appended records to the file, and begins the next file if this one is full, however long that takes.
     /// Takes nothing out of the queue meanwhile. `None` if the log is to be closed before that succeeds.
-    fn settle<'d>(&'d self, mut desk: MutexGuard<'d, BatchWriter>) -> Option<MutexGuard<'d, BatchWriter>> {
+    fn settle<'d>(
+        &'d self,
+        mut batch_writer: MutexGuard<'d, BatchWriter>,
+    ) -> Option<MutexGuard<'d, BatchWriter>> {
         loop {
             // It is set from when the log is opened until it is closed here.
-            let writer = desk.writer.as_mut()?;
+            let writer = batch_writer.writer.as_mut()?;
             match writer.settle() {
                 Ok(()) => {
                     let path = writer.path();
@@ -277,15 +288,15 @@ impl Shared {
                         state.file = path;
                     }
                     drop(state);
-                    return Some(desk);
+                    return Some(batch_writer);
                 }
                 Err(error) => self.report_failure(&self.io_error(error)),
             }
-            drop(desk);
+            drop(batch_writer);
             if self.queue.pause(RETRY_INTERVAL) && self.queue.abandon_close() {
                 return None;
             }
-            desk = self.batch_writer();
+            batch_writer = self.batch_writer();
         }
     }
 
@@ -323,17 +334,17 @@ impl Shared {
 }
 
 fn append(writer: &mut Writer, items: Vec<Item>) -> Vec<oneshot::Sender<()>> {
-    let mut told = Vec::with_capacity(items.len());
+    let mut waiters = Vec::with_capacity(items.len());
     for item in items {
         match item {
             Item::Record { body, unix_ms, written } => {
                 writer.append(&body, unix_ms);
-                told.push(written);
+                waiters.push(written);
             }
             Item::Lost { count, unix_ms } => writer.append(&Body::Lost { count }, unix_ms),
         }
     }
-    told
+    waiters
 }
 
 /// What to do after a file was closed.

@@ -2,7 +2,7 @@
 //!
 //! A record is in the file before its call is answered, unless that takes longer than a call may wait. So every
 //! answered call is in the log even if the supervisor is killed right after. A power cut loses what the kernel had not
-//! synced to the disk, at most the records of one [`SYNC_EVERY`]. While writing fails, or has just taken too long, no
+//! synced to the disk, at most the records of one sync interval. While writing fails, or has just taken too long, no
 //! call waits.
 
 use std::io;
@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use crate::batch_writer::Shared;
+use crate::log_event::LogEvent;
 use crate::record::Body;
 use crate::writer::{Settings, unix_ms};
 
@@ -21,23 +22,6 @@ pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often a call retries to get the file while the thread holds it, which usually is about to be done with it.
 /// Without retries the thread would hold it again at the next call, and would go on to write for all of them.
 const FILE_ATTEMPTS: u32 = 4;
-
-/// An event that the log's owner is notified of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum LogEvent {
-    /// The log works, and something unexpected was found when it was opened.
-    Finding(String),
-    /// Writing to the log fails.
-    Failing(String),
-    /// Records are being lost: the disk does not keep up.
-    Dropping,
-    /// The log works again, with this many records missing.
-    Recovered {
-        /// The records lost since it failed.
-        lost: u64,
-    },
-}
 
 /// The state of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,13 +49,6 @@ impl Drop for Handle {
     }
 }
 
-/// The part of a [`Status`] that describes the file.
-#[derive(Debug)]
-pub(crate) struct FileState {
-    pub(crate) file: PathBuf,
-    pub(crate) problem: Option<String>,
-}
-
 /// Whether other calls are about to record something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Concurrency {
@@ -83,12 +60,12 @@ pub enum Concurrency {
 
 impl AuditLog {
     /// Starts the log. What cannot be opened is retried and reported: a failing log never stops the supervisor.
-    /// `tell` must not block.
+    /// `notify` must not block.
     ///
     /// # Errors
     /// The error of starting the thread.
-    pub fn start(settings: Settings, tell: Box<dyn Fn(LogEvent) + Send + Sync>) -> io::Result<Self> {
-        let shared = Arc::new(Shared::new(settings, tell));
+    pub fn start(settings: Settings, notify: Box<dyn Fn(LogEvent) + Send + Sync>) -> io::Result<Self> {
+        let shared = Arc::new(Shared::new(settings, notify));
         let thread = Arc::clone(&shared);
         std::thread::Builder::new().name("talon-audit".to_owned()).spawn(move || thread.run())?;
         Ok(Self(Arc::new(Handle(shared))))
@@ -96,13 +73,13 @@ impl AuditLog {
 
     /// Records `body`, and returns when it is in the file or [`Settings::wait`] has passed. A record that did not fit
     /// into the queue by then is lost. If the future is dropped, the record is still queued or counted as lost.
-    pub async fn record(&self, body: Body, company: Concurrency) {
+    pub async fn record(&self, body: Body, concurrency: Concurrency) {
         let shared = &self.0.0;
         let now = unix_ms(SystemTime::now());
         if shared.late.load(Ordering::Relaxed) {
             return self.record_now(body);
         }
-        let mut unplaced = UnqueuedRecord { shared, body: Some((body, now)) };
+        let mut unqueued = UnqueuedRecord { shared, body: Some((body, now)) };
         let until = tokio::time::Instant::now() + shared.settings.wait;
         let room = match shared.queue.try_reserve() {
             Some(room) => room,
@@ -111,11 +88,11 @@ impl AuditLog {
                 Err(_) => return shared.late.store(true, Ordering::Relaxed),
             },
         };
-        let Some((body, now)) = unplaced.body.take() else { return };
+        let Some((body, now)) = unqueued.body.take() else { return };
         let written = room.send(body, now);
         if let Some(mut wake) = shared.queue.wake_guard() {
             for _ in 0..FILE_ATTEMPTS {
-                if company == Concurrency::Concurrent {
+                if concurrency == Concurrency::Concurrent {
                     // Every call that has come this far queues its record first, so that they are written together.
                     tokio::task::yield_now().await;
                 }

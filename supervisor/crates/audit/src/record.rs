@@ -254,13 +254,8 @@ impl Body {
 
 fn truncate(text: &mut String, bytes: usize) {
     if text.len() > bytes {
-        *text = cut(text, bytes);
+        text.truncate(text.floor_char_boundary(bytes));
     }
-}
-
-/// The longest prefix of a text that has at most `bytes` bytes.
-fn cut(text: &str, bytes: usize) -> String {
-    text[..text.floor_char_boundary(bytes)].to_owned()
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]

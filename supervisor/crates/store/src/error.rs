@@ -6,20 +6,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::id::{PluginId, SessionId};
-use crate::open::OpenError;
+use crate::invalid::InvalidError;
 
 /// Why an operation failed. A failed operation changes nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The request is invalid, whatever is in the store.
-    #[error("{what} {why}")]
-    Invalid {
-        /// The invalid part of the request, as the beginning of a sentence.
-        what: &'static str,
-        /// What is wrong with it.
-        why: String,
-    },
+    #[error(transparent)]
+    Invalid(#[from] InvalidError),
     /// A plugin would exceed its quota.
     #[error("the quota of `{plugin}` is used up: {used} of {limit} {resource}, and {wanted} are wanted")]
     Quota {
@@ -128,7 +123,7 @@ impl std::fmt::Display for Resource {
 
 impl Error {
     pub(crate) fn invalid(what: &'static str, why: impl Into<String>) -> Self {
-        Self::Invalid { what, why: why.into() }
+        Self::Invalid(InvalidError::new(what, why))
     }
 
     pub(crate) fn unreadable(what: &'static str, why: impl std::fmt::Display) -> Self {
@@ -147,17 +142,5 @@ impl Error {
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Full(_) | Self::Busy(_) | Self::Unavailable { .. })
-    }
-}
-
-/// Converts an error of opening a file within another operation.
-impl From<OpenError> for Error {
-    fn from(error: OpenError) -> Self {
-        match error {
-            OpenError::Store(error) => error,
-            OpenError::Engine(source) => Self::Engine(source),
-            damaged @ OpenError::Damaged { .. } => Self::Corrupt(damaged.into()),
-            other => Self::Engine(other.into()),
-        }
     }
 }

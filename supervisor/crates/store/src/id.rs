@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use ulid::{Generator, Ulid};
 
-use crate::error::Error;
+use crate::invalid::InvalidError;
 use crate::limits::{MAX_KEY_BYTES, MAX_PLUGIN_ID_BYTES};
 
 /// A plugin's id: `[a-z0-9][a-z0-9-]{0,63}`. Safe as the name of a file, a socket or a row.
@@ -19,8 +19,8 @@ impl PluginId {
     /// Checks an id.
     ///
     /// # Errors
-    /// [`Error::Invalid`], without the id itself, which may be long or contain anything.
-    pub fn new(id: &str) -> Result<Self, Error> {
+    /// [`InvalidError`], without the id itself, which may be long or contain anything.
+    pub fn new(id: &str) -> Result<Self, InvalidError> {
         let fits = |byte: u8, first: bool| {
             byte.is_ascii_lowercase() || byte.is_ascii_digit() || (byte == b'-' && !first)
         };
@@ -30,7 +30,7 @@ impl PluginId {
         if valid {
             return Ok(Self(id.to_owned()));
         }
-        Err(Error::invalid(
+        Err(InvalidError::new(
             "a plugin's id",
             format!(
                 "must have 1 to {MAX_PLUGIN_ID_BYTES} of the characters a-z, 0-9 and -, and not begin with -"
@@ -54,12 +54,12 @@ impl Key {
     /// Checks a key.
     ///
     /// # Errors
-    /// [`Error::Invalid`].
-    pub fn new(key: impl Into<String>) -> Result<Self, Error> {
+    /// [`InvalidError`].
+    pub fn new(key: impl Into<String>) -> Result<Self, InvalidError> {
         let key = key.into();
         if key.is_empty() || key.len() > MAX_KEY_BYTES {
             let why = format!("must have 1 to {MAX_KEY_BYTES} bytes, not {}", key.len());
-            return Err(Error::invalid("a key", why));
+            return Err(InvalidError::new("a key", why));
         }
         Ok(Self(key))
     }
@@ -86,17 +86,17 @@ macro_rules! checked_text {
         }
 
         impl FromStr for $name {
-            type Err = Error;
+            type Err = InvalidError;
 
-            fn from_str(text: &str) -> Result<Self, Error> {
+            fn from_str(text: &str) -> Result<Self, InvalidError> {
                 Self::new(text)
             }
         }
 
         impl TryFrom<String> for $name {
-            type Error = Error;
+            type Error = InvalidError;
 
-            fn try_from(text: String) -> Result<Self, Error> {
+            fn try_from(text: String) -> Result<Self, InvalidError> {
                 Self::new(&text)
             }
         }
@@ -129,14 +129,14 @@ macro_rules! ulid_id {
             /// Parses the 26 characters of an id.
             ///
             /// # Errors
-            /// [`Error::Invalid`] for anything but the canonical form, in capitals.
-            pub fn new(text: &str) -> Result<Self, Error> {
+            /// [`InvalidError`] for anything but the canonical form, in capitals.
+            pub fn new(text: &str) -> Result<Self, InvalidError> {
                 // Ids are compared as texts elsewhere, so the other forms that ULIDs allow are refused.
                 Ulid::from_string(text)
                     .ok()
                     .filter(|id| id.to_string() == text)
                     .map(Self)
-                    .ok_or_else(|| Error::invalid($what, "must be a ULID: 26 characters of 0-9 and A-Z"))
+                    .ok_or_else(|| InvalidError::new($what, "must be a ULID: 26 characters of 0-9 and A-Z"))
             }
         }
 
@@ -147,17 +147,17 @@ macro_rules! ulid_id {
         }
 
         impl FromStr for $name {
-            type Err = Error;
+            type Err = InvalidError;
 
-            fn from_str(text: &str) -> Result<Self, Error> {
+            fn from_str(text: &str) -> Result<Self, InvalidError> {
                 Self::new(text)
             }
         }
 
         impl TryFrom<String> for $name {
-            type Error = Error;
+            type Error = InvalidError;
 
-            fn try_from(text: String) -> Result<Self, Error> {
+            fn try_from(text: String) -> Result<Self, InvalidError> {
                 Self::new(&text)
             }
         }

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use crate::error::{Error, Resource};
 use crate::id::{Key, PluginId};
+use crate::invalid::InvalidError;
 use crate::limits::{DEFAULT_QUOTA_BYTES, DEFAULT_QUOTA_KEYS, MAX_VALUE_BYTES, size};
 use crate::page::{Page, PageRequest};
 
@@ -200,7 +201,7 @@ pub enum SwapResult {
     Conflict(Option<Vec<u8>>),
 }
 
-pub(crate) fn check_value(value: &[u8]) -> Result<(), Error> {
+pub(crate) fn check_value(value: &[u8]) -> Result<(), InvalidError> {
     size("a value", value.len(), MAX_VALUE_BYTES)
 }
 

@@ -1,7 +1,7 @@
 //! Durable state: the plugins' key-values, the conversations, the memory.
 //!
 //! Three interfaces with a trait each, [`KeyValues`], [`Sessions`] and [`Memory`], and two engines that implement all
-//! of them: SQLite, in a local file, and PostgreSQL, which several machines can share. [`Open`] opens a [`Store`] with
+//! of them: SQLite, in a local file, and PostgreSQL, which several machines can share. [`StoreOptions`] opens a [`Store`] with
 //! either. No other crate of Talon uses SQL.
 //!
 //! | guarantee | SQLite | PostgreSQL |
@@ -13,7 +13,7 @@
 //! | calls do not wait for an unreachable server | | calls fail at once between attempts to reconnect |
 //!
 //! [`Store::backup`] copies a SQLite store to a file while others write to it. [`Store::restore`] replaces the contents
-//! of the store by such a copy, also while it is in use. [`Open::open_for_restore`] does so where the file cannot be
+//! of the store by such a copy, also while it is in use. [`StoreOptions::open_for_restore`] does so where the file cannot be
 //! opened any more. PostgreSQL has its own tools for both.
 //!
 //! A PostgreSQL server on another machine is reached over TLS and has to prove its identity, see [`Engine::Postgres`].
@@ -22,13 +22,18 @@
 //! plugin it serves.
 
 mod backup;
+mod counters;
 mod error;
 mod id;
+mod invalid;
 mod key_values;
 pub mod limits;
 mod memory;
 mod migrate;
 mod open;
+mod open_error;
+mod opened_for_restore;
+mod options;
 mod page;
 mod postgres;
 mod search;
@@ -37,19 +42,23 @@ mod sqlite;
 mod store;
 mod time;
 
-pub use backup::{BackupInfo, OpenedForRestore, POSTGRES_BACKUP, POSTGRES_RESTORE, Restored};
+pub use backup::{BackupInfo, POSTGRES_BACKUP, POSTGRES_RESTORE, Restored};
+pub use counters::Counters;
 pub use error::{Error, Resource, Source};
 pub use id::{Key, MemoryId, PluginId, SessionId};
+pub use invalid::InvalidError;
 pub use key_values::{Entry, KeySize, KeyValues, Namespace, Quota, SwapResult, Usage};
 pub use memory::{
     ForgetSelector, Memory, MemoryQuery, NewMemory, OWNER_TAG, RecalledWorkflow, Step, StoredMemory,
     UpsertedMemory, WORKFLOW_TAG, Workflow,
 };
-pub use open::{Engine, Holder, OpenError, StoreOptions};
+pub use open_error::{Holder, OpenError};
+pub use opened_for_restore::OpenedForRestore;
+pub use options::{Engine, StoreOptions};
 pub use page::{Page, PageRequest, PageToken};
 pub use session::{
     Compaction, Expected, ExportedSession, Message, MessageHit, NewMessage, NewSession, Overrides, Role,
     Session, SessionChange, SessionFilter, SessionQuery, SessionState, Sessions, View,
 };
-pub use store::{Counters, Store};
+pub use store::Store;
 pub use time::Timestamp;

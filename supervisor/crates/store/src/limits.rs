@@ -1,10 +1,10 @@
 //! Every limit of the store, each with its reason. A request that exceeds one is refused as
-//! [`Error::Invalid`] before it reaches an engine, except for quotas, which are
-//! [`Error::Quota`].
+//! [`Error::Invalid`](crate::Error::Invalid) before it reaches an engine, except for quotas, which are
+//! [`Error::Quota`](crate::Error::Quota).
 
 use std::time::Duration;
 
-use crate::error::Error;
+use crate::invalid::InvalidError;
 
 /// The longest plugin id. It is also the name of a directory and of a socket, whose whole path the kernel limits
 /// to 107 bytes.
@@ -71,31 +71,31 @@ pub const MAX_RECALL_CANDIDATES: u32 = 200;
 pub const MAX_RECALLED: usize = 20;
 
 /// Refuses a text that is empty or too long, or contains characters that no name has.
-pub(crate) fn name(what: &'static str, text: &str) -> Result<(), Error> {
+pub(crate) fn name(what: &'static str, text: &str) -> Result<(), InvalidError> {
     if text.is_empty() || text.len() > MAX_NAME_BYTES {
-        return Err(Error::invalid(
+        return Err(InvalidError::new(
             what,
             format!("must have 1 to {MAX_NAME_BYTES} bytes, not {}", text.len()),
         ));
     }
     if text.chars().any(char::is_control) {
-        return Err(Error::invalid(what, "must not hold control characters"));
+        return Err(InvalidError::new(what, "must not hold control characters"));
     }
     Ok(())
 }
 
 /// Refuses what is longer than `limit` bytes.
-pub(crate) fn size(what: &'static str, bytes: usize, limit: usize) -> Result<(), Error> {
+pub(crate) fn size(what: &'static str, bytes: usize, limit: usize) -> Result<(), InvalidError> {
     if bytes > limit {
-        return Err(Error::invalid(what, format!("must have at most {limit} bytes, not {bytes}")));
+        return Err(InvalidError::new(what, format!("must have at most {limit} bytes, not {bytes}")));
     }
     Ok(())
 }
 
 /// Refuses more than `limit` of something.
-pub(crate) fn count(what: &'static str, items: usize, limit: usize) -> Result<(), Error> {
+pub(crate) fn count(what: &'static str, items: usize, limit: usize) -> Result<(), InvalidError> {
     if items > limit {
-        return Err(Error::invalid(what, format!("must be at most {limit}, not {items}")));
+        return Err(InvalidError::new(what, format!("must be at most {limit}, not {items}")));
     }
     Ok(())
 }

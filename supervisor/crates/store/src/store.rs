@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::backup::{BackupInfo, POSTGRES_BACKUP, POSTGRES_RESTORE, Restored};
+use crate::counters::Counters;
 use crate::error::Error;
 use crate::key_values::KeyValues;
 use crate::memory::Memory;
-use crate::open::{Engine, OpenError, StoreOptions};
+use crate::open_error::OpenError;
+use crate::options::{Engine, StoreOptions};
 use crate::postgres::PostgresStore;
 use crate::session::Sessions;
 use crate::sqlite::SqliteStore;
@@ -152,13 +154,4 @@ impl Store {
             Backend::Postgres(store) => store.close(),
         }
     }
-}
-
-/// Write counters since the store was opened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Writes that succeeded.
-    pub writes: u64,
-    /// Commits they took. Each is one fsync.
-    pub commits: u64,
 }

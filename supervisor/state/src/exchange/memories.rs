@@ -12,11 +12,11 @@ use talon_store::{MemoryId, StoredMemory, Timestamp, WORKFLOW_TAG, Workflow};
 
 use super::emit::YamlWriter;
 use super::excerpt::excerpt;
+use super::fields::{checked, text};
 use super::ids;
 use super::node::{Mark, Node, NodeKind, Problem};
 use super::omitted::OmittedFields;
 use super::scalar;
-use super::sessions::{checked, text};
 use super::workflow;
 
 /// The source of memories that have none.

@@ -1,15 +1,15 @@
 //! One message of a conversation as YAML.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use talon_store::limits::{MAX_CONTENT_BYTES, MAX_TOOL_JSON_BYTES};
 use talon_store::{Message, Role, Timestamp};
 
 use super::emit::YamlWriter;
 use super::excerpt::excerpt;
+use super::fields::text;
 use super::node::{Mark, Node, Problem};
 use super::omitted::OmittedFields;
 use super::scalar;
-use super::sessions::{text, tool_result_reference};
 
 /// A field of which only the number of values is reported: pictures and the like, which the store does not hold.
 pub(super) const FILES: &str = "files";
@@ -154,4 +154,9 @@ fn word(role: Role) -> &'static str {
         Role::Assistant => "assistant",
         Role::Tool => "tool",
     }
+}
+
+/// The reference of a foreign message to the call that it answers.
+fn tool_result_reference(call: &str) -> Value {
+    json!({ "tool_call_id": call })
 }

@@ -40,6 +40,7 @@ mod emit;
 mod entries;
 mod excerpt;
 mod export;
+mod fields;
 mod ids;
 mod import;
 mod layout;

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
 use talon_store::limits::{MAX_METADATA_ENTRIES, MAX_METADATA_VALUE_BYTES, MAX_NAME_BYTES};
 use talon_store::{ExportedSession, Message, Overrides, Session, SessionId, SessionState, Timestamp};
 
 use super::emit::YamlWriter;
 use super::excerpt::excerpt;
+use super::fields::{checked, text};
 use super::ids;
 use super::messages::{self, ParsedMessage};
 use super::node::{Mark, Node, Problem};
@@ -323,28 +323,4 @@ fn keep_metadata(
         }
         _ => left_out.add(part, at),
     }
-}
-
-pub(super) fn text(key: &str, node: Node) -> Result<(String, Mark), Problem> {
-    let at = node.at;
-    let text =
-        node.text().map_err(|problem| Problem { reason: format!("{key} {}", problem.reason), ..problem })?;
-    Ok((text, at))
-}
-
-/// A name within the store's limits.
-pub(super) fn checked(key: &str, (text, at): (String, Mark)) -> Result<String, Problem> {
-    if text.is_empty() || text.len() > MAX_NAME_BYTES {
-        let reason = format!("{key} must have 1 to {MAX_NAME_BYTES} bytes, not {}", text.len());
-        return Err(Problem { at, reason });
-    }
-    if text.chars().any(char::is_control) {
-        return Err(Problem { at, reason: format!("{key} must not hold control characters") });
-    }
-    Ok(text)
-}
-
-/// The reference of a foreign message to the call that it answers.
-pub(super) fn tool_result_reference(call: &str) -> serde_json::Value {
-    json!({ "tool_call_id": call })
 }

@@ -14,10 +14,10 @@ use talon_store::limits::MAX_MEMORY_BYTES;
 use talon_store::{Step, Timestamp, Workflow};
 
 use super::excerpt::excerpt;
+use super::fields::{checked, text};
 use super::node::{Mark, Node, Problem};
 use super::read::{self, Item, Shape};
 use super::scalar;
-use super::sessions::{checked, text};
 
 /// Reads a list of steps. They are sorted, and numbered if they have no order.
 pub(super) fn steps(node: Node) -> Result<Vec<Step>, Problem> {

@@ -17,7 +17,8 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Status, Streaming};
 
-use super::{ResponseStream, ScratchDir, next};
+use super::scratch::ScratchDir;
+use super::stream::{ResponseStream, next};
 use crate::database::Database;
 use crate::failure::{Requester, truncate};
 use crate::limits::{CHUNK_BYTES, MAX_COPY_BYTES, MAX_STREAMED};
@@ -37,7 +38,7 @@ pub(super) async fn backup(database: Arc<Database>) -> Result<ResponseStream<Bac
     tokio::task::spawn_blocking(move || {
         if let Err(error) = send(&copy, begin, &to) {
             // If the client has gone, there is no one to send the reason to.
-            let _told = to.blocking_send(Err(failed("the copy cannot be read", &error)));
+            let _sent = to.blocking_send(Err(failed("the copy cannot be read", &error)));
         }
         drop(scratch);
     });
@@ -65,7 +66,7 @@ fn send(copy: &Path, begin: BackupBegin, to: &BackupSender) -> io::Result<()> {
         }
     }
     // A client that has gone meanwhile needs no end message.
-    let _heard = give(backup_chunk::What::End(BackupEnd { sha256: hex::encode(digest.finalize()) }));
+    let _sent = give(backup_chunk::What::End(BackupEnd { sha256: hex::encode(digest.finalize()) }));
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
-use super::{ResponseStream, next};
+use super::stream::{ResponseStream, next};
 use crate::database::Database;
 use crate::exchange::limits::{MAX_FILE_BYTES, MAX_PATH_BYTES};
 use crate::exchange::{ExportError, ImportError, Importer, export as write_out};
@@ -57,7 +57,7 @@ pub(super) fn import(
             })?;
         }
         // A client that has gone needs no end message.
-        let _heard = to.send(importer.into_report()).await;
+        let _sent = to.send(importer.into_report()).await;
         Ok(())
     }))
 }
@@ -78,7 +78,7 @@ where
             () = closed.cancelled() => Err(Status::unavailable("the state service is ending: try again")),
         };
         // If the client has gone, it needs no reason.
-        let _told = ended.map_err(|status| failed.send(status));
+        let _sent = ended.map_err(|status| failed.send(status));
     });
     let last = stream::once(failure).filter_map(|failed| ready(failed.ok().map(Err)));
     ReceiverStream::new(pieces).map(Ok).chain(last).boxed()

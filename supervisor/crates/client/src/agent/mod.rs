@@ -2,6 +2,7 @@
 //!
 //! Trust in its listener, and waiting for a restart, work as with `host.sock`.
 
+mod grpc;
 mod turn;
 
 use std::io;
@@ -13,7 +14,7 @@ use tokio::net::UnixStream;
 use tonic::Status;
 use tonic::transport::Channel;
 
-use crate::client::{Client, MAX_ANSWER_BYTES};
+use crate::client::Client;
 
 pub use turn::{Turn, TurnError, TurnEvent};
 
@@ -52,7 +53,7 @@ impl Agent {
     /// The generated client, without retries.
     #[must_use]
     pub fn grpc(&self) -> AgentClient<Channel> {
-        AgentClient::new(self.client.channel()).max_decoding_message_size(MAX_ANSWER_BYTES)
+        grpc::agent_client(&self.client)
     }
 
     /// The path of the socket.
@@ -76,13 +77,13 @@ impl Agent {
     /// A turn, which starts when its first chunk is requested.
     #[must_use]
     pub fn turn(&self, request: AskRequest) -> Turn {
-        Turn::for_request(self.clone(), request)
+        Turn::for_request(self.client.clone(), request)
     }
 
     /// The running turn of a session.
     #[must_use]
     pub fn attach(&self, session_id: String) -> Turn {
-        Turn::of_session(self.clone(), session_id)
+        Turn::of_session(self.client.clone(), session_id)
     }
 }
 

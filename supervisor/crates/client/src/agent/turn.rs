@@ -3,7 +3,8 @@
 use talon_proto::agent::{AskRequest, AttachRequest, Chunk, chunk};
 use tonic::{Code, Status, Streaming};
 
-use super::Agent;
+use super::grpc::agent_client;
+use crate::client::Client;
 use crate::request_fate::RequestFate;
 use crate::retry_window::RetryWindow;
 
@@ -47,7 +48,7 @@ pub enum TurnError {
 /// the stream, which cancels the turn unless it waits, or has waited, for an approval.
 #[derive(Debug)]
 pub struct Turn {
-    agent: Agent,
+    client: Client,
     /// `None` if it attaches to a running turn.
     request: Option<AskRequest>,
     session_id: Option<String>,
@@ -59,17 +60,17 @@ pub struct Turn {
 }
 
 impl Turn {
-    pub(super) fn for_request(agent: Agent, request: AskRequest) -> Self {
-        Self { request: Some(request), ..Self::new(agent, None) }
+    pub(super) fn for_request(client: Client, request: AskRequest) -> Self {
+        Self { request: Some(request), ..Self::new(client, None) }
     }
 
-    pub(super) fn of_session(agent: Agent, session_id: String) -> Self {
-        Self::new(agent, Some(session_id))
+    pub(super) fn of_session(client: Client, session_id: String) -> Self {
+        Self::new(client, Some(session_id))
     }
 
-    fn new(agent: Agent, session_id: Option<String>) -> Self {
+    fn new(client: Client, session_id: Option<String>) -> Self {
         let retry_window = RetryWindow::new(None);
-        Self { agent, request: None, session_id, stream: None, retry_window, begun: false, finished: false }
+        Self { client, request: None, session_id, stream: None, retry_window, begun: false, finished: false }
     }
 
     /// The turn's session, once known.
@@ -113,7 +114,7 @@ impl Turn {
             {
                 return Err(self.finish(TurnError::Unknown(Box::new(lost))));
             }
-            if !self.agent.client.wait_for_supervisor(&lost, &mut self.retry_window).await {
+            if !self.client.wait_for_supervisor(&lost, &mut self.retry_window).await {
                 let session_id = self.session_id.clone();
                 return Err(self.finish(TurnError::Lost { session_id, status: Box::new(lost) }));
             }
@@ -121,7 +122,7 @@ impl Turn {
     }
 
     async fn open(&self) -> Result<Streaming<Chunk>, Status> {
-        let mut client = self.agent.grpc();
+        let mut client = agent_client(&self.client);
         let response = match (&self.request, &self.session_id) {
             (Some(request), _) if !self.begun => client.ask(request.clone()).await?,
             (_, session_id) => {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::StoredMemory;
 use crate::error::Error;
 use crate::id::MemoryId;
+use crate::invalid::InvalidError;
 use crate::limits::{MAX_QUERY_BYTES, MAX_RECALLED, MAX_TAGS, count, name, size};
 use crate::search::{Features, stems, tokenize};
 use crate::time::Timestamp;
@@ -52,7 +53,7 @@ pub(crate) fn check_query(query: &MemoryQuery) -> Result<BTreeSet<String>, Error
     Ok(query.tags.iter().cloned().collect())
 }
 
-pub(crate) fn check_recall(request: &str) -> Result<(), Error> {
+pub(crate) fn check_recall(request: &str) -> Result<(), InvalidError> {
     size("a request", request.len(), MAX_QUERY_BYTES)
 }
 
@@ -63,14 +64,14 @@ pub(crate) fn rank_by_similarity(
     candidates: Vec<StoredMemory>,
     limit: usize,
 ) -> Vec<RecalledWorkflow> {
-    let wanted = Features::of(request);
+    let requested = Features::of(request);
     let mut recalled: Vec<RecalledWorkflow> = candidates
         .into_iter()
         .filter_map(|memory| {
             let workflow = memory.workflow.as_ref()?;
             // A request need not name the tools; if it does, it names them instead of using the trigger's words.
-            let trigger = wanted.similarity(&Features::of(&workflow.trigger));
-            let whole = wanted.similarity(&Features::of(&workflow.describe()));
+            let trigger = requested.similarity(&Features::of(&workflow.trigger));
+            let whole = requested.similarity(&Features::of(&workflow.describe()));
             let similarity = trigger.max(whole);
             (similarity >= MIN_SIMILARITY).then_some(RecalledWorkflow { memory, similarity })
         })
@@ -96,7 +97,7 @@ pub(crate) fn rank_by_shared_words(
     /// The minimum score: one word, or two prefixes.
     const ENOUGH: usize = 2;
 
-    let wanted: Vec<(String, Vec<String>)> = {
+    let words: Vec<(String, Vec<String>)> = {
         let all = tokenize(text);
         let of = |stem: &String| all.iter().filter(|word| word.starts_with(stem.as_str())).cloned().collect();
         stems(text).into_iter().map(|stem| (stem.clone(), of(&stem))).collect()
@@ -105,12 +106,12 @@ pub(crate) fn rank_by_shared_words(
         .into_iter()
         .filter_map(|memory| {
             let has: BTreeSet<String> = tokenize(&memory.search_text()).into_iter().collect();
-            let each = wanted.iter().map(|(stem, whole)| {
+            let each = words.iter().map(|(stem, whole)| {
                 let near = || has.range(stem.clone()..).take_while(|word| word.starts_with(stem.as_str()));
                 let same = |one: &String, other: &String| one.starts_with(other) || other.starts_with(one);
                 match near().next() {
                     None => 0,
-                    Some(_) if near().any(|word| whole.iter().any(|wanted| same(word, wanted))) => WHOLE,
+                    Some(_) if near().any(|word| whole.iter().any(|other| same(word, other))) => WHOLE,
                     Some(_) => BEGINNING,
                 }
             });
@@ -123,7 +124,7 @@ pub(crate) fn rank_by_shared_words(
 }
 
 impl ForgetSelector {
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), InvalidError> {
         if let Self::Tag(tag) = self { name("a tag", tag) } else { Ok(()) }
     }
 }

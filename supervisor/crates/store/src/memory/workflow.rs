@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::StoredMemory;
 use crate::error::Error;
 use crate::limits::{MAX_NAME_BYTES, MAX_QUERY_BYTES, MAX_STEPS, count, name, size};
 use crate::search::fold;
@@ -36,15 +35,6 @@ impl Step {
     pub fn new(plugin: impl Into<String>, action: impl Into<String>, order: u32) -> Self {
         Self { plugin: plugin.into(), action: action.into(), order }
     }
-}
-
-/// The result of [`Memory::remember`](super::Memory::remember).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UpsertedMemory {
-    /// The memory as it is now.
-    pub memory: StoredMemory,
-    /// Whether it is new.
-    pub new: bool,
 }
 
 impl Workflow {

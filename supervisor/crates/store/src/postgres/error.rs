@@ -6,7 +6,7 @@ use std::time::Duration;
 use deadpool_postgres::PoolError;
 use tokio_postgres::error::SqlState;
 
-use super::settings::MAX_LOCK;
+use super::timeouts::MAX_LOCK;
 use crate::error::Error;
 
 impl From<tokio_postgres::Error> for Error {

@@ -1,18 +1,19 @@
 //! Key-values in PostgreSQL.
 
 use async_trait::async_trait;
-use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::PostgresStore;
+use super::change::{Change, ChangeKind, ChangeResult, PluginRow, usage};
 use super::for_each_row::for_each_row;
-use super::{PostgresStore, signed, unsigned};
+use super::numbers::unsigned;
 use crate::error::Error;
 use crate::id::{Key, PluginId};
 use crate::key_values::{Entry, KeySize, KeyValues, Namespace, SwapResult, Usage, check_value, prefix_end};
 use crate::page::{Page, PageBuilder, PageRequest};
 
-/// The columns that [`PostgresStore::listed`] reads.
+/// The columns that [`PostgresStore::list_page`] reads.
 macro_rules! listing {
     ($columns:literal) => {
         concat!(
@@ -109,13 +110,13 @@ impl KeyValues for PostgresStore {
         let mut client = self.client().await?;
         let purged = async {
             let transaction = client.transaction().await?;
-            let Some(counted) = PluginRow::lock(&transaction, plugin).await? else {
+            let Some(plugin_row) = PluginRow::lock(&transaction, plugin).await? else {
                 return Ok(Usage::default());
             };
             // Deleting a plugin deletes its keys.
-            transaction.execute("DELETE FROM talon.plugins WHERE id = $1", &[&counted.id]).await?;
+            transaction.execute("DELETE FROM talon.plugins WHERE id = $1", &[&plugin_row.id]).await?;
             self.commit(transaction, 1).await?;
-            Ok(counted.usage)
+            Ok(plugin_row.usage)
         };
         self.inspect_result(purged.await)
     }
@@ -176,136 +177,6 @@ impl PostgresStore {
         };
         self.inspect_result(listed.await)
     }
-}
-
-/// A change of one key.
-pub(super) struct Change {
-    pub(super) namespace: Namespace,
-    pub(super) key: Key,
-    pub(super) kind: ChangeKind,
-}
-
-pub(super) enum ChangeKind {
-    Set(Vec<u8>),
-    /// As `Set`, but only if the value differs.
-    Import(Vec<u8>),
-    Delete,
-    Swap(Option<Vec<u8>>, Option<Vec<u8>>),
-}
-
-/// The result of a change.
-#[derive(PartialEq)]
-pub(super) enum ChangeResult {
-    Applied,
-    /// Not applied, since this is the current value.
-    NotApplied(Option<Vec<u8>>),
-}
-
-impl Change {
-    pub(super) async fn apply(&self, db: &Transaction<'_>) -> Result<ChangeResult, Error> {
-        let Self { namespace, key, kind } = self;
-        match kind {
-            ChangeKind::Set(value) => {
-                let counted = PluginRow::of(db, &namespace.plugin).await?;
-                let old = length(db, counted.id, key).await?;
-                counted.replace(db, namespace, key, old, Some(value)).await?;
-            }
-            ChangeKind::Import(value) => {
-                let counted = PluginRow::of(db, &namespace.plugin).await?;
-                let current = self::value(db, counted.id, key).await?;
-                if current.as_ref() == Some(value) {
-                    return Ok(ChangeResult::NotApplied(None));
-                }
-                let old = current.map(|value| value.len() as u64);
-                counted.replace(db, namespace, key, old, Some(value)).await?;
-            }
-            ChangeKind::Delete => {
-                let Some(counted) = PluginRow::lock(db, &namespace.plugin).await? else {
-                    return Ok(ChangeResult::NotApplied(None));
-                };
-                let Some(old) = length(db, counted.id, key).await? else {
-                    return Ok(ChangeResult::NotApplied(None));
-                };
-                counted.replace(db, namespace, key, Some(old), None).await?;
-            }
-            ChangeKind::Swap(expected, value) => {
-                let counted = PluginRow::of(db, &namespace.plugin).await?;
-                let current = self::value(db, counted.id, key).await?;
-                if current != *expected {
-                    return Ok(ChangeResult::NotApplied(current));
-                }
-                let old = current.map(|value| value.len() as u64);
-                counted.replace(db, namespace, key, old, value.as_deref()).await?;
-            }
-        }
-        Ok(ChangeResult::Applied)
-    }
-}
-
-/// A plugin's row, locked until the transaction ends.
-struct PluginRow {
-    id: i64,
-    usage: Usage,
-}
-
-impl PluginRow {
-    async fn lock(db: &Transaction<'_>, plugin: &PluginId) -> Result<Option<Self>, Error> {
-        let sql = "SELECT id, bytes, keys FROM talon.plugins WHERE name = $1 FOR UPDATE";
-        let row = db.query_opt(&db.prepare_cached(sql).await?, &[&plugin.as_str()]).await?;
-        Ok(row.map(|row| Self { id: row.get(0), usage: usage(&row, 1) }))
-    }
-
-    /// Its row, created if there is none.
-    async fn of(db: &Transaction<'_>, plugin: &PluginId) -> Result<Self, Error> {
-        if let Some(counted) = Self::lock(db, plugin).await? {
-            return Ok(counted);
-        }
-        // If another transaction created it in between, this waits for its end and then locks the same row.
-        let sql = "INSERT INTO talon.plugins (name) VALUES ($1)
-            ON CONFLICT (name) DO UPDATE SET name = excluded.name RETURNING id, bytes, keys";
-        let row = db.query_one(&db.prepare_cached(sql).await?, &[&plugin.as_str()]).await?;
-        Ok(Self { id: row.get(0), usage: usage(&row, 1) })
-    }
-
-    /// Replaces or removes a key's value, and updates the usage.
-    async fn replace(
-        &self,
-        db: &Transaction<'_>,
-        namespace: &Namespace,
-        key: &Key,
-        old: Option<u64>,
-        new: Option<&[u8]>,
-    ) -> Result<(), Error> {
-        let then = self.usage.after_change(namespace, key, old, new.map(|value| value.len() as u64))?;
-        if let Some(value) = new {
-            let sql = "INSERT INTO talon.key_values (plugin, key, value) VALUES ($1, $2, $3)
-                ON CONFLICT (plugin, key) DO UPDATE SET value = excluded.value";
-            db.execute(&db.prepare_cached(sql).await?, &[&self.id, &key.as_bytes(), &value]).await?;
-        } else {
-            let sql = "DELETE FROM talon.key_values WHERE plugin = $1 AND key = $2";
-            db.execute(&db.prepare_cached(sql).await?, &[&self.id, &key.as_bytes()]).await?;
-        }
-        let sql = "UPDATE talon.plugins SET bytes = $2, keys = $3 WHERE id = $1";
-        let sql = db.prepare_cached(sql).await?;
-        db.execute(&sql, &[&self.id, &signed(then.bytes), &signed(then.keys)]).await?;
-        Ok(())
-    }
-}
-
-async fn value(db: &Transaction<'_>, plugin: i64, key: &Key) -> Result<Option<Vec<u8>>, Error> {
-    let sql = "SELECT value FROM talon.key_values WHERE plugin = $1 AND key = $2";
-    let row = db.query_opt(&db.prepare_cached(sql).await?, &[&plugin, &key.as_bytes()]).await?;
-    Ok(row.map(|row| row.try_get(0)).transpose()?)
-}
-
-async fn length(db: &Transaction<'_>, plugin: i64, key: &Key) -> Result<Option<u64>, Error> {
-    let sql = "SELECT length(value) FROM talon.key_values WHERE plugin = $1 AND key = $2";
-    let row = db.query_opt(&db.prepare_cached(sql).await?, &[&plugin, &key.as_bytes()]).await?;
-    Ok(row.map(|row| unsigned(row.get::<_, i32>(0).into())))
-}
-
-fn usage(row: &Row, first: usize) -> Usage {
-    Usage { bytes: unsigned(row.get(first)), keys: unsigned(row.get(first + 1)) }
 }
 
 fn read_key(row: &Row) -> Result<Key, Error> {

@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 
-use super::{PostgresStore, signed, text_search, unsigned};
+use super::numbers::{signed, unsigned};
+use super::{PostgresStore, text_search};
 use crate::error::Error;
 use crate::id::MemoryId;
 use crate::limits::MAX_RECALL_CANDIDATES;
@@ -44,8 +45,8 @@ impl Memory for PostgresStore {
             let rows = insert(&transaction, &memory, again).await?;
             let row = rows.ok_or_else(|| Error::unreadable("memory", "it is gone"))?;
             self.commit(transaction, 1).await?;
-            let kept = self::memory(&row)?;
-            Ok(UpsertedMemory { new: kept.id == memory.id, memory: kept })
+            let stored = self::memory(&row)?;
+            Ok(UpsertedMemory { new: stored.id == memory.id, memory: stored })
         };
         self.inspect_result(remembered.await)
     }

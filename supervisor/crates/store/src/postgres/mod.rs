@@ -1,153 +1,24 @@
 //! PostgreSQL: a server that several machines share, over a small pool of connections.
 
 mod address;
+mod change;
 mod circuit_breaker;
 mod error;
 mod for_each_row;
 mod group_commit;
 mod key_values;
 mod memory;
+mod migrations;
+mod numbers;
 mod schema;
 mod sessions;
 mod settings;
+mod shared_commit;
+mod store;
 mod text_search;
+mod timeouts;
 mod tls;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
-
-use deadpool_postgres::{Object, Pool, PoolError, TimeoutType, Transaction};
-use tokio::sync::OnceCell;
-
-use crate::error::Error;
-use crate::migrate::{Migration, latest, migrations};
-use crate::open::{OpenError, StoreOptions};
-use crate::store::Counters;
-use circuit_breaker::CircuitBreaker;
-use group_commit::GroupCommit;
-
-/// The migrations from an empty schema to the current one.
-pub(crate) const MIGRATIONS: &[Migration] = migrations! {
-    1 => "migrations/0001_key_values.sql",
-    2 => "migrations/0002_sessions.sql",
-    3 => "migrations/0003_memory.sql",
-};
-
-/// A PostgreSQL server.
-pub(crate) struct PostgresStore {
-    pool: Pool,
-    location: String,
-    breaker: CircuitBreaker,
-    /// Set when the schema was migrated to this version, once after the server was first reached.
-    ready: OnceCell<()>,
-    group_commit: GroupCommit,
-    writes: AtomicU64,
-    commits: AtomicU64,
-    /// For tasks that lead a group commit.
-    weak_self: Weak<Self>,
-}
-
-impl PostgresStore {
-    pub(crate) async fn open(url: &str, open: &StoreOptions) -> Result<Arc<Self>, OpenError> {
-        let (pool, place) = settings::pool(url, open.connections)?;
-        let store = Arc::new_cyclic(|me| Self {
-            pool,
-            location: place,
-            breaker: CircuitBreaker::default(),
-            ready: OnceCell::new(),
-            group_commit: GroupCommit::default(),
-            writes: AtomicU64::new(0),
-            commits: AtomicU64::new(0),
-            weak_self: Weak::clone(me),
-        });
-        match store.connect().await {
-            Ok(_) => Ok(store),
-            Err(OpenError::Store(Error::Unavailable { .. })) if open.even_if_unreachable => Ok(store),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// A connection to a server with the current schema.
-    async fn connect(&self) -> Result<Object, OpenError> {
-        self.breaker.admit()?;
-        let mut client = match self.pool.get().await {
-            Ok(client) => client,
-            Err(PoolError::Timeout(TimeoutType::Wait)) => return Err(Error::Busy(settings::MAX_WAIT).into()),
-            Err(PoolError::Closed) => return Err(Error::Closed.into()),
-            Err(error) => return Err(self.breaker.record_failure(&error::pool_message(&error)).into()),
-        };
-        if !self.ready.initialized() {
-            let prepared = self.ready.get_or_try_init(|| schema::prepare(&mut client)).await;
-            if let Err(error) = prepared {
-                return Err(match error {
-                    OpenError::Store(lost) => self.record_outage(lost).into(),
-                    other => other,
-                });
-            }
-        }
-        self.breaker.record_success();
-        Ok(client)
-    }
-
-    async fn client(&self) -> Result<Object, Error> {
-        self.connect().await.map_err(|error| match error {
-            OpenError::Store(error) => error,
-            other => Error::Engine(other.into()),
-        })
-    }
-
-    /// Opens the circuit breaker if the error says that the server is unreachable.
-    fn record_outage(&self, error: Error) -> Error {
-        match error {
-            Error::Unavailable { reason, .. } => self.breaker.record_failure(&reason),
-            other => other,
-        }
-    }
-
-    /// Passes a result through. Problems with the server concern every call, so each error is inspected.
-    fn inspect_result<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        result.map_err(|error| self.record_outage(error))
-    }
-
-    /// Commits. Only acknowledges what the server has on its disk.
-    async fn commit(&self, transaction: Transaction<'_>, writes: u64) -> Result<(), Error> {
-        transaction.commit().await?;
-        self.writes.fetch_add(writes, Ordering::Relaxed);
-        self.commits.fetch_add(1, Ordering::Relaxed);
-        Ok(())
-    }
-
-    pub(crate) fn schema_version() -> u32 {
-        latest(MIGRATIONS)
-    }
-
-    pub(crate) fn location(&self) -> &str {
-        &self.location
-    }
-
-    pub(crate) fn counters(&self) -> Counters {
-        Counters {
-            writes: self.writes.load(Ordering::Relaxed),
-            commits: self.commits.load(Ordering::Relaxed),
-        }
-    }
-
-    pub(crate) async fn check(&self) -> Result<(), Error> {
-        let client = self.client().await?;
-        self.inspect_result(client.simple_query("SELECT 1").await.map(drop).map_err(Error::from))
-    }
-
-    pub(crate) fn close(&self) {
-        self.pool.close();
-    }
-}
-
-/// Converts our numbers for the engine, which has no unsigned ones. Numbers from outside are checked when they come in.
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// Converts back: none of them was ever negative.
-fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or_default()
-}
+#[cfg(test)]
+pub(crate) use migrations::MIGRATIONS;
+pub(crate) use store::PostgresStore;

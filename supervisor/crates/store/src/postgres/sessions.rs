@@ -2,12 +2,13 @@
 
 mod log;
 mod rows;
+mod session_row;
 
 use async_trait::async_trait;
 use deadpool_postgres::GenericClient;
 
 use super::for_each_row::for_each_row;
-use super::{PostgresStore, signed, text_search};
+use super::{PostgresStore, text_search};
 use crate::error::Error;
 use crate::id::SessionId;
 use crate::page::{Page, PageBuilder, PageRequest};
@@ -17,7 +18,8 @@ use crate::session::{
     SessionChange, SessionFilter, SessionQuery, SessionState, Sessions, View,
 };
 use crate::time::Timestamp;
-use rows::{json, message, session};
+use rows::{message, session};
+use session_row::{find, insert, lock_session, save};
 
 #[async_trait]
 impl Sessions for PostgresStore {
@@ -235,51 +237,4 @@ impl PostgresStore {
         };
         self.inspect_result(changed.await)
     }
-}
-
-async fn find(db: &impl GenericClient, id: SessionId) -> Result<Option<Session>, Error> {
-    let sql = db.prepare_cached(concat!(rows::sessions!(), " WHERE id = $1")).await?;
-    db.query_opt(&sql, &[&id.to_string()]).await?.map(|row| session(&row)).transpose()
-}
-
-/// Reads a session and locks it until the transaction ends.
-async fn lock_session(db: &impl GenericClient, id: SessionId) -> Result<Session, Error> {
-    let sql = db.prepare_cached(concat!(rows::sessions!(), " WHERE id = $1 FOR UPDATE")).await?;
-    let row = db.query_opt(&sql, &[&id.to_string()]).await?;
-    row.map(|row| session(&row)).transpose()?.ok_or(Error::NoSession(id))
-}
-
-/// Returns whether the id was new.
-async fn insert(db: &impl GenericClient, session: &Session) -> Result<bool, Error> {
-    let sql = "INSERT INTO talon.sessions
-        (id, sender, channel, created_at, state, overrides, metadata, updated_at, next_sequence)
-        VALUES ($1, $2, $3, $4, 'active', '', '', 0, 1) ON CONFLICT (id) DO NOTHING";
-    let Session { id, sender, channel, created_at, .. } = session;
-    let sql = db.prepare_cached(sql).await?;
-    let new = db.execute(&sql, &[&id.to_string(), sender, channel, &created_at.as_millis()]).await? > 0;
-    if new {
-        save(db, session).await?;
-    }
-    Ok(new)
-}
-
-/// Writes the attributes of a session that may change.
-async fn save(db: &impl GenericClient, session: &Session) -> Result<(), Error> {
-    let sql = "UPDATE talon.sessions SET state = $2, active_model = $3, overrides = $4, metadata = $5,
-        updated_at = $6, next_sequence = $7 WHERE id = $1";
-    let sql = db.prepare_cached(sql).await?;
-    db.execute(
-        &sql,
-        &[
-            &session.id.to_string(),
-            &session.state.word(),
-            &session.active_model,
-            &json(&session.overrides),
-            &json(&session.metadata),
-            &session.updated_at.as_millis(),
-            &signed(session.next_sequence),
-        ],
-    )
-    .await?;
-    Ok(())
 }

@@ -1,7 +1,6 @@
 //! Makes a connection pool from an address.
 
 use std::str::FromStr as _;
-use std::time::Duration;
 
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use tokio_postgres::config::{Host, SslMode};
@@ -9,18 +8,9 @@ use tokio_postgres::{Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::Address;
+use super::timeouts::{MAX_CONNECT, MAX_LOCK, MAX_STATEMENT, MAX_WAIT};
 use super::tls;
-use crate::open::OpenError;
-
-/// How long connecting may take. A reachable server answers in milliseconds; after one such wait all calls fail at
-/// once.
-const MAX_CONNECT: Duration = Duration::from_secs(3);
-/// How long a call waits for a free connection.
-pub(super) const MAX_WAIT: Duration = Duration::from_secs(10);
-/// How long a call waits for another call that has locked the same row. Transactions here take milliseconds.
-pub(super) const MAX_LOCK: Duration = Duration::from_secs(5);
-/// How long one statement may take. None needs seconds; the server cancels one that does.
-const MAX_STATEMENT: Duration = Duration::from_secs(30);
+use crate::open_error::OpenError;
 
 pub(super) fn pool(url: &str, connections: usize) -> Result<(Pool, String), OpenError> {
     let address = Address::parse(url);

@@ -9,7 +9,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::error::error_chain;
-use crate::open::OpenError;
+use crate::open_error::OpenError;
 
 /// Trusts the certificates of a file, or those of the system.
 pub(super) fn connector(root_cert: Option<&str>) -> Result<MakeRustlsConnect, OpenError> {

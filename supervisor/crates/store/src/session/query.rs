@@ -3,6 +3,7 @@
 use super::{Message, SessionState};
 use crate::error::Error;
 use crate::id::SessionId;
+use crate::invalid::InvalidError;
 use crate::limits::name;
 use crate::time::Timestamp;
 
@@ -45,19 +46,19 @@ pub struct MessageHit {
 }
 
 impl SessionFilter {
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), InvalidError> {
         check(self.sender.as_deref(), self.channel.as_deref())
     }
 }
 
 impl SessionQuery {
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self) -> Result<(), InvalidError> {
         check(self.sender.as_deref(), self.channel.as_deref())
     }
 }
 
 /// A value that no session can have is an error of the caller.
-fn check(sender: Option<&str>, channel: Option<&str>) -> Result<(), Error> {
+fn check(sender: Option<&str>, channel: Option<&str>) -> Result<(), InvalidError> {
     sender.map_or(Ok(()), |sender| name("a session's sender", sender))?;
     channel.map_or(Ok(()), |channel| name("a session's channel", channel))
 }

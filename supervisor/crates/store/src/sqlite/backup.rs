@@ -12,7 +12,7 @@ use super::database_file::{self, sibling_path};
 use super::{SqliteStore, connection};
 use crate::backup::BackupInfo;
 use crate::error::Error;
-use crate::open::StoreOptions;
+use crate::options::StoreOptions;
 use crate::time::Timestamp;
 
 /// How much is copied between two checks for cancellation: 4 MiB, which takes milliseconds.

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use super::backup::timestamp;
 use super::cancellation::Cancellation;
+use super::connection::refuse_old_sqlite;
 use super::database_file::{self, sibling_path};
 use super::draft::Draft;
 use super::lock::Lock;
-use super::refuse_old_sqlite;
 use crate::backup::Restored;
 use crate::error::Error;
-use crate::open::{OpenError, StoreOptions};
+use crate::open_error::OpenError;
+use crate::options::StoreOptions;
 
 /// An unusable database, locked exclusively, so that no process opens it meanwhile.
 #[derive(Debug)]

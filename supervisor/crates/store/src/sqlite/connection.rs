@@ -6,11 +6,12 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::MIGRATIONS;
 use super::cancellation::Cancellation;
+use super::migrations::MIGRATIONS;
 use crate::error::Error;
 use crate::migrate::{latest, missing};
-use crate::open::{OpenError, StoreOptions};
+use crate::open_error::OpenError;
+use crate::options::StoreOptions;
 
 /// `TALN`: marks a file as ours.
 const APPLICATION_ID: i32 = 0x5441_4c4e;
@@ -41,6 +42,15 @@ fn open(path: &Path, flags: OpenFlags, busy: Duration) -> rusqlite::Result<Conne
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "foreign_keys", true)?;
     Ok(connection)
+}
+
+/// Refuses a linked SQLite that can lose committed writes.
+pub(super) fn refuse_old_sqlite() -> Result<(), OpenError> {
+    let (number, needed) = MIN_SQLITE;
+    if rusqlite::version_number() < number {
+        return Err(OpenError::OldSqlite { found: rusqlite::version(), needed });
+    }
+    Ok(())
 }
 
 /// The connection that writes.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use crate::open::OpenError;
+use crate::open_error::OpenError;
 
 /// SQLite treats a file smaller than its smallest page as new.
 pub(super) const MIN_FILE_BYTES: u64 = 512;

@@ -12,7 +12,7 @@ use super::cancellation::Cancellation;
 use super::database_file::{self, sibling_path};
 use super::{backup, connection};
 use crate::error::Error;
-use crate::open::StoreOptions;
+use crate::options::StoreOptions;
 
 /// How much is copied between two checks for cancellation.
 const CHUNK_BYTES: u64 = 16 * 1024 * 1024;

@@ -9,7 +9,7 @@ use crate::id::{Key, PluginId};
 use crate::key_values::{Entry, KeySize, KeyValues, Namespace, SwapResult, Usage, check_value, prefix_end};
 use crate::page::{Page, PageBuilder, PageRequest};
 
-/// The columns that [`SqliteStore::listed`] reads.
+/// The columns that [`SqliteStore::list_page`] reads.
 macro_rules! listing {
     ($columns:literal) => {
         concat!(
@@ -39,9 +39,9 @@ impl KeyValues for SqliteStore {
         check_value(&value)?;
         let (namespace, key) = (namespace.clone(), key.clone());
         self.write(move |db| {
-            let counted = PluginRow::of(db, &namespace.plugin)?;
-            let old = length(db, counted.id, &key)?;
-            counted.replace(db, &namespace, &key, old, Some(&value))
+            let plugin_row = PluginRow::of(db, &namespace.plugin)?;
+            let old = length(db, plugin_row.id, &key)?;
+            plugin_row.replace(db, &namespace, &key, old, Some(&value))
         })
         .await
     }
@@ -50,9 +50,9 @@ impl KeyValues for SqliteStore {
         // A quota never prevents freeing space.
         let (namespace, key) = (Namespace::of(plugin.clone()), key.clone());
         self.write(move |db| {
-            let Some(counted) = PluginRow::find(db, &namespace.plugin)? else { return Ok(false) };
-            let Some(old) = length(db, counted.id, &key)? else { return Ok(false) };
-            counted.replace(db, &namespace, &key, Some(old), None)?;
+            let Some(plugin_row) = PluginRow::find(db, &namespace.plugin)? else { return Ok(false) };
+            let Some(old) = length(db, plugin_row.id, &key)? else { return Ok(false) };
+            plugin_row.replace(db, &namespace, &key, Some(old), None)?;
             Ok(true)
         })
         .await
@@ -91,13 +91,13 @@ impl KeyValues for SqliteStore {
         check_value(&value)?;
         let (namespace, key) = (namespace.clone(), key.clone());
         self.write(move |db| {
-            let counted = PluginRow::of(db, &namespace.plugin)?;
-            let current = current(db, counted.id, &key)?;
+            let plugin_row = PluginRow::of(db, &namespace.plugin)?;
+            let current = current(db, plugin_row.id, &key)?;
             if current.as_deref() == Some(value.as_slice()) {
                 return Ok(false);
             }
             let old = current.map(|value| value.len() as u64);
-            counted.replace(db, &namespace, &key, old, Some(&value))?;
+            plugin_row.replace(db, &namespace, &key, old, Some(&value))?;
             Ok(true)
         })
         .await
@@ -113,13 +113,13 @@ impl KeyValues for SqliteStore {
         value.as_deref().map_or(Ok(()), check_value)?;
         let (namespace, key) = (namespace.clone(), key.clone());
         self.write(move |db| {
-            let counted = PluginRow::of(db, &namespace.plugin)?;
-            let current = current(db, counted.id, &key)?;
+            let plugin_row = PluginRow::of(db, &namespace.plugin)?;
+            let current = current(db, plugin_row.id, &key)?;
             if current != expected {
                 return Ok(SwapResult::Conflict(current));
             }
             let old = current.map(|value| value.len() as u64);
-            counted.replace(db, &namespace, &key, old, value.as_deref())?;
+            plugin_row.replace(db, &namespace, &key, old, value.as_deref())?;
             Ok(SwapResult::Swapped)
         })
         .await
@@ -128,10 +128,10 @@ impl KeyValues for SqliteStore {
     async fn purge(&self, plugin: &PluginId) -> Result<Usage, Error> {
         let plugin = plugin.clone();
         self.write(move |db| {
-            let Some(counted) = PluginRow::find(db, &plugin)? else { return Ok(Usage::default()) };
-            db.prepare_cached("DELETE FROM key_values WHERE plugin = ?1")?.execute([counted.id])?;
-            db.prepare_cached("DELETE FROM plugins WHERE id = ?1")?.execute([counted.id])?;
-            Ok(counted.usage)
+            let Some(plugin_row) = PluginRow::find(db, &plugin)? else { return Ok(Usage::default()) };
+            db.prepare_cached("DELETE FROM key_values WHERE plugin = ?1")?.execute([plugin_row.id])?;
+            db.prepare_cached("DELETE FROM plugins WHERE id = ?1")?.execute([plugin_row.id])?;
+            Ok(plugin_row.usage)
         })
         .await
     }
@@ -139,7 +139,7 @@ impl KeyValues for SqliteStore {
     async fn usage(&self, plugin: &PluginId) -> Result<Usage, Error> {
         let plugin = plugin.clone();
         self.read(move |db| {
-            Ok(PluginRow::find(db, &plugin)?.map(|counted| counted.usage).unwrap_or_default())
+            Ok(PluginRow::find(db, &plugin)?.map(|plugin_row| plugin_row.usage).unwrap_or_default())
         })
         .await
     }
@@ -202,16 +202,16 @@ struct PluginRow {
 impl PluginRow {
     fn find(db: &Connection, plugin: &PluginId) -> Result<Option<Self>, Error> {
         let mut found = db.prepare_cached("SELECT id, bytes, keys FROM plugins WHERE name = ?1")?;
-        let counted = |row: &Row<'_>| {
+        let plugin_row = |row: &Row<'_>| {
             Ok(Self { id: row.get(0)?, usage: Usage { bytes: row.get(1)?, keys: row.get(2)? } })
         };
-        Ok(found.query_row([plugin.as_str()], counted).optional()?)
+        Ok(found.query_row([plugin.as_str()], plugin_row).optional()?)
     }
 
     /// Its row, created if there is none.
     fn of(db: &Connection, plugin: &PluginId) -> Result<Self, Error> {
-        if let Some(counted) = Self::find(db, plugin)? {
-            return Ok(counted);
+        if let Some(plugin_row) = Self::find(db, plugin)? {
+            return Ok(plugin_row);
         }
         db.prepare_cached("INSERT INTO plugins (name) VALUES (?1)")?.execute([plugin.as_str()])?;
         Ok(Self { id: db.last_insert_rowid(), usage: Usage::default() })

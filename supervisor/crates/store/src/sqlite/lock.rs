@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::database_file::sibling_path;
-use crate::open::{Holder, OpenError};
+use crate::open_error::{Holder, OpenError};
 
 /// Holds the lock until it is dropped.
 #[derive(Debug)]

@@ -71,7 +71,7 @@ impl ReaderPool {
                 let read = catch_unwind(AssertUnwindSafe(|| work(connection)));
                 let result = read.unwrap_or_else(|_| Err(Error::Engine("the read panicked".into())));
                 // The caller may have stopped waiting.
-                let _heard = reply.send(result);
+                let _sent = reply.send(result);
             }
         }));
         answer.await.unwrap_or(Err(Error::Closed))

@@ -11,7 +11,7 @@ use super::draft::Draft;
 use super::{SqliteStore, backup};
 use crate::backup::Restored;
 use crate::error::Error;
-use crate::open::StoreOptions;
+use crate::options::StoreOptions;
 
 impl SqliteStore {
     pub(crate) async fn restore(&self, from: &Path, check_only: bool) -> Result<Restored, Error> {

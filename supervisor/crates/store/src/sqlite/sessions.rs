@@ -2,9 +2,10 @@
 
 mod log;
 mod rows;
+mod session_row;
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, params};
 
 use super::{SqliteStore, text_search};
 use crate::error::Error;
@@ -16,7 +17,8 @@ use crate::session::{
     SessionChange, SessionFilter, SessionQuery, SessionState, Sessions, View,
 };
 use crate::time::Timestamp;
-use rows::{json, message, session};
+use rows::{message, session};
+use session_row::{existing, find, insert, save};
 
 #[async_trait]
 impl Sessions for SqliteStore {
@@ -203,43 +205,6 @@ impl SqliteStore {
     }
 }
 
-fn find(db: &Connection, id: SessionId) -> Result<Option<Session>, Error> {
-    let mut found = db.prepare_cached(concat!(rows::sessions!(), " WHERE id = ?1"))?;
-    found.query_row([id.to_string()], |row| Ok(session(row))).optional()?.transpose()
-}
-
-fn existing(db: &Connection, id: SessionId) -> Result<Session, Error> {
-    find(db, id)?.ok_or(Error::NoSession(id))
-}
-
 fn exported(db: &Connection, id: SessionId) -> Result<ExportedSession, Error> {
     Ok(ExportedSession { session: existing(db, id)?, messages: log::all(db, id)? })
-}
-
-fn insert(db: &Connection, session: &Session) -> Result<(), Error> {
-    let Session { id, sender, channel, created_at, .. } = session;
-    db.prepare_cached(
-        "INSERT INTO sessions (id, sender, channel, created_at, state, overrides, metadata, updated_at, next_sequence)
-        VALUES (?1, ?2, ?3, ?4, 'active', '', '', 0, 1)",
-    )?
-    .execute(params![id.to_string(), sender, channel, created_at.as_millis()])?;
-    save(db, session)
-}
-
-/// Writes the attributes of a session that may change.
-fn save(db: &Connection, session: &Session) -> Result<(), Error> {
-    db.prepare_cached(
-        "UPDATE sessions SET state = ?2, active_model = ?3, overrides = ?4, metadata = ?5, updated_at = ?6,
-            next_sequence = ?7 WHERE id = ?1",
-    )?
-    .execute(params![
-        session.id.to_string(),
-        session.state.word(),
-        session.active_model,
-        json(&session.overrides),
-        json(&session.metadata),
-        session.updated_at.as_millis(),
-        session.next_sequence,
-    ])?;
-    Ok(())
 }

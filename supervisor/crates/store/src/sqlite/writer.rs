@@ -14,8 +14,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::lock::Lock;
 use super::wal::Wal;
+use crate::counters::Counters;
 use crate::error::Error;
-use crate::store::Counters;
 
 /// How many writes are queued at most; further callers wait for room in the queue. A value is at most a megabyte, so
 /// this bounds the memory too.
@@ -67,7 +67,7 @@ impl Writer {
             let stopped = thread.serve();
             drop(lock);
             // The caller may have stopped waiting.
-            let _heard = stopped.map(|stopped| stopped.send(()));
+            let _sent = stopped.map(|stopped| stopped.send(()));
         })?;
         Ok(Self { commands: orders, counters: tally })
     }
@@ -95,7 +95,7 @@ impl Writer {
             if !reply.is_closed() {
                 let worked = catch_unwind(AssertUnwindSafe(|| work(connection)));
                 // The caller may have stopped waiting.
-                let _heard =
+                let _sent =
                     reply.send(worked.unwrap_or_else(|_| Err(Error::Engine("the write panicked".into()))));
             }
         });
@@ -152,7 +152,7 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T, Error> + Send> Work for Task<T,
 
     fn reply(self: Box<Self>) {
         // The caller may have stopped waiting.
-        let _heard = self.reply.send(self.result);
+        let _sent = self.reply.send(self.result);
     }
 }
 

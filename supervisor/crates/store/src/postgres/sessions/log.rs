@@ -4,9 +4,9 @@ use deadpool_postgres::GenericClient;
 use tokio_postgres::Row;
 
 use super::super::for_each_row::for_each_row;
-use super::super::signed;
+use super::super::numbers::signed;
 use super::rows::{message, message_columns};
-use super::{find, lock_session, save};
+use super::session_row::{find, lock_session, save};
 use crate::error::Error;
 use crate::id::SessionId;
 use crate::page::{Page, PageBuilder, PageRequest};

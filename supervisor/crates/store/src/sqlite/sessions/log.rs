@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 
 use super::rows::{message, message_columns};
-use super::{existing, save};
+use super::session_row::{existing, save};
 use crate::error::Error;
 use crate::id::SessionId;
 use crate::page::{Page, PageBuilder, PageRequest};

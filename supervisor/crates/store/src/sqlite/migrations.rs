@@ -1,0 +1,10 @@
+//! The schema of a file, version by version.
+
+use crate::migrate::{Migration, migrations};
+
+/// The migrations from an empty file to the current schema.
+pub(crate) const MIGRATIONS: &[Migration] = migrations! {
+    1 => "migrations/0001_key_values.sql",
+    2 => "migrations/0002_sessions.sql",
+    3 => "migrations/0003_memory.sql",
+};
