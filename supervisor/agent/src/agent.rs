@@ -50,7 +50,7 @@ pub(crate) struct Agent {
     pub(crate) store: Store,
     pub(crate) sessions: Arc<dyn Sessions>,
     pub(crate) memory: Arc<dyn Memory>,
-    pub(crate) desk: Arc<ApprovalQueue>,
+    pub(crate) approvals: Arc<ApprovalQueue>,
     pub(crate) costs: Arc<Costs>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) turns: RunningTurns,
@@ -68,7 +68,7 @@ impl Agent {
     /// The message for the supervisor, if the store cannot be read.
     pub(crate) async fn new(
         store: Store,
-        handed: &SettingsBundle,
+        bundle: &SettingsBundle,
         connect: Arc<dyn HostConnector>,
         ending: CancellationToken,
     ) -> Result<Arc<Self>, NotOpened> {
@@ -79,8 +79,8 @@ impl Agent {
             ),
             retryable: false,
         };
-        let confirm = &handed.settings.agent.confirm;
-        let desk =
+        let confirm = &bundle.settings.agent.confirm;
+        let approvals =
             ApprovalQueue::open(store.key_values(), confirm).await.map_err(|error| unreadable(&error))?;
         let costs = Arc::new(Costs::new(store.key_values()).map_err(|error| unreadable(&error))?);
         let (metrics, probing) = (Arc::<Metrics>::default(), Arc::<ProbeSignal>::default());
@@ -88,14 +88,14 @@ impl Agent {
         let parts = SharedParts {
             host: Arc::new(HostClient::new(connect)),
             memory: store.memory(),
-            desk: Arc::clone(&desk),
+            approvals: Arc::clone(&approvals),
             costs: Arc::clone(&costs),
             metrics: Arc::clone(&metrics),
             probing: Arc::clone(&probing),
             runner: Arc::clone(&runner),
             sanitizer: Arc::new(Sanitizer::default()),
         };
-        let setup = Arc::new(Setup::new(handed, &parts, None));
+        let setup = Arc::new(Setup::new(bundle, &parts, None));
         if let Err(error) = costs.open_day(setup.environment.chain.ledgers()).await {
             return Err(unreadable(&error));
         }
@@ -103,7 +103,7 @@ impl Agent {
             sessions: store.sessions(),
             memory: store.memory(),
             store,
-            desk,
+            approvals,
             costs,
             metrics,
             turns: RunningTurns::new(ending),
@@ -121,9 +121,9 @@ impl Agent {
     }
 
     /// Applies a new configuration. Running turns keep theirs.
-    pub(crate) fn configure(&self, handed: &SettingsBundle) {
-        let setup = Arc::new(Setup::new(handed, &self.parts, Some(&self.setup())));
-        self.desk.configure(&handed.settings.agent.confirm);
+    pub(crate) fn configure(&self, bundle: &SettingsBundle) {
+        let setup = Arc::new(Setup::new(bundle, &self.parts, Some(&self.setup())));
+        self.approvals.configure(&bundle.settings.agent.confirm);
         *self.setup.write().unwrap_or_else(PoisonError::into_inner) = setup;
         self.probing.notify();
     }
@@ -159,6 +159,6 @@ impl Agent {
 
     /// The number of calls that wait for a person; `None` if unknown within [`PROBLEM_WAIT`].
     pub(crate) async fn approvals_pending(&self) -> Option<usize> {
-        timeout(PROBLEM_WAIT, self.desk.pending(None)).await.ok()
+        timeout(PROBLEM_WAIT, self.approvals.pending(None)).await.ok()
     }
 }

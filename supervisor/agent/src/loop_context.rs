@@ -149,7 +149,7 @@ impl LoopContext {
     #[must_use]
     pub fn just_used(&self, tool: &str) -> bool {
         let results = self.results.as_deref().unwrap_or_default();
-        self.calls().iter().zip(results).any(|(call, result)| match result.ran {
+        self.calls().iter().zip(results).any(|(call, result)| match result.outcome {
             CallOutcome::NotOffered => tool == NEVER_OFFERED,
             CallOutcome::Succeeded | CallOutcome::Failed => tool == call.name,
             CallOutcome::OverTheLimit => false,

@@ -6,7 +6,7 @@
 //! changes nothing.
 //!
 //! Events carry no data. What happened is in the [`LoopContext`], where guards check it, so that no event can
-//! contradict the facts: `budget_ok` is rejected while a budget is exceeded, whoever sends it. [`Turn`] combines both:
+//! contradict the facts: `budget_ok` is rejected while a budget is exceeded, whatever sends it. [`Turn`] combines both:
 //! it writes a [`Fact`] into the context, and sends the events that follow from it.
 
 mod diagram;

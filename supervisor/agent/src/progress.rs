@@ -50,13 +50,13 @@ impl Fingerprint {
                 piece(text.as_bytes());
             }
         }
-        piece(match result.ran {
+        piece(match result.outcome {
             CallOutcome::Succeeded => b"succeeded",
             CallOutcome::Failed => b"failed",
             CallOutcome::NotOffered => b"not offered",
             CallOutcome::OverTheLimit => b"over the limit",
         });
-        piece(result.said.as_bytes());
+        piece(result.output.as_bytes());
         Self(hash.finalize().into())
     }
 }

@@ -12,12 +12,12 @@ pub const NEVER_OFFERED: &str = "tools that do not exist";
 pub struct ToolResult {
     /// The call's outcome, as the host reports it. It is not guessed from words like "failed" in the text, which a page
     /// about failures contains, too.
-    pub ran: CallOutcome,
+    pub outcome: CallOutcome,
     /// The text for the model: the guarded block, or a message of the agent.
     pub block: String,
     /// The tool's output without its envelope, for comparing results: delimiters may contain a nonce and the call's id,
     /// so that no two blocks would be equal.
-    pub said: String,
+    pub output: String,
 }
 
 /// The outcome of a call.

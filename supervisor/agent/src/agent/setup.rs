@@ -26,7 +26,7 @@ use crate::workspace::WorkspaceFiles;
 pub(super) struct SharedParts {
     pub(super) host: Arc<dyn Host>,
     pub(super) memory: Arc<dyn Memory>,
-    pub(super) desk: Arc<ApprovalQueue>,
+    pub(super) approvals: Arc<ApprovalQueue>,
     pub(super) costs: Arc<Costs>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) probing: Arc<ProbeSignal>,
@@ -48,10 +48,10 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// Builds from a settings bundle; health and costs of the models are taken over from `before`.
-    pub(super) fn new(handed: &SettingsBundle, parts: &SharedParts, before: Option<&Self>) -> Self {
-        let settings = handed.settings.clone();
+    pub(super) fn new(bundle: &SettingsBundle, parts: &SharedParts, before: Option<&Self>) -> Self {
+        let settings = bundle.settings.clone();
         let mut problems = Vec::new();
-        let chain = Arc::new(chain(handed, parts, before, &mut problems));
+        let chain = Arc::new(chain(bundle, parts, before, &mut problems));
         let recall: Arc<dyn Recall> = Arc::new(CountingRecall {
             inner: Arc::new(StoreRecall::new(Arc::clone(&parts.memory), settings.agent.memory)),
             metrics: Arc::clone(&parts.metrics),
@@ -61,7 +61,7 @@ impl Setup {
             host: Arc::clone(&parts.host),
             builtin_tools: Vec::new(),
             recall,
-            approver: Arc::clone(&parts.desk) as _,
+            approver: Arc::clone(&parts.approvals) as _,
             sanitizer: Arc::clone(&parts.sanitizer),
         };
         if settings.agent.memory.enabled {
@@ -71,15 +71,15 @@ impl Setup {
         if settings.agent.subagents.enabled {
             // Sub-agents cannot start sub-agents: their environment has no such tools.
             let theirs = environment.clone();
-            let around = SubAgentContext {
+            let context = SubAgentContext {
                 rules: settings.orchestrator.rules.clone(),
                 sections: sections(&settings.agent.context),
                 allow: settings.agent.allow.subagents.clone(),
                 sanitizer: Arc::clone(&parts.sanitizer),
             };
             let (keys, runner) = (&settings.agent.subagents, Arc::clone(&parts.runner));
-            let world_of: EnvironmentSource = Arc::new(move || Some(theirs.clone()));
-            let (subagents, wrong) = SubAgents::new(keys, runner, world_of, around);
+            let environment_of: EnvironmentSource = Arc::new(move || Some(theirs.clone()));
+            let (subagents, wrong) = SubAgents::new(keys, runner, environment_of, context);
             problems.extend(wrong);
             environment.builtin_tools.push(Arc::new(subagents));
         }
@@ -103,13 +103,13 @@ impl Setup {
 
 /// The model chain, with health and costs of the previous one.
 fn chain(
-    handed: &SettingsBundle,
+    bundle: &SettingsBundle,
     parts: &SharedParts,
     before: Option<&Setup>,
     problems: &mut Vec<String>,
 ) -> Chain {
-    let ModelKeys { providers, catalog, fallback, budget, .. } = &handed.settings.models;
-    let made = config::providers(providers, handed);
+    let ModelKeys { providers, catalog, fallback, budget, .. } = &bundle.settings.models;
+    let made = config::providers(providers, bundle);
     let names: BTreeSet<String> = providers.0.keys().cloned().collect();
     let catalog = Arc::new(Catalog::new(catalog, &names).unwrap_or_else(|wrong| {
         // The supervisor rejects such a catalog, so it must be of another version.

@@ -32,7 +32,7 @@ impl Agent {
         session: &Session,
         request: TurnRequest,
     ) -> Result<(Arc<RunningTurn>, Subscription), Status> {
-        let place = self.turns.reserve(session.id, &session.sender, &self.metrics)?;
+        let slot = self.turns.reserve(session.id, &session.sender, &self.metrics)?;
         let journal = Arc::new(StoreJournal::new(Arc::clone(&self.sessions), session.id));
         let before = session_position(&*self.sessions, session.id)
             .await
@@ -42,19 +42,19 @@ impl Agent {
                 .await
                 .map_err(|error| journal_error_status(&error))?;
             let session = session.id.to_string();
-            self.desk.turn_ended(&Caller { session, turn: interrupted.turn, ..Caller::default() }).await;
+            self.approvals.turn_ended(&Caller { session, turn: interrupted.turn, ..Caller::default() }).await;
         }
-        place.running.is_turn(before.last_turn + 1);
+        slot.running.is_turn(before.last_turn + 1);
         let setup = self.setup();
-        self.open(session, &place, &setup, Some(&request.text)).await?;
-        let spec = spec(&setup, session, &place.running, request, journal, None).await;
+        self.open(session, &slot, &setup, Some(&request.text)).await?;
+        let spec = spec(&setup, session, &slot.running, request, journal, None).await;
         let started = Kind::Started(Started {
             session_id: session.id.to_string(),
-            turn: place.running.turn(),
-            correlation_id: place.running.correlation_id.clone(),
+            turn: slot.running.turn(),
+            correlation_id: slot.running.correlation_id.clone(),
         });
-        let following = place.running.hub.follow(|_| vec![started])?;
-        Ok((self.run_turn(place, setup, spec), following))
+        let following = slot.running.hub.follow(|_| vec![started])?;
+        Ok((self.run_turn(slot, setup, spec), following))
     }
 
     /// Resumes the interrupted turn of a session; `None` if there is none.
@@ -62,28 +62,28 @@ impl Agent {
     /// # Errors
     /// As [`Agent::ask`].
     async fn resume(self: &Arc<Self>, session: &Session) -> Result<Option<Arc<RunningTurn>>, Status> {
-        let place = self.turns.reserve(session.id, &session.sender, &self.metrics)?;
+        let slot = self.turns.reserve(session.id, &session.sender, &self.metrics)?;
         let before = session_position(&*self.sessions, session.id)
             .await
             .map_err(|error| journal_error_status(&error))?;
         let Some(interrupted) = before.unfinished else {
-            place.running.hub.interrupt("the session is in no turn");
+            slot.running.hub.interrupt("the session is in no turn");
             if session.metadata.contains_key(OPEN_TURN) {
                 self.mark_closed(session.id).await;
             }
             return Ok(None);
         };
         let UnfinishedTurn { turn, ref request, .. } = interrupted;
-        place.running.is_turn(turn);
+        slot.running.is_turn(turn);
         // The journal has nothing of a sub-agent but the start of its call.
-        self.desk.forget_subagents(&session.id.to_string(), turn).await;
+        self.approvals.forget_subagents(&session.id.to_string(), turn).await;
         let setup = self.setup();
-        self.open(session, &place, &setup, None).await?;
+        self.open(session, &slot, &setup, None).await?;
         let journal = Arc::new(StoreJournal::new(Arc::clone(&self.sessions), session.id));
         let request = TurnRequest { text: request.clone(), ..TurnRequest::default() };
-        let spec = spec(&setup, session, &place.running, request, journal, Some(interrupted)).await;
+        let spec = spec(&setup, session, &slot.running, request, journal, Some(interrupted)).await;
         tracing::info!(session = %session.id, turn, "an interrupted turn goes on");
-        Ok(Some(self.run_turn(place, setup, spec)))
+        Ok(Some(self.run_turn(slot, setup, spec)))
     }
 
     /// The running turn of a session, after resuming it if it was interrupted; and whether it was. `None` if there is
@@ -110,7 +110,7 @@ impl Agent {
 
     /// Resumes all turns that wait for a person, at the agent's start. Other interrupted turns wait for a client.
     pub(crate) async fn resume_parked(self: &Arc<Self>) {
-        let parked = self.desk.list(false).await;
+        let parked = self.approvals.list(false).await;
         let mut ids: Vec<SessionId> =
             parked.iter().filter_map(|approval| SessionId::new(&approval.session_id).ok()).collect();
         ids.sort_unstable();
@@ -136,11 +136,11 @@ impl Agent {
     async fn open(
         &self,
         session: &Session,
-        place: &TurnSlot,
+        slot: &TurnSlot,
         setup: &Setup,
         question: Option<&str>,
     ) -> Result<(), Status> {
-        let mut metadata = BTreeMap::from([(OPEN_TURN.to_owned(), Some(place.running.turn().to_string()))]);
+        let mut metadata = BTreeMap::from([(OPEN_TURN.to_owned(), Some(slot.running.turn().to_string()))]);
         if let Some(question) = question.filter(|_| !session.metadata.contains_key(TITLE)) {
             metadata.insert(TITLE.to_owned(), Some(title(question)));
         }
@@ -163,8 +163,8 @@ impl Agent {
         }
     }
 
-    fn run_turn(self: &Arc<Self>, place: TurnSlot, setup: Arc<Setup>, spec: TurnSpec) -> Arc<RunningTurn> {
-        let running = Arc::clone(&place.running);
+    fn run_turn(self: &Arc<Self>, slot: TurnSlot, setup: Arc<Setup>, spec: TurnSpec) -> Arc<RunningTurn> {
+        let running = Arc::clone(&slot.running);
         let (agent, id) = (Arc::clone(self), running.session());
         let span = tracing::info_span!(
             "turn", correlation_id = running.correlation_id, session = %id, turn = running.turn()
@@ -177,7 +177,7 @@ impl Agent {
             agent.costs.flush().await;
             agent.mark_closed(id).await;
         };
-        self.turns.spawn(place, turn.instrument(span));
+        self.turns.spawn(slot, turn.instrument(span));
         running
     }
 }

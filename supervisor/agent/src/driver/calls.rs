@@ -84,7 +84,7 @@ impl TurnRun<'_> {
             self.spec.listener.on_chunk(Kind::ToolCall(wire_tool_call(call, tool)));
             if let Some(refused) = batch.get(place) {
                 let (plugin, action) = tool.map_or(("", ""), |tool| (&tool.plugin, &tool.action));
-                self.observe.on_tool_call(&self.spec.caller, plugin, action, refused.ran, Duration::ZERO);
+                self.observe.on_tool_call(&self.spec.caller, plugin, action, refused.outcome, Duration::ZERO);
                 self.notify_result(call, refused, Duration::ZERO, false);
             }
         }
@@ -222,8 +222,8 @@ impl TurnRun<'_> {
             )
         };
         let (plugin, action) = (&tool.plugin, &tool.action);
-        tracing::debug!(target: "agent", %plugin, %action, ran = ?result.ran, ?latency, truncated, "a call ended");
-        self.observe.on_tool_call(&self.spec.caller, plugin, action, result.ran, latency);
+        tracing::debug!(target: "agent", %plugin, %action, ran = ?result.outcome, ?latency, truncated, "a call ended");
+        self.observe.on_tool_call(&self.spec.caller, plugin, action, result.outcome, latency);
         self.notify_result(call, &result, latency, truncated);
         CallReport { place, result }
     }
@@ -286,7 +286,7 @@ impl TurnRun<'_> {
         self.spec.listener.on_chunk(Kind::ToolResult(agent::ToolResult {
             call_id: call.id.clone(),
             tool: call.name.clone(),
-            success: result.ran == CallOutcome::Succeeded,
+            success: result.outcome == CallOutcome::Succeeded,
             output: result.block.clone(),
             duration_ms: milliseconds(latency),
             truncated,
@@ -297,8 +297,9 @@ impl TurnRun<'_> {
     pub(super) fn remember(&mut self, calls: &[ToolCall], results: &[ToolResult]) {
         for (call, result) in calls.iter().zip(results) {
             let tool = self.offer.get(&call.name);
-            if let (Some(tool), CallOutcome::Succeeded | CallOutcome::Failed) = (tool, result.ran) {
-                let made = (tool.plugin.clone(), tool.action.clone(), result.ran == CallOutcome::Succeeded);
+            if let (Some(tool), CallOutcome::Succeeded | CallOutcome::Failed) = (tool, result.outcome) {
+                let made =
+                    (tool.plugin.clone(), tool.action.clone(), result.outcome == CallOutcome::Succeeded);
                 self.account.calls.push(made);
             }
         }

@@ -50,9 +50,9 @@ impl Default for Driver {
 
 #[async_trait]
 impl TurnRunner for Driver {
-    async fn run(&self, world: &TurnEnvironment, spec: TurnSpec) -> TurnEnd {
+    async fn run(&self, environment: &TurnEnvironment, spec: TurnSpec) -> TurnEnd {
         let caller = spec.caller.clone();
-        let end = Box::pin(TurnRun::new(world, spec, &*self.observe).run()).await;
+        let end = Box::pin(TurnRun::new(environment, spec, &*self.observe).run()).await;
         let reason = end.outcome.as_ref().map_or_else(|(word, _)| word.as_str(), |_| "done");
         tracing::info!(
             target: "agent",

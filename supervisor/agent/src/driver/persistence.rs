@@ -206,7 +206,7 @@ fn truncate_name(name: &mut String) {
 /// Limits a result to what can be stored. Machine and journal get the same, so that a resumed turn compares equal
 /// results.
 pub(super) fn bound_result(result: ToolResult, sanitizer: &Sanitizer) -> ToolResult {
-    let ToolResult { ran, mut block, mut said } = result;
+    let ToolResult { outcome: ran, mut block, output: mut said } = result;
     // A token has at least one byte, so most results need not be counted.
     if block.len() > MAX_RESULT_TOKENS {
         block = match Wrapped::parse(&block, sanitizer) {
@@ -217,7 +217,7 @@ pub(super) fn bound_result(result: ToolResult, sanitizer: &Sanitizer) -> ToolRes
     if said.len() > MAX_SAID_BYTES {
         said = format!("sha256:{}", hex::encode(Sha256::digest(&said)));
     }
-    ToolResult { ran, block, said }
+    ToolResult { outcome: ran, block, output: said }
 }
 
 #[cfg(test)]

@@ -45,13 +45,13 @@ fn a_result_stays_a_block_however_long_it_is() {
         let long = text.repeat(600_000 / text.len());
         let block = guard.wrap("files", "c", long.clone()).into_string();
         let result = bound_result(
-            ToolResult { ran: CallOutcome::Succeeded, block, said: long.clone() },
+            ToolResult { outcome: CallOutcome::Succeeded, block, output: long.clone() },
             guard.sanitizer(),
         );
         assert!(result.block.len() < 1 << 20, "{}", result.block.len());
         assert!(Wrapped::parse(&result.block, guard.sanitizer()).is_some());
-        assert!(result.said.starts_with("sha256:"));
-        let other = bound_result(ToolResult { said: long + ".", ..result.clone() }, guard.sanitizer());
-        assert_ne!(result.said, other.said, "one result is still told from another");
+        assert!(result.output.starts_with("sha256:"));
+        let other = bound_result(ToolResult { output: long + ".", ..result.clone() }, guard.sanitizer());
+        assert_ne!(result.output, other.output, "one result is still told from another");
     }
 }

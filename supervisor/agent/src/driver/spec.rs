@@ -107,7 +107,7 @@ pub trait TurnRunner: Send + Sync {
     /// who knows the listeners, sends `started`.
     ///
     /// Dropping the future leaves the turn interrupted, to be resumed later ([`TurnSpec::resumes`]).
-    async fn run(&self, world: &TurnEnvironment, spec: TurnSpec) -> TurnEnd;
+    async fn run(&self, environment: &TurnEnvironment, spec: TurnSpec) -> TurnEnd;
 }
 
 /// Whether a call may be made.

@@ -108,14 +108,16 @@ pub(super) fn encode(turn: u64, entry: JournalEntry) -> Vec<NewMessage> {
         JournalEntry::CallStarted { place } => {
             one(Role::Tool, String::new(), EntryMetadata::Began { turn, place })
         }
-        JournalEntry::CallFinished { place, result: ToolResult { ran, block, said } } => {
+        JournalEntry::CallFinished { place, result: ToolResult { outcome: ran, block, output: said } } => {
             one(Role::Tool, block, EntryMetadata::Brought { turn, place, ran, said })
         }
         JournalEntry::CallsFinished(results) => {
             let of = results.len();
-            let each = results.into_iter().enumerate().map(|(place, ToolResult { ran, block, said })| {
-                message(Role::Tool, block, &EntryMetadata::Executed { turn, place, of, ran, said })
-            });
+            let each = results.into_iter().enumerate().map(
+                |(place, ToolResult { outcome: ran, block, output: said })| {
+                    message(Role::Tool, block, &EntryMetadata::Executed { turn, place, of, ran, said })
+                },
+            );
             each.collect()
         }
         JournalEntry::Noted { text, feedback } => {
@@ -170,11 +172,17 @@ pub(super) fn decode(message: &Message) -> DecodedMessage {
         }
         EntryMetadata::Brought { turn, place, ran, said } => DecodedMessage::Entry(
             turn,
-            JournalEntry::CallFinished { place, result: ToolResult { ran, block: content(), said } },
+            JournalEntry::CallFinished {
+                place,
+                result: ToolResult { outcome: ran, block: content(), output: said },
+            },
         ),
-        EntryMetadata::Executed { turn, place, of, ran, said } => {
-            DecodedMessage::Result { turn, place, of, result: ToolResult { ran, block: content(), said } }
-        }
+        EntryMetadata::Executed { turn, place, of, ran, said } => DecodedMessage::Result {
+            turn,
+            place,
+            of,
+            result: ToolResult { outcome: ran, block: content(), output: said },
+        },
         EntryMetadata::Noted { turn, feedback } => {
             DecodedMessage::Entry(turn, JournalEntry::Noted { text: content(), feedback })
         }

@@ -68,9 +68,9 @@ pub(super) fn calls(ids: &[&str]) -> JournalEntry {
 
 pub(super) fn result(said: &str) -> ToolResult {
     ToolResult {
-        ran: CallOutcome::Succeeded,
+        outcome: CallOutcome::Succeeded,
         block: format!("[plugin_output]\n{said}\n[/plugin_output]"),
-        said: said.to_owned(),
+        output: said.to_owned(),
     }
 }
 
@@ -113,7 +113,7 @@ async fn every_entry_comes_back_as_it_was() {
         JournalEntry::CallFinished { place: 0, result: result("early") },
         JournalEntry::CallsFinished(vec![
             result("one"),
-            ToolResult { ran: CallOutcome::NotOffered, ..result("two") },
+            ToolResult { outcome: CallOutcome::NotOffered, ..result("two") },
         ]),
         JournalEntry::Noted { text: "note".to_owned(), feedback: false },
         JournalEntry::Noted { text: "feedback".to_owned(), feedback: true },

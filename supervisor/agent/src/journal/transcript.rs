@@ -44,9 +44,9 @@ impl OpenExchange {
         let mut results = Vec::new();
         for place in 0..self.calls.len() {
             let lost = || ToolResult {
-                ran: CallOutcome::Failed,
+                outcome: CallOutcome::Failed,
                 block: missing(place).to_owned(),
-                said: missing(place).to_owned(),
+                output: missing(place).to_owned(),
             };
             results.push(self.brought.remove(&place).unwrap_or_else(lost));
         }

@@ -22,7 +22,7 @@ fn round(context: &mut LoopContext, tool: &str, ran: CallOutcome, said: &str) {
         ..Answer::default()
     };
     context.record_answer(answer, 0);
-    context.record_results(vec![ToolResult { ran, block: String::new(), said: said.to_owned() }]);
+    context.record_results(vec![ToolResult { outcome: ran, block: String::new(), output: said.to_owned() }]);
 }
 
 fn context(budgets: Budgets) -> LoopContext {

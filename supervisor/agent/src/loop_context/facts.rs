@@ -38,8 +38,8 @@ impl LoopContext {
             self.history.push(Fingerprint::of_batch(calls.iter().zip(&results)));
             let mut counted = BTreeSet::new();
             for (call, result) in calls.iter().zip(&results) {
-                let name = if result.ran == CallOutcome::NotOffered { NEVER_OFFERED } else { &call.name };
-                match result.ran {
+                let name = if result.outcome == CallOutcome::NotOffered { NEVER_OFFERED } else { &call.name };
+                match result.outcome {
                     // The same call several times in one answer counts as one repetition: the model has not seen its
                     // result yet, and a limit must not be reached before a warning.
                     CallOutcome::Succeeded => {

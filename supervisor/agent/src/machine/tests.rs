@@ -33,7 +33,11 @@ pub(super) fn calls(calls: &[(&str, &str)]) -> Answer {
 }
 
 pub(super) fn result(ran: CallOutcome, said: &str) -> ToolResult {
-    ToolResult { ran, block: format!("[plugin_output]\n{said}\n[/plugin_output]"), said: said.to_owned() }
+    ToolResult {
+        outcome: ran,
+        block: format!("[plugin_output]\n{said}\n[/plugin_output]"),
+        output: said.to_owned(),
+    }
 }
 
 fn answered(answer: Answer) -> Fact {

@@ -7,8 +7,11 @@ fn print(name: &str, arguments: Value, said: &str) -> Fingerprint {
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
     let call =
         ToolCall { id: "any".to_owned(), name: name.to_owned(), arguments: Arguments::Object(arguments) };
-    let result =
-        ToolResult { ran: CallOutcome::Succeeded, block: format!("nonce {said}"), said: said.to_owned() };
+    let result = ToolResult {
+        outcome: CallOutcome::Succeeded,
+        block: format!("nonce {said}"),
+        output: said.to_owned(),
+    };
     Fingerprint::of_call(&call, &result)
 }
 
@@ -39,14 +42,15 @@ fn no_text_passes_for_the_beginning_of_the_next() {
     let texts = |name: &str, arguments: &str, said: &str| {
         let arguments = Arguments::Unreadable(arguments.to_owned());
         let call = ToolCall { id: String::new(), name: name.to_owned(), arguments };
-        let result = ToolResult { ran: CallOutcome::Failed, block: String::new(), said: said.to_owned() };
+        let result =
+            ToolResult { outcome: CallOutcome::Failed, block: String::new(), output: said.to_owned() };
         Fingerprint::of_call(&call, &result)
     };
     assert_ne!(texts("ab", "c", "d"), texts("a", "bc", "d"));
     assert_ne!(texts("a", "b", "cd"), texts("a", "bc", "d"));
     let object =
         ToolCall { id: String::new(), name: "a".to_owned(), arguments: Arguments::Object(Map::new()) };
-    let result = ToolResult { ran: CallOutcome::Failed, block: String::new(), said: "d".to_owned() };
+    let result = ToolResult { outcome: CallOutcome::Failed, block: String::new(), output: "d".to_owned() };
     assert_ne!(texts("a", "{}", "d"), Fingerprint::of_call(&object, &result));
 }
 
@@ -81,7 +85,7 @@ proptest! {
             .iter()
             .map(|name| (
                 ToolCall { id: name.clone(), name: name.clone(), arguments: Arguments::Object(Map::new()) },
-                ToolResult { ran: CallOutcome::Succeeded, block: String::new(), said: name.clone() },
+                ToolResult { outcome: CallOutcome::Succeeded, block: String::new(), output: name.clone() },
             ))
             .collect();
         let mut turned = batch.clone();

@@ -71,21 +71,21 @@ fn caller(sender: &str) -> Caller {
 async fn what_is_saved_is_found_by_its_words_and_by_a_sentence() {
     let setting = Setting::new().await;
     let saved = setting.save("Ada likes her tea black", r#"["Preference"]"#).await;
-    assert_eq!(saved.ran, CallOutcome::Succeeded);
+    assert_eq!(saved.outcome, CallOutcome::Succeeded);
     assert!(saved.block.contains("\n· Remembered, as "), "{}", saved.block);
     let kept = setting.kept().await;
     assert_eq!(kept[0].source, "01J00000000000000000000000");
     assert_eq!(kept[0].tags.iter().collect::<Vec<_>>(), ["preference", "sender:alice"]);
     for query in ["tea", "black ada", "how does Ada want her tea?"] {
         let found = setting.search(query).await;
-        assert_eq!(found.ran, CallOutcome::Succeeded);
-        assert!(found.said.contains("[preference] Ada likes her tea black"), "{query}: {}", found.said);
+        assert_eq!(found.outcome, CallOutcome::Succeeded);
+        assert!(found.output.contains("[preference] Ada likes her tea black"), "{query}: {}", found.output);
     }
     let found = setting.search("coffee").await;
-    assert!(found.said.starts_with("Nothing is remembered"), "{}", found.said);
+    assert!(found.output.starts_with("Nothing is remembered"), "{}", found.output);
     // The same once more is the same one.
     assert!(
-        setting.save("Ada likes her tea black", "").await.said.starts_with("This was remembered already.")
+        setting.save("Ada likes her tea black", "").await.output.starts_with("This was remembered already.")
     );
     assert_eq!(setting.kept().await.len(), 1);
 }
@@ -97,8 +97,8 @@ async fn tags_narrow_a_search_and_are_written_in_more_than_one_way() {
     setting.save("tea is a plant", "").await;
     let args = [("query", "tea"), ("tags", r#"["drinks"]"#)];
     let found = setting.call(caller("alice"), "search", &args).await;
-    assert!(found.said.contains("morning") && !found.said.contains("plant"), "{}", found.said);
-    assert!(setting.search("plant").await.said.contains("[fact] tea is a plant"));
+    assert!(found.output.contains("morning") && !found.output.contains("plant"), "{}", found.output);
+    assert!(setting.search("plant").await.output.contains("[fact] tea is a plant"));
 }
 
 #[tokio::test]
@@ -142,32 +142,36 @@ async fn what_cannot_be_saved_says_why() {
         ("x", "[\"a\\nb\"]", "on one line"),
     ] {
         let result = setting.save(content, tags).await;
-        assert_eq!(result.ran, CallOutcome::Failed);
+        assert_eq!(result.outcome, CallOutcome::Failed);
         assert!(result.block.contains(why), "{}", result.block);
     }
     assert!(setting.kept().await.is_empty());
     for (query, why) in [("", "query is missing"), ("!?", "no word"), (&*"x".repeat(501), "may have 500")] {
         let result = setting.search(query).await;
-        assert!(result.ran == CallOutcome::Failed && result.block.contains(why), "{}", result.block);
+        assert!(result.outcome == CallOutcome::Failed && result.block.contains(why), "{}", result.block);
     }
     let unknown = setting.call(caller("alice"), "drop", &[]).await;
-    assert!(unknown.ran == CallOutcome::Failed && unknown.block.contains("it has save and search"));
+    assert!(unknown.outcome == CallOutcome::Failed && unknown.block.contains("it has save and search"));
 }
 
 #[tokio::test]
 async fn one_conversation_fills_nobodys_store() {
     let setting = Setting::new().await;
     for number in 0..MAX_PER_SESSION {
-        assert_eq!(setting.save(&format!("fact number {number}"), "").await.ran, CallOutcome::Succeeded);
+        assert_eq!(setting.save(&format!("fact number {number}"), "").await.outcome, CallOutcome::Succeeded);
     }
     let more = setting.save("one more", "").await;
-    assert!(more.ran == CallOutcome::Failed && more.block.contains("talon memory forget"), "{}", more.block);
+    assert!(
+        more.outcome == CallOutcome::Failed && more.block.contains("talon memory forget"),
+        "{}",
+        more.block
+    );
     let mut other = caller("alice");
     other.session = "01J00000000000000000000001".to_owned();
-    assert_eq!(setting.call(other, "save", &[("content", "another")]).await.ran, CallOutcome::Succeeded);
+    assert_eq!(setting.call(other, "save", &[("content", "another")]).await.outcome, CallOutcome::Succeeded);
     // However much is found, so much is shown.
     let found = setting.search("fact").await;
-    assert_eq!(found.said.lines().count(), 10, "{}", found.said);
+    assert_eq!(found.output.lines().count(), 10, "{}", found.output);
 }
 
 #[tokio::test]
@@ -175,17 +179,17 @@ async fn a_persons_memories_are_not_anothers() {
     let setting = Setting::new().await;
     setting.save("the key is below the otter", "").await;
     let found = setting.call(caller("bob"), "search", &[("query", "otter")]).await;
-    assert!(found.said.starts_with("Nothing"), "{}", found.said);
+    assert!(found.output.starts_with("Nothing"), "{}", found.output);
     // Names that no tag can hold are told apart all the same.
     let (one, other) = (format!("{}1", "x".repeat(300)), format!("{}2", "x".repeat(300)));
     for sender in [&one, &"a\nb".to_owned()] {
         let saved = setting.call(caller(sender), "save", &[("content", "mine alone")]).await;
-        assert_eq!(saved.ran, CallOutcome::Succeeded);
+        assert_eq!(saved.outcome, CallOutcome::Succeeded);
         assert!(
-            setting.call(caller(sender), "search", &[("query", "mine")]).await.said.contains("mine alone")
+            setting.call(caller(sender), "search", &[("query", "mine")]).await.output.contains("mine alone")
         );
     }
-    assert!(setting.call(caller(&other), "search", &[("query", "mine")]).await.said.starts_with("Nothing"));
+    assert!(setting.call(caller(&other), "search", &[("query", "mine")]).await.output.starts_with("Nothing"));
 }
 
 #[tokio::test]
@@ -199,9 +203,9 @@ async fn a_sub_agent_searches_and_does_not_save() {
     assert_eq!(offered(&caller("alice")), ["save", "search"]);
     assert_eq!(offered(&sub), ["search"]);
     let result = setting.call(sub.clone(), "save", &[("content", "obey")]).await;
-    assert!(result.ran == CallOutcome::Failed && setting.kept().await.is_empty(), "{}", result.block);
+    assert!(result.outcome == CallOutcome::Failed && setting.kept().await.is_empty(), "{}", result.block);
     setting.save("tea is a plant", "").await;
-    assert!(setting.call(sub, "search", &[("query", "tea")]).await.said.contains("plant"));
+    assert!(setting.call(sub, "search", &[("query", "tea")]).await.output.contains("plant"));
 }
 
 #[tokio::test]
@@ -230,7 +234,7 @@ async fn a_store_that_is_gone_is_something_that_the_model_is_told() {
     let setting = Setting::new().await;
     setting.store.close().await;
     for result in [setting.save("x", "").await, setting.search("x").await] {
-        assert_eq!(result.ran, CallOutcome::Failed);
+        assert_eq!(result.outcome, CallOutcome::Failed);
         assert!(result.block.contains("the memory"), "{}", result.block);
     }
 }

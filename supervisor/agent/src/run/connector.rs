@@ -25,15 +25,15 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Asks the supervisor for connections.
 pub(super) struct SupervisorConnector {
-    starter: Arc<SupervisorControl>,
+    control: Arc<SupervisorControl>,
     /// The id of the next request.
     next: AtomicU64,
     pending: Mutex<BTreeMap<u64, oneshot::Sender<UnixStream>>>,
 }
 
 impl SupervisorConnector {
-    pub(super) fn new(starter: Arc<SupervisorControl>) -> Arc<Self> {
-        Arc::new(Self { starter, next: AtomicU64::new(1), pending: Mutex::default() })
+    pub(super) fn new(control: Arc<SupervisorControl>) -> Arc<Self> {
+        Arc::new(Self { control, next: AtomicU64::new(1), pending: Mutex::default() })
     }
 
     /// Receives a connection. Must be called within a runtime.
@@ -55,13 +55,13 @@ impl SupervisorConnector {
 
 /// A pending request; dropping it removes it.
 struct PendingConnection<'l> {
-    link: &'l SupervisorConnector,
+    connector: &'l SupervisorConnector,
     id: u64,
 }
 
 impl Drop for PendingConnection<'_> {
     fn drop(&mut self) {
-        self.link.lock().remove(&self.id);
+        self.connector.lock().remove(&self.id);
     }
 }
 
@@ -71,9 +71,9 @@ impl HostConnector for SupervisorConnector {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (answers, answer) = oneshot::channel();
         self.lock().insert(id, answers);
-        let _forgotten = PendingConnection { link: self, id };
+        let _forgotten = PendingConnection { connector: self, id };
         let message = FromAgent { what: Some(from_agent::What::NeedHost(NeedHost { id })) };
-        self.starter.send(&message, None).await.map_err(io::Error::other)?;
+        self.control.send(&message, None).await.map_err(io::Error::other)?;
         match tokio::time::timeout(CONNECT_TIMEOUT, answer).await {
             Ok(Ok(stream)) => Ok(stream),
             // As if there were no listener: a new supervisor may listen soon.

@@ -29,15 +29,15 @@ const CLOSE_GRACE: Duration = Duration::from_secs(3);
 
 /// Serves the supervisor at the other end of `control`, until it is closed or SIGTERM arrives.
 pub async fn run(control: OwnedFd) -> ExitReason {
-    let (starter, mut signals) = match (Control::new(control), Signals::listen()) {
-        (Ok(starter), Ok(signals)) => (Arc::new(starter), signals),
+    let (control, mut signals) = match (Control::new(control), Signals::listen()) {
+        (Ok(control), Ok(signals)) => (Arc::new(control), signals),
         (Err(error), _) | (_, Err(error)) => {
             tracing::error!(%error, "the control socket or signals cannot be watched");
             return ExitReason::Refused;
         }
     };
     let first = tokio::select! {
-        received = starter.receive() => received,
+        received = control.receive() => received,
         () = signals.terminated() => return ExitReason::Requested,
     };
     let (configure, descriptor) = match first {
@@ -49,9 +49,9 @@ pub async fn run(control: OwnedFd) -> ExitReason {
         Ok(Some(_)) => return protocol_failure(&"the first message was not `Configure`"),
         Err(error) => return protocol_failure(&error),
     };
-    let (link, ending) = (SupervisorConnector::new(Arc::clone(&starter)), CancellationToken::new());
+    let (connector, ending) = (SupervisorConnector::new(Arc::clone(&control)), CancellationToken::new());
     let opened = tokio::select! {
-        opened = open(configure, descriptor, &link, &ending) => opened,
+        opened = open(configure, descriptor, &connector, &ending) => opened,
         () = signals.terminated() => return ExitReason::Requested,
     };
     let agent = match opened {
@@ -61,11 +61,12 @@ pub async fn run(control: OwnedFd) -> ExitReason {
             tracing::error!(reason = message, retryable, "the agent cannot begin");
             // If the message does not arrive, the log has it.
             let refused = from_agent::What::Refused(Refused { message, retryable });
-            let _told = starter.send(&agent_message(refused), None).await;
+            let _sent = control.send(&agent_message(refused), None).await;
             return ExitReason::Refused;
         }
     };
-    let mut serving = RunningService { server: Server::start(&agent, ending.clone()), agent, link, starter };
+    let mut serving =
+        RunningService { server: Server::start(&agent, ending.clone()), agent, connector, control };
     let end = serving.serve(&mut signals).await;
     serving.finish(&ending).await;
     end
@@ -82,7 +83,7 @@ enum StartError {
 async fn open(
     configure: Configure,
     descriptor: Option<OwnedFd>,
-    link: &Arc<SupervisorConnector>,
+    connector: &Arc<SupervisorConnector>,
     ending: &CancellationToken,
 ) -> Result<Arc<Agent>, StartError> {
     let Configure { open, settings_bytes } = configure;
@@ -92,7 +93,7 @@ async fn open(
     if wanted.layers != Layers::Conversations {
         return Err(StartError::InvalidMessage("`Configure` names a database for something else".to_owned()));
     }
-    let handed = read(descriptor, settings_bytes)
+    let bundle = read(descriptor, settings_bytes)
         .await
         .map_err(|error| StartError::Refused(NotOpened { message: error.to_string(), retryable: false }))?;
     let store =
@@ -102,7 +103,7 @@ async fn open(
         let retryable = matches!(error, Error::Unavailable { .. });
         return Err(StartError::Refused(NotOpened { message: error_chain(&error), retryable }));
     }
-    Agent::new(store, &handed, Arc::clone(link) as _, ending.clone()).await.map_err(StartError::Refused)
+    Agent::new(store, &bundle, Arc::clone(connector) as _, ending.clone()).await.map_err(StartError::Refused)
 }
 
 /// Reads the configuration in a blocking task: it is in memory, but may have many megabytes.
@@ -146,26 +147,26 @@ enum MessageError {
 struct RunningService {
     agent: Arc<Agent>,
     server: Server,
-    link: Arc<SupervisorConnector>,
-    starter: Arc<SupervisorControl>,
+    connector: Arc<SupervisorConnector>,
+    control: Arc<SupervisorControl>,
 }
 
 impl RunningService {
     async fn serve(&mut self, signals: &mut Signals) -> ExitReason {
-        let mut chores = JoinSet::new();
-        chores.spawn(background::run_probes(Arc::clone(&self.agent)));
-        chores.spawn(background::mark_idle_sessions(Arc::clone(&self.agent)));
+        let mut tasks = JoinSet::new();
+        tasks.spawn(background::run_probes(Arc::clone(&self.agent)));
+        tasks.spawn(background::mark_idle_sessions(Arc::clone(&self.agent)));
         let costs = Arc::clone(&self.agent.costs);
-        chores.spawn(costs.flush_loop());
+        tasks.spawn(costs.flush_loop());
         // The host may take its time, and the resumed turns need it.
         let agent = Arc::clone(&self.agent);
-        chores.spawn(async move { agent.resume_parked().await });
+        tasks.spawn(async move { agent.resume_parked().await });
         if !self.send_ready().await {
             return ExitReason::Requested;
         }
         loop {
             let received = tokio::select! {
-                received = self.starter.receive() => received,
+                received = self.control.receive() => received,
                 () = signals.terminated() => return ExitReason::Requested,
             };
             let packet = match received {
@@ -188,8 +189,8 @@ impl RunningService {
             None => Err(MessageError::Unknown),
             Some(to_agent::What::Configure(Configure { settings_bytes, .. })) => {
                 let extra = match read(descriptor, settings_bytes).await {
-                    Ok(handed) => {
-                        self.agent.configure(&handed);
+                    Ok(bundle) => {
+                        self.agent.configure(&bundle);
                         None
                     }
                     Err(error) => {
@@ -203,7 +204,7 @@ impl RunningService {
             }
             Some(to_agent::What::AttachClient(attach)) => self.attach(attach, descriptor).map(|()| true),
             Some(to_agent::What::HostConnection(HostConnection { id })) => {
-                self.link.receive_connection(id, descriptor).map(|()| true).map_err(MessageError::Host)
+                self.connector.receive_connection(id, descriptor).map(|()| true).map_err(MessageError::Host)
             }
         }
     }
@@ -224,7 +225,7 @@ impl RunningService {
             tracing::warn!(problem, "something is wrong, and the agent serves all the same");
         }
         tracing::info!(engine = ready.engine, place = ready.place, "the agent serves");
-        self.starter.send(&agent_message(from_agent::What::Ready(ready)), None).await.is_ok()
+        self.control.send(&agent_message(from_agent::What::Ready(ready)), None).await.is_ok()
     }
 
     /// Accepts nothing new, leaves turns interrupted, and waits for running requests.

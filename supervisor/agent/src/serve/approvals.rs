@@ -23,7 +23,7 @@ impl Service {
         if !session_id.is_empty() {
             self.session(client, &session_id).await?;
         }
-        let mut approvals = self.agent.desk.list(all).await;
+        let mut approvals = self.agent.approvals.list(all).await;
         approvals.retain(|approval| {
             if session_id.is_empty() {
                 everybody || *approval.sender == *client.sender
@@ -42,11 +42,11 @@ impl Service {
                 "only a person decides: this connection is a model's or a program's; use `talon approval` by hand",
             ));
         }
-        let seen = self.agent.desk.get(&id).await;
+        let seen = self.agent.approvals.get(&id).await;
         if !seen.is_some_and(|approval| client.is_operator() || *approval.sender == *client.sender) {
             return Err(decide_error_status(&DecideError::Unknown { id: id.chars().take(40).collect() }));
         }
-        let decided = self.agent.desk.decide(&id, approve, &digest, &reason, &client.sender).await;
+        let decided = self.agent.approvals.decide(&id, approve, &digest, &reason, &client.sender).await;
         let decided = decided.map_err(|error| decide_error_status(&error))?;
         // Clients that follow the turn see the decision.
         let running = SessionId::new(&decided.session_id).ok().and_then(|id| self.agent.turns.get(id));

@@ -135,7 +135,7 @@ impl Service {
             return Err(no_session(&id));
         }
         if let Some(turn) = open {
-            self.agent.desk.turn_ended(&Caller { session: id.clone(), turn, ..Caller::default() }).await;
+            self.agent.approvals.turn_ended(&Caller { session: id.clone(), turn, ..Caller::default() }).await;
         }
         self.agent.costs.forget(&id).await.map_err(|error| store_error_status(&error))?;
         self.agent.setup().environment.chain.ledgers().lock().close_session(&id);
@@ -202,7 +202,7 @@ impl Service {
         let id = session.id.to_string();
         let spent = self.agent.costs.session_totals(&id).await.map_err(|error| store_error_status(&error))?;
         let turn = match self.agent.turns.get(session.id) {
-            Some(_) if self.agent.desk.pending(Some(&id)).await > 0 => "waiting",
+            Some(_) if self.agent.approvals.pending(Some(&id)).await > 0 => "waiting",
             Some(_) => "running",
             None if session.metadata.contains_key(OPEN_TURN) => "interrupted",
             None => "idle",

@@ -44,7 +44,7 @@ impl Service {
             plugin: tool.plugin.clone(),
             action: tool.action.clone(),
             description: tool.spec.description.clone(),
-            confirm: word(self.agent.desk.confirm_mode(&tool.plugin, &tool.action, tool.read_only)),
+            confirm: word(self.agent.approvals.confirm_mode(&tool.plugin, &tool.action, tool.read_only)),
             read_only: tool.read_only,
             parameters: tool.spec.parameters.to_string(),
             destructive: tool.destructive,

@@ -63,8 +63,8 @@ impl SubAgents {
     pub fn new(
         keys: &SubAgentKeys,
         runner: Arc<dyn TurnRunner>,
-        world: EnvironmentSource,
-        around: SubAgentContext,
+        environment: EnvironmentSource,
+        context: SubAgentContext,
     ) -> (Self, Vec<String>) {
         let (mut definitions, mut problems) = (BTreeMap::new(), Vec::new());
         if keys.enabled {
@@ -88,18 +88,10 @@ impl SubAgents {
             max_structured_bytes: MAX_ANSWER_BYTES,
             ..GuardSettings::default()
         };
-        let guard = Guard::with_sanitizer(Sanitizer::clone(&around.sanitizer), settings);
+        let guard = Guard::with_sanitizer(Sanitizer::clone(&context.sanitizer), settings);
         let places = Semaphore::new(MAX_AT_ONCE);
         (
-            Self {
-                keys: keys.clone(),
-                context: around,
-                runner,
-                environment: world,
-                definitions,
-                guard,
-                permits: places,
-            },
+            Self { keys: keys.clone(), context, runner, environment, definitions, guard, permits: places },
             problems,
         )
     }
@@ -180,7 +172,7 @@ impl BuiltinTools for SubAgents {
             from_builtin(self.guard.answer(&call.caller.session, SUBAGENT, &call.call_id, answer));
         if let Some(said) = said {
             // Duration and cost are no sign of progress.
-            result.said = said;
+            result.output = said;
         }
         result
     }

@@ -55,7 +55,7 @@ fn action(name: &str, definition: &Definition) -> Action {
                 "JSON Schema of another answer than its usual one",
             ),
         ],
-        // It changes nothing by itself: what it calls asks for itself.
+        // It changes nothing itself: each of its calls has its own approval.
         read_only: true,
         destructive: Some(false),
         ..Action::default()

@@ -72,7 +72,7 @@ impl SubAgents {
         definition: &Definition,
         job: SubAgentTask,
     ) -> SubAgentOutcome {
-        let Some(world) = (self.environment)() else {
+        let Some(environment) = (self.environment)() else {
             let result = Err("the agent is not ready; try again in a moment".to_owned());
             return SubAgentOutcome { result, tokens: 0, cost_pico_usd: 0, duration_ms: 0 };
         };
@@ -80,11 +80,11 @@ impl SubAgents {
         let _ends_with_this = cancel.clone().drop_guard();
         let schema = Arc::clone(&job.schema);
         let spec = self.spec(call, definition, &job, cancel);
-        let world = without_subagents(world, &call.caller);
+        let environment = without_subagents(environment, &call.caller);
         let caller = spec.caller.clone();
-        let end = self.runner.run(&world, spec).await;
+        let end = self.runner.run(&environment, spec).await;
         // A limit may have ended the turn while one of its calls waited for approval.
-        world.approver.turn_ended(&caller).await;
+        environment.approver.turn_ended(&caller).await;
         SubAgentOutcome::of(end, &schema)
     }
 
@@ -160,10 +160,12 @@ impl SubAgents {
 }
 
 /// The environment without sub-agents and without memory.
-fn without_subagents(mut world: TurnEnvironment, caller: &Caller) -> TurnEnvironment {
-    world.builtin_tools.retain(|tools| tools.capabilities(caller).is_none_or(|offer| offer.name != SUBAGENT));
-    world.recall = Arc::new(NoRecall);
-    world
+fn without_subagents(mut environment: TurnEnvironment, caller: &Caller) -> TurnEnvironment {
+    environment
+        .builtin_tools
+        .retain(|tools| tools.capabilities(caller).is_none_or(|offer| offer.name != SUBAGENT));
+    environment.recall = Arc::new(NoRecall);
+    environment
 }
 
 fn schema(text: &str) -> Result<Schema, String> {

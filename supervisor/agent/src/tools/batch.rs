@@ -43,7 +43,7 @@ pub fn plan<'o>(calls: &'o [ToolCall], finish: Finish, offer: &'o Offer, budgets
         if place >= at_once {
             let text = budget::over_limit_message(budgets);
             batch.0[place] =
-                Some(ToolResult { ran: CallOutcome::OverTheLimit, block: text.clone(), said: text });
+                Some(ToolResult { outcome: CallOutcome::OverTheLimit, block: text.clone(), output: text });
             continue;
         }
         match offer.check(call, finish == Finish::Length) {
@@ -98,7 +98,8 @@ impl Batch {
     #[must_use]
     pub fn give_up(self, why: impl fmt::Display) -> Vec<ToolResult> {
         let text = format!("error: {why}");
-        let missing = || ToolResult { ran: CallOutcome::Failed, block: text.clone(), said: text.clone() };
+        let missing =
+            || ToolResult { outcome: CallOutcome::Failed, block: text.clone(), output: text.clone() };
         self.0.into_iter().map(|result| result.unwrap_or_else(missing)).collect()
     }
 }
@@ -109,7 +110,7 @@ pub fn messages(calls: &[ToolCall], results: &[ToolResult]) -> Vec<Message> {
     let each = calls.iter().zip(results).map(|(call, result)| Message::Tool {
         call_id: call.id.clone(),
         content: result.block.clone(),
-        is_error: result.ran != CallOutcome::Succeeded,
+        is_error: result.outcome != CallOutcome::Succeeded,
     });
     each.collect()
 }

@@ -94,7 +94,7 @@ impl Refusal {
         };
         // The model may have the quoted text from a plugin.
         let text = Raw::from(self.text()).text().into_string();
-        ToolResult { ran, block: text.clone(), said: text }
+        ToolResult { outcome: ran, block: text.clone(), output: text }
     }
 }
 

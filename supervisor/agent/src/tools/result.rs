@@ -17,14 +17,14 @@ pub fn from_host(response: &ExecuteResponse, sanitizer: &Sanitizer) -> ToolResul
     // A separator that no field can contain: sanitized text has no NUL.
     let said =
         [&response.content, &response.error, &response.structured_content].map(String::as_str).join("\0");
-    ToolResult { ran, block: block.into_string(), said }
+    ToolResult { outcome: ran, block: block.into_string(), output: said }
 }
 
 /// The result of a call that was not made or whose answer is not shown, as a message of the agent: denied by the user,
 /// host missing.
 #[must_use]
 pub fn denied(words: &str) -> ToolResult {
-    ToolResult { ran: CallOutcome::Failed, block: words.to_owned(), said: words.to_owned() }
+    ToolResult { outcome: CallOutcome::Failed, block: words.to_owned(), output: words.to_owned() }
 }
 
 /// The result of a built-in call, wrapped by the agent's own guard.
@@ -33,5 +33,5 @@ pub fn from_builtin(guarded: Guarded) -> ToolResult {
     let parts = guarded.into_parts();
     let ran = if parts.outcome == GuardOutcome::Ok { CallOutcome::Succeeded } else { CallOutcome::Failed };
     let said = [parts.content.as_str(), parts.error.as_str(), parts.structured_content.as_str()].join("\0");
-    ToolResult { ran, block: parts.block.into_string(), said }
+    ToolResult { outcome: ran, block: parts.block.into_string(), output: said }
 }

@@ -161,12 +161,12 @@ fn one_bad_call_keeps_no_other_from_being_made() {
     assert_eq!(planned.run.iter().map(|(place, _)| *place).collect::<Vec<_>>(), [1]);
     let mut batch = planned.batch;
     assert_eq!(batch.missing(), [1]);
-    let done = ToolResult { ran: CallOutcome::Succeeded, block: "b".to_owned(), said: "s".to_owned() };
+    let done = ToolResult { outcome: CallOutcome::Succeeded, block: "b".to_owned(), output: "s".to_owned() };
     batch.put(1, done.clone()).expect("it is missing");
     assert_eq!(batch.put(1, done.clone()), Err(BatchError::Duplicate(1)));
     assert_eq!(batch.put(4, done), Err(BatchError::NoSuchCall(4)));
     let results = batch.into_results().expect("all are there");
-    let ran: Vec<CallOutcome> = results.iter().map(|result| result.ran).collect();
+    let ran: Vec<CallOutcome> = results.iter().map(|result| result.outcome).collect();
     assert_eq!(
         ran,
         [CallOutcome::NotOffered, CallOutcome::Succeeded, CallOutcome::Failed, CallOutcome::OverTheLimit]
@@ -197,10 +197,10 @@ fn only_a_guarded_block_gets_to_a_model_and_the_host_says_how_it_went() {
         ..ExecuteResponse::default()
     };
     response.set_outcome(Outcome::Ok);
-    assert_eq!(from_host(&response, &sanitizer).ran, CallOutcome::Succeeded);
+    assert_eq!(from_host(&response, &sanitizer).outcome, CallOutcome::Succeeded);
     for outcome in [Outcome::ToolError, Outcome::Refused, Outcome::HostFault, Outcome::Unspecified] {
         response.set_outcome(outcome);
-        assert_eq!(from_host(&response, &sanitizer).ran, CallOutcome::Failed);
+        assert_eq!(from_host(&response, &sanitizer).outcome, CallOutcome::Failed);
     }
     response.set_outcome(Outcome::Ok);
     for forged in [
@@ -210,7 +210,11 @@ fn only_a_guarded_block_gets_to_a_model_and_the_host_says_how_it_went() {
     ] {
         forged.clone_into(&mut response.block);
         let result = from_host(&response, &sanitizer);
-        assert_eq!((result.ran, result.block.contains("withheld")), (CallOutcome::Failed, true), "{forged}");
+        assert_eq!(
+            (result.outcome, result.block.contains("withheld")),
+            (CallOutcome::Failed, true),
+            "{forged}"
+        );
     }
 }
 
@@ -226,10 +230,10 @@ proptest! {
         for place in order {
             prop_assert!(batch.clone().into_results().is_err());
             let said = place.to_string();
-            let result = ToolResult { ran: CallOutcome::Succeeded, block: said.clone(), said };
+            let result = ToolResult { outcome: CallOutcome::Succeeded, block: said.clone(), output: said };
             prop_assert!(batch.put(place, result).is_ok());
         }
-        let said: Vec<String> = batch.into_results().expect("all came").into_iter().map(|r| r.said).collect();
+        let said: Vec<String> = batch.into_results().expect("all came").into_iter().map(|r| r.output).collect();
         prop_assert_eq!(said, (0..12).map(|n: i32| n.to_string()).collect::<Vec<_>>());
     }
 

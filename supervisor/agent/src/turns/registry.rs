@@ -144,15 +144,15 @@ impl RunningTurns {
     }
 
     /// Runs a turn in a new task, until its end or that of the agent. Its slot is free before its end is sent.
-    pub(crate) fn spawn(&self, place: TurnSlot, turn: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(&self, slot: TurnSlot, turn: impl Future<Output = ()> + Send + 'static) {
         let ending = self.ending.clone();
         self.inner.tasks.spawn(async move {
             tokio::select! {
                 // Its journal has no end, and its parked calls keep waiting.
-                () = ending.cancelled() => place.running.hub.interrupt(INTERRUPTED_MESSAGE),
+                () = ending.cancelled() => slot.running.hub.interrupt(INTERRUPTED_MESSAGE),
                 () = turn => {
-                    let hub = Arc::clone(&place.running.hub);
-                    drop(place);
+                    let hub = Arc::clone(&slot.running.hub);
+                    drop(slot);
                     hub.finish();
                 }
             }
@@ -202,7 +202,7 @@ mod tests {
     async fn a_session_has_one_turn_at_once_and_its_place_is_free_before_its_end_is_told() {
         let (turns, metrics) = (RunningTurns::new(CancellationToken::new()), Arc::<Metrics>::default());
         let session = SessionId::generate();
-        let place = turns.reserve(session, "ada", &metrics).expect("room");
+        let slot = turns.reserve(session, "ada", &metrics).expect("room");
         let refused = turns.reserve(session, "ada", &metrics).expect_err("taken");
         assert_eq!(refused.code(), Code::FailedPrecondition);
         assert!(refused.message().contains(&format!("talon chat --session {session}")), "{refused}");
@@ -211,8 +211,8 @@ mod tests {
             "another session has a place of its own"
         );
         let (running, mut following) =
-            (Arc::clone(&place.running), place.running.hub.follow(|_| vec![]).expect("room"));
-        turns.spawn(place, async move {
+            (Arc::clone(&slot.running), slot.running.hub.follow(|_| vec![]).expect("room"));
+        turns.spawn(slot, async move {
             running.hub.on_chunk(Kind::Text(Text::default()));
             running.hub.on_chunk(Kind::Done(Done::default()));
         });
@@ -227,27 +227,27 @@ mod tests {
     #[tokio::test]
     async fn there_are_so_many_in_all() {
         let (turns, metrics) = (RunningTurns::new(CancellationToken::new()), Arc::<Metrics>::default());
-        let places: Vec<TurnSlot> = (0..)
+        let slots: Vec<TurnSlot> = (0..)
             .map_while(|n| turns.reserve(SessionId::generate(), &format!("u{n}"), &metrics).ok())
             .collect();
-        assert_eq!((places.len(), turns.count().0), (MAX_TURNS, MAX_TURNS));
+        assert_eq!((slots.len(), turns.count().0), (MAX_TURNS, MAX_TURNS));
         let refused = turns.reserve(SessionId::generate(), "ada", &metrics).expect_err("no room");
         assert_eq!(refused.code(), Code::ResourceExhausted);
-        drop(places);
+        drop(slots);
         assert_eq!(turns.count(), (0, 0));
     }
 
     #[tokio::test]
     async fn one_sender_cannot_take_all_places() {
         let (turns, metrics) = (RunningTurns::new(CancellationToken::new()), Arc::<Metrics>::default());
-        let places: Vec<TurnSlot> =
+        let slots: Vec<TurnSlot> =
             std::iter::from_fn(|| turns.reserve(SessionId::generate(), "ada", &metrics).ok()).collect();
-        assert_eq!(places.len(), MAX_TURNS_PER_SENDER);
+        assert_eq!(slots.len(), MAX_TURNS_PER_SENDER);
         let refused = turns.reserve(SessionId::generate(), "ada", &metrics).expect_err("no room");
         assert_eq!(refused.code(), Code::ResourceExhausted);
         assert!(refused.message().contains("of one user") && refused.message().contains("ada"), "{refused}");
         assert!(turns.reserve(SessionId::generate(), "bob", &metrics).is_ok(), "another has theirs");
-        drop(places);
+        drop(slots);
         assert!(turns.reserve(SessionId::generate(), "ada", &metrics).is_ok());
     }
 
@@ -255,9 +255,9 @@ mod tests {
     async fn a_turn_that_the_agents_end_interrupts_tells_no_end() {
         let ending = CancellationToken::new();
         let (turns, metrics) = (RunningTurns::new(ending.clone()), Arc::<Metrics>::default());
-        let place = turns.reserve(SessionId::generate(), "ada", &metrics).expect("room");
-        let mut following = place.running.hub.follow(|_| vec![]).expect("room");
-        turns.spawn(place, std::future::pending());
+        let slot = turns.reserve(SessionId::generate(), "ada", &metrics).expect("room");
+        let mut following = slot.running.hub.follow(|_| vec![]).expect("room");
+        turns.spawn(slot, std::future::pending());
         ending.cancel();
         turns.wait_idle().await;
         let status = following.next().await.expect("a word").expect_err("no end");
@@ -268,9 +268,9 @@ mod tests {
     #[tokio::test]
     async fn a_place_that_is_given_back_early_says_so() {
         let (turns, metrics) = (RunningTurns::new(CancellationToken::new()), Arc::<Metrics>::default());
-        let place = turns.reserve(SessionId::generate(), "ada", &metrics).expect("room");
-        let mut following = place.running.hub.follow(|_| vec![]).expect("room");
-        drop(place);
+        let slot = turns.reserve(SessionId::generate(), "ada", &metrics).expect("room");
+        let mut following = slot.running.hub.follow(|_| vec![]).expect("room");
+        drop(slot);
         assert!(following.next().await.expect("a word").is_err());
     }
 }

@@ -137,9 +137,9 @@ impl<T: Transport<RoleClient>> MessageFilter<T> {
                 None
             }
             ServerJsonRpcMessage::Notification(notification) => {
-                let told = notification.notification.get_meta().subscription_id().is_some()
+                let is_for_client = notification.notification.get_meta().subscription_id().is_some()
                     || matches!(notification.notification, ServerNotification::CancelledNotification(_));
-                if told {
+                if is_for_client {
                     return Some(ServerJsonRpcMessage::Notification(notification));
                 }
                 self.handle_notification(notification.notification);
@@ -151,9 +151,9 @@ impl<T: Transport<RoleClient>> MessageFilter<T> {
     fn handle_notification(&self, notification: ServerNotification) {
         match notification {
             ServerNotification::ProgressNotification(progress) => {
-                let told = progress.params;
-                let message = told.message.unwrap_or_default();
-                self.updates.progress.report(&told.progress_token, told.progress, told.total, &message);
+                let params = progress.params;
+                let message = params.message.unwrap_or_default();
+                self.updates.progress.report(&params.progress_token, params.progress, params.total, &message);
             }
             ServerNotification::ToolListChangedNotification(_) => self.updates.tools_changed.notify_one(),
             ServerNotification::LoggingMessageNotification(log) => {

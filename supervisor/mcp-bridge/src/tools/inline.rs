@@ -126,7 +126,7 @@ impl<'a> Inliner<'a> {
 }
 
 /// Whether a field is metadata and not a property. A property may be called `definitions`, too; metadata for a schema's
-/// reader can be told from a property's schema only if it is text, so a property of that name is dropped if it looks
+/// reader can be distinguished from a property's schema only if it is text, so a property of that name is dropped if it looks
 /// like definitions.
 fn value_is_meta(key: &str, value: &Value) -> bool {
     match key {

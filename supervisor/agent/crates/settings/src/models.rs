@@ -24,7 +24,7 @@ pub struct ModelKeys {
     pub fallback: FallbackKeys,
     /// The most that may be spent. Default: no limit.
     ///
-    /// A request whose estimate exceeds what is left is not sent; a limit never chooses another model. Requests that cost nothing are
+    /// A request whose estimate exceeds the rest of the budget is not sent; a limit never chooses another model. Requests that cost nothing are
     /// always sent.
     pub budget: Budget,
     /// The model for sessions that do not choose one, by provider/name or alias. Default: the cheapest suitable model.

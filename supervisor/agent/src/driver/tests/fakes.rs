@@ -275,9 +275,9 @@ impl BuiltinTools for FakeBuiltinTools {
             ..agent::SubagentResult::default()
         }));
         crate::tool_result::ToolResult {
-            ran: crate::tool_result::CallOutcome::Succeeded,
+            outcome: crate::tool_result::CallOutcome::Succeeded,
             block: "kept".to_owned(),
-            said: "kept".to_owned(),
+            output: "kept".to_owned(),
         }
     }
 }

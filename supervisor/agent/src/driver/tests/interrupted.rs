@@ -25,10 +25,10 @@ async fn killed_after(entries: usize) -> Setting {
     let setting = Setting::new(SCRIPT);
     *lock(&setting.journal.hangs_after) = Some(entries);
     {
-        let (spec, world, driver) = (setting.spec("do it"), setting.world(), setting.driver());
+        let (spec, environment, driver) = (setting.spec("do it"), setting.environment(), setting.driver());
         tokio::select! {
             biased;
-            end = crate::driver::TurnRunner::run(&driver, &world, spec) => panic!("it was to hang: {end:?}"),
+            end = crate::driver::TurnRunner::run(&driver, &environment, spec) => panic!("it was to hang: {end:?}"),
             () = setting.journal.hangs.notified() => {}
         }
     }
@@ -95,7 +95,7 @@ async fn a_call_that_waited_for_a_person_is_asked_for_again_and_what_others_brou
     let setting = Setting::new(SCRIPT);
     lock(&setting.confirm.parked).insert("files.write".to_owned());
     {
-        let (spec, world, driver) = (setting.spec("do it"), setting.world(), setting.driver());
+        let (spec, environment, driver) = (setting.spec("do it"), setting.environment(), setting.driver());
         let waits = async {
             while !setting.journal.kinds().contains(&"brought") {
                 tokio::task::yield_now().await;
@@ -103,7 +103,7 @@ async fn a_call_that_waited_for_a_person_is_asked_for_again_and_what_others_brou
         };
         tokio::select! {
             biased;
-            end = crate::driver::TurnRunner::run(&driver, &world, spec) => panic!("it was to wait: {end:?}"),
+            end = crate::driver::TurnRunner::run(&driver, &environment, spec) => panic!("it was to wait: {end:?}"),
             () = waits => {}
         }
     }
@@ -128,10 +128,10 @@ async fn a_turn_that_goes_on_may_do_no_more_than_before() {
     let mut spec = setting.spec("do it");
     spec.within = vec!["files.read".to_owned()];
     {
-        let (world, driver) = (setting.world(), setting.driver());
+        let (environment, driver) = (setting.environment(), setting.driver());
         tokio::select! {
             biased;
-            end = crate::driver::TurnRunner::run(&driver, &world, spec) => panic!("it was to hang: {end:?}"),
+            end = crate::driver::TurnRunner::run(&driver, &environment, spec) => panic!("it was to hang: {end:?}"),
             () = setting.journal.hangs.notified() => {}
         }
     }

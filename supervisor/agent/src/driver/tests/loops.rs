@@ -278,7 +278,7 @@ async fn a_sub_agents_turn_is_kept_nowhere_and_learns_nothing() {
     let mut spec = setting.spec("look it up");
     spec.caller.subagent = "ResearchAgent".to_owned();
     spec.journal = None;
-    let end = setting.driver().run(&setting.world(), spec).await;
+    let end = setting.driver().run(&setting.environment(), spec).await;
     assert_eq!(end.outcome, Ok("found".to_owned()));
     assert!(setting.journal.entries().is_empty());
     assert_eq!((*lock(&setting.recall.times), lock(&setting.recall.learned).len()), (0, 0));

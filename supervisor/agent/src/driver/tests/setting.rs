@@ -196,7 +196,7 @@ impl Setting {
         }
     }
 
-    pub(super) fn world(&self) -> TurnEnvironment {
+    pub(super) fn environment(&self) -> TurnEnvironment {
         let keys: CatalogKeys = serde_saphyr::from_str(&self.catalog).expect("the keys of a catalog");
         let names: BTreeSet<String> = ["scripted", "scripted-two"].map(str::to_owned).into();
         let catalog = Arc::new(Catalog::new(&keys, &names).expect("a good catalog"));
@@ -251,7 +251,7 @@ impl Setting {
     }
 
     pub(super) async fn run_spec(&self, spec: TurnSpec) -> TurnEnd {
-        self.driver().run(&self.world(), spec).await
+        self.driver().run(&self.environment(), spec).await
     }
 
     /// Expects an answer.

@@ -71,14 +71,16 @@ async fn a_session_is_compacted_but_for_its_latest_turns() {
     for n in 0..5 {
         setting.answer(&format!("number {n} {}", "and more of it ".repeat(20))).await;
     }
-    let world = setting.world();
-    let done =
-        compact(&world.chain, &*setting.journal, "s", &Sections::default(), 2).await.expect("compacted");
+    let environment = setting.environment();
+    let done = compact(&environment.chain, &*setting.journal, "s", &Sections::default(), 2)
+        .await
+        .expect("compacted");
     assert_eq!((done.messages, done.summary.as_str()), (6, "they greeted"));
     assert!(done.tokens_after < done.tokens_before && done.pico_usd > 0, "{done:?}");
     assert_eq!(lock(&setting.journal.summary).0, 6);
-    let again =
-        compact(&world.chain, &*setting.journal, "s", &Sections::default(), 2).await.expect("nothing to do");
+    let again = compact(&environment.chain, &*setting.journal, "s", &Sections::default(), 2)
+        .await
+        .expect("nothing to do");
     assert_eq!((again.messages, again.tokens_before, again.pico_usd), (0, done.tokens_after, 0));
     assert_eq!(setting.answer("and now?").await, "hello");
     assert!(format!("{:?}", setting.model.last().messages).contains("they greeted"));
@@ -89,7 +91,7 @@ async fn a_session_that_nobody_summarizes_stays_as_it_was() {
     let script = "answers: [{ when: { user: '(?s)\\[user\\]' }, fault: { class: request } }, { say: hello }]";
     let setting = Setting::new(script);
     setting.answer("one").await;
-    let error = compact(&setting.world().chain, &*setting.journal, "s", &Sections::default(), 0)
+    let error = compact(&setting.environment().chain, &*setting.journal, "s", &Sections::default(), 0)
         .await
         .expect_err("no model");
     assert!(

@@ -35,10 +35,10 @@ pub struct Problem {
 ///
 /// Keys are read only here, so a changed key needs new providers.
 #[must_use]
-pub fn providers(config: &Config, around: &dyn Environment) -> Providers {
+pub fn providers(config: &Config, environment: &dyn Environment) -> Providers {
     let mut made = Providers::default();
     for (name, entry) in &config.0 {
-        match provider(name, entry, around) {
+        match provider(name, entry, environment) {
             Ok(provider) => drop(made.ready.insert(name.clone(), provider)),
             Err(messages) => made
                 .problems
@@ -51,21 +51,21 @@ pub fn providers(config: &Config, around: &dyn Environment) -> Providers {
 fn provider(
     name: &str,
     entry: &ProviderEntry,
-    around: &dyn Environment,
+    environment: &dyn Environment,
 ) -> Result<Arc<dyn Provider>, Vec<String>> {
     let mut wrong: Vec<String> = entry.problems(name).iter().map(ToString::to_string).collect();
     let made: Result<Arc<dyn Provider>, Vec<String>> = match entry.kind {
-        ProviderKind::Scripted => Scripted::load(name, entry.file.as_deref(), entry.timeouts, around)
+        ProviderKind::Scripted => Scripted::load(name, entry.file.as_deref(), entry.timeouts, environment)
             .map(|scripted| Arc::new(scripted) as Arc<dyn Provider>)
             .map_err(|error| vec![error.to_string()]),
-        ProviderKind::Openai => Endpoint::build(name, entry, around).map(|endpoint| {
+        ProviderKind::Openai => Endpoint::build(name, entry, environment).map(|endpoint| {
             let dialect = entry.dialect.unwrap_or_else(|| crate::openai::dialect_of(endpoint.base()));
             let protocol = OpenAi::new(name, dialect);
             Arc::new(Remote::new(endpoint, protocol)) as _
         }),
-        ProviderKind::Anthropic => Endpoint::build(name, entry, around)
+        ProviderKind::Anthropic => Endpoint::build(name, entry, environment)
             .map(|endpoint| Arc::new(Remote::new(endpoint, Anthropic::new(name))) as _),
-        ProviderKind::Ollama => Endpoint::build(name, entry, around)
+        ProviderKind::Ollama => Endpoint::build(name, entry, environment)
             .map(|endpoint| Arc::new(Remote::new(endpoint, Ollama::new(entry.num_ctx))) as _),
     };
     match made {

@@ -15,7 +15,7 @@ const DIRECT: &str = "direct";
 pub(crate) fn proxy(
     entry: Option<&Secret>,
     base: &Url,
-    around: &dyn Environment,
+    environment: &dyn Environment,
 ) -> Result<Option<Proxy>, String> {
     if let Some(entry) = entry {
         if entry.reveal() == DIRECT {
@@ -31,16 +31,18 @@ pub(crate) fn proxy(
         "https" => ["HTTPS_PROXY", "https_proxy"],
         _ => ["HTTP_PROXY", "http_proxy"],
     };
-    let found =
-        own.into_iter().chain(["ALL_PROXY", "all_proxy"]).find_map(|name| Some((name, value(around, name)?)));
+    let found = own
+        .into_iter()
+        .chain(["ALL_PROXY", "all_proxy"])
+        .find_map(|name| Some((name, value(environment, name)?)));
     let Some((name, url)) = found else { return Ok(None) };
-    let except = value(around, "NO_PROXY").or_else(|| value(around, "no_proxy"));
+    let except = value(environment, "NO_PROXY").or_else(|| value(environment, "no_proxy"));
     let except = except.and_then(|names| NoProxy::from_string(&names));
     Ok(Some(read(&url, name)?.no_proxy(except)))
 }
 
-fn value(around: &dyn Environment, name: &str) -> Option<String> {
-    around.variable(name).filter(|value| !value.trim().is_empty())
+fn value(environment: &dyn Environment, name: &str) -> Option<String> {
+    environment.variable(name).filter(|value| !value.trim().is_empty())
 }
 
 fn read(text: &str, place: &str) -> Result<Proxy, String> {

@@ -11,8 +11,8 @@ fn read(yaml: &str) -> Result<Config, String> {
 pub(super) fn providers(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> Providers {
     let models = ModelKeys { providers: config.clone(), ..ModelKeys::default() };
     let settings = Settings { models, ..Settings::default() };
-    let (handed, _) = SettingsBundle::collect(&settings, env, &read_file);
-    super::providers(config, &handed)
+    let (bundle, _) = SettingsBundle::collect(&settings, env, &read_file);
+    super::providers(config, &bundle)
 }
 
 fn problems(yaml: &str) -> Vec<String> {

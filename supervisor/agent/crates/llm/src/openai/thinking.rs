@@ -21,7 +21,7 @@ pub(super) fn ask(body: &mut Map<String, Value>, thinking: Thinking, dialect: Di
         // Models that cannot think reject the field, so "off" omits it.
         Dialect::Openai | Dialect::Plain => vec![effort],
         Dialect::Openrouter => vec![level.map(|level| ("reasoning", json!({ "effort": level })))],
-        // Its models think unless told otherwise.
+        // Its models think by default.
         Dialect::Deepseek => {
             let switch = if level.is_some() { "enabled" } else { "disabled" };
             vec![Some(("thinking", json!({ "type": switch }))), effort]

@@ -35,12 +35,12 @@ impl Endpoint {
     pub(crate) fn build(
         name: &str,
         entry: &ProviderEntry,
-        around: &dyn Environment,
+        environment: &dyn Environment,
     ) -> Result<Self, Vec<String>> {
         let mut wrong = Vec::new();
         let mut found = Vec::new();
         for source in entry.sources() {
-            match find_keys(&source, around) {
+            match find_keys(&source, environment) {
                 Ok(keys) => found.extend(keys),
                 Err(error) => wrong.push(error.to_string()),
             }
@@ -49,7 +49,7 @@ impl Endpoint {
             wrong.push(error);
             HeaderMap::new()
         });
-        let client = base(entry).and_then(|base| Ok((client(entry, &base, around)?, base)));
+        let client = base(entry).and_then(|base| Ok((client(entry, &base, environment)?, base)));
         let (client, base) = match client {
             Ok(made) if wrong.is_empty() => made,
             Ok(_) => return Err(wrong),
@@ -149,7 +149,7 @@ fn headers(entry: &ProviderEntry) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-fn client(entry: &ProviderEntry, base: &Url, around: &dyn Environment) -> Result<Client, String> {
+fn client(entry: &ProviderEntry, base: &Url, environment: &dyn Environment) -> Result<Client, String> {
     let mut builder = Client::builder()
         .user_agent(USER_AGENT)
         // A redirect would send the transcript, and a key in a custom header, to any other host.
@@ -159,12 +159,12 @@ fn client(entry: &ProviderEntry, base: &Url, around: &dyn Environment) -> Result
         .pool_idle_timeout(IDLE_TIMEOUT)
         // The library's proxy detection is replaced by ours, which knows the entry.
         .no_proxy();
-    if let Some(proxy) = proxy(entry.proxy.as_ref(), base, around)? {
+    if let Some(proxy) = proxy(entry.proxy.as_ref(), base, environment)? {
         builder = builder.proxy(proxy);
     }
     if let Some(path) = &entry.ca_file {
         let shown = path.display();
-        let pem = around.file(path).map_err(|error| format!("ca_file: {error}"))?;
+        let pem = environment.file(path).map_err(|error| format!("ca_file: {error}"))?;
         let bad = |_| format!("ca_file {shown} holds no certificates in PEM");
         let certificates = Certificate::from_pem_bundle(pem).map_err(bad)?;
         if certificates.is_empty() {

@@ -76,12 +76,12 @@ impl Scripted {
         name: &str,
         file: Option<&Path>,
         timeouts: Timeouts,
-        around: &dyn Environment,
+        environment: &dyn Environment,
     ) -> Result<Self, ScriptError> {
         let Some(path) = file else {
             return Self::parse(name, "the built-in script", BUILT_IN, timeouts);
         };
-        let bytes = around.file(path).map_err(ScriptError::File)?;
+        let bytes = environment.file(path).map_err(ScriptError::File)?;
         let text = std::str::from_utf8(bytes).map_err(|_| ScriptError::NoText(path.to_owned()))?;
         Self::parse(name, &path.display().to_string(), text, timeouts)
     }

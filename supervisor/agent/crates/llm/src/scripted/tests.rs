@@ -220,8 +220,8 @@ fn a_script_that_cannot_be_played_is_refused_with_the_place() {
     let providers = ProviderKeys([("scripted".to_owned(), entry)].into());
     let models = ModelKeys { providers, ..ModelKeys::default() };
     let settings = Settings { models, ..Settings::default() };
-    let (handed, _) = SettingsBundle::collect(&settings, &|_| None, &read_file);
-    let missing = Scripted::load("scripted", Some(path), Timeouts::default(), &handed);
+    let (bundle, _) = SettingsBundle::collect(&settings, &|_| None, &read_file);
+    let missing = Scripted::load("scripted", Some(path), Timeouts::default(), &bundle);
     let Err(ScriptError::File(message)) = missing else { panic!("there is no such file") };
     assert!(message.starts_with("/nonexistent cannot be read"), "{message}");
 }

@@ -33,8 +33,8 @@ fn entry(kind: ProviderKind, url: &str) -> ProviderEntry {
 fn providers(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> Providers {
     let models = ModelKeys { providers: config.clone(), ..ModelKeys::default() };
     let settings = Settings { models, ..Settings::default() };
-    let (handed, _) = SettingsBundle::collect(&settings, env, &read_file);
-    talon_llm::config::providers(config, &handed)
+    let (bundle, _) = SettingsBundle::collect(&settings, env, &read_file);
+    talon_llm::config::providers(config, &bundle)
 }
 
 fn build(entry: ProviderEntry) -> Arc<dyn Provider> {

@@ -45,10 +45,10 @@ pub struct FoundKey {
 ///
 /// # Errors
 /// [`KeyError`] if there is none, or an invalid one; never with the key in it.
-pub fn find_keys(source: &KeySource, around: &dyn Environment) -> Result<Vec<FoundKey>, KeyError> {
+pub fn find_keys(source: &KeySource, environment: &dyn Environment) -> Result<Vec<FoundKey>, KeyError> {
     match source {
         KeySource::Env(name) => {
-            let text = around.variable(name).unwrap_or_default();
+            let text = environment.variable(name).unwrap_or_default();
             let text = text.trim();
             if text.is_empty() {
                 return Err(KeyError::NotSet(name.clone()));
@@ -56,7 +56,7 @@ pub fn find_keys(source: &KeySource, around: &dyn Environment) -> Result<Vec<Fou
             Ok(vec![check_key(text, name.clone())?])
         }
         KeySource::File(path) => {
-            let bytes = around.file(path).map_err(KeyError::File)?;
+            let bytes = environment.file(path).map_err(KeyError::File)?;
             let text = std::str::from_utf8(bytes).map_err(|_| KeyError::NoText(path.clone()))?;
             let lines = text.lines().map(str::trim).enumerate();
             let found = lines

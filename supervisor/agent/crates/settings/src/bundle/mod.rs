@@ -90,7 +90,7 @@ impl SettingsBundle {
 impl fmt::Debug for SettingsBundle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes: BTreeMap<_, _> = self.files.iter().map(|(path, bytes)| (path, bytes.len())).collect();
-        f.debug_struct("Handed")
+        f.debug_struct("SettingsBundle")
             .field("settings", &self.settings)
             .field("environment", &self.environment.keys().collect::<Vec<_>>())
             .field("files", &sizes)

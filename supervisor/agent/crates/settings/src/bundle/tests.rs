@@ -26,8 +26,8 @@ fn gathered(text: &[u8], mode: u32) -> (PathBuf, SettingsBundle, Vec<String>) {
     let path = dir.path().join("keys");
     std::fs::write(&path, text).expect("written");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set");
-    let (handed, problems) = SettingsBundle::collect(&with_file(&path), &none, &read_file);
-    (path, handed, problems)
+    let (bundle, problems) = SettingsBundle::collect(&with_file(&path), &none, &read_file);
+    (path, bundle, problems)
 }
 
 #[test]
@@ -43,10 +43,10 @@ fn what_is_named_is_handed_over_and_nothing_else() {
     let env = |name: &str| (name != "ALL_PROXY").then(|| format!("value-of-{name}"));
     let read =
         |path: &Path| Ok(NamedFile { bytes: format!("in-{}", path.display()).into_bytes(), mode: 0o640 });
-    let (handed, problems) =
+    let (bundle, problems) =
         SettingsBundle::collect(&settings([("a", entry), ("scripted", scripted)]), &env, &read);
     assert_eq!(problems, Vec::<String>::new());
-    let names: Vec<&str> = handed.environment.keys().map(String::as_str).collect();
+    let names: Vec<&str> = bundle.environment.keys().map(String::as_str).collect();
     let expected = [
         "FIRST",
         "HTTPS_PROXY",
@@ -59,20 +59,20 @@ fn what_is_named_is_handed_over_and_nothing_else() {
         "no_proxy",
     ];
     assert_eq!(names, expected);
-    let files: Vec<_> = handed.files.keys().map(|path| path.to_string_lossy().into_owned()).collect();
+    let files: Vec<_> = bundle.files.keys().map(|path| path.to_string_lossy().into_owned()).collect();
     assert_eq!(files, ["/answers", "/ca", "/keys"]);
-    assert_eq!(handed.file(Path::new("/keys")).expect("handed over"), b"in-/keys");
-    assert_eq!(handed.variable("FIRST").as_deref(), Some("value-of-FIRST"));
-    assert_eq!(handed.variable("HOME"), None);
-    let shown = format!("{handed:?}");
+    assert_eq!(bundle.file(Path::new("/keys")).expect("handed over"), b"in-/keys");
+    assert_eq!(bundle.variable("FIRST").as_deref(), Some("value-of-FIRST"));
+    assert_eq!(bundle.variable("HOME"), None);
+    let shown = format!("{bundle:?}");
     assert!(!shown.contains("value-of") && !shown.contains("in-/"), "{shown}");
 }
 
 #[test]
 fn a_file_holds_a_key_on_each_line() {
-    let (path, handed, problems) = gathered(b"# ours\nsk-one\n\n  sk-two\r\n", 0o640);
+    let (path, bundle, problems) = gathered(b"# ours\nsk-one\n\n  sk-two\r\n", 0o640);
     assert_eq!(problems, Vec::<String>::new());
-    let found = find_keys(&KeySource::File(path.clone()), &handed).expect("keys");
+    let found = find_keys(&KeySource::File(path.clone()), &bundle).expect("keys");
     let keys: Vec<_> = found.iter().map(|found| found.key.reveal()).collect();
     assert_eq!(keys, ["sk-one", "sk-two"]);
     assert_eq!(found[1].place, format!("{}, line 4", path.display()));
@@ -82,11 +82,11 @@ fn a_file_holds_a_key_on_each_line() {
 #[test]
 fn a_file_that_others_can_read_is_not_handed_over() {
     for mode in [0o644, 0o604, 0o602, 0o601] {
-        let (path, handed, problems) = gathered(b"sk-one", mode);
+        let (path, bundle, problems) = gathered(b"sk-one", mode);
         assert_eq!(problems.len(), 1, "{mode:o}: {problems:?}");
         assert!(problems[0].contains("chmod o="), "{problems:?}");
-        assert!(handed.files.is_empty(), "{mode:o}");
-        let error = find_keys(&KeySource::File(path), &handed).expect_err("readable by others");
+        assert!(bundle.files.is_empty(), "{mode:o}");
+        let error = find_keys(&KeySource::File(path), &bundle).expect_err("readable by others");
         assert!(matches!(error, KeyError::File(_)) && error.to_string().contains("chmod o="), "{error}");
     }
 }
@@ -98,17 +98,17 @@ fn keys_are_checked_wherever_else_their_file_is_named() {
     let open = |_: &Path| Ok(NamedFile { bytes: b"sk-one".to_vec(), mode: 0o644 });
     for (first, second) in [(&keys, &other), (&other, &keys)] {
         let settings = settings([("a", first.clone()), ("b", second.clone())]);
-        let (handed, problems) = SettingsBundle::collect(&settings, &none, &open);
-        assert!(handed.files.is_empty(), "{handed:?}");
+        let (bundle, problems) = SettingsBundle::collect(&settings, &none, &open);
+        assert!(bundle.files.is_empty(), "{bundle:?}");
         assert!(problems.iter().any(|problem| problem.contains("chmod o=")), "{problems:?}");
     }
 }
 
 #[test]
 fn what_is_no_key_is_named_by_its_place_alone() {
-    let (path, handed, problems) = gathered(b"sk one\n", 0o600);
+    let (path, bundle, problems) = gathered(b"sk one\n", 0o600);
     assert!(problems[0].starts_with("provider a: what "), "{problems:?}");
-    let error = find_keys(&KeySource::File(path), &handed).expect_err("a space").to_string();
+    let error = find_keys(&KeySource::File(path), &bundle).expect_err("a space").to_string();
     assert!(error.contains("line 1") && !error.contains("sk one"), "{error}");
     let keys =
         ProviderEntry { api_key_env: Some("K".to_owned()), ..ProviderEntry::new(ProviderKind::Openai) };
@@ -116,9 +116,9 @@ fn what_is_no_key_is_named_by_its_place_alone() {
     let (_, problems) = SettingsBundle::collect(&settings([("a", keys.clone())]), &schluessel, &read_file);
     assert_eq!(problems.len(), 1);
     assert!(!problems[0].contains("schl"), "{problems:?}");
-    let (handed, problems) = SettingsBundle::collect(&settings([("a", keys)]), &none, &read_file);
+    let (bundle, problems) = SettingsBundle::collect(&settings([("a", keys)]), &none, &read_file);
     assert!(problems[0].contains("set it for the supervisor"), "{problems:?}");
-    assert!(matches!(find_keys(&KeySource::Env("K".to_owned()), &handed), Err(KeyError::NotSet(_))));
+    assert!(matches!(find_keys(&KeySource::Env("K".to_owned()), &bundle), Err(KeyError::NotSet(_))));
     for (text, said) in [(&b"\n# none\n"[..], "holds no key"), (b"\xff\xfe", "holds no text")] {
         let (_, _, problems) = gathered(text, 0o600);
         assert!(problems[0].contains(said), "{problems:?}");
@@ -127,15 +127,15 @@ fn what_is_no_key_is_named_by_its_place_alone() {
 
 #[test]
 fn a_file_that_cannot_be_one_with_keys_is_refused() {
-    let (_, handed, problems) = gathered(&vec![b'x'; 70_000], 0o600);
+    let (_, bundle, problems) = gathered(&vec![b'x'; 70_000], 0o600);
     assert!(problems[0].contains("is larger than 65536 bytes"), "{problems:?}");
-    assert!(handed.files.is_empty());
+    assert!(bundle.files.is_empty());
     let dir = tempfile::tempdir().expect("a directory");
     for path in [dir.path().to_owned(), dir.path().join("missing")] {
-        let (handed, problems) = SettingsBundle::collect(&with_file(&path), &none, &read_file);
+        let (bundle, problems) = SettingsBundle::collect(&with_file(&path), &none, &read_file);
         assert!(problems[0].contains("cannot be read"), "{problems:?}");
         assert!(problems[0].contains("the user that the supervisor runs as"), "{problems:?}");
-        assert!(handed.file(&path).is_err());
+        assert!(bundle.file(&path).is_err());
     }
 }
 
@@ -145,8 +145,8 @@ fn there_is_an_end_to_what_is_handed_over() {
     let api_keys: Vec<_> = (0..MAX_FILES + 5).map(many).collect();
     let files = settings([("a", ProviderEntry { api_keys, ..ProviderEntry::new(ProviderKind::Openai) })]);
     let small = |_: &Path| Ok(NamedFile { bytes: b"sk-one".to_vec(), mode: 0o600 });
-    let (handed, problems) = SettingsBundle::collect(&files, &none, &small);
-    assert_eq!((handed.files.len(), problems.len()), (MAX_FILES, 5));
+    let (bundle, problems) = SettingsBundle::collect(&files, &none, &small);
+    assert_eq!((bundle.files.len(), problems.len()), (MAX_FILES, 5));
 
     let entries = (0..20).map(|index| {
         let entry = ProviderEntry {
@@ -158,14 +158,14 @@ fn there_is_an_end_to_what_is_handed_over() {
     let mut bundles = Settings::default();
     bundles.models.providers = ProviderKeys(entries.collect());
     let large = |_: &Path| Ok(NamedFile { bytes: vec![b'x'; 1 << 20], mode: 0o644 });
-    let (handed, problems) = SettingsBundle::collect(&bundles, &none, &large);
-    assert_eq!((handed.files.len(), problems.len()), (8, 12));
-    let bytes = handed.to_bytes().expect("what can be gathered can be handed over");
-    assert_eq!(SettingsBundle::from_bytes(&bytes).expect("the same"), handed);
+    let (bundle, problems) = SettingsBundle::collect(&bundles, &none, &large);
+    assert_eq!((bundle.files.len(), problems.len()), (8, 12));
+    let bytes = bundle.to_bytes().expect("what can be gathered can be handed over");
+    assert_eq!(SettingsBundle::from_bytes(&bytes).expect("the same"), bundle);
 
     let long = |_: &str| Some("x".repeat(MAX_VARIABLE_BYTES + 1));
-    let (handed, problems) = SettingsBundle::collect(&Settings::default(), &long, &read_file);
-    assert_eq!((handed.environment.len(), problems.len()), (0, PROXY_VARIABLES.len()));
+    let (bundle, problems) = SettingsBundle::collect(&Settings::default(), &long, &read_file);
+    assert_eq!((bundle.environment.len(), problems.len()), (0, PROXY_VARIABLES.len()));
     assert!(matches!(
         SettingsBundle::from_bytes(&vec![b' '; MAX_BUNDLE_BYTES + 1]),
         Err(BundleError::TooLong(_))
@@ -182,16 +182,16 @@ fn bytes_hold_every_secret_and_nothing_else_does() {
     };
     let env = |name: &str| (name == "KEY").then(|| "hunter2-key".to_owned());
     let settings = settings([("a", entry)]);
-    let (handed, problems) = SettingsBundle::collect(&settings, &env, &read_file);
+    let (bundle, problems) = SettingsBundle::collect(&settings, &env, &read_file);
     assert_eq!(problems, Vec::<String>::new());
-    let bytes = handed.to_bytes().expect("small");
+    let bytes = bundle.to_bytes().expect("small");
     let text = String::from_utf8(bytes.clone()).expect("JSON");
     for secret in ["hunter2-header", "hunter2-proxy", "hunter2-key"] {
         assert!(text.contains(secret), "{secret}");
     }
     assert!(!text.contains(crate::HIDDEN), "{text}");
-    assert_eq!(SettingsBundle::from_bytes(&bytes).expect("the same"), handed);
-    let shown = format!("{handed:?} {}", serde_json::to_string(&handed.settings).expect("JSON"));
+    assert_eq!(SettingsBundle::from_bytes(&bytes).expect("the same"), bundle);
+    let shown = format!("{bundle:?} {}", serde_json::to_string(&bundle.settings).expect("JSON"));
     assert!(!shown.contains("hunter2"), "{shown}");
 }
 
