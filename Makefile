@@ -4,15 +4,20 @@
 PROFILE ?= debug
 CARGO_PROFILE = $(if $(filter release,$(PROFILE)),--release,)
 
-.PHONY: help demo test test-vm hostile install package reproducible build plugins deps deps-test deps-bench lint doc fmt fuzz bench bench-quick bench-compare bench-parts bench-flames soak
+.PHONY: help demo dev test test-vm hostile install package reproducible build plugins deps deps-test deps-bench lint doc fmt fuzz bench bench-quick bench-compare bench-parts bench-flames soak
 
 help: ## lists these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 demo: deps ## builds, starts a supervisor with the example plugins in a scratch directory, and shows the main job
-	@tests/scripts/progress.sh "Building Talon and its example plugins" cargo build --workspace --bins --locked
-	@plugins-examples/stage.sh debug
-	@cargo run --quiet --locked -p talon-tests --bin talon-demo
+	@tests/scripts/progress.sh "Building Talon and the plugins of the demo" cargo build --locked --bins \
+	  -p talon -p talon-state -p talon-agent -p talon-demo -p hello -p code-search -p misbehave
+	@plugins-examples/stage.sh debug hello code-search csv-query
+	@target/debug/talon-demo
+
+DEV_PLUGINS ?= hello notes
+dev: deps ## builds what changed and runs a supervisor with example plugins in a scratch directory, until Ctrl-C (DEV_PLUGINS="hello notes")
+	@plugins-examples/dev.sh $(DEV_PLUGINS)
 
 test: deps deps-test ## runs every test
 	@tests/scripts/test.sh

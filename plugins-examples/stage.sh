@@ -1,13 +1,26 @@
 #!/bin/sh
-# Installs the example plugins, ready to run, below target/plugins: those in Rust as binaries, the others as directories
-# with all dependencies. A stamp in each records its inputs, so that repeating this is quick.
+# Installs example plugins, ready to run, below target/plugins: those in Rust as binaries, the others as directories with
+# all dependencies. A stamp in each records its inputs, so that repeating this is quick.
+#   stage.sh [PROFILE [PLUGIN …]]     debug or release; these plugins, or all
 set -eu
 cd "$(dirname "$0")/.."
 profile=${1:-debug}
+[ $# -eq 0 ] || shift
+rust="hello code-search web-fetch notes files shell forge tracker"
+plugins=${*:-$rust csv-query counter-py hello-py counter-go hello-go counter-node hello-node}
 out=target/plugins
 mkdir -p "$out"
 
-for name in hello code-search web-fetch notes files shell forge tracker; do
+# wanted NAME …: whether one of these plugins was asked for.
+wanted() {
+  for name in "$@"; do
+    case " $plugins " in *" $name "*) return 0 ;; esac
+  done
+  return 1
+}
+
+for name in $rust; do
+  wanted "$name" || continue
   if ! cmp -s "target/$profile/$name" "$out/$name"; then
     # Replace the file instead of overwriting it: a running plugin keeps the old one.
     cp "target/$profile/$name" "$out/.$name.new"
@@ -46,6 +59,7 @@ python_environment() {
 
 # python_plugin NAME DIRECTORY
 python_plugin() {
+  wanted "$1" || return 0
   dir=$out/$1
   from=plugins-examples/$2
   python_environment
@@ -66,7 +80,7 @@ python_plugin() {
 }
 
 python_plugin csv-query csv-query
-cp -R plugins-examples/csv-query/data "$out/csv-query/"
+if wanted csv-query; then cp -R plugins-examples/csv-query/data "$out/csv-query/"; fi
 python_plugin counter-py counter-py
 python_plugin hello-py python/hello
 
@@ -88,6 +102,7 @@ gocode=/usr/share/gocode
 
 # go_plugin NAME DIRECTORY
 go_plugin() {
+  wanted "$1" || return 0
   dir=$out/$1
   from=plugins-examples/$2
   stamp=$(everything_in "$from"; everything_in plugins-examples/go/talonplugin; go version)
@@ -104,7 +119,7 @@ go_plugin() {
   cp "$from/plugin.yaml" "$dir/"
 }
 
-if ! lacks "counter-go, hello-go" go "$gocode/src/google.golang.org/grpc" "$gocode/src/google.golang.org/protobuf" \
+if wanted counter-go hello-go && ! lacks "counter-go, hello-go" go "$gocode/src/google.golang.org/grpc" "$gocode/src/google.golang.org/protobuf" \
   "$gocode/src/github.com/hashicorp/go-plugin"; then
   go_plugin counter-go counter-go
   go_plugin hello-go go/hello
@@ -129,6 +144,7 @@ node_packages() {
 
 # node_plugin NAME DIRECTORY
 node_plugin() {
+  wanted "$1" || return 0
   dir=$out/$1
   from=plugins-examples/$2
   node_packages
@@ -144,7 +160,7 @@ node_plugin() {
   cp "$from"/*.js "$from/plugin.yaml" "$dir/"
 }
 
-if ! lacks "counter-node, hello-node" /usr/bin/node npm; then
+if wanted counter-node hello-node && ! lacks "counter-node, hello-node" /usr/bin/node npm; then
   node_plugin counter-node counter-node
   node_plugin hello-node node/hello
 fi

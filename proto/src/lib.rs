@@ -1,4 +1,5 @@
-//! Talon's wire contracts, generated from the `.proto` files beside this crate.
+//! Talon's wire contracts. The code is generated from the `.proto` files beside this crate and checked in;
+//! `tests/generated.rs` makes it, and compares.
 //!
 //! | module | what speaks it |
 //! |---|---|
@@ -20,32 +21,32 @@ mod generated {
     pub mod opentalon {
         pub mod plugin {
             pub mod v1 {
-                tonic::include_proto!("opentalon.plugin.v1");
+                include!("generated/opentalon.plugin.v1.rs");
             }
         }
     }
     pub mod goplugin {
-        tonic::include_proto!("plugin");
+        include!("generated/plugin.rs");
     }
     pub mod talon {
         pub mod agent {
             pub mod v1 {
-                tonic::include_proto!("talon.agent.v1");
+                include!("generated/talon.agent.v1.rs");
             }
         }
         pub mod host {
             pub mod v1 {
-                tonic::include_proto!("talon.host.v1");
+                include!("generated/talon.host.v1.rs");
             }
         }
         pub mod plugin {
             pub mod v1 {
-                tonic::include_proto!("talon.plugin.v1");
+                include!("generated/talon.plugin.v1.rs");
             }
         }
         pub mod state {
             pub mod v1 {
-                tonic::include_proto!("talon.state.v1");
+                include!("generated/talon.state.v1.rs");
             }
         }
     }

@@ -6,8 +6,7 @@ use std::process::Command;
 
 use sha2::{Digest, Sha256};
 
-use crate::processes::skip;
-use crate::scratch::{repository, target};
+use talon_harness::{repository, skip, target};
 
 /// Where Debian puts Go's libraries.
 const LIBRARIES: &str = "/usr/share/gocode";

@@ -14,8 +14,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::processes::is_root;
-use crate::scratch::{Scratch, target};
+use talon_harness::{Scratch, is_root, target};
 
 /// The release that is booted.
 const RELEASE: &str = "bookworm";

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use crate::scratch::program;
-use crate::supervisor::Supervisor;
+use talon_harness::{Supervisor, program};
 
 /// Only a limit for hangs, not an expectation of speed.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(60);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use nix::fcntl::{Flock, FlockArg};
 
-use crate::scratch::{program, repository, target};
+use talon_harness::{program, repository, target};
 
 /// The package with this version, rebuilt if it is older than the programs of this build.
 ///

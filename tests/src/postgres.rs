@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
-use crate::processes::is_root;
+use talon_harness::is_root;
 
 /// The uid of Debian's unprivileged user: the server refuses to run as root.
 const UNPRIVILEGED: u32 = 65534;

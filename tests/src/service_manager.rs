@@ -18,8 +18,7 @@ use rustix::net::{
 };
 use tokio::sync::watch;
 
-use crate::scratch::{Scratch, program};
-use crate::supervisor::Builder;
+use talon_harness::{Builder, Scratch, program};
 
 /// Only a limit for hangs, not an expectation of speed.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(60);

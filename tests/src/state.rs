@@ -8,13 +8,10 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use talon_proto::host::StateStatus;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use crate::processes::is_root;
-use crate::scratch::{Scratch, program};
-use crate::supervisor::{Leftovers, Supervisor};
+use talon_harness::{Leftovers, Scratch, Supervisor, is_root, program};
 
 /// Only a limit for hangs, not an expectation of speed.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -246,25 +243,4 @@ pub fn database(scratch: &Scratch) -> PathBuf {
 #[must_use]
 pub fn left_database(left: &Leftovers) -> PathBuf {
     database(left.scratch())
-}
-
-impl Supervisor {
-    /// The status of the state service.
-    ///
-    /// # Panics
-    /// When the supervisor does not report it.
-    pub async fn state_service(&self) -> StateStatus {
-        self.client.status().await.state_service.expect("it is always told")
-    }
-
-    /// Waits until the status of the state service satisfies the predicate.
-    ///
-    /// # Panics
-    /// When that does not come.
-    pub async fn wait_state_service(&self, what: &str, wanted: impl Fn(&StateStatus) -> bool) -> StateStatus {
-        let looked =
-            async |client: &crate::Client| client.status().await.state_service.as_ref().is_some_and(&wanted);
-        self.client.wait_until(what, looked).await;
-        self.state_service().await
-    }
 }

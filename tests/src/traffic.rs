@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use talon_proto::host::Outcome;
 use tokio::task::JoinSet;
 
-use crate::client::Client;
+use talon_harness::Client;
 
 /// Callers that call one plugin as fast as it answers, until they are stopped.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Traffic {
     /// Waits for this many more answers, so that calls certainly took place during a change.
     pub async fn wait_more(&self, calls: u64) {
         let wanted = self.answered() + calls;
-        crate::processes::until("more answers", || self.answered() >= wanted).await;
+        talon_harness::until("more answers", || self.answered() >= wanted).await;
     }
 
     /// Stops it; returns the number of answered calls, and the errors of the others.

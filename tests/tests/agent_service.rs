@@ -53,7 +53,7 @@ async fn it_is_told_its_settings_and_what_they_name() {
         .start()
         .await;
     serving(&supervisor).await;
-    let agent = supervisor.agent().await;
+    let agent = TestAgent::of(&supervisor).await;
     assert_eq!(agent.run("rules").await, "be brief");
     assert_eq!(agent.run("variable TALON_TEST_KEY").await, "sk-1");
     let status = supervisor.agent_status().await;
@@ -71,7 +71,7 @@ async fn a_client_comes_with_what_the_kernel_says_of_it() {
     let (uid, gid) = (nix::unistd::getuid(), nix::unistd::getgid());
     let user = nix::unistd::User::from_uid(uid).expect("there are users");
     let name = user.map_or_else(|| format!("uid:{uid}"), |user| user.name);
-    let identity = supervisor.agent().await.run("identity").await;
+    let identity = TestAgent::of(&supervisor).await.run("identity").await;
     assert_eq!(identity, format!("{uid} {gid} {name} admin person"));
     supervisor.stop().await;
 }
@@ -80,7 +80,7 @@ async fn a_client_comes_with_what_the_kernel_says_of_it() {
 async fn it_calls_plugins_and_operates_nothing() {
     let supervisor = with_agent("").start().await;
     serving(&supervisor).await;
-    let agent = supervisor.agent().await;
+    let agent = TestAgent::of(&supervisor).await;
     assert_eq!(agent.run("you").await, "call model");
     assert_eq!(agent.run("call misbehave echo hello").await, "hello");
     for word in ["restart misbehave", "reload", "shutdown", "describe"] {
@@ -97,7 +97,7 @@ async fn it_sees_its_home_its_workspace_and_nothing_else_of_ours() {
     let supervisor = builder.start().await;
     serving(&supervisor).await;
     let scratch = supervisor.scratch.path().display();
-    let agent = supervisor.agent().await;
+    let agent = TestAgent::of(&supervisor).await;
     let read = async |path: &str| agent.run(&format!("read {path}")).await;
     let write = async |path: &str| agent.run(&format!("write {path}")).await;
     assert_eq!(read(&format!("{scratch}/workspace/SOUL.md")).await, "be kind");
@@ -117,7 +117,7 @@ async fn one_that_dies_comes_back_and_its_socket_was_there_all_the_time() {
     let first = serving(&supervisor).await;
     let plugin = supervisor.client.plugin("misbehave").await.instances[0].pid;
     let mut events = supervisor.client.events("").await;
-    let agent = supervisor.agent().await;
+    let agent = TestAgent::of(&supervisor).await;
     let died = agent.try_run("die").await;
     assert!(died.is_err(), "{died:?}");
     let told = loop {
@@ -130,14 +130,14 @@ async fn one_that_dies_comes_back_and_its_socket_was_there_all_the_time() {
     assert!(told.fields["problem"].contains("exit"), "{told:?}");
     supervisor.wait_agent("its end", |agent| agent.pid != first).await;
     // A client that comes meanwhile waits until there is an agent again.
-    let agent = supervisor.agent().await;
+    let agent = TestAgent::of(&supervisor).await;
     assert_eq!(agent.run("configured").await, "1");
     assert_eq!(agent.run("call misbehave echo again").await, "again");
     let second = supervisor.wait_agent("another process", |agent| agent.pid != first && agent.pid != 0).await;
     assert_eq!((second.state.as_str(), second.restarts), ("serving", 1));
     kill(Pid::from_raw(second.pid.cast_signed()), Signal::SIGKILL).expect("it runs");
     supervisor.wait_agent("a third one", |agent| agent.restarts == 2 && agent.state == "serving").await;
-    assert_eq!(supervisor.agent().await.run("call misbehave echo thrice").await, "thrice");
+    assert_eq!(TestAgent::of(&supervisor).await.run("call misbehave echo thrice").await, "thrice");
     assert_eq!(supervisor.client.plugin("misbehave").await.instances[0].pid, plugin);
     let stopped = supervisor.stop().await;
     assert_eq!((stopped.processes, stopped.sockets), (vec![], vec![]), "{}", stopped.log);
@@ -147,7 +147,7 @@ async fn one_that_dies_comes_back_and_its_socket_was_there_all_the_time() {
 async fn a_reload_tells_it_again() {
     let supervisor = with_agent("").config("orchestrator:\n  rules: [be brief]\n").start().await;
     let pid = serving(&supervisor).await;
-    let agent = supervisor.agent().await;
+    let agent = TestAgent::of(&supervisor).await;
     reload(&supervisor, "be brief", "be kind").await;
     supervisor.wait_agent("other complaints", |agent| agent.problems == ["be kind"]).await;
     assert_eq!((agent.run("rules").await, agent.run("configured").await), ("be kind".into(), "2".into()));
@@ -207,7 +207,7 @@ async fn one_that_hangs_is_killed_and_started_again() {
     let supervisor =
         with_agent("").tools("health_check_interval: 300ms\nhealth_check_timeout: 200ms").start().await;
     let first = serving(&supervisor).await;
-    let agent = supervisor.agent().await;
+    let agent = TestAgent::of(&supervisor).await;
     let hung = agent.try_run("hang").await;
     assert!(hung.is_err(), "{hung:?}");
     supervisor.wait_agent("another process", |agent| agent.pid != first && agent.state == "serving").await;
@@ -218,7 +218,7 @@ async fn one_that_hangs_is_killed_and_started_again() {
 async fn one_that_says_too_much_is_ended() {
     let supervisor = with_agent("").start().await;
     serving(&supervisor).await;
-    let _ = supervisor.agent().await.try_run("chatter").await;
+    let _ = TestAgent::of(&supervisor).await.try_run("chatter").await;
     supervisor.wait_agent("a restart", |agent| agent.restarts > 0 && agent.state == "serving").await;
     supervisor.wait_log("the agent says too much").await;
     echoes(&supervisor).await;
@@ -229,7 +229,7 @@ async fn one_that_says_too_much_is_ended() {
 async fn another_connection_to_the_host_takes_the_place_of_the_one_before() {
     let supervisor = with_agent("").start().await;
     serving(&supervisor).await;
-    let agent = supervisor.agent().await;
+    let agent = TestAgent::of(&supervisor).await;
     assert_eq!(agent.run("hosts").await, "1");
     agent.run("another").await;
     supervisor
@@ -292,7 +292,7 @@ async fn there_is_room_for_so_many_and_then_for_no_more() {
     serving(&supervisor).await;
     let mut agents = Vec::new();
     for _ in 0..48 {
-        let agent = supervisor.agent().await;
+        let agent = TestAgent::of(&supervisor).await;
         agent.run("identity").await;
         agents.push(agent);
     }
@@ -324,7 +324,7 @@ async fn a_takeover_keeps_the_socket_and_starts_the_agent_anew() {
     let (new, _) = old.succeeded_by(new).await;
     assert_ne!(serving(&new).await, first);
     assert_eq!(inode(&new), before, "nobody was refused meanwhile");
-    assert_eq!(new.agent().await.run("call misbehave echo hello").await, "hello");
+    assert_eq!(TestAgent::of(&new).await.run("call misbehave echo hello").await, "hello");
     let stopped = new.stop().await;
     assert_eq!((stopped.processes, stopped.sockets), (vec![], vec![]), "{}", stopped.log);
 }

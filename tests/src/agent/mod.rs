@@ -13,8 +13,8 @@ use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::UnixListenerStream;
 
-use crate::scratch::Scratch;
 use state::AgentState;
+use talon_harness::Scratch;
 
 pub use state::Step;
 

@@ -1,15 +1,16 @@
 //! The steps of the demo.
 
-use std::process::Output;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use talon_tests::{Builder, Supervisor, example, is_root, program, repository};
+use talon_harness::{Builder, Supervisor, example, is_root, program};
 use tokio_stream::StreamExt;
 
 use crate::agent;
+use crate::command::{cli, text};
+use crate::repository_copy::copy_repository;
 use crate::show::Show;
 
 /// What a hostile tool may send: a forged end of its envelope, and a call of another tool.
@@ -210,53 +211,4 @@ async fn end(show: &mut Show, supervisor: Supervisor) -> Result<()> {
     show.check("no process is left", stopped.processes.is_empty());
     show.check("no socket is left", stopped.sockets.is_empty());
     Ok(())
-}
-
-pub(crate) async fn cli(supervisor: &Supervisor, args: &[&str]) -> Result<Output> {
-    Ok(supervisor.cli(args).await)
-}
-
-pub(crate) fn text(output: &Output) -> String {
-    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
-    text.push_str(&String::from_utf8_lossy(&output.stderr));
-    text
-}
-
-/// The plugin runs under its own uid, which may not be able to read this repository: it searches a copy of
-/// the tracked files.
-fn copy_repository(to: &std::path::Path) -> Result<()> {
-    let listed =
-        std::process::Command::new("git").arg("-C").arg(repository()).args(["ls-files", "-z"]).output();
-    let files: Vec<String> = match listed {
-        Ok(output) if output.status.success() => {
-            output.stdout.split(|b| *b == 0).filter_map(|p| String::from_utf8(p.to_vec()).ok()).collect()
-        }
-        // An unpacked archive has no git index: all its files are used.
-        _ => walk(repository())?,
-    };
-    for file in files.iter().filter(|file| !file.is_empty()) {
-        let (from, to) = (repository().join(file), to.join(file));
-        if from.is_file() {
-            std::fs::create_dir_all(to.parent().context("a file has a parent")?)?;
-            std::fs::copy(&from, &to).with_context(|| from.display().to_string())?;
-        }
-    }
-    Ok(())
-}
-
-fn walk(root: &std::path::Path) -> Result<Vec<String>> {
-    let mut files = Vec::new();
-    let mut open = vec![root.to_owned()];
-    while let Some(directory) = open.pop() {
-        for entry in std::fs::read_dir(&directory)? {
-            let path = entry?.path();
-            let name = path.file_name().unwrap_or_default();
-            if path.is_dir() && name != "target" && !name.as_encoded_bytes().starts_with(b".") {
-                open.push(path);
-            } else if path.is_file() {
-                files.push(path.strip_prefix(root)?.display().to_string());
-            }
-        }
-    }
-    Ok(files)
 }

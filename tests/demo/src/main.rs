@@ -2,6 +2,8 @@
 //! the program exits with 0 only when all checks passed.
 
 mod agent;
+mod command;
+mod repository_copy;
 mod show;
 mod steps;
 

@@ -66,7 +66,7 @@ impl Scratch {
 /// The root of this repository.
 #[must_use]
 pub fn repository() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the repository")
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("tests/harness/ lies in the repository")
 }
 
 /// A program that the workspace builds.

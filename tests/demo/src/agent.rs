@@ -2,10 +2,10 @@
 
 use anyhow::{Context, Result};
 use serde_json::Value;
-use talon_tests::{Builder, Supervisor};
+use talon_harness::{Builder, Supervisor};
 
+use crate::command::{cli, text};
 use crate::show::Show;
-use crate::steps::{cli, text};
 
 /// The prepared answers of the model.
 const SCRIPT: &str = include_str!("script.yaml");
