@@ -277,6 +277,18 @@ impl InstancePool {
     }
 }
 
+/// How many processes ended, by reason, including those of earlier pools.
+pub(crate) fn total_restarts(
+    before: &BTreeMap<&'static str, u64>,
+    views: &[Arc<InstanceStatus>],
+) -> BTreeMap<&'static str, u64> {
+    let mut sums = before.clone();
+    for (reason, count) in views.iter().flat_map(|view| &view.restarts) {
+        *sums.entry(*reason).or_default() += count;
+    }
+    sums
+}
+
 /// The status that represents the plugin: that of the instance most useful to a caller. A plugin is ready if one
 /// instance is; it is failed only if no instance is better.
 pub(crate) fn summary(views: &[Arc<InstanceStatus>]) -> Arc<InstanceStatus> {

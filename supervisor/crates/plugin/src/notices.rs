@@ -19,8 +19,7 @@ use crate::events::{EventKind, NewEvent};
 use crate::execute::{CallProgress, MAX_PROGRESS_MESSAGE_BYTES};
 use crate::live_process::LiveProcess;
 use crate::logs::Level;
-use crate::plugin::REFRESH_TIMEOUT;
-use crate::plugin_context::PluginContext;
+use crate::plugin_context::{PluginContext, REFRESH_TIMEOUT};
 use crate::progress_throttle::ProgressUpdate;
 
 /// How many notices of one process are handled within a [`WINDOW`]: ten a second for each of some twenty

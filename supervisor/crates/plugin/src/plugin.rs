@@ -18,14 +18,10 @@ use crate::instances::{Executor, InstanceStatus};
 use crate::lifecycle::event::MachineEvent;
 use crate::lifecycle::{Desired, State};
 use crate::logs::LogTail;
-use crate::plugin_context::PluginContext;
+use crate::plugin_context::{PluginContext, REFRESH_TIMEOUT};
 use crate::snapshot::Snapshot;
 use crate::traits::Launch;
 use crate::usage::InstanceReading;
-
-/// Timeout for a refresh of capabilities. They are a small message; if a plugin is busy for longer than this, the
-/// caller retries.
-pub(crate) const REFRESH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why an operation on a plugin did not succeed. The text ends with what to do next.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use talon_plugin_client::Capability;
@@ -12,10 +13,13 @@ use tokio::sync::watch;
 use crate::approvals::{Approvals, ApproveError, ChangeNotice};
 use crate::declared_names::DeclaredNames;
 use crate::events::{EventKind, Events, NewEvent};
-use crate::instances::InstancePool;
+use crate::instances::{InstancePool, total_restarts};
 use crate::launch::LastGoodCache;
 use crate::logs::LogSink;
-use crate::snapshot;
+
+/// Timeout for a refresh of capabilities. They are a small message; if a plugin is busy for longer than this, the
+/// caller retries.
+pub(crate) const REFRESH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The state that the handle and the drivers of one plugin share.
 pub(crate) struct PluginContext {
@@ -66,7 +70,7 @@ impl PluginContext {
     pub(crate) fn new_candidate(&self, spec: PluginSpec, starts: bool) -> Self {
         let views = self.pool.statuses();
         let starts_before: u64 = views.iter().map(|view| view.starts).sum();
-        let restarts_before = snapshot::total_restarts(&self.restarts_before, &views);
+        let restarts_before = total_restarts(&self.restarts_before, &views);
         let spec = Arc::new(spec);
         Self {
             pool: Arc::new(InstancePool::new(&spec, starts, Some(&self.pool))),

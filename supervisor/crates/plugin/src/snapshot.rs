@@ -9,7 +9,7 @@ use talon_plugin_config::name::PluginName;
 use talon_plugin_config::spec::Dialect;
 use talon_sanitize::{Raw, Sanitized, inert};
 
-use crate::instances::{InstanceStatus, summary};
+use crate::instances::{InstanceStatus, summary, total_restarts};
 use crate::lifecycle::{Desired, State};
 use crate::plugin_context::PluginContext;
 
@@ -160,18 +160,6 @@ impl Snapshot {
             instances,
         }
     }
-}
-
-/// How many processes ended, by reason, including those of earlier pools.
-pub(crate) fn total_restarts(
-    before: &BTreeMap<&'static str, u64>,
-    views: &[Arc<InstanceStatus>],
-) -> BTreeMap<&'static str, u64> {
-    let mut sums = before.clone();
-    for (reason, count) in views.iter().flat_map(|view| &view.restarts) {
-        *sums.entry(*reason).or_default() += count;
-    }
-    sums
 }
 
 /// The protections that are not in force, or only by a substitute, each with its reason.

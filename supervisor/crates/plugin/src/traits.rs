@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
 
 use crate::handover::{AdoptionCounts, HandoverDocument, HandoverError, InstanceCounters, ProcessRecord};
-use crate::launch::{LaunchProgress, ProgramChoice};
+use crate::launch::ProgramChoice;
 use crate::logs::LogSink;
 use crate::service::ServiceSpec;
 use crate::usage::Reading;
@@ -88,6 +88,15 @@ pub(crate) trait Launch: Send + Sync + 'static {
     fn discard_unclaimed(&self) -> usize {
         0
     }
+}
+
+/// The progress of a start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LaunchProgress {
+    /// The program was started.
+    Started { pid: u32, uid: u32 },
+    /// Its handshake is valid.
+    Handshaken,
 }
 
 /// A process that is ready for calls.

@@ -29,6 +29,7 @@ mod process;
 mod program;
 mod service;
 mod setup;
+mod shared;
 mod spawn;
 mod stepwise;
 
@@ -52,6 +53,8 @@ pub(crate) use self::last_good::{LastGoodCache, ProgramChoice};
 use self::last_good::{LastGoodProgram, ProgramSource};
 use self::process::HandoverState;
 pub(crate) use self::process::{Exit, Process};
+use self::shared::Shared;
+use self::spawn::SpawnedProcess;
 pub(crate) use self::stepwise::StepwiseStart;
 use talon_plugin_client::connect::ClientIdentity;
 use talon_plugin_client::handshake::MAX_LINE_BYTES;
@@ -66,6 +69,7 @@ use crate::logs::{Level, LogSink, Stream};
 use crate::rundir::{PrivateDir, RuntimeDir, prepare_data_dir};
 use crate::settings::{Settings, SetupError};
 use crate::stdio::{LineSplitter, PipeReader, StreamLogger};
+use crate::traits::{LaunchProgress, StartedProcess};
 use crate::view::Views;
 
 /// Starts processes.
@@ -76,57 +80,6 @@ pub(crate) struct Launcher {
     framed: FramedPlugins,
     /// Processes that another supervisor handed over.
     adoption_pool: AdoptionPool,
-}
-
-#[derive(Debug)]
-struct Shared {
-    settings: Arc<Settings>,
-    stage: Arc<Stage>,
-    runtime: Arc<RuntimeDir>,
-    /// With symlinks resolved.
-    data_dir: PathBuf,
-    views: Views,
-    identities: Option<Identities>,
-    /// Present where cgroups are available for plugins.
-    groups: Option<Groups>,
-    /// Whether the supervisor can give plugins their own uids.
-    may_change_uid: bool,
-    /// Tasks that read the output of processes. A supervisor that releases its processes waits for their last lines.
-    readers: TaskTracker,
-}
-
-/// The progress of a start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LaunchProgress {
-    /// The program was started.
-    Started { pid: u32, uid: u32 },
-    /// Its handshake is valid.
-    Handshaken,
-}
-
-/// A process that is ready for calls.
-#[derive(Debug)]
-pub(crate) struct LaunchedProcess {
-    pub(crate) process: Process,
-    pub(crate) client: Client,
-    pub(crate) capability: Arc<Capability>,
-    pub(crate) report: talon_jail::Report,
-    pub(crate) digest: String,
-    pub(crate) dialect: Dialect,
-    /// The counters from the previous supervisor, if the process was handed over.
-    pub(crate) taken_over: Option<InstanceCounters>,
-}
-
-/// A process that was just started, with its pipes.
-struct SpawnedProcess {
-    process: Process,
-    dir: Arc<PrivateDir>,
-    stdout: PipeReader,
-    stderr: PipeReader,
-    report: talon_jail::Report,
-    digest: String,
-    /// The client certificate, if its connections are encrypted.
-    identity: Option<ClientIdentity>,
 }
 
 /// The results of a successful attempt, apart from its process.
@@ -214,7 +167,7 @@ impl Launcher {
         logs: &LogSink,
         progress: &(dyn Fn(LaunchProgress) + Send + Sync),
         cancel: &CancellationToken,
-    ) -> Result<LaunchedProcess, LaunchError> {
+    ) -> Result<StartedProcess, LaunchError> {
         // An adopted process runs already, so it does not wait for a turn.
         if let Some(running) = self.take_over(spec, instance, choice, logs, progress, cancel).await? {
             return Ok(running);
@@ -258,9 +211,9 @@ impl Launcher {
                     process.set_ready(HandoverState { fingerprint, ..standing });
                     choice.log_source(took, instance, logs);
                     choice.remember(attempt.program.take()).await;
-                    Ok(LaunchedProcess {
-                        process,
-                        client,
+                    Ok(StartedProcess {
+                        process: Arc::new(process),
+                        client: Arc::new(client),
                         capability,
                         report,
                         digest,

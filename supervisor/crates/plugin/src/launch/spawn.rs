@@ -18,7 +18,8 @@ use tokio::time::Instant;
 
 use super::error::LaunchError;
 use super::process::{Process, ProcessResources, ServedSockets};
-use super::{Shared, SpawnedProcess, isolation, program};
+use super::shared::Shared;
+use super::{isolation, program};
 use crate::environment;
 use crate::logs::{Level, LogSink, Stream};
 use crate::rundir::PrivateDir;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use talon_plugin_config::name::PluginName;
 use tokio::sync::{mpsc, oneshot};
 
-use super::LogLine;
+use super::line::LogLine;
 use crate::settings::LogLimits;
 
 /// The most lines that wait for the disk. Further lines are dropped from the file and counted.

@@ -10,6 +10,7 @@
 //! Nothing here waits for a reader: a slow one loses lines, and lost lines are counted.
 
 mod file;
+mod line;
 mod rate;
 
 use std::collections::VecDeque;
@@ -24,6 +25,7 @@ use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 use self::file::FileLog;
+pub use self::line::{Level, LogLine, Stream};
 use self::rate::{RateLimiter, Verdict};
 use crate::events::{EventKind, Events, NewEvent};
 use crate::settings::Settings;
@@ -36,87 +38,6 @@ const RING_BYTES: usize = 4 << 20;
 
 /// The name of the agent's process, which is logged like a plugin.
 const AGENT: &str = "talon-agent";
-
-/// The severity of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Level {
-    /// For debugging every step.
-    Trace,
-    /// For debugging.
-    Debug,
-    /// Normal information; also the level of a line that has none.
-    Info,
-    /// Something may be wrong.
-    Warn,
-    /// Something is wrong.
-    Error,
-}
-
-impl Level {
-    /// The name in the host API.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Trace => "trace",
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Warn => "warn",
-            Self::Error => "error",
-        }
-    }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// The source of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Stream {
-    /// The plugin's standard output.
-    Stdout,
-    /// The plugin's standard error.
-    Stderr,
-    /// A note by the supervisor about the plugin.
-    Supervisor,
-}
-
-impl Stream {
-    /// The name in the host API.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Stdout => "stdout",
-            Self::Stderr => "stderr",
-            Self::Supervisor => "supervisor",
-        }
-    }
-}
-
-impl fmt::Display for Stream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// One line of a plugin.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogLine {
-    /// When the supervisor read it.
-    pub at: SystemTime,
-    /// The plugin.
-    pub plugin: PluginName,
-    /// Which of its processes, from 0.
-    pub instance: u32,
-    /// The severity.
-    pub level: Level,
-    /// The source.
-    pub stream: Stream,
-    /// The text: bounded, one line, sanitized when it was read.
-    pub text: Sanitized,
-}
 
 /// The kept lines of a plugin, and a channel for new ones. No line is missing or duplicated between them.
 #[derive(Debug)]

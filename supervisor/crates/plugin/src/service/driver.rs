@@ -8,7 +8,8 @@ use talon_sanitize::{Sanitized, inert};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{ServiceHooks, ServiceSpec, Shared};
+use super::shared::Shared;
+use super::spec::{ServiceHooks, ServiceSpec};
 use crate::lifecycle::backoff::{self, Jitter};
 use crate::lifecycle::reason::{format_duration, truncate};
 use crate::lifecycle::restart_counter::RestartCounter;

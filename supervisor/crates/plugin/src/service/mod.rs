@@ -15,16 +15,18 @@
 
 mod driver;
 mod home;
+mod shared;
 mod spec;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use talon_sanitize::Sanitized;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use self::home::Home;
+pub use self::shared::ServiceStatus;
+use self::shared::Shared;
 pub use self::spec::{ServiceHooks, ServiceSpec};
 use talon_plugin_config::name::PluginName;
 
@@ -47,43 +49,6 @@ struct Handle {
     ended: watch::Receiver<bool>,
     stop: CancellationToken,
     _guard: DropGuard,
-}
-
-/// State that the handles and the driver share.
-#[derive(Debug)]
-struct Shared {
-    status: Mutex<ServiceStatus>,
-    /// The grace period of the spec, or a shorter one.
-    grace: Mutex<Duration>,
-    /// Notified when its process should be killed and replaced.
-    restart: Notify,
-}
-
-impl Shared {
-    fn status(&self) -> MutexGuard<'_, ServiceStatus> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn grace(&self) -> MutexGuard<'_, Duration> {
-        self.grace.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The status of a service.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ServiceStatus {
-    /// The pid, while it runs.
-    pub pid: Option<u32>,
-    /// The uid it runs as.
-    pub uid: u32,
-    /// How often it was restarted.
-    pub restarts: u64,
-    /// Whether it runs.
-    pub running: bool,
-    /// How it ended last, or why it could not be started; `None` if that never happened.
-    pub last_end: Option<Sanitized>,
-    /// Protections that were not enforced at its last start, or only by a substitute; as in plugins' snapshots.
-    pub not_enforced: Vec<Sanitized>,
 }
 
 impl Service {
